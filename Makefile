@@ -1,5 +1,5 @@
-# make demo   the main job on real processes, under three minutes
-# make test   every test
+# make demo   the main job on real processes, two minutes once it is built
+# make test   every test, simulations in their short form
 # make help   the rest
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -20,7 +20,6 @@ PROTOC_GEN_GO_VERSION  := v1.36.12
 PROTOC_GEN_TWIRP_VERSION := v8.1.3
 PROTOC_GEN_CONNECT_VERSION := v1.21.1
 PROTOC_GEN_GO_GRPC_VERSION := v1.6.0
-GREMLINS_VERSION       := v0.6.0
 
 # With the same flags packages are compiled once: for the tools, for tests, for the commands
 # that e2e builds, for most of bin/ and for the linters, which ask for what is compiled;
@@ -44,7 +43,6 @@ $(eval $(call tool,gofumpt,mvdan.cc/gofumpt,$(GOFUMPT_VERSION)))
 $(eval $(call tool,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_VERSION)))
 $(eval $(call tool,buf,github.com/bufbuild/buf/cmd/buf,$(BUF_VERSION)))
 $(eval $(call tool,deadcode,golang.org/x/tools/cmd/deadcode,$(DEADCODE_VERSION)))
-$(eval $(call tool,gremlins,github.com/go-gremlins/gremlins/cmd/gremlins,$(GREMLINS_VERSION)))
 $(eval $(call tool,protoc-gen-go,google.golang.org/protobuf/cmd/protoc-gen-go,$(PROTOC_GEN_GO_VERSION)))
 # Twirp's generator is no module of its own, and proxies differ in what they
 # answer when asked for one: it is built from the version that go.mod pins.
@@ -62,13 +60,28 @@ GENERATORS := $(TOOL_buf) $(TOOL_protoc-gen-go) $(TOOL_protoc-gen-twirp) $(TOOL_
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# It builds what the count walk needs and nothing else, and says what it does meanwhile.
+COUNT_NODE := systems/count/monolith/node_modules/.installed
 .PHONY: demo
-demo: build deps ## carve the count endpoint end to end on real processes
-	@$(BIN)/demo count
+demo demo-behind: export GOFLAGS := $(GOFLAGS) $(COMPILED) '-toolexec=env $(COMPILER)'
+demo: demo-built ## carve the count endpoint end to end on real processes
+	@$(BIN)/demo-count count
+.PHONY: demo-behind
+demo-behind: demo-built ## the count walk behind nginx, or with ENVOY=1 Envoy, and whittle killed in the middle
+	@$(BIN)/demo-count count --behind $(if $(ENVOY),envoy,nginx)
+.PHONY: demo-built
+demo-built: need-go $(COUNT_NODE)
+	@mkdir -p $(BIN)
+	@echo "building whittle, the count service and the demo (the first time their modules are downloaded and compiled: some minutes)"
+	@CGO_ENABLED=0 go build -v -buildvcs=auto -o $(BIN)/ ./cmd/whittle ./systems/count/cmd/... 2>&1 | $(BUILT)
+	@CGO_ENABLED=0 go build -v -buildvcs=auto -tags demo_count -o $(BIN)/demo-count ./cmd/demo 2>&1 | $(BUILT)
 
-.PHONY: demo-fleet
-demo-fleet: build deps ## the count walk with three gateways, the one that leads killed in the middle
-	@$(BIN)/demo fleet
+.PHONY: recording
+recording: build deps ## docs/images/demo.svg anew: what make demo prints, in half a minute
+	@go run ./e2e/recording -o docs/images/demo.svg $(BIN)/demo count
+
+# go build -v, shortened: downloads as they are, packages as a count.
+BUILT := awk '/^go: downloading/ { print "  downloading " $$3 " " $$4; fflush(); next } /:[0-9]+:/ || /^\#/ || /^go: / { print; next } { if (++n % 50 == 0) { print "  built " n " packages"; fflush() } } END { if (n) print "  built " n " packages" }'
 
 .PHONY: demo-ingest
 demo-ingest: build deps ## events onto a stream: Node.js, Node.js with batching, Go; every acknowledged one read back
@@ -87,12 +100,14 @@ test race: export GOFLAGS += '-toolexec=env $(COMPILER)'
 # Two packages more than there are cores at once, since many tests wait for
 # other processes. What the machine lacks for is listed at the end, with the command
 # that installs it; with REQUIRE_ALL=1 it fails (internal/needs).
+# With -short simulations take a quarter of the runs (internal/simtest); make check-all
+# takes all of them.
 .PHONY: test
 test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a tool is missing
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
 	 node() { for room in $(NODE_ROOMS); do echo "npm test in $$room"; out=$$(cd $$room && npm test --silent 2>&1) || { echo "$$out"; echo "FAIL npm test in $$room"; return 1; }; done; }; \
 	 node & node=$$!; \
-	 go test -vet=off -shuffle=on -skip $(CAMPAIGN) -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) || status=$$?; \
+	 go test -short -vet=off -shuffle=on -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) || status=$$?; \
 	 wait $$node || status=$$?; \
 	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
 	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
@@ -100,25 +115,21 @@ test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a to
 # What waits long for brokers and disks comes first: last, it would leave the cores idle.
 TESTED := ./systems/ingest/stream/... ./...
 
-# What builds an earlier version, and what waits for disks, is left to make
-# fleet-campaign.
-CAMPAIGN := 'TwoVersions|AnotherVersion|FullDisks|SlowDisks'
-
 # A process under the detector sleeps for a second before it ends, unless it is told not
 # to; tests start hundreds.
 race: export GORACE := $(GORACE) atexit_sleep_ms=0
 .PHONY: race
 race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detector
-	@CRASH_SEEDS=40 MODEL_STEPS=10000 go test -race -vet=off -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
+	@CRASH_SEEDS=40 MODEL_STEPS=10000 go test -short -race -vet=off -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
 
 # Scripts that only start other verbs in processes of their own are left to make
 # test, and so is what one goroutine or another process computes for seconds: searches
 # for faces, bits flipped one by one, long bodies, a browser's page, a judge's walk.
-RACE_SKIP := 'DamagedLogs|Scripts/(about|check|find|help|load|new|profile|record|replay|usage)|TargetsOfEveryKind/a_body_of_100_MB|WhatACredentialDecides|TestsAreOfDistinctInputs|NodeThatHasBeenHot|WhyAProcessCannotBeAttached|Face(sAreFound|sAreCovered|IsEnlarged)|APictureOnItsSide|AnAddressBecomesAPicture|ADroppedPicture|EveryFlippedBit|SeriesStaysBounded|GiantBodies|AHundredThousandExchanges|SplicingIsMerging|PixelsAreCounted'
+RACE_SKIP := 'MistakesNameTheirPlace|Scripts/(about|check|find|help|load|new|profile|record|replay|usage)|TargetsOfEveryKind/a_body_of_100_MB|WhatACredentialDecides|TestsAreOfDistinctInputs|NodeThatHasBeenHot|WhyAProcessCannotBeAttached|Faces(AreFound|AreCovered)|APictureOnItsSide|AnAddressBecomesAPicture|EveryFlippedBit|SeriesStaysBounded|AHundredThousandExchanges|SplicingIsMerging|PixelsAreCounted'
 
 # The hostile matrix and the walk are left to make test: their gateways are other
 # processes, and the detector makes them too slow for the times they hold.
-RACE_ROOMS := ./carve/gateway/... ./carve/fleet/... ./carve/control/... ./carve/state/... ./carve/admin/... ./load/... ./internal/latency/... ./systems/... ./cmd/... ./record/recorder ./record/journal ./record/replay ./profile/collect ./e2e/passthrough/...
+RACE_ROOMS := ./carve/gateway/... ./carve/steer ./carve/fleet/... ./carve/control/... ./carve/state/... ./carve/admin/... ./load/... ./internal/latency/... ./systems/... ./cmd/... ./record/recorder ./record/journal ./record/replay ./profile/collect ./e2e/passthrough/...
 
 # A build names its commit where git has it, whatever GOFLAGS says.
 .PHONY: build
@@ -126,7 +137,7 @@ build: need-go $(CASCADE) ## bin/whittle, one static binary, bin/whittle-fleet, 
 	@mkdir -p $(BIN)
 	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
 	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -ldflags='-s -w' -tags embedded -o $(BIN)/whittle-fleet ./cmd/whittle
-	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -o $(BIN)/ ./cmd/demo ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/... ./bench/proof
+	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -o $(BIN)/ ./cmd/demo ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/...
 
 # Packaging has a module of its own (deploy/go.mod): what it imports is not whittle's.
 .PHONY: release release-check
@@ -136,8 +147,9 @@ release-check: need-go ## build the release twice, in two folders, and compare e
 	@cd deploy && go test -count=1 -timeout 30m ./release
 
 .PHONY: deploy-check
-deploy-check: need-go ## the chart, manifests, Dockerfiles, Compose files and alert rules, by their own projects' readers
+deploy-check: need-go ## the chart, manifests, Dockerfiles, Compose files and alert rules by their own projects' readers, and Argo's and Flagger's questions by their own code
 	@cd deploy && go vet ./... && go test ./check
+	@cd deploy/callers && go vet ./... && go test ./...
 
 # Embedded where it is; without it everything builds, and face detection says
 # which command is missing.
@@ -175,18 +187,6 @@ lint-code: need-go $(TOOL_golangci-lint)
 lint-dead: need-go $(TOOL_deadcode)
 	@out=$$($(TOOLS)/deadcode -test ./...); [ -z "$$out" ] || { echo "dead code:"; echo "$$out"; exit 1; }
 
-# Rooms whose tests are held against mutants; ROOMS=carve/config takes another.
-# Gremlins lists the mutants; bench/mutants tries them, many in one build.
-ROOMS ?= carve/rollout carve/control carve/state carve/compare/eprocess carve/compare/noise carve/gateway/breaker internal/http1 internal/jsonscan internal/jsonpath record/capture
-MUTANTS := .cache/mutants
-
-.PHONY: mutants
-mutants: $(TOOL_gremlins) ## change the pure rooms' code bit by bit: the tests must find 95 % of it, the rest is argued for
-	@rm -rf $(MUTANTS) && mkdir -p $(MUTANTS)
-	@for room in $(ROOMS); do $(TOOLS)/gremlins unleash ./$$room --dry-run --workers 1 --silent \
-		--output $(MUTANTS)/$$(echo $$room | tr / -).json; done
-	@go run ./bench/mutants $(foreach room,$(ROOMS),$(MUTANTS)/$(subst /,-,$(room)).json)
-
 .PHONY: format
 format: $(TOOL_gofumpt) ## gofumpt over everything
 	@$(TOOLS)/gofumpt -w $$(git ls-files '*.go' | grep -v '/rpc/')
@@ -216,12 +216,12 @@ bench-count: build deps ## 10,000,000 draws: our service, as published, Node
 	@go run ./bench/count
 
 .PHONY: bench-gateway
-bench-gateway: build ## pass-through (plain, TLS, HTTP/2), shadowing and recording against nginx, HAProxy, Envoy, Caddy, Pingora
+bench-gateway: build ## pass-through (plain, TLS, HTTP/2), shadowing and recording against nginx, HAProxy, Envoy
 	@go run ./bench/gateway
 
 .PHONY: load-corpus
 load-corpus: need-go ## what load plans send, against what their own tools sent: out/load-corpus.json
-	@mkdir -p out && go run ./bench/loadcorpus
+	@mkdir -p out && go test -count=1 -v ./load/corpustest -args -out $(CURDIR)/out/load-corpus.json
 
 .PHONY: bench-load
 bench-load: build ## CPU per request sent, against wrk, oha, hey, k6, vegeta
@@ -231,57 +231,60 @@ bench-load: build ## CPU per request sent, against wrk, oha, hey, k6, vegeta
 bench-compare: build ## a server compared with itself 200 times, and with one 3 % slower
 	@go run ./bench/duel
 
-FIND_NODE := bench/find/services/node
+FIND_NODE := e2e/frameworks/testdata/services/node
 .PHONY: bench-find
 bench-find: build need-node $(FIND_NODE)/node_modules/.installed ## whittle find and profile on a small service of each framework: endpoint, line, share, smells, advice
-	@go run ./bench/find $(ARGS)
+	@go run ./e2e/frameworks/find $(ARGS)
 
 .PHONY: bench-smells
 bench-smells: build need-node $(FIND_NODE)/node_modules/.installed ## each smell in each framework, and a twin without it: named, at its line, nothing else
-	@go run ./bench/smells $(ARGS)
+	@go run ./e2e/frameworks/smells $(ARGS)
 
 .PHONY: bench-ingest
-bench-ingest: build deps ## an event kept: ours, Node, Benthos, bare net/http; -recovery 10GB by ARGS
+bench-ingest: build deps ## an event kept: ours, Node, bare net/http; -recovery 10GB by ARGS
 	@go run ./bench/ingest $(ARGS)
 
 .PHONY: proof
 proof: build ## the mutation campaign: what whittle finds of what can be wrong, and how many users meet it
-	@go run ./bench/proof -doc docs/proof.md $(ARGS)
+	@go run ./e2e/campaign -doc BENCHMARKS.md $(ARGS)
 
 .PHONY: fleet-sim
-fleet-sim: need-go ## ten million steps of simulated fleets, and mutations of the protocol, each of which must be found
-	@go run ./bench/fleet -doc docs/fleet.md $(ARGS)
+fleet-sim: need-go ## FLEET_STEPS (ten million) steps of simulated fleets
+	@FLEET_STEPS=$${FLEET_STEPS:-10000000} go test ./carve/fleet/simtest -count=1 -timeout 2h -v -run Fleets
 
 .PHONY: fleet-campaign
-fleet-campaign: need-go ## FLEET_ROUNDS (36) faults of real gateways and NATS servers, each in the middle of a step or a rollback; two versions, clocks, disks
-	@FLEET_ROUNDS=$${FLEET_ROUNDS:-36} go test ./e2e/fleet -count=1 -timeout 2h -v -run 'Faults|Clocks|'$(CAMPAIGN)
-
-.PHONY: bench-member
-bench-member: build ## what a request that passes through costs a member of a fleet next to a gateway that is alone; exit status 1 unless it is shown to be at most 3 % more
-	@go run ./bench/fleet/member $(ARGS)
+fleet-campaign: need-go ## FLEET_ROUNDS (36) faults of real gateways and NATS servers, each in the middle of a step or a rollback
+	@FLEET_ROUNDS=$${FLEET_ROUNDS:-36} go test ./e2e/fleet -count=1 -timeout 2h -v -run Faults
 
 .PHONY: bench-fleet
-bench-fleet: need-go ## what a fleet costs: the leader with 1 to 30 gateways, reports, records, a rollback's way
+bench-fleet: need-go ## what a fleet costs: its NATS servers, the gateway that leads and the others
 	@go test ./e2e/fleet -run '^$$' -bench . -benchtime 1x -timeout 1h | grep -E '^(Benchmark|FAIL|cpu)'
-	@go test ./carve/fleet ./carve/fleet/part -run '^$$' -bench . | grep -E '^(Benchmark|FAIL)'
-	@go test ./carve/fleet/jetstream -count=1 -run RollbackReachesAll -v | grep -E 'gateways|FAIL'
 
 .PHONY: soak
-soak: build ## everything at once for DURATION (10m): faults, reloads, restarts, real clients, every response checked
-	@go run ./bench/soak -for $${DURATION:-10m} $(ARGS)
+soak: need-go ## everything at once for DURATION (10m): faults, reloads, restarts, real clients, every response checked
+	@mkdir -p out && go test ./e2e/soak -count=1 -timeout 0 -v -run TestSoak -args -for $${DURATION:-10m} -many 3 -out $(CURDIR)/out/soak.json $(ARGS)
 
 .PHONY: bench-carve
 bench-carve: build deps ## the seed's load plan on the application before and after the carve
 	@go run ./bench/carve
 
-.PHONY: bench-drain
-bench-drain: deps ## --log-first catching up with real Kafka and Kinesis, against what they take without it
-	@go test ./e2e/ingest -run '^$$' -bench CatchUp -benchtime 1x -timeout 15m | grep -E '^(Benchmark|FAIL|ok|cpu)'
-
 .PHONY: audit-ingest
-audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), damage logs and positions, and count what was lost
-	@DAMAGES=0 go test -count=1 -timeout 1h -v -run TestDamagedLogs ./systems/ingest/cmd/ingest | grep -E 'DAMAGES|SILENT|said nothing|hangs|^(---|FAIL|ok)'
+audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), and count what was lost
 	@AUDIT_ROUNDS=$${AUDIT_ROUNDS:-200} go test -count=1 -timeout 2h -v ./e2e/ingest ./systems/ingest/stream/embedded | grep -E 'AUDIT|^(---|FAIL|ok)'
+
+.PHONY: check-all
+check-all: deps $(CASCADE) ## everything at full length: simulations, campaigns, soak, corpora, packaging, other clocks; hours
+	@go test -vet=off -count=1 -timeout 4h ./...
+	@$(MAKE) race lint deploy-check release-check clock-test fleet-sim fleet-campaign audit-ingest soak proof load-corpus bench-find bench-smells
+
+# The rooms that read or write times, with the clock of all that they build moved.
+CLOCK_ROOMS := ./load/... ./record/... ./contract/... ./systems/ingest/... ./carve/config
+.PHONY: clock-test
+clock-test: deps ## the rooms that know dates, on a new year, a leap day, at a change to summer time and in another zone
+	@e2e/with-clock 2027-01-01T00:00:00Z go test -short -vet=off $(CLOCK_ROOMS)
+	@e2e/with-clock 2028-02-29T23:59:59Z go test -short -vet=off $(CLOCK_ROOMS)
+	@TZ=Europe/Berlin e2e/with-clock 2024-03-31T03:00:00+02:00 go test -short -vet=off $(CLOCK_ROOMS)
+	@TZ=Asia/Kathmandu go test -short -count=1 -vet=off $(CLOCK_ROOMS)
 
 .PHONY: fuzz
 fuzz: need-go ## each fuzz target for FUZZTIME (10s)
@@ -290,4 +293,4 @@ fuzz: need-go ## each fuzz target for FUZZTIME (10s)
 
 .PHONY: clean
 clean: ## all that was built or installed here
-	@rm -rf $(BIN) out .cache $(TOOLS) $(CASCADE) $(NODE_ROOMS:%=%/node_modules) bench/find/services/node/node_modules carve/dashboard/parts/node_modules
+	@rm -rf $(BIN) out .cache $(TOOLS) $(CASCADE) $(NODE_ROOMS:%=%/node_modules) e2e/frameworks/testdata/services/node/node_modules carve/dashboard/parts/node_modules

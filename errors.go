@@ -58,7 +58,7 @@ func (c Code) row() codeRow {
 // String is the code's name as Twirp and Connect spell it.
 func (c Code) String() string { return c.row().name }
 
-// HTTPStatus is the status that an HTTP edge answers with.
+// HTTPStatus is the status that an HTTP edge responds with.
 func (c Code) HTTPStatus() int { return c.row().http }
 
 // ExitStatus is what a command ends with: 1 the thing measured falls short,
@@ -137,9 +137,9 @@ func Within(field string, err error) error {
 	return e.WithField(field + "." + e.Field)
 }
 
-// Public returns what a client may know of err: its message with its hint, and not
-// its cause, which is for the log. words say it by the code where there is no
-// message.
+// Public returns what a client may know of err: its message and hint, without the
+// cause, which is for the log. words has a text for each code, for an error without
+// a message.
 func Public(err error, words map[Code]string) (Code, string) {
 	e, ok := errors.AsType[*Error](err)
 	switch {
@@ -155,8 +155,8 @@ func Public(err error, words map[Code]string) (Code, string) {
 	return e.Code, e.Code.String()
 }
 
-// CodeOf gives the code of the nearest coded error in err's chain, Internal
-// where there is none.
+// CodeOf returns the code of the nearest coded error in err's chain, or Internal if
+// there is none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -164,17 +164,17 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// Check ends the reading of a document where there is an error.
+// Check panics with err, if it is not nil, to end the reading of a document.
 func Check(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// Caught gives the error that ended the reading of a document; it is deferred by
-// whoever began it. Readers of plans and of contracts panic with the first
-// mistake that they find, since none of them goes on behind one. What is no
-// coded error panics further.
+// Caught stores the error that ended the reading of a document. The function that
+// begins the reading defers it. Readers of plans and contracts panic with the first
+// mistake, since none of them goes on after one. A panic with anything but a coded
+// error goes on.
 func Caught(err *error) {
 	switch e := recover().(type) {
 	case nil:

@@ -23,14 +23,14 @@ const (
 	GateRollback GateMoment = "rollback" // while users are on the candidate: it may take them off
 )
 
-// Gate is somebody else's word, without which the share does not rise by itself. It never
-// holds up a fall.
+// Gate lets somebody else decide whether the share may rise by itself. It never delays a
+// fall.
 type Gate struct {
 	// Name identifies the gate, unique in a route, of letters, digits, dots and dashes.
 	Name string
-	// Before lists when it is asked.
+	// Before lists the moments at which it is asked.
 	Before []GateMoment
-	// Hook is asked; 200 opens the gate. Nil: it is opened by hand.
+	// Hook is called, and status 200 opens the gate. Nil: the gate is opened by hand.
 	Hook *Hook
 	// Every is the longest wait between two calls of the hook.
 	Every time.Duration
@@ -40,14 +40,14 @@ type Gate struct {
 type GateStatus struct {
 	Name   string     `json:"name"`
 	Before GateMoment `json:"before"`
-	// Open says that it does not hold up the step.
+	// Open says that the step does not wait for it.
 	Open bool `json:"open"`
-	// ByHand says that it is opened by an order alone.
+	// ByHand says that only an order opens it.
 	ByHand bool `json:"by_hand"`
-	// Since is when it was first asked about this step. Zero: not yet, since the step
-	// waits for other things.
+	// Since is when it was first asked about this step. Zero: it was not, because the step
+	// still waits for something else.
 	Since time.Time `json:"since,omitzero"`
-	// Asked is how often; Last is what it said the last time, as a clause.
+	// Asked is how often it was asked; Last is its last response, as a clause.
 	Asked int    `json:"asked,omitempty"`
 	Last  string `json:"last,omitempty"`
 }
@@ -59,7 +59,7 @@ type GateAsk struct {
 	Route  string
 	Gate   Gate
 	Before GateMoment
-	// Open says that it was answered so already.
+	// Open says that the gate has opened already.
 	Open bool
 	// From and To are the shares of the step, Phase and Since the route's, Generation its
 	// position's, Verdict, Compared and Summary the evidence's, Harm the budget's sentence.
@@ -91,7 +91,7 @@ const (
 // EventKinds lists all of them.
 var EventKinds = []EventKind{EventRise, EventFall, EventRollback, EventTrip, EventFinished, EventVerdict, EventGate, EventOrder}
 
-// Event is something that operators may want to be told of.
+// Event is a change that operators may want to know of.
 type Event struct {
 	Kind  EventKind
 	Route string
@@ -107,12 +107,12 @@ type Event struct {
 	Verdict    State
 }
 
-// Notice says who is told of which events.
+// Notice says which events go to a receiver.
 type Notice struct {
 	// Name identifies it in logs and metrics.
 	Name string
 	Hook Hook
-	// Slack sends what Slack's incoming webhooks take; otherwise it is JSON.
+	// Slack sends the form of Slack's incoming webhooks; otherwise it is JSON.
 	Slack bool
 	// Events and Routes narrow it. Empty: all.
 	Events []EventKind

@@ -9,8 +9,7 @@ import (
 const MaxHeaders = 32
 
 // ComparesHeader reports whether a difference in a response header (its name in
-// canonical form) counts. The content type does always, and is not asked about
-// here.
+// canonical form) counts. The content type always counts, and is not asked about here.
 func (c *Comparison) ComparesHeader(name string) bool {
 	switch {
 	case slices.Contains(c.Headers, name):
@@ -28,17 +27,17 @@ func (c *Comparison) ListsHeader(name string) bool {
 		!slices.Contains(c.Headers, name) && !slices.Contains(c.ExceptHeaders, name)
 }
 
-// neverCompared are headers of which a comparison would say nothing: those of one
-// connection, those of the bytes on it, and what is compared elsewhere.
+// neverCompared are headers whose comparison would say nothing: they describe one
+// connection or the bytes on it, or are compared elsewhere.
 var neverCompared = set(
 	"Content-Type", "Content-Length", "Transfer-Encoding", "Date", "Content-Md5", "Content-Digest", "Repr-Digest", "Digest",
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer", "Upgrade",
 )
 
 // AddedByServers reports whether a response header (its name in canonical form) is
-// one that servers, frameworks and hops set by themselves, so that a candidate
-// written with another framework cannot be expected to have it. No header by which a
-// client of the endpoint acts is among them, but for those that are ComparedOnRequest.
+// one that servers, frameworks and hops set by themselves, so a candidate written with
+// another framework need not have it. Clients of an endpoint act on none of these
+// headers, except on those that are ComparedByPresence.
 func AddedByServers(name string) bool {
 	if addedByServers[name] {
 		return true
@@ -47,15 +46,12 @@ func AddedByServers(name string) bool {
 		slices.ContainsFunc(addedSuffixes, func(s string) bool { return strings.HasSuffix(name, s) })
 }
 
-// ComparedOnRequest reports whether a header that servers add counts all the same
-// where clients ask for what it offers, by conditional requests or ranges.
-func ComparedOnRequest(name string) bool {
-	return name == "Etag" || name == "Last-Modified" || name == "Accept-Ranges"
-}
+// ComparedByPresence reports whether the presence of a header counts although servers add
+// it: a strong ETag is sent on purpose. Other conditions and ranges show in the status.
+func ComparedByPresence(name string) bool { return name == "Etag" }
 
-// What servers, frameworks and hops set by themselves, with who does. Looked up in
-// their documentation and sources; docs/compare.md shows the list, and a test holds
-// it to this one.
+// Headers that servers, frameworks and hops set by themselves, from their documentation
+// and sources. docs/comparing.md shows the list, and a test holds it to this one.
 var addedByServers = set(
 	// Who answered, and through what: every server, PHP, Express, ASP.NET, CMSs.
 	"Server", "Via", "X-Powered-By", "X-Powered-Cms", "X-Generator", "X-Aspnet-Version", "X-Aspnetmvc-Version", "X-Sourcefiles",

@@ -10,10 +10,10 @@ import (
 	"whittle"
 )
 
-// TestTheListOfAddedHeadersIsDocumented: docs/compare.md names every header that
+// TestTheListOfAddedHeadersIsDocumented: docs/comparing.md names every header that
 // counts as added by servers, and no other.
 func TestTheListOfAddedHeadersIsDocumented(t *testing.T) {
-	text, err := os.ReadFile("docs/compare.md")
+	text, err := os.ReadFile("docs/comparing.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +29,12 @@ func TestTheListOfAddedHeadersIsDocumented(t *testing.T) {
 	want := whittle.AddedNames()
 	for _, name := range want {
 		if !slices.Contains(named, name) {
-			t.Errorf("docs/compare.md does not name %s", name)
+			t.Errorf("docs/comparing.md does not name %s", name)
 		}
 	}
 	for _, name := range named {
 		if !slices.Contains(want, name) {
-			t.Errorf("docs/compare.md names %s, which is compared", name)
+			t.Errorf("docs/comparing.md names %s, which is compared", name)
 		}
 	}
 }

@@ -19,10 +19,9 @@ type Ledger struct {
 	// Failed counts mirrored calls in which a side gave no response to compare.
 	Failed int64 `json:"failed"`
 	Shed   int64 `json:"shed"`
-	// Pending have no fate yet: they are under way, but for Unknown of them. What has
-	// become of those, whoever judges for a fleet does not know: their gateway is silent,
-	// or has sent them, and they are not judged. A judge that lags will judge them; what
-	// the fleet's store has lost, it never will.
+	// Pending have no fate yet. All but Unknown of them are under way. Unknown ones belong
+	// to a fleet: their gateway is silent, or sent them and the leader has not judged them.
+	// A leader that lags will still judge them, unless the fleet's store has lost them.
 	Pending int64 `json:"pending"`
 	Unknown int64 `json:"unknown,omitempty"`
 	// Since is when the counting began. Zero: not known.
@@ -31,27 +30,27 @@ type Ledger struct {
 	Gap *Gap `json:"gap,omitempty"`
 }
 
-// Gap is a time whose requests are not in a ledger: from the last report that was
-// saved before whittle ended, to its next start.
+// Gap is a time whose requests are not in a ledger: from the last report saved before
+// whittle ended to its next start.
 type Gap struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// Gateway is whose counting, where it is not everybody's.
+	// Gateway is the one whose requests are missing. Empty: those of all.
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// Counts is a gateway's report of a route: totals since its run began and not
-// differences, so that a report that is lost, or arrives twice, changes nothing.
+// Counts is a gateway's report of a route. It has totals since the run began, not
+// differences, so a report that is lost or arrives twice changes nothing.
 type Counts struct {
-	// Run names the life of the counters, which begin at 0. 0: there is no report.
+	// Run identifies the process whose counters these are. 0: there is no report.
 	Run uint64 `json:"run"`
-	// Seq numbers the run's reports, rising. One that is not above the last is stale.
+	// Seq numbers the run's reports. A report whose number is not above the last is stale.
 	Seq uint64 `json:"seq"`
-	// Ledger has the fates that the gateway knows of itself. What it has handed to
-	// whoever compares is pending here: its fate is counted where the evidence is.
+	// Ledger has the fates that the gateway itself knows. Exchanges that it has handed over
+	// for comparison are pending here: their fate is counted with the evidence.
 	Ledger Ledger `json:"ledger"`
-	// Sent are the pending ones of which the gateway expects nothing more: they were
-	// handed to whoever compares.
+	// Sent are the pending ones that were handed over for comparison, so the gateway expects
+	// nothing more of them.
 	Sent int64 `json:"sent,omitempty"`
 	// At is when a gateway of a fleet made the report, and Over that it was the run's last.
 	At   time.Time `json:"at,omitzero"`
@@ -69,7 +68,7 @@ const (
 	FateShed
 )
 
-// Fate says where an exchange ends that a judge was shown. A side that gave no
+// Fate is the part of the ledger in which an observed exchange ends. A side that gave no
 // response is evidence, but leaves nothing to compare.
 func (o *Observation) Fate(x *Exchange) (f Fate, reason string) {
 	switch {
@@ -89,7 +88,7 @@ const (
 	otherReasons = "other"
 )
 
-// Settle counts requests by their fate, and leaves Total and Pending alone.
+// Settle counts requests by their fate. It does not change Total and Pending.
 func (l *Ledger) Settle(f Fate, reason string, n int64) {
 	switch f {
 	case FateCompared:
@@ -109,7 +108,7 @@ func (l *Ledger) Settle(f Fate, reason string, n int64) {
 	}
 }
 
-// Add counts everything that another ledger has, but for its times.
+// Add adds another ledger's counts, but not its times.
 func (l *Ledger) Add(o *Ledger) {
 	l.Total += o.Total
 	l.Pending += o.Pending
@@ -158,6 +157,7 @@ const (
 	SkipUnread       = "unread"        // answered before the request's body was read whole
 	SkipEncoded      = "encoded"       // in a content encoding that is not read here
 	SkipCutOff       = "cut_off"       // nobody who judges for the fleet could be reached
+	SkipUnknown      = "unknown"       // seen to go by, but not to its end: the stream that told of it was lost
 	SkipPreview      = "preview"       // a tester's, sent to the candidate by a preview token
 )
 

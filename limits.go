@@ -60,19 +60,3 @@ func (l Limits) WithDefaults() Limits {
 	l.Grace = cmp.Or(l.Grace, 30*time.Second)
 	return l
 }
-
-// Clients bound what each client may take, so that none takes what others need. A zero bound
-// is none.
-type Clients struct {
-	// By tells clients apart: by header, cookie or address. A request without the header or
-	// cookie goes by its address.
-	By Sticky
-	// Connections is how many one address may have open; further ones are closed. Trusted
-	// proxies may have any number.
-	Connections int
-	// Requests is how many one client may have under way, a stream of HTTP/2 being one;
-	// further ones get 429.
-	Requests int
-	// Rate is for the requests of all routes together.
-	Rate Rate
-}

@@ -32,14 +32,16 @@ func pages(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(path, ".md") {
-			all = append(all, path)
+	for _, folder := range []string{"docs", "examples"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".md") {
+				all = append(all, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all
 }
@@ -76,5 +78,38 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	if links < 100 {
 		t.Errorf("only %d links were found", links)
+	}
+}
+
+var metric = regexp.MustCompile(`(?:NewDesc\(|Name:\s*)"(whittle_\w+)"`)
+
+// TestMetricsAreListed: docs/operate.md has a row for each metric of the gateway and the
+// recorder.
+func TestMetricsAreListed(t *testing.T) {
+	page, err := os.ReadFile("docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, room := range []string{"carve", "record"} {
+		err := filepath.WalkDir(room, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			src, err := os.ReadFile(path)
+			for _, m := range metric.FindAllStringSubmatch(string(src), -1) {
+				found++
+				if !strings.Contains(string(page), "`"+m[1]+"`") {
+					t.Errorf("docs/operate.md does not have %s, of %s", m[1], path)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 30 {
+		t.Errorf("only %d metrics were found", found)
 	}
 }

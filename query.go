@@ -2,7 +2,7 @@ package whittle
 
 import "time"
 
-// Query is a guardrail on a team's own figures, which a Prometheus server has. It is
+// Query is a guard on a team's own figures, which a Prometheus server has. It is
 // either a test of proportions (Bad and Total) or a limit rule (Value).
 type Query struct {
 	// Name identifies the query, unique in a route.

@@ -9,6 +9,9 @@ type Route struct {
 	// was written ("POST /Count"), unique in a config.
 	Name  string
 	Match Match
+	// Group names the routes that share their draw and their share with this one: a user is on
+	// the candidate for all of them or for none. Empty: users are drawn for the route alone.
+	Group string
 	// Timeout bounds the monolith's time to the first byte of a response on this route,
 	// and a whole mirrored call of it. 0: that of the monolith.
 	Timeout time.Duration
@@ -27,9 +30,9 @@ type Route struct {
 	Compare Comparison
 	Rollout Rollout
 	Guard   Guard
-	// Rate bounds the requests of each client on the route.
-	Rate Rate
-	// Queries are guardrails on a team's own figures.
+	// Steer says which proxies send users to the candidate. Nil: whittle's own gateway does.
+	Steer *Steer
+	// Queries are guards on a team's own figures.
 	Queries []Query
 	// Record is the part of the route's exchanges that are kept in the log of
 	// recorded traffic, with or without a candidate.
@@ -200,9 +203,9 @@ type Comparison struct {
 	Forms []FieldForm
 
 	// Value reads the number from a response: the words "number in the body"
-	// (its first number), or a CEL expression over `body` (string) and `json`.
+	// (its first number), or an expression over `body` (string) and `json`.
 	Value string
-	// Per is a CEL expression over `request` (the JSON body), `query`,
+	// Per is an expression over `request` (the JSON body), `query`,
 	// `header` and `path`; the number is divided by it. Empty: 1.
 	Per string
 	// Margin says how much difference counts as none.
@@ -257,17 +260,15 @@ type Sticky struct {
 	Name string
 }
 
-// Rate bounds how many requests of one client are served; the zero value bounds none.
-type Rate struct {
-	// PerSecond is how many may come in the long run, and Burst at once.
-	PerSecond float64
-	Burst     int
-	// DryRun counts what is above it, and refuses nothing.
-	DryRun bool
-}
-
 // Rollout is the policy of shifting.
 type Rollout struct {
+	// Sink says that a mirror alone feeds the route: whittle sends no user anywhere, and the
+	// share stays 0.
+	Sink bool
+	// Observed says that Envoy alone serves users, at weights of its own, and whittle looks on.
+	Observed bool
+	// AtProxy says that proxies send users to the candidate, and take a moment for it.
+	AtProxy bool
 	// Auto shifts on evidence. False: only by hand.
 	Auto bool
 	// Steps are the shares, rising, the last one the end of the shift.
@@ -329,9 +330,6 @@ type Guard struct {
 	// Mismatch is the share of compared exchanges that may differ in a way
 	// that is not expected.
 	Mismatch float64
-	// CPU is the multiple of the monolith's CPU time per request that the
-	// candidate's may reach. 0: it is not guarded. Both sides' Metrics are needed.
-	CPU float64
 	// Confidence is the chance that a rollout with an equal candidate is never
 	// rolled back by the sequential guards.
 	Confidence float64

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Meter is one guardrail's reading.
+// Meter is one guard's reading.
 type Meter struct {
 	// Name is "errors", "p99", "mismatch" or "cpu".
 	Name string `json:"name"`
@@ -117,6 +117,12 @@ type RouteStatus struct {
 	Percent float64   `json:"share_percent"`
 	Held    bool      `json:"held"`
 	Since   time.Time `json:"since"`
+	// Sink says that a mirror alone feeds the route: the verdict is about responses that no
+	// user got, and the share stays 0.
+	Sink bool `json:"sink,omitempty"`
+	// Holds says what of whittle's promises holds, and what does not, where no user's request
+	// passes whittle. Empty: all of them.
+	Holds string `json:"holds,omitempty"`
 	// Generation is what an order names to be carried out only on what is shown.
 	Generation uint64 `json:"generation"`
 	Next       string `json:"next"` // what happens next and what it waits for
@@ -128,6 +134,9 @@ type RouteStatus struct {
 	Verdict  Verdict `json:"evidence"`
 	Ledger   Ledger  `json:"ledger"`
 	Guards   []Meter `json:"guards"`
+	// Steer is how far proxies have put the share in force. Nil: whittle itself sends users to the
+	// candidate.
+	Steer *SteerStatus `json:"steer,omitempty"`
 	// Gates are those before the next step. Empty: there are none.
 	Gates    []GateStatus `json:"gates,omitempty"`
 	Harm     Harm         `json:"harm"`
@@ -150,8 +159,6 @@ type Traffic struct {
 	// response.
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
-	// CPU is microseconds a request. 0: not known.
-	CPU float64 `json:"cpu_us,omitempty"`
 }
 
 // Past is how a route came to where it is, thinned out to a bounded number of
@@ -188,4 +195,13 @@ type TrafficPoint struct {
 	Share     Share     `json:"share_bp"`
 	Monolith  Traffic   `json:"monolith"`
 	Candidate Traffic   `json:"candidate"`
+}
+
+// Remark is what a gateway sees in its traffic that an operator should know or mend.
+type Remark struct {
+	// Route is the one that it is about; empty: all.
+	Route string `json:"route,omitempty"`
+	// Count is how many requests it is about since the gateway began.
+	Count int64  `json:"count"`
+	Text  string `json:"text"`
 }

@@ -20,10 +20,6 @@ type Upstream struct {
 	TLS UpstreamTLS
 	// ConnectTimeout bounds the opening of a connection, TLS included. 0: five seconds.
 	ConnectTimeout time.Duration
-	// MaxAge is how long a connection takes further requests, MaxRequests how many it
-	// has in all. 0: any.
-	MaxAge      time.Duration
-	MaxRequests int
 	// Health says how instances are checked. A zero Interval: they are not.
 	Health Health
 	// Ejection says when an instance that fails gets no more requests for a time. A
@@ -32,9 +28,6 @@ type Upstream struct {
 	// Panic is the share of the instances below which those that can be had are too
 	// few to bear all requests: then all of them get some, ejected or not.
 	Panic Share
-	// ProxyProtocol is the version of the PROXY protocol's header, 1 or 2, that each
-	// connection begins with, so that clients share none. 0: there is none.
-	ProxyProtocol int
 	// Build is the operator's name of the running version. Evidence is about one build:
 	// another name discards it. Empty: all versions at the URL count as one.
 	Build string
@@ -58,9 +51,6 @@ type Upstream struct {
 	MaxConns int
 	// Insecure accepts any TLS certificate.
 	Insecure bool
-	// Metrics is the URL of the process's own Prometheus page, with its CPU time
-	// and its count of requests. Empty: they are not known.
-	Metrics string
 }
 
 // HostOfURL is an Upstream.Host: that of its first URL.

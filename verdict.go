@@ -171,6 +171,9 @@ type Served struct {
 	// Seconds is in how many different seconds responses were compared, in either
 	// order.
 	Seconds int
+	// Suspected says that a moment ago the candidate alone said something else when both sides
+	// were asked again, so that all of its responses to users are compared until enough of them agree.
+	Suspected bool
 	// Uncompared is the share of the requests that could not be compared for what they
 	// or their responses are, and Why the ledger's reasons with how many.
 	Uncompared float64
@@ -196,6 +199,11 @@ type Coverage struct {
 	NotCompared []Uncompared `json:"not_compared"`
 	// Summary is all of it in one sentence.
 	Summary string `json:"summary"`
+}
+
+// Not adds a place that is not compared.
+func (c *Coverage) Not(path, reason string) {
+	c.NotCompared = append(c.NotCompared, Uncompared{Path: path, Reason: reason})
 }
 
 // FormField is a field that is compared by form.

@@ -106,8 +106,11 @@ type Exchange struct {
 	// FirstChance is the chance, at the share in force, that a user whose exchange
 	// is compared is one for whom the candidate is asked first; 0: not known.
 	FirstChance float64
-	// Served says whose answer the user got.
+	// Served says whose answer the user got, or who was asked first where Unserved.
 	Served Side
+	// Unserved says that no user got either response: whittle asked both sides itself, in an
+	// order that it drew. So both orders speak for one verdict, and neither of what users got.
+	Unserved bool
 	// FellBack says that the candidate was asked first and failed, so that both
 	// responses were asked for the user's sake.
 	FellBack bool
@@ -133,7 +136,7 @@ func (x *Exchange) First() Side {
 }
 
 // Outcome is what became of one user's request on a route that has a
-// candidate; guardrails count these.
+// candidate; guards count these.
 type Outcome struct {
 	Route string
 	// User distinguishes users: a hash of the sticky key. 0: not known.
@@ -162,7 +165,7 @@ func (o *Outcome) Bad() bool {
 	return o.Failure != NoFailure || o.Status >= 500
 }
 
-// Share is the part of a route's users that the candidate responds, in basis
+// Share is the part of a route's users that the candidate serves, in basis
 // points: 0 (none) to 10,000 (all).
 type Share uint16
 

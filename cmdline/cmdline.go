@@ -79,7 +79,7 @@ func (p *Program) Report(err error) int {
 	if err = uninterrupted(err); err == nil {
 		return 0
 	}
-	for _, one := range apart(err) {
+	for _, one := range unjoined(err) {
 		fmt.Fprintf(p.Err, "%s: %v\n", p.Name, one)
 		if hint := HintOf(one); hint != "" {
 			fmt.Fprintf(p.Err, "  %s\n", hint)
@@ -98,7 +98,7 @@ func uninterrupted(err error) error {
 	}
 	var left []error
 	if reflect.TypeOf(err) == joined {
-		for _, one := range apart(err) {
+		for _, one := range unjoined(err) {
 			left = append(left, uninterrupted(one))
 		}
 	}
@@ -115,8 +115,8 @@ func HintOf(err error) string {
 	return ""
 }
 
-// apart takes a join of errors apart.
-func apart(err error) []error {
+// unjoined takes a join of errors apart.
+func unjoined(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
 	}
@@ -134,17 +134,6 @@ func Version(name string) string {
 		return name + " (unknown build)"
 	}
 	return name + " " + strings.Join(versionOf(info), " ")
-}
-
-// BuiltOn is the day of the commit that the program was built of, or "".
-func BuiltOn() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	_, _, date := builtOf(info)
-	day, _, _ := strings.Cut(date, "T")
-	return day
 }
 
 func versionOf(info *debug.BuildInfo) []string {

@@ -20,8 +20,6 @@ type Screen struct {
 	now  func() time.Time
 	last time.Time // of the last plain progress line
 	open int       // width of the redrawn line that stands unfinished
-	rows int       // of redrawn lines, of which the last stands unfinished; 0: none is
-	size func() (width, height int)
 }
 
 // NewScreen shows work on standard output. If one of the outputs that the user named is "-",
@@ -30,7 +28,7 @@ func NewScreen(s Streams, outputs ...string) *Screen {
 	if slices.Contains(outputs, "-") {
 		return &Screen{w: s.Err, now: time.Now}
 	}
-	return &Screen{w: s.Out, tty: s.Terminal(), now: time.Now, size: s.size}
+	return &Screen{w: s.Out, tty: s.Terminal(), now: time.Now}
 }
 
 // Heading begins a part of the work.
@@ -50,9 +48,6 @@ func (s *Screen) Say(format string, args ...any) {
 func (s *Screen) Progress(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if s.tty {
-		if s.rows > 0 {
-			s.Clear()
-		}
 		width := utf8.RuneCountInString(line)
 		fmt.Fprintf(s.w, "\r  %s%s", line, strings.Repeat(" ", max(0, s.open-width)))
 		s.open = width
@@ -64,32 +59,8 @@ func (s *Screen) Progress(format string, args ...any) {
 	}
 }
 
-// Size is how many columns and rows the terminal has; 0 where there is none, or nobody
-// knows.
-func (s *Screen) Size() (width, height int) {
-	if !s.tty || s.size == nil {
-		return 0, 0
-	}
-	return s.size()
-}
-
-// Redraw replaces what was drawn before by these lines. The caller sees that they fit into
-// Size.
-func (s *Screen) Redraw(lines []string) {
-	s.Clear()
-	fmt.Fprint(s.w, strings.Join(lines, "\n"))
-	s.rows = len(lines)
-}
-
 // Clear removes what is redrawn.
 func (s *Screen) Clear() {
-	if s.rows > 1 {
-		fmt.Fprintf(s.w, "\x1b[%dA", s.rows-1)
-	}
-	if s.rows > 0 {
-		fmt.Fprint(s.w, "\r\x1b[J")
-		s.rows = 0
-	}
 	if s.open > 0 {
 		fmt.Fprintf(s.w, "\r%s\r", strings.Repeat(" ", s.open+2))
 		s.open = 0

@@ -1,11 +1,9 @@
 package cmdline
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
 
 func TestPlainScreenPrintsNowAndThen(t *testing.T) {
@@ -67,82 +65,4 @@ func drawn(text string) string {
 		}
 	}
 	return string(row)
-}
-
-// terminal is what a terminal shows: it knows carriage returns, new lines, up and erase
-// below.
-type terminal struct {
-	rows     [][]rune
-	row, col int
-}
-
-func (s *terminal) play(text string) string {
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		i += size
-		switch r {
-		case '\r':
-			s.col = 0
-		case '\n': // as a terminal has it for who does not take it over
-			s.row, s.col = s.row+1, 0
-		case '\x1b':
-			end := i + strings.IndexAny(text[i:], "ABCDEFGHJKm")
-			n, _ := strconv.Atoi(text[i+1 : end])
-			switch text[end] {
-			case 'A':
-				s.row -= n
-			case 'J':
-				s.rows = s.rows[:min(s.row+1, len(s.rows))]
-				if s.row < len(s.rows) {
-					s.rows[s.row] = s.rows[s.row][:min(s.col, len(s.rows[s.row]))]
-				}
-			}
-			i = end + 1
-		default:
-			for s.row >= len(s.rows) {
-				s.rows = append(s.rows, nil)
-			}
-			for s.col >= len(s.rows[s.row]) {
-				s.rows[s.row] = append(s.rows[s.row], ' ')
-			}
-			s.rows[s.row][s.col] = r
-			s.col++
-		}
-	}
-	var out []string
-	for _, r := range s.rows {
-		out = append(out, strings.TrimRight(string(r), " "))
-	}
-	return strings.Join(out, "|")
-}
-
-// TestLinesAreRedrawnInPlace plays a terminal: of lines that are redrawn the last ones are
-// left, and what is said meanwhile stands above them.
-func TestLinesAreRedrawnInPlace(t *testing.T) {
-	var b strings.Builder
-	s := &Screen{w: &b, tty: true, now: time.Now, size: func() (int, int) { return 80, 24 }}
-	show := func() string { return new(terminal).play(b.String()) }
-	if w, h := s.Size(); w != 80 || h != 24 {
-		t.Errorf("%d by %d", w, h)
-	}
-	for _, step := range []struct {
-		do   func()
-		want string
-	}{
-		{func() { s.Say("begin") }, "  begin"},
-		{func() { s.Redraw([]string{"a long first", "b", "c"}) }, "  begin|a long first|b|c"},
-		{func() { s.Redraw([]string{"d", "e"}) }, "  begin|d|e"},
-		{func() { s.Say("between") }, "  begin|  between"},
-		{func() { s.Redraw([]string{"ü"}) }, "  begin|  between|ü"},
-		{func() { s.Progress("one line") }, "  begin|  between|  one line"},
-		{func() { s.Redraw([]string{"f", "g"}) }, "  begin|  between|f|g"},
-		{func() { s.Clear(); s.Clear() }, "  begin|  between"},
-	} {
-		if step.do(); strings.TrimRight(show(), "|") != step.want {
-			t.Errorf("the screen shows %q, want %q", show(), step.want)
-		}
-	}
-	if w, h := (&Screen{w: &b, now: time.Now}).Size(); w != 0 || h != 0 {
-		t.Errorf("without a terminal it is %d by %d", w, h)
-	}
 }

@@ -59,7 +59,7 @@ func values() []kong.Option {
 
 func notWhole(s string, err error, from string) string {
 	if errors.Is(err, strconv.ErrRange) {
-		return fmt.Sprintf("%q is beyond every bound", s)
+		return fmt.Sprintf("%q is out of range", s)
 	}
 	return fmt.Sprintf("%q is not a whole number%s", s, from)
 }

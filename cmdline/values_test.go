@@ -102,7 +102,7 @@ func TestBadUsageIsSaidPlainly(t *testing.T) {
 		"--nosuch":                     `unknown flag --nosuch`,
 		"one two":                      `unexpected argument two`,
 		"--rate 1 --for -x":            `--for needs a value, and "-x" looks like a flag`,
-		"--users 99999999999999999999": `"99999999999999999999" is beyond every bound`,
+		"--users 99999999999999999999": `"99999999999999999999" is out of range`,
 	} {
 		status, _, errs := measured("measure " + args)
 		if status != whittle.Invalid.ExitStatus() || !strings.Contains(errs, want) {

@@ -42,7 +42,7 @@ func Writable(paths ...string) error {
 			continue
 		}
 		if slices.ContainsFunc(paths[:i], func(other string) bool { return other != "" && filepath.Clean(other) == filepath.Clean(path) }) {
-			return whittle.Errorf(whittle.Invalid, "two outputs are to go to %s, and the second would be written over the first", path)
+			return whittle.Errorf(whittle.Invalid, "two outputs go to %s, and the second would overwrite the first", path)
 		}
 		if path == "-" {
 			continue
@@ -90,10 +90,24 @@ func WriteJSON(s Streams, path string, v any) error {
 	return WriteFile(path, write)
 }
 
+// Summary is what a verb found, in words for a terminal.
+type Summary interface {
+	WriteSummary(w io.Writer) error
+}
+
+// WriteSummary writes what a verb found as JSON, to the file that was asked for, and in
+// words, unless the JSON has standard output.
+func WriteSummary(s Streams, jsonPath string, r Summary) error {
+	if err := WriteJSON(s, jsonPath, r); err != nil || jsonPath == "-" {
+		return err
+	}
+	return r.WriteSummary(s.Out)
+}
+
 // Result is what a verb found: as a page, and in words for a terminal.
 type Result interface {
 	WriteHTML(w io.Writer) error
-	WriteSummary(w io.Writer) error
+	Summary
 }
 
 // WriteResult writes what a verb found as JSON and as a page, to the files that

@@ -37,20 +37,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestFieldNamesKeepApart(t *testing.T) {
-	n := NewFieldNames("userId", "user_id")
-	if got := n.Make("user_id", "user_id"); got != "user_id" {
-		t.Errorf("the name in JSON became %s", got)
-	}
-	if got := n.Make("user_id", "userId"); got != "user_id_2" {
-		t.Errorf("the second one became %s", got)
-	}
-	// A field of its own keeps clear of the default names in JSON, too.
-	if got := n.Make("user_id", ""); got == "user_id" || got == "user_id_2" {
-		t.Errorf("a third one became %s", got)
-	}
-}
-
 func TestProto(t *testing.T) {
 	c := &Contract{
 		Package: "shop.v1", Service: "ShopService", GoPackage: "example.com/shop/v1;shopv1",
@@ -113,14 +99,6 @@ enum Tag {
 	c.Messages[1].Fields[1].Ref = "Missing"
 	if _, err := c.Descriptor(); err == nil || !strings.Contains(err.Error(), "Missing") {
 		t.Errorf("a type that does not exist: %v", err)
-	}
-}
-
-func TestPathStep(t *testing.T) {
-	for in, want := range map[string]string{"a_1": ".a_1", "odd key": `["odd key"]`, "": `[""]`, "a.b": `["a.b"]`, `q"`: `["q\""]`} {
-		if got := PathStep(in); got != want {
-			t.Errorf("%q: got %s, want %s", in, got, want)
-		}
 	}
 }
 

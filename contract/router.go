@@ -3,7 +3,7 @@ package contract
 import (
 	"errors"
 	"fmt"
-	"net/http" //nolint:depguard // its mux alone, which matches and does no I/O
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"

@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -52,12 +54,13 @@ func (t task) runUnrecorded(ctx context.Context, steps []plan.Step) (values []ex
 	ended := !u.RunSteps(ctx, steps)
 	u.client.Reset()
 	var kinds []string
-	for kind, n := range u.shard.sum.Errors {
-		kinds = append(kinds, fmt.Sprintf("%s (%d)", kind, n))
+	for _, kind := range slices.Sorted(maps.Keys(u.shard.sum.Errors)) {
+		n := u.shard.sum.Errors[kind]
+		kinds = append(kinds, fmt.Sprintf("%s (%d): %s", kind, n, u.shard.sum.Samples[kind]))
 	}
 	switch {
 	case len(kinds) > 0:
-		return nil, strings.Join(kinds, ", ")
+		return nil, strings.Join(kinds, "; ")
 	case ended:
 		return nil, "the run was ended"
 	}

@@ -8,7 +8,6 @@ import (
 	"whittle/internal/latency"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/load/script"
 )
 
 // Blocks sends a plan to one target block by block, as one side of a comparison.
@@ -142,7 +141,7 @@ func (b *Blocks) Keep() {
 	sum.Users.Finished += r.Users.Finished
 	sum.Users.Failed += r.Users.Failed
 	for _, f := range r.ScriptFailures {
-		sum.ScriptFailures = script.AddFailure(sum.ScriptFailures, f)
+		sum.ScriptFailures = report.AddScriptFailure(sum.ScriptFailures, f)
 	}
 	b.elapsed += time.Duration(r.Seconds * float64(time.Second))
 	sum.Generator.CPU += r.Generator.CPU
@@ -163,9 +162,8 @@ func (b *Blocks) point(r *report.Report) report.Point {
 	in := &r.Latency.Intended
 	return report.Point{
 		Width: b.length.Seconds(), Span: thousandths(r.Seconds),
-		Arrivals: r.Users.Started, Completed: r.Completed, Failed: r.Failed, Requests: r.Requests, Timed: in.Count, Figures: in.Figures(),
-		Codes: r.Codes, Errors: r.Errors, Finished: r.Users.Finished, UsersFailed: r.Users.Failed, Skipped: r.Users.Skipped,
-		Received: r.Received, Late: latency.Milliseconds(r.Latency.ScheduleError.Max), GeneratorCores: thousandths(r.Generator.Cores),
+		Arrivals: r.Users.Started, Completed: r.Completed, Failed: r.Failed, Timed: in.Count, Figures: in.Figures(),
+		Late: latency.Milliseconds(r.Latency.ScheduleError.Max), GeneratorCores: thousandths(r.Generator.Cores),
 	}
 }
 
@@ -188,9 +186,6 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 		r.Series[i].At = b.starts[i].Sub(started).Seconds()
 	}
 	r.Validate(o.MaxLate, p.HTTP.Timeout)
-	if n := b.task.network; n != nil {
-		r.Warnings = append(r.Warnings, proxyNotes(p, n)...)
-	}
 	return &r
 }
 

@@ -1,9 +1,7 @@
 package load
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,35 +68,6 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 	b.Close()
 	if got := d.read(); !slices.Equal(got, []string{"GET /login"}) {
 		t.Errorf("asked %q", got)
-	}
-}
-
-// A server whose page counts what one request has cost it.
-func TestTheFlowBeforeARunIsNotInTheCPUOfAWatchedPage(t *testing.T) {
-	var seconds atomic.Int64
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/prepare":
-			seconds.Add(100)
-		case "/metrics":
-			fmt.Fprintf(w, "process_cpu_seconds_total %d\n", seconds.Load())
-		default:
-			seconds.Add(1)
-		}
-	}))
-	defer srv.Close()
-	p := parsed(t, `
-config: {phases: [{duration: 0.05, arrivalCount: 2}]}
-before: {flow: [{post: {url: /prepare}}]}
-scenarios: [{flow: [{get: {url: /}}]}]`)
-	r := run(t, p, Options{Target: srv.URL, WatchURLs: []string{srv.URL}})
-	if r.Processes[0].CPU != 2000 || r.CPUPerRequest != 1000 {
-		t.Errorf("%v ms of CPU, want 2000; %v per request", r.Processes[0].CPU, r.CPUPerRequest)
-	}
-	seconds.Store(0)
-	b := sendBlocks(t, p, Options{Target: srv.URL, WatchURLs: []string{srv.URL}}, 3, plan.Arrival{})
-	if got := b.Report(time.Now(), false).Processes[0].CPU; got != 3000 {
-		t.Errorf("%v ms of CPU in three blocks of a request each, want 3000", got)
 	}
 }
 
@@ -169,34 +137,6 @@ func TestDataSetsGoOnFromBlockToBlock(t *testing.T) {
 	}
 }
 
-// Users who take turns reserve them far beyond a block's end; the next block's
-// begin anew, or nobody would ask again.
-func TestTurnsOfOneBlockAreNotKeptForTheNext(t *testing.T) {
-	for _, mode := range []string{"3", "4"} {
-		d := newDiary(t, nil)
-		// One turn reserves all that is left of a block, and much more. A block is over
-		// when it has its first response; one that had none would last a minute.
-		timer := `<ConstantThroughputTimer>` + prop("throughput", "0.01") + prop("calcMode", mode) + `</ConstantThroughputTimer><hashTree/>`
-		p, err := readJMX(t, jmx(threads(100, 1, timer+get("/", ""))), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := newBlocks(t, p, Options{Target: d.URL, MaxLate: time.Minute}, time.Minute)
-		defer b.Close()
-		for i := range 3 {
-			ctx, cancel := context.WithCancel(t.Context())
-			r, err := b.Run(ctx, nil, uint64(i), func(Result) { cancel() })
-			cancel()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Requests == 0 {
-				t.Errorf("calcMode %s: block %d has no requests", mode, i)
-			}
-		}
-	}
-}
-
 func TestClosedUsersGoThroughAPayloadInSequence(t *testing.T) {
 	var rows strings.Builder
 	for i := range 50_000 {
@@ -254,15 +194,8 @@ func TestScriptsRestWhenARunIsOver(t *testing.T) {
 	p.Rest = func() { rest(); rests++ }
 	d := newDiary(t, shop)
 	run(t, p, Options{Target: d.URL})
-	r, err := NewRunner(p, Options{Target: d.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.DryRun(t.Context(), io.Discard); err != nil {
-		t.Fatal(err)
-	}
 	sendBlocks(t, p, Options{Target: d.URL}, 2, plan.Arrival{})
-	if rests != 3 || len(d.read()) != 3 {
+	if rests != 2 || len(d.read()) != 3 {
 		t.Errorf("%d rests, asked %q", rests, d.read())
 	}
 }

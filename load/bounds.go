@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"slices"
 
 	"whittle/load/expr"
@@ -10,11 +11,8 @@ import (
 
 // checkBounds checks a run against the bounds of its plan and those of its options.
 func checkBounds(p *plan.Plan, o *Options, r *report.Report) {
-	if p.Apdex > 0 {
-		r.ComputeApdex(p.Apdex)
-	}
 	for _, t := range p.Ensure {
-		r.Ensure = append(r.Ensure, checkBound(&t, r))
+		r.Ensure = append(r.Ensure, checkBound(p, &t, r))
 	}
 	if n := r.Errors[report.ErrorExpectation]; p.FailOnExpectation && n > 0 {
 		r.Ensure = append(r.Ensure, report.Check{Metric: "errors." + report.ErrorExpectation, Value: float64(n)})
@@ -29,7 +27,7 @@ func checkBounds(p *plan.Plan, o *Options, r *report.Report) {
 // checkBound checks a run against one bound. A condition is not met where a figure
 // in it is missing, whatever it evaluates to: "not (p99 > 200)" would hold for a
 // run without any latency.
-func checkBound(t *plan.Threshold, r *report.Report) report.Check {
+func checkBound(p *plan.Plan, t *plan.Threshold, r *report.Report) report.Check {
 	missing := ""
 	figure := func(name string) (float64, bool) {
 		v, ok := r.Metric(name)
@@ -37,6 +35,8 @@ func checkBound(t *plan.Threshold, r *report.Report) report.Check {
 		case ok:
 		case r.Completed == 0:
 			missing = "there was no response"
+		case p.Shared > 0:
+			missing = fmt.Sprintf("there was no response of that name, or it is one of %d that are counted together", p.Shared)
 		default:
 			missing = "there was no response of that name"
 		}

@@ -148,11 +148,11 @@ func (u *user) runClosed(ctx context.Context, st start) {
 		if u.requests == before && !u.PauseUntil(ctx, s.now().Add(idleLoop)) {
 			break
 		}
-		if g.Fresh {
+		switch {
+		case g.Fresh && g.KeepsCookies:
 			u.client.CloseConnections()
-			if !g.KeepsCookies {
-				u.client.ClearCookies()
-			}
+		case g.Fresh:
+			u.client.Reset()
 		}
 	}
 	if u.endedByError && ctx.Err() == nil {

@@ -112,16 +112,6 @@ func TestTheEndOfTheContextEndsAClosedRun(t *testing.T) {
 	}
 }
 
-func TestAFailedRequestBeginsTheNextLoop(t *testing.T) {
-	srv := httptest.NewServer(http.NotFoundHandler())
-	defer srv.Close()
-	p := users(t, "{get: {url: /, expect: {statusCode: 200}}}, {get: {url: /never}}", plan.Closed{Users: 2, Loops: 3})
-	r := run(t, p, Options{Target: srv.URL})
-	if r.Requests != 6 || r.Errors[report.ErrorExpectation] != 6 || r.Users.Failed != 0 {
-		t.Errorf("%d requests, %v, %+v", r.Requests, r.Errors, r.Users)
-	}
-}
-
 func TestAUserKeepsItsConnectionWithinALoop(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
@@ -153,28 +143,6 @@ func TestCorrectionAddsWhatUsersDidNotSend(t *testing.T) {
 	}
 	if h.Count() != 101 {
 		t.Error("the measured histogram was changed")
-	}
-}
-
-func TestCorrectionByBucketsIsTheSame(t *testing.T) {
-	for _, interval := range []time.Duration{time.Microsecond, 3 * time.Microsecond, 200 * time.Microsecond, 7 * time.Millisecond} {
-		const long = 2 * time.Second
-		var quick, plain latency.Histogram
-		missing := fillMissing(&quick, long, interval, 1)
-		want := int64(0)
-		for d := long - interval; d >= interval; d -= interval {
-			plain.Record(d)
-			want++
-		}
-		if missing != want || quick.Count() != want {
-			t.Errorf("%v: %d missing, %d recorded, want %d", interval, missing, quick.Count(), want)
-		}
-		for _, q := range []float64{.01, .25, .5, .9, .99, .999} {
-			a, b := quick.Quantile(q), plain.Quantile(q)
-			if (a - b).Abs() > b/200+2*interval {
-				t.Errorf("%v: quantile %v is %v, want %v", interval, q, a, b)
-			}
-		}
 	}
 }
 

@@ -95,7 +95,7 @@ func TestEveryElementIsInTheTable(t *testing.T) {
 			if !runs[name] && name != "config" {
 				t.Errorf("%s knows %s, which is not in the table as running", what, name)
 			}
-			if refused[name] && !slices.Contains([]string{"engine", "loop", "parallel"}, name) {
+			if refused[name] && !slices.Contains([]string{"engine", "loop"}, name) {
 				t.Errorf("%s knows %s, which the table calls refused", what, name)
 			}
 		}
@@ -105,9 +105,8 @@ func TestEveryElementIsInTheTable(t *testing.T) {
 func TestWhatTheTableRefusesIsRefused(t *testing.T) {
 	_, refused := schemaTable(t)
 	for name, text := range map[string]string{
-		"engine":   "scenarios: [{engine: ws, flow: [{get: {url: /}}]}]",
-		"loop":     "scenarios: [{flow: [{loop: [{get: {url: /}}]}]}]",
-		"parallel": "scenarios: [{flow: [{parallel: [{parallel: [{get: {url: /}}]}]}]}]",
+		"engine": "scenarios: [{engine: ws, flow: [{get: {url: /}}]}]",
+		"loop":   "scenarios: [{flow: [{loop: [{get: {url: /}}]}]}]",
 	} {
 		if !refused[name] {
 			t.Errorf("%s is not in the table as refused", name)

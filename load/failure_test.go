@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -124,14 +123,6 @@ func TestASampleSaysWhatFailed(t *testing.T) {
 	}
 }
 
-func TestAHalfResponseIsAReset(t *testing.T) {
-	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"))
-	patient := parsed(t, fivePlan)
-	if r := run(t, patient, Options{Target: url}); r.Errors[report.ErrorReset] != 5 || r.Completed != 0 {
-		t.Errorf("%v, %d completed", r.Errors, r.Completed)
-	}
-}
-
 // A server may close a kept-alive connection just as the next request is on
 // its way. That is nobody's error where the request may be repeated.
 func TestAConnectionClosedBetweenRequestsIsReplaced(t *testing.T) {
@@ -166,23 +157,6 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 	}})
 	if r.Users != (report.Users{Planned: 50, Started: 3, Skipped: 47, Finished: 3}) || r.Completed != 3 {
 		t.Errorf("users %+v, %d completed", r.Users, r.Completed)
-	}
-}
-
-func TestTLS(t *testing.T) {
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
-	srv.StartTLS()
-	defer srv.Close()
-	patient := parsed(t, fivePlan)
-	if r := run(t, patient, Options{Target: srv.URL}); r.Errors[report.ErrorCertificate] != 5 {
-		t.Errorf("an unknown certificate: %v", r.Errors)
-	}
-	p := parsed(t, `
-config: {phases: [{duration: 0.1, arrivalCount: 5}], tls: {rejectUnauthorized: false}, http: {pool: 1}}
-scenarios: [{flow: [{get: {url: /}}]}]`)
-	if r := run(t, p, Options{Target: srv.URL}); r.Completed != 5 || r.Latency.Connect.Count != 1 {
-		t.Errorf("%d completed, %v, %d connections", r.Completed, r.Errors, r.Latency.Connect.Count)
 	}
 }
 

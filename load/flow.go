@@ -23,8 +23,6 @@ func (u *user) RunSteps(ctx context.Context, steps []plan.Step) bool {
 			ok = u.PauseUntil(ctx, u.due.Add(s.Think.Length(&u.scope)))
 		case s.Loop != nil:
 			ok = u.runLoop(ctx, s.Loop)
-		case s.Parallel != nil:
-			ok = u.runParallel(ctx, s.Parallel)
 		case s.Log != nil:
 			u.log(*s.Log)
 		case s.Action != nil:

@@ -229,28 +229,3 @@ func TestHTTP2BodiesOfAnySize(t *testing.T) {
 		t.Errorf("%d completed, %v, over %d connections, %d bytes received; the server got %v", r.Completed, r.ErrorSamples, opened.Load(), r.Received, got)
 	}
 }
-
-// A server that gives little room, and more of it later, gets the whole body.
-func TestASmallWindow(t *testing.T) {
-	t.Parallel()
-	url := serveFrames(t, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 10}}, func(f *frameServer, _ int, s uint32) bool {
-		for size := 0; size < 70_000; {
-			frame, err := f.ReadFrame()
-			if err != nil {
-				return false
-			}
-			if d, ok := frame.(*http2.DataFrame); ok {
-				size += len(d.Data())
-				_ = f.WriteWindowUpdate(s, 20_000)
-				_ = f.WriteWindowUpdate(0, 20_000)
-			}
-		}
-		f.header(s, true, ":status", "200")
-		return true
-	})
-	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 1}], http: {timeout: 60}}\nscenarios: [{flow: [{post: {url: /, body: '"+strings.Repeat("b", 70_000)+"'}}, {post: {url: /, body: '"+strings.Repeat("b", 70_000)+"'}}]}]")
-	r := run(t, p, Options{Target: url, Protocol: wire.HTTP2})
-	if r.Completed != 2 || r.Failed != 0 {
-		t.Errorf("%d completed, %v", r.Completed, r.ErrorSamples)
-	}
-}

@@ -1,26 +1,21 @@
 package load
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"whittle"
 	"whittle/load/report"
 	"whittle/load/wire"
 )
-
-// discard takes what servers say of clients that leave.
-var discard = log.New(io.Discard, "", 0)
 
 // startHTTP2 serves HTTP/2, and counts the connections that were opened.
 func startHTTP2(t *testing.T, secure bool, h http.HandlerFunc) (url string, opened *atomic.Int64) {
@@ -70,12 +65,9 @@ scenarios:
 				if r.Completed != 60 || r.Failed != 0 || wrong.Load() != 0 {
 					t.Errorf("%d completed, %d failed %v, %d wrong at the server; want 60 and none", r.Completed, r.Failed, r.Errors, wrong.Load())
 				}
-				want := int64(30)
-				if pool > 0 {
-					want = int64(pool)
-				}
-				if n := opened.Load(); n != want || r.Latency.Connect.Count != want {
-					t.Errorf("%d connections opened, %d timed; want %d", n, r.Latency.Connect.Count, want)
+				n, most := opened.Load(), int64(cmp.Or(pool, 30))
+				if n < 1 || n > most || pool == 0 && n < most || r.Latency.Connect.Count != n {
+					t.Errorf("%d connections opened, %d timed; want %d, or fewer with a pool", n, r.Latency.Connect.Count, most)
 				}
 				if r.Latency.FirstByte.Count != 60 || r.Sent < 60*20 || r.Received < 60*20 {
 					t.Errorf("%d first bytes, %d sent, %d received", r.Latency.FirstByte.Count, r.Sent, r.Received)
@@ -102,66 +94,6 @@ scenarios: [{flow: [{get: {url: /last}}, {think: 200ms}, {get: {url: /next}}]}]`
 	}
 }
 
-// A server that says goodbye to an idle connection takes no more requests on it,
-// a while before it closes it: users come back over a new one.
-func TestHTTP2GoesOnAfterAGoodbye(t *testing.T) {
-	for _, pool := range []int{0, 1} {
-		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-		srv.Config.IdleTimeout = 50 * time.Millisecond // it closes 250 ms later
-		srv.Config.Protocols = new(http.Protocols)
-		srv.Config.Protocols.SetUnencryptedHTTP2(true)
-		srv.Start()
-		p := parsed(t, `
-config: {phases: [{duration: 0.01, arrivalCount: 1}], http: {timeout: 60}}
-scenarios: [{flow: [{get: {url: /}}, {think: 150ms}, {get: {url: /}}]}]`)
-		r := run(t, p, Options{Target: srv.URL, Protocol: wire.HTTP2, Pool: pool})
-		if r.Completed != 2 || r.Failed != 0 {
-			t.Errorf("pool %d: %d completed, %d failed %v, over %d connections", pool, r.Completed, r.Failed, r.Errors, r.Latency.Connect.Count)
-		}
-		srv.Close()
-	}
-}
-
-func TestAServerThatHasNoHTTP2(t *testing.T) {
-	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer plain.Close()
-	secure := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	secure.Config.ErrorLog = discard
-	secure.StartTLS()
-	defer secure.Close()
-	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], tls: {rejectUnauthorized: false}, http: {timeout: 5}}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	for url, want := range map[string]string{plain.URL: report.ErrorMalformed, secure.URL: report.ErrorConnect} {
-		r := run(t, p, Options{Target: url, Protocol: wire.HTTP2})
-		if r.Errors[want] != 2 {
-			t.Errorf("%s: %v, want 2 of %s", url, r.Errors, want)
-		}
-	}
-}
-
-func TestCertificatesAreDistinguished(t *testing.T) {
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	srv.Config.ErrorLog = discard
-	srv.EnableHTTP2 = true
-	srv.StartTLS()
-	defer srv.Close()
-	old := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	old.Config.ErrorLog = discard
-	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11}
-	old.StartTLS()
-	defer old.Close()
-	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	for _, c := range []struct{ url, protocol, want string }{
-		{srv.URL, wire.HTTP1, report.ErrorCertificate},
-		{srv.URL, wire.HTTP2, report.ErrorCertificate},
-		{old.URL, wire.HTTP1, report.ErrorConnect},
-	} {
-		r := run(t, p, Options{Target: c.url, Protocol: c.protocol})
-		if r.Errors[c.want] != 2 || len(r.Errors) != 1 {
-			t.Errorf("%s: %v, want 2 of %s", c.protocol, r.Errors, c.want)
-		}
-	}
-}
-
 func TestHTTP2IsCutWithTheRun(t *testing.T) {
 	t.Parallel()
 	for _, pool := range []int{0, 1} {
@@ -183,23 +115,11 @@ func TestHTTP2IsCutWithTheRun(t *testing.T) {
 	}
 }
 
-// The time that opening a connection takes is part of the bound, and not of the
-// actual latency.
-func TestHTTP2TimesOut(t *testing.T) {
-	url, _ := startHTTP2(t, false, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 2}], http: {timeout: 0.2}}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	r := run(t, p, Options{Target: url, Protocol: wire.HTTP2})
-	if r.Errors[report.ErrorTimeout] != 2 || r.Latency.Intended.Min < 200*time.Millisecond {
-		t.Errorf("%v, %+v", r.Errors, r.Latency.Intended)
-	}
-}
-
 func TestProtocolsAreChecked(t *testing.T) {
 	p := parsed(t, small)
 	for want, o := range map[string]Options{
-		`the protocol "h3" is none of`: {Protocol: "h3"},
-		"gRPC needs the contract's":    {Protocol: wire.GRPC},
-		"a descriptor goes with":       {Protocol: wire.HTTP2, Descriptor: []byte{1}},
+		`the protocol "h3" is neither`: {Protocol: "h3"},
+		`the protocol "grpc" is`:       {Protocol: "grpc"},
 	} {
 		o.Target = "http://127.0.0.1:1"
 		if _, err := Run(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), want) || whittle.CodeOf(err) != whittle.Invalid {

@@ -102,53 +102,6 @@ func runJMX(t testing.TB, src string, files map[string]string, o Options) *repor
 	return run(t, p, o)
 }
 
-func TestAPlanInTheShapeOfJMetersOwnRuns(t *testing.T) {
-	srv := newAsked(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/home":
-			http.SetCookie(w, &http.Cookie{Name: "unwanted", Value: "1"})
-			fmt.Fprintf(w, "hello, reader in %s", r.Header.Get("Accept-Language"))
-		case "/login":
-			http.SetCookie(w, &http.Cookie{Name: "sid", Value: "s1"})
-			fmt.Fprint(w, "token=t0k;")
-		case "/missing":
-			w.WriteHeader(http.StatusNotFound)
-		}
-	})
-	p, err := Read("testdata/jmx/template.jmx", plan.Source{Properties: map[string]string{"port": "9"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.Target != "http://127.0.0.1:9" || modelOf(p) != report.ModelClosed {
-		t.Errorf("target %s, model %s", p.Target, modelOf(p))
-	}
-	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
-	srv.want(t, map[string]int{
-		"GET /home?section=news+%26+more": 6,
-		"GET /missing":                    6,
-		"POST /login application/x-www-form-urlencoded; charset=UTF-8 user=a+b&n=1":     1,
-		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "1"}`: 1,
-		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "2"}`: 1,
-		`POST /Count application/json [sid=s1] {"times": 5, "token": "t0k", "as": "3"}`: 1,
-	})
-	if r.Requests != 16 || r.Failed != 0 || r.Users != (report.Users{Planned: 4, Started: 4, Finished: 4}) || r.Latency.Connect.Count != 4 {
-		t.Errorf("%d requests, %v, %+v, %d connections", r.Requests, r.Errors, r.Users, r.Latency.Connect.Count)
-	}
-	var names []string
-	for _, n := range r.Names {
-		names = append(names, n.Name)
-	}
-	if got := strings.Join(names, "; "); got != "Home page; A page that is not there; Log in; Write / Count" {
-		t.Errorf("names: %s", got)
-	}
-	if len(r.Paces) != 2 || r.Paces[0].Group != "Readers" || r.Paces[0].Users != 3 {
-		t.Errorf("paces: %+v", r.Paces)
-	}
-	if !strings.Contains(strings.Join(r.Warnings, "\n"), `ResultCollector "View Results Tree"`) {
-		t.Errorf("the listener is left out in silence: %q", r.Warnings)
-	}
-}
-
 // The ingestion seed's test: the same plan with 1, 50, 500 and 1000 users, who
 // come over a tenth as many seconds. The ramp is a hundredth of that here.
 func TestTheIngestionPlanRunsWithAnyNumberOfUsers(t *testing.T) {

@@ -29,10 +29,9 @@ type userLoop struct {
 }
 
 // newUserLoops makes the event loops of a run. It makes none where no request is
-// plain HTTP/1.1, where users send several requests at once or call scripts, which
-// may wait, or where the task says so.
+// plain HTTP/1.1, where users call scripts, which may wait, or where the task says so.
 func newUserLoops(s *execution) ([]*userLoop, error) {
-	if !s.mayLoop || !engine.Available || !s.network.Plain() || s.plan.Parallel() || s.plan.Scripted {
+	if !s.mayLoop || !engine.Available || !s.network.Plain() || s.plan.Scripted {
 		return nil, nil
 	}
 	n, pool := min(loopsFor(s.plan, s.options.Part), len(s.recorder.shards)), s.network.Pool()

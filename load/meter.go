@@ -13,7 +13,7 @@ import (
 type meter struct {
 	watch     []cpu.Process
 	processes []*cpu.Watch
-	sources   []cpu.Source // read by themselves between start and finish
+	pages     []*cpu.Page // read by themselves between start and finish
 }
 
 // openMeter takes the first readings.
@@ -23,7 +23,7 @@ func openMeter(ctx context.Context, o *Options) (*meter, error) {
 	if m.processes, err = cpu.WatchProcesses(o.Watch); err != nil {
 		return nil, err
 	}
-	if m.sources, err = cpu.OpenSources(ctx, o.WatchURLs); err != nil {
+	if m.pages, err = cpu.OpenPages(ctx, o.WatchURLs); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -32,8 +32,8 @@ func openMeter(ctx context.Context, o *Options) (*meter, error) {
 // restart takes the first readings again, so that the CPU time of the flow before the
 // run is not counted.
 func (m *meter) restart(ctx context.Context) (err error) {
-	for _, s := range m.sources {
-		if err := s.Reopen(ctx); err != nil {
+	for _, s := range m.pages {
+		if err := s.Open(ctx); err != nil {
 			return err
 		}
 	}
@@ -42,13 +42,13 @@ func (m *meter) restart(ctx context.Context) (err error) {
 }
 
 func (m *meter) start(ctx context.Context) {
-	for _, s := range m.sources {
+	for _, s := range m.pages {
 		s.Start(ctx)
 	}
 }
 
 func (m *meter) finish() {
-	for _, s := range m.sources {
+	for _, s := range m.pages {
 		s.Finish()
 	}
 }
@@ -66,7 +66,7 @@ func (m *meter) used() time.Duration {
 		used, _ := w.Used()
 		sum += used
 	}
-	for _, s := range m.sources {
+	for _, s := range m.pages {
 		used, _ := s.Used()
 		sum += used
 	}
@@ -87,11 +87,8 @@ func (m *meter) fill(r *report.Report) {
 		used, gone := w.Used()
 		add(w.Name, w.PID, used, gone)
 	}
-	for _, s := range m.sources {
+	for _, s := range m.pages {
 		used, gone := s.Used()
 		add(s.Name(), 0, used, gone)
-		if note := s.Note(); note != "" {
-			r.Warnings = append(r.Warnings, note)
-		}
 	}
 }

@@ -25,18 +25,18 @@ func (c *window) add(o *window) {
 	c.Failed += o.Failed
 	c.InFlight = max(c.InFlight, o.InFlight)
 	c.Late = max(c.Late, o.Late)
-	c.Counts.add(&o.Counts, 1)
+	c.Skipped += o.Skipped
 	c.CPU += o.CPU
 	c.watchedCPU += o.watchedCPU
 	c.cores = cpu.Sum(c.cores, o.cores)
 }
 
-// rates are the responses and the failures per second.
-func (c *window) rates() (completed, failed float64) {
+// rate is the responses per second.
+func (c *window) rate() float64 {
 	if c.Span <= 0 {
-		return 0, 0
+		return 0
 	}
-	return float64(c.Completed) / c.Span.Seconds(), float64(c.Failed) / c.Span.Seconds()
+	return float64(c.Completed) / c.Span.Seconds()
 }
 
 // monitor samples a run once a second.
@@ -49,7 +49,7 @@ type monitor struct {
 	startCPU  time.Duration // at the start
 	sampledAt time.Duration // when the last sample was taken, since the start
 	// The values of the last sample, to compute differences.
-	lastCounts              Counts
+	lastSkipped             int64
 	lastCPU, lastWatchedCPU time.Duration
 	lastCores               []cpu.Core
 	stop                    chan struct{}
@@ -99,7 +99,7 @@ func (m *monitor) sample(last bool) {
 		f(&Sample{At: m.sampledAt, window: *now, Latency: &p.latency})
 	}
 	m.recent.Add(m.sampledAt, &p.latency)
-	m.sum.Rate, m.sum.FailedRate = now.rates()
+	m.sum.Rate = now.rate()
 	m.sampledAt = at
 	m.sum.Elapsed = at
 	m.sum.Left = max(m.run.plan.End()-at, 0)
@@ -119,10 +119,8 @@ func (m *monitor) delta(at time.Duration, p *delta) *window {
 		Span: at - m.sampledAt, Arrivals: p.arrivals, Completed: p.completed, Failed: p.failed,
 		InFlight: m.run.inFlight.Load(), Late: p.lateness,
 	}
-	sum := m.run.counts()
-	c.Counts.add(&sum, 1)
-	c.Counts.add(&m.lastCounts, -1)
-	m.lastCounts = sum
+	skipped := m.run.skipped.Load()
+	c.Skipped, m.lastSkipped = skipped-m.lastSkipped, skipped
 	own, cores, watched := cpu.Own(), cpu.Cores(), m.meter.used()
 	c.CPU, c.watchedCPU, c.cores = own-m.lastCPU, max(watched-m.lastWatchedCPU, 0), cpu.Since(m.lastCores, cores)
 	m.lastCPU, m.lastWatchedCPU, m.lastCores = own, watched, cores

@@ -6,10 +6,8 @@ import (
 
 	"whittle"
 	"whittle/load/cpu"
-	"whittle/load/export"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/load/wire"
 )
 
 // Options are the settings of a run that are not in its plan. The zero value runs
@@ -44,23 +42,14 @@ type Options struct {
 	OnProgress func(report.Progress) `json:"-"`
 	// Watch names processes whose CPU time is measured over the run.
 	Watch []cpu.Process `json:"-"`
-	// WatchURLs are pages that give a process's CPU time: a Prometheus metrics page
-	// with process_cpu_seconds_total or, where a path is /debug/pprof/, Go's CPU
-	// profile, which takes a second before the run and up to one after it.
+	// WatchURLs are Prometheus metrics pages that give a process's CPU time, as
+	// process_cpu_seconds_total.
 	WatchURLs []string `json:"-"`
-	// Protocol is wire.HTTP1, wire.HTTP2 or wire.GRPC, for all requests. Empty:
-	// wire.HTTP1.
+	// Protocol is wire.HTTP1 or wire.HTTP2, for all requests. Empty: wire.HTTP1.
 	Protocol string
-	// Descriptor is the binary FileDescriptorSet of gRPC's contract.
-	Descriptor []byte `json:"-"`
-	// Streams bounds gRPC calls that stream.
-	Streams wire.Streams
 	// FailIf are conditions under which the report's Err fails. Nil: the plan's bounds
 	// alone.
 	FailIf []report.FailIf `json:"-"`
-	// Exports are whom the run's figures are sent to while it goes on and at its end. Nil:
-	// nobody.
-	Exports []*export.Target `json:"-"`
 	// Grace is how long requests under way may go on when the context ends.
 	// 0: 2 s; negative: not at all.
 	Grace time.Duration
@@ -110,10 +99,6 @@ func (o *Options) check() error {
 		return whittle.Errorf(whittle.Invalid, "a pool of %d connections is not within 0 and %d", o.Pool, plan.MaxPool)
 	case o.MaxInFlight < 0 || o.MaxInFlight > plan.MaxUsers:
 		return whittle.Errorf(whittle.Invalid, "%d users at once are not within 0 and %d", o.MaxInFlight, plan.MaxUsers)
-	case min(int64(o.Streams.Messages), int64(o.Streams.Pause), int64(o.Streams.Time), int64(o.Streams.Turns)) < 0:
-		return whittle.Errorf(whittle.Invalid, "a stream's number of messages, pause, time and turns are not below 0")
-	case o.Streams != wire.Streams{} && o.Protocol != wire.GRPC:
-		return whittle.Errorf(whittle.Invalid, "what is said of streams goes with the protocol %s", wire.GRPC)
 	case o.MaxLate < 0:
 		return whittle.Errorf(whittle.Invalid, "a schedule error of at most %v is below 0", o.MaxLate)
 	}

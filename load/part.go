@@ -12,11 +12,10 @@ import (
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/load/script"
 )
 
-// PartRun is how a part of a run is begun.
-type PartRun struct {
+// PartStart is how a part of a run is begun.
+type PartStart struct {
 	// Start is when the run begins, the same moment for all parts.
 	Start time.Time
 	// Base are the variables that the flow before the run left; nil: there was none.
@@ -24,8 +23,6 @@ type PartRun struct {
 	// GivesUp is how late a user may be due for the run to go on: a process that was
 	// stopped does not make up for what it missed. 0: it always goes on.
 	GivesUp time.Duration
-	// Exported says that samples have their requests by outcome, for an export of the whole.
-	Exported bool
 	// OnSample is called about once a second, and at the end, from one goroutine.
 	OnSample func(*Sample)
 }
@@ -35,8 +32,6 @@ type Sample struct {
 	At time.Duration `json:"at"` // since the start of the run
 	window
 	Latency *latency.Histogram `json:"latency"`
-	// Outcomes are the requests by what became of them, where the whole is exported.
-	Outcomes []SampleOutcome `json:"outcomes,omitempty"`
 }
 
 // window is what was counted in a span of a run; its latencies are apart.
@@ -48,34 +43,21 @@ type window struct {
 	InFlight   int64         `json:"in_flight"` // the greatest number
 	Late       time.Duration `json:"late"`      // the greatest lateness of a start
 	CPU        time.Duration `json:"cpu"`       // of the generator
-	Counts     Counts        `json:"counts"`
+	Skipped    int64         `json:"skipped"`
 	watchedCPU time.Duration
 	cores      []cpu.Core
 }
 
-// Counts are the numbers of a Sample that reports have by name.
-type Counts struct {
-	Requests int64            `json:"requests"`
-	Sent     int64            `json:"sent"`
-	Received int64            `json:"received"`
-	Finished int64            `json:"finished"`
-	Failed   int64            `json:"failed"`
-	Skipped  int64            `json:"skipped"`
-	Codes    map[int]int64    `json:"codes,omitempty"`
-	Errors   map[string]int64 `json:"errors,omitempty"`
-}
-
 // check refuses what no part of a run can have done.
 func (s *Sample) check() error {
-	l := &s.Counts
 	least := min(s.Span, s.Late, s.CPU)
 	switch {
 	case s.Latency == nil || s.At < 0 || s.At > plan.MaxDuration+time.Hour || least < 0:
 		return whittle.Errorf(whittle.Invalid, "a sample has no latencies, or a time below 0")
-	case min(s.Arrivals, s.Completed, s.Failed, s.InFlight, l.Requests, l.Sent, l.Received, l.Finished, l.Failed, l.Skipped) < 0:
+	case min(s.Arrivals, s.Completed, s.Failed, s.InFlight, s.Skipped) < 0:
 		return whittle.Errorf(whittle.Invalid, "a sample has a count below 0")
 	}
-	return checkCounts(l.Codes, l.Errors)
+	return nil
 }
 
 // maxKinds bounds the kinds of errors of a part, and the statuses.
@@ -93,8 +75,8 @@ func checkCounts(codes map[int]int64, errors map[string]int64) error {
 	return nil
 }
 
-// Partial is the result of a part of a run: all that its report is made of.
-type Partial struct {
+// PartResult is the result of a part of a run: all that its report is made of.
+type PartResult struct {
 	tally
 	Users   report.Users  `json:"users"`
 	Elapsed time.Duration `json:"elapsed"`
@@ -111,9 +93,9 @@ type Partial struct {
 
 // checked is what the part has counted, of a plan with so many names and groups. What no
 // part can have counted is refused.
-func (p *Partial) checked(names, groups int) (*tally, error) {
+func (p *PartResult) checked(names, groups int) (*tally, error) {
 	t := &p.tally
-	if len(t.Names) != names || len(t.Classes) != classes || len(t.Paces) > groups {
+	if len(t.Names) != names || len(t.Paces) > groups {
 		return nil, whittle.Errorf(whittle.Invalid, "it is a result of another plan")
 	}
 	if err := checkCounts(t.Codes, t.Errors); err != nil {
@@ -144,18 +126,18 @@ func (p *Partial) checked(names, groups int) (*tally, error) {
 }
 
 // printableFailures are the failures of scripts as they may be shown.
-func (p *Partial) printableFailures() (out []report.ScriptFailure) {
+func (p *PartResult) printableFailures() (out []report.ScriptFailure) {
 	for _, f := range p.ScriptFailures {
 		f.Element, f.File, f.Sample = printableLine(f.Element, maxReason), printableLine(f.File, maxReason), printableLine(f.Sample, maxSample)
 		f.Line, f.Count = max(f.Line, 0), max(f.Count, 0)
-		out = script.AddFailure(out, f)
+		out = report.AddScriptFailure(out, f)
 	}
 	return out
 }
 
 // RunPart runs Options.Part of the plan. The flows before and after the run, and what is
 // watched, are those of the whole. An error means that nothing was measured.
-func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
+func (r *Runner) RunPart(ctx context.Context, p PartStart) (*PartResult, error) {
 	n, err := r.network()
 	if err != nil {
 		return nil, err
@@ -170,15 +152,7 @@ func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
 	}
 	defer s.close()
 	s.began = p.Start
-	if p.Exported {
-		s.recorder.exported()
-	}
-	s.onSample = func(one *Sample) {
-		if p.Exported {
-			one.Outcomes = s.recorder.drainOutcomes().sampled()
-		}
-		p.OnSample(one)
-	}
+	s.onSample = p.OnSample
 	if !s.sleepUntil(ctx, 0) {
 		return nil, whittle.Errorf(whittle.Unavailable, "the run was ended before it began")
 	}
@@ -188,9 +162,9 @@ func (r *Runner) RunPart(ctx context.Context, p PartRun) (*Partial, error) {
 	early := !s.send(ctx)
 	w.finish()
 	whole := w.report(r.target, early || s.end.early.Load())
-	out := &Partial{tally: *s.recorder.total()}
+	out := &PartResult{tally: *s.recorder.total()}
 	out.Users, out.Elapsed, out.Early, out.CPU, out.Late = whole.Users, w.sampledAt, whole.Early, time.Duration(whole.Generator.CPU*1e6), late
-	out.Void, out.Warnings = whole.Void, append(whole.GeneratorWarnings(), proxyNotes(r.plan, n)...)
+	out.Void, out.Warnings = whole.Void, whole.GeneratorWarnings()
 	out.ScriptFailures = whole.ScriptFailures
 	switch {
 	case s.gaveUp.Load():

@@ -29,7 +29,7 @@ func TestAPartThatDoesNotBeginLeavesNothingOpen(t *testing.T) {
 	const times = 200
 	before := open()
 	for range times {
-		if _, err := r.RunPart(ctx, PartRun{Start: time.Now().Add(time.Hour), OnSample: func(*Sample) {}}); err == nil {
+		if _, err := r.RunPart(ctx, PartStart{Start: time.Now().Add(time.Hour), OnSample: func(*Sample) {}}); err == nil {
 			t.Fatal("a part whose context has ended was run")
 		}
 	}

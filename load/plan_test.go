@@ -16,89 +16,6 @@ import (
 
 const small = "scenarios: [{flow: [{get: {url: /}}]}]\n"
 
-// rendered returns the bytes of the plan's first request.
-func rendered(t *testing.T, p *plan.Plan) string {
-	t.Helper()
-	c, s := newClient(t, p, "http://h.example:81/base")
-	out, err := c.Render(p.Requests()[0], s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
-}
-
-// newClient makes a client of a plan, and a scope with the first of each variable's
-// values.
-func newClient(t *testing.T, p *plan.Plan, target string) (*wire.Client, *expr.Scope) {
-	t.Helper()
-	n, err := wire.NewNetwork(wire.Config{Plan: p, Target: target, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, p.Slots)}
-	for _, v := range p.Variables {
-		s.Values[v.Slot] = v.Choices[0]
-	}
-	return n.NewClient(), s
-}
-
-func TestRequestsAreRendered(t *testing.T) {
-	const common = "accept-encoding: gzip, deflate, br, zstd\r\nuser-agent: whittle\r\naccept: */*\r\n"
-	for _, c := range []struct{ name, yaml, want string }{
-		{"get", "get: {url: /a}", "GET /base/a HTTP/1.1\r\nhost: h.example:81\r\n" + common + "\r\n"},
-		{
-			"another host", "get: {url: 'https://other.example?x=1#part'}",
-			"GET /?x=1 HTTP/1.1\r\nhost: other.example\r\n" + common + "\r\n",
-		},
-		{"an empty post", "post: {url: /}", "POST /base/ HTTP/1.1\r\nhost: h.example:81\r\n" + common + "content-length: 0\r\n\r\n"},
-		{
-			"json keeps order and types", `post: {url: /, json: {z: 1, a: [true, null, "{{ n }}", "{{ s }}", "n={{ n }}{{ s }}"], e: 1.50, big: 12345678901234567890}}`,
-			"POST /base/ HTTP/1.1\r\nhost: h.example:81\r\ncontent-type: application/json\r\n" + common +
-				"content-length: 79\r\n\r\n" + `{"z":1,"a":[true,null,7,"q\"\n","n=7q\"\n"],"e":1.5,"big":12345678901234567000}`,
-		},
-		{
-			"form", `put: {url: /, form: {a b: "{{ s }}", n: [1, 2]}}`,
-			"PUT /base/ HTTP/1.1\r\nhost: h.example:81\r\ncontent-type: application/x-www-form-urlencoded\r\n" + common +
-				"content-length: 19\r\n\r\na+b=q%22%0A&n=1%2C2",
-		},
-		{
-			"headers", `delete: {url: "/{{ s }}/é", headers: {X-A: "{{ s }}!", User-Agent: me, Accept: a/b, Host: elsewhere}}`,
-			"DELETE /base/q%22%0A/%C3%A9 HTTP/1.1\r\nx-a: q\" !\r\nuser-agent: me\r\naccept: a/b\r\nhost: elsewhere\r\naccept-encoding: gzip, deflate, br, zstd\r\n\r\n",
-		},
-		{"patch", "patch: {url: '/', body: '{{ n }}'}", "PATCH /base/ HTTP/1.1\r\nhost: h.example:81\r\n" + common + "content-length: 1\r\n\r\n7"},
-		{"environment", "get: {url: '/{{ $env.ROOM }}{{ $environment }}'}", "GET /base/kitchenstaging HTTP/1.1\r\nhost: h.example:81\r\n" + common + "\r\n"},
-	} {
-		src := plan.Source{Environment: "staging", Getenv: func(string) string { return "kitchen" }}
-		p, err := Parse("p.yml", []byte("config: {environments: {staging: {}}, variables: {n: 7, s: \"q\\\"\\n\"}}\nscenarios: [{flow: [{"+c.yaml+"}]}]"), src)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if got := rendered(t, p); got != c.want {
-			t.Errorf("%s:\n%q\nwant\n%q", c.name, got, c.want)
-		}
-	}
-}
-
-func TestRandomTemplates(t *testing.T) {
-	p := parsed(t, `scenarios: [{flow: [{get: {url: "/{{ $randomNumber(5, 5) }}/{{ $randomNumber(-2,2) }}/{{ $randomString(4) }}"}}]}]`)
-	got := strings.Split(strings.Fields(rendered(t, p))[1], "/")
-	if len(got) != 5 || got[2] != "5" || len(got[4]) != 4 {
-		t.Errorf("%q", got)
-	}
-}
-
-func TestAnchorsAndMergesAreResolved(t *testing.T) {
-	p := parsed(t, `
-base: &base {x-a: "1", x-b: "2"}
-scenarios:
-  - flow: [{get: {url: /, headers: {<<: *base, x-b: "3"}}}]
-`[1:])
-	if got := rendered(t, p); !strings.Contains(got, "x-a: 1\r\nx-b: 3\r\n") {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestReadPlanFindsItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.yml")
 	if _, err := ReadPlan(path); whittle.CodeOf(err) != whittle.NotFound {
@@ -118,20 +35,6 @@ func TestReadPlanFindsItsFile(t *testing.T) {
 	}
 }
 
-func TestWeightsDecideHowOftenAScenarioRuns(t *testing.T) {
-	p := parsed(t, `scenarios:
-  - {name: a, weight: 1, flow: [{get: {url: /}}]}
-  - {name: b, weight: 3, flow: [{get: {url: /}}]}
-  - {name: c, weight: 0, flow: [{get: {url: /}}]}`)
-	rng, n := rand.New(rand.NewPCG(1, 2)), map[string]int{}
-	for range 10_000 {
-		n[p.Choose(rng).Name]++
-	}
-	if n["a"] < 2350 || n["a"] > 2650 || n["c"] != 0 {
-		t.Errorf("%v", n)
-	}
-}
-
 // FuzzPlan checks that no text makes the reader crash, and that what it
 // accepts can be prepared and rendered as one well-formed request.
 func FuzzPlan(f *testing.F) {
@@ -145,7 +48,8 @@ func FuzzPlan(f *testing.F) {
 		}
 		f.Add(string(src))
 	}
-	f.Add("config: {ensure: {conditions: [{expression: http.requests > 1 and max(1, 2) in (2)}]}}\nscenarios: [{flow: [{parallel: [{get: {url: '{{ a }}', ifTrue: a.b ~= \"x\", cookie: {c: d}, auth: {user: u, pass: p}, formData: {f: '{{ a }}'}, capture: {regexp: '(x)', group: 1, as: a}}}], limit: 2}]}]")
+	f.Add("config: {ensure: {conditions: [{expression: http.requests > 1 and max(1, 2) in (2)}]}}\nscenarios: [{flow: [{parallel: [{get: {url: '{{ a " +
+		"}}', ifTrue: a.b ~= \"x\", cookie: {c: d}, auth: {user: u, pass: p}, formData: {f: '{{ a }}'}, capture: {regexp: '(x)', group: 1, as: a}}}], limit: 2}]}]")
 	f.Fuzz(func(t *testing.T, src string) {
 		p, err := Parse("p", []byte(src), plan.Source{Getenv: func(string) string { return "" }})
 		if err != nil {
@@ -181,4 +85,19 @@ func FuzzPlan(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What the environment would lead through a proxy is refused, and NO_PROXY is that of curl
+// and net/http.
+func TestLoadGoesThroughNoProxy(t *testing.T) {
+	for no, straight := range map[string]bool{"": false, ".test": true, "other.test, shop.test": true, "shop.test:81": false} {
+		t.Setenv("HTTP_PROXY", "http://me:secret@127.0.0.1:1")
+		t.Setenv("http_proxy", "")
+		t.Setenv("NO_PROXY", no)
+		t.Setenv("no_proxy", "")
+		_, err := NewRunner(parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]"), Options{Target: "http://shop.test"})
+		if (err == nil) != straight || err != nil && (whittle.CodeOf(err) != whittle.Unsupported || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("NO_PROXY=%s: %v", no, err)
+		}
+	}
 }

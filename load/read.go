@@ -2,10 +2,8 @@ package load
 
 import (
 	"bytes"
-	"cmp"
 	"path/filepath"
 
-	"whittle"
 	"whittle/load/artillery"
 	"whittle/load/jmeter"
 	"whittle/load/plan"
@@ -37,18 +35,13 @@ func Read(path string, s plan.Source) (*plan.Plan, error) {
 	return Parse(path, src, s)
 }
 
-// Parse reads a plan of the given source text; name is for errors. What is none is refused
-// by what it is, where that can be told.
+// Parse reads a plan of the given source text; name is for errors.
 func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
 	read := artillery.Parse
 	if looksLikeXML(src) {
 		read = jmeter.Parse
 	}
-	p, err := read(name, src, s)
-	if err != nil && whittle.CodeOf(err) != whittle.ResourceExhausted {
-		err = cmp.Or(plan.Foreign(name, src), err)
-	}
-	return p, err
+	return read(name, src, s)
 }
 
 // looksLikeXML distinguishes a JMeter plan from an Artillery script by its beginning.

@@ -55,8 +55,8 @@ type tally struct {
 	FirstByte     *latency.Histogram `json:"first_byte"`
 	ScheduleError *latency.Histogram `json:"schedule_error"`
 	Paces         map[int]*groupPace `json:"paces,omitempty"` // by a closed model's group, from 1
-	// Classes are the intended latencies by the status's first digit, 1 to 5.
-	Classes []*latency.Histogram `json:"classes"`
+	// Succeeded are the intended latencies of requests that did not fail.
+	Succeeded *latency.Histogram `json:"succeeded"`
 	// Unfinished requests were under way when the run was aborted.
 	Unfinished int64 `json:"unfinished"`
 }
@@ -65,23 +65,17 @@ func newTally(names int) *tally {
 	t := &tally{
 		Names: make([]nameTally, names), Codes: map[int]int64{}, Errors: map[string]int64{}, Samples: map[string]string{},
 		Connect: new(latency.Histogram), FirstByte: new(latency.Histogram), ScheduleError: new(latency.Histogram),
-		Classes: make([]*latency.Histogram, classes),
+		Succeeded: new(latency.Histogram),
 	}
 	for i := range t.Names {
 		t.Names[i].Intended, t.Names[i].Actual = new(latency.Histogram), new(latency.Histogram)
 	}
-	for i := range t.Classes {
-		t.Classes[i] = new(latency.Histogram)
-	}
 	return t
 }
 
-// classes is the number of the first digits of statuses, 0 included.
-const classes = 6
-
 // histograms are all of the tally's, the same ones of every tally of a plan.
 func (t *tally) histograms() []*latency.Histogram {
-	out := append([]*latency.Histogram{t.Connect, t.FirstByte, t.ScheduleError}, t.Classes...)
+	out := []*latency.Histogram{t.Connect, t.FirstByte, t.ScheduleError, t.Succeeded}
 	for i := range t.Names {
 		out = append(out, t.Names[i].Intended, t.Names[i].Actual)
 	}
@@ -101,7 +95,8 @@ func (t *tally) merge(o *tally) {
 		a.Sent += b.Sent
 		a.Received += b.Received
 	}
-	t.Codes, t.Errors = addCounts(t.Codes, o.Codes, 1), addCounts(t.Errors, o.Errors, 1)
+	addCounts(t.Codes, o.Codes)
+	addCounts(t.Errors, o.Errors)
 	for k, v := range o.Samples {
 		if t.Samples[k] == "" {
 			t.Samples[k] = v
@@ -134,19 +129,15 @@ func (p *delta) drain(from *delta) {
 type shard struct {
 	mu sync.Mutex
 	// The following is guarded by mu.
-	sum      *tally
-	recent   delta
-	outcomes *outcomes // nil: nothing is exported
-	_        [64]byte  // keeps neighbours off this cache line
+	sum    *tally
+	recent delta
+	_      [64]byte // keeps neighbours off this cache line
 }
 
 // recordStart counts a virtual user that started, and how late.
 func (s *shard) recordStart(late time.Duration) {
 	s.mu.Lock()
 	s.sum.ScheduleError.Record(late)
-	if s.outcomes != nil {
-		s.outcomes.late = max(s.outcomes.late, late)
-	}
 	s.recent.arrivals++
 	s.recent.lateness = max(s.recent.lateness, late)
 	s.mu.Unlock()
@@ -195,9 +186,6 @@ func (s *shard) record(o *observation) {
 			s.sum.Samples[o.failure] = sampleOf(o)
 		}
 	}
-	if s.outcomes != nil {
-		s.outcomes.record(o)
-	}
 	if o.Connect > 0 {
 		s.sum.Connect.Record(o.Connect)
 	}
@@ -210,8 +198,8 @@ func (s *shard) record(o *observation) {
 		f.Actual.Record(o.done.Sub(o.Sent))
 		s.sum.recordPace(o)
 		s.recent.latency.Record(d)
-		if class := o.status / 100; class > 0 && class < len(s.sum.Classes) {
-			s.sum.Classes[class].Record(d)
+		if o.failure == "" {
+			s.sum.Succeeded.Record(d)
 		}
 	}
 }
@@ -281,48 +269,11 @@ func (r *recorder) total() *tally {
 	return t
 }
 
-// add adds o times a factor; −1 subtracts it. Counts that come to 0 are left out.
-func (l *Counts) add(o *Counts, times int64) {
-	l.Requests += times * o.Requests
-	l.Sent += times * o.Sent
-	l.Received += times * o.Received
-	l.Finished += times * o.Finished
-	l.Failed += times * o.Failed
-	l.Skipped += times * o.Skipped
-	l.Codes = addCounts(l.Codes, o.Codes, times)
-	l.Errors = addCounts(l.Errors, o.Errors, times)
-}
-
-func addCounts[K comparable](to, from map[K]int64, times int64) map[K]int64 {
-	if to == nil && len(from) > 0 {
-		to = make(map[K]int64, len(from))
-	}
+// addCounts adds the counts of one map to those of another.
+func addCounts[K comparable](to, from map[K]int64) {
 	for k, n := range from {
-		if to[k] += times * n; to[k] == 0 {
-			delete(to, k)
-		}
+		to[k] += n
 	}
-	return to
-}
-
-// counts adds up what all shards have counted, without the distributions: little enough
-// to be added up at every sample.
-func (s *execution) counts() Counts {
-	var l Counts
-	for _, sh := range s.recorder.shards {
-		sh.mu.Lock()
-		for i := range sh.sum.Names {
-			f := &sh.sum.Names[i]
-			l.Requests += f.Requests
-			l.Sent += f.Sent
-			l.Received += f.Received
-		}
-		l.Codes = addCounts(l.Codes, sh.sum.Codes, 1)
-		l.Errors = addCounts(l.Errors, sh.sum.Errors, 1)
-		sh.mu.Unlock()
-	}
-	l.Finished, l.Failed, l.Skipped = s.finished.Load(), s.failed.Load(), s.skipped.Load()
-	return l
 }
 
 func cores(used, span time.Duration) float64 {
@@ -345,21 +296,11 @@ func newPoint(w *latency.Window, c *window) report.Point {
 	p := report.Point{
 		At: w.Start.Seconds(), Width: w.Width.Seconds(), Span: thousandths(c.Span.Seconds()),
 		Arrivals: c.Arrivals, Completed: c.Completed, Failed: c.Failed, InFlight: c.InFlight,
-		Requests: c.Counts.Requests, Finished: c.Counts.Finished, UsersFailed: c.Counts.Failed, Skipped: c.Counts.Skipped,
-		Received: c.Counts.Received, Late: latency.Milliseconds(c.Late), Cores: cpu.Busy(c.cores), Timed: w.Count, Figures: w.Figures(),
+		Late: latency.Milliseconds(c.Late), Cores: cpu.Busy(c.cores), Timed: w.Count, Figures: w.Figures(),
 	}
 	if c.Span > 0 {
 		p.GeneratorCores = cores(c.CPU, c.Span)
 		p.WatchedCores = cores(c.watchedCPU, c.Span)
-	}
-	for code, n := range c.Counts.Codes {
-		if p.Codes == nil {
-			p.Codes = map[string]int64{}
-		}
-		p.Codes[strconv.Itoa(code)] = n
-	}
-	if len(c.Counts.Errors) > 0 {
-		p.Errors = c.Counts.Errors
 	}
 	return p
 }

@@ -3,7 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
-	"errors"
+	"time"
 
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -15,9 +15,6 @@ import (
 func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 	if q.Skip != nil && q.Skip(&u.scope) {
 		return true
-	}
-	if u.run.dry != nil {
-		return u.run.dry.send(u, q)
 	}
 	o := observation{name: q.Index}
 	if q.Prepare != nil {
@@ -35,10 +32,6 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 		deadline = o.Sent.Add(q.Timeout)
 	}
 	err := u.client.Send(ctx, q, &u.scope, deadline, &o.Timing)
-	if errors.Is(err, wire.ErrCached) {
-		u.due = u.run.now()
-		return true
-	}
 	u.observePace(&o)
 	o.done = u.run.now()
 	// The next step is due when this one is over.
@@ -62,13 +55,10 @@ func (u *user) ended(ctx context.Context, q *plan.Request, o *observation) bool 
 	u.shard.record(o)
 	u.notify(q, o)
 	if !o.unseen {
-		u.Concludes(o.failure != "" && !o.forgiven || q.Part && u.failed)
+		u.Concludes(o.failure != "" && !o.forgiven)
 	}
-	if q.Part {
-		return true
-	}
-	if len(q.Parts) > 0 && !u.RunSteps(ctx, q.Parts) {
-		return false
+	if o.failure == report.ErrorGenerator && u.group != nil && !u.PauseUntil(ctx, o.done.Add(generatorPause)) {
+		return false // there will be no more of what this machine lacks at once
 	}
 	goes := u.continues(o)
 	if !goes && q.OnFailure != nil {
@@ -76,6 +66,10 @@ func (u *user) ended(ctx context.Context, q *plan.Request, o *observation) bool 
 	}
 	return goes
 }
+
+// generatorPause is how long a closed user waits after a request for which this machine had
+// no more: its retries would keep a core busy.
+const generatorPause = time.Second
 
 // words are what the failure is called.
 func (o *observation) words() string {
@@ -170,7 +164,7 @@ func (u *user) captureError(ctx context.Context, q *plan.Request, o *observation
 		return
 	}
 	a := expr.Response{Scope: &u.scope, Elapsed: o.done.Sub(o.Sent)}
-	a.URL, a.Shown = u.client.Asked(&u.scope)
+	a.URL = u.client.Asked()
 	captureValues(q, &a)
 	o.forgiven, o.unseen = a.Verdict == expr.Succeeded, a.Unseen
 	u.due = u.run.now()

@@ -52,18 +52,10 @@ func (t *tally) fill(r *report.Report, p *plan.Plan) {
 	for code, n := range t.Codes {
 		r.Codes[strconv.Itoa(code)] = n
 	}
-	r.Histograms = report.Histograms{Intended: intended, Actual: actual}
-	for i, h := range t.Classes {
-		if h.Count() > 0 {
-			if r.Histograms.Classes == nil {
-				r.Histograms.Classes = map[string]*latency.Histogram{}
-			}
-			r.Histograms.Classes[strconv.Itoa(i)+"xx"] = h
-		}
-	}
+	r.Histograms = report.Histograms{Intended: intended, Actual: actual, Succeeded: t.Succeeded}
 	r.Latency = report.Views{
 		Intended: intended.Snapshot(), Actual: actual.Snapshot(), Connect: t.Connect.Snapshot(),
-		FirstByte: t.FirstByte.Snapshot(), ScheduleError: t.ScheduleError.Snapshot(),
+		FirstByte: t.FirstByte.Snapshot(), ScheduleError: t.ScheduleError.Snapshot(), Succeeded: t.Succeeded.Snapshot(),
 	}
 	t.fillCorrected(r, p.Groups)
 	r.Median = latency.Milliseconds(r.Latency.Intended.P50)

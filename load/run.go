@@ -56,7 +56,6 @@ type execution struct {
 	served bool // the loops have been run
 	timer  *engine.Timer
 	end    ending
-	dry    *dryRun  // nil: requests are sent
 	state  sync.Map // shared by this run's users, by the step that stores it
 
 	gaveUp atomic.Bool // a user was due too long ago

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -95,43 +94,6 @@ scenarios:
 		if len(r.Names) != 2 || r.Names[1].Name != "home" || r.Names[1].Intended.Count != 40 {
 			t.Errorf("names: %+v", r.Names)
 		}
-	}
-}
-
-func TestReportIsJSONWithTheKeysPeopleNeed(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
-	defer srv.Close()
-	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 5}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	r := run(t, p, Options{Target: srv.URL, Seed: 7, MaxLate: time.Minute})
-	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m map[string]any
-	if err := json.Unmarshal(b, &m); err != nil {
-		t.Fatal(err)
-	}
-	for k, want := range map[string]any{
-		"format": report.Format, "requests": 5., "completed": 5., "failed": 5., "seed": 7., "void": "", "model": "open",
-	} {
-		if m[k] != want {
-			t.Errorf("%s is %v, want %v", k, m[k], want)
-		}
-	}
-	for _, k := range []string{"rate", "median_ms", "p95_ms", "p99_ms", "cpu_ms_per_request"} {
-		if _, ok := m[k].(float64); !ok {
-			t.Errorf("%s is %v, want a number", k, m[k])
-		}
-	}
-	if r.Errors[report.ErrorServer] != 5 || r.Codes["503"] != 5 {
-		t.Errorf("errors %v, codes %v", r.Errors, r.Codes)
-	}
-	var back report.Report
-	if err := json.Unmarshal(b, &back); err != nil {
-		t.Fatal(err)
-	}
-	if again, _ := json.Marshal(back); string(again) != string(b) {
-		t.Errorf("the report reads back as\n%s\nand was\n%s", again, b)
 	}
 }
 

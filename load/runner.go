@@ -12,8 +12,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -35,8 +33,7 @@ type Runner struct {
 }
 
 // NewRunner checks everything that can be known before anything is sent: an error
-// means that the plan has no target, that the options do not fit it, or that it does
-// not fit gRPC's contract.
+// means that the plan has no target, or that the options do not fit it.
 func NewRunner(p *plan.Plan, o Options) (*Runner, error) {
 	r := &Runner{plan: p, base: cmp.Or(o.Target, p.Target), options: o.WithDefaults()}
 	r.target, _ = plan.SplitLogin(r.base)
@@ -66,11 +63,8 @@ func (r *Runner) Plan() string { return r.plan.Name }
 func (r *Runner) network() (*wire.Network, error) {
 	o := &r.options
 	c := wire.Config{
-		Plan: r.plan, Target: r.base, Protocol: o.Protocol, Descriptor: o.Descriptor, Streams: o.Streams, Pool: r.plan.HTTP.Pool, Now: o.Now,
-		Proxy: environmentProxy(),
-	}
-	if via := r.plan.HTTP.Proxy; via != nil {
-		c.Proxy = func(*url.URL) (*url.URL, error) { return via, nil }
+		Plan: r.plan, Target: r.base, Protocol: o.Protocol, Pool: r.plan.HTTP.Pool, Now: o.Now,
+		Proxy: httpproxy.FromEnvironment().ProxyFunc(),
 	}
 	if o.Pool > 0 {
 		c.Pool = o.Pool
@@ -125,7 +119,6 @@ func (r *Runner) Run(ctx context.Context) (*report.Report, error) {
 	if warning := t.after(ctx); warning != "" {
 		out.Warnings = append(out.Warnings, warning)
 	}
-	out.Warnings = append(out.Warnings, proxyNotes(r.plan, n)...)
 	return out, nil
 }
 
@@ -136,41 +129,6 @@ func Run(ctx context.Context, p *plan.Plan, o Options) (*report.Report, error) {
 		return nil, err
 	}
 	return r.Run(ctx)
-}
-
-// environmentProxy says which proxy the environment has for a URL. What is no proxy's URL is
-// an error where it would be used, not left out.
-func environmentProxy() func(*url.URL) (*url.URL, error) {
-	c := httpproxy.FromEnvironment()
-	wrong := map[string]string{} // names of variables by the host that stands in for them
-	for name, text := range map[string]*string{"HTTP_PROXY": &c.HTTPProxy, "HTTPS_PROXY": &c.HTTPSProxy} {
-		own, err := url.Parse(*text)
-		if _, bare := url.Parse("http://" + *text); (err != nil || own.Host == "") && (bare != nil || strings.Contains(*text, "://")) {
-			*text = "http://" + strings.ToLower(name)
-			wrong[strings.ToLower(name)] = name
-		}
-	}
-	find := c.ProxyFunc()
-	return func(u *url.URL) (*url.URL, error) {
-		via, err := find(u)
-		if err == nil && via != nil && wrong[via.Host] != "" {
-			// Its text may have a password.
-			return nil, whittle.Errorf(whittle.Invalid, "%s is no proxy's URL", wrong[via.Host]).WithHint("it is of the form http://HOST:PORT; NO_PROXY names what goes straight")
-		}
-		return via, err
-	}
-}
-
-// proxyNotes say through which proxies requests have gone: figures are theirs, too.
-func proxyNotes(p *plan.Plan, n *wire.Network) (notes []string) {
-	who := "the environment says (HTTP_PROXY, HTTPS_PROXY, NO_PROXY)"
-	if p.HTTP.Proxy != nil {
-		who = "the plan says"
-	}
-	for _, via := range n.Proxies() {
-		notes = append(notes, "requests went through the proxy "+via+", as "+who+": times are the proxy's and the target's together")
-	}
-	return notes
 }
 
 // rest stops the timers of the plan's scripts.
@@ -187,16 +145,11 @@ func (r *Runner) measure(ctx context.Context, t task, m *meter) (*execution, *re
 		return nil, nil, err
 	}
 	defer s.close()
-	if len(r.options.Exports) > 0 {
-		s.recorder.exported()
-	}
-	w, finishExport := newMonitor(s, m), r.export(s.snapshots())
+	w := newMonitor(s, m)
 	w.start(ctx)
 	early := !s.send(ctx)
 	w.finish()
-	out := w.report(r.target, early || s.end.early.Load())
-	out.Warnings = append(out.Warnings, finishExport()...)
-	return s, out, nil
+	return s, w.report(r.target, early || s.end.early.Load()), nil
 }
 
 // modelOf is the name of the plan's model in reports.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/load/plan"
 )
 
 func TestWhatMeansNothingIsRefusedBeforeAnythingIsSent(t *testing.T) {
@@ -58,23 +57,5 @@ scenarios: [{flow: [{get: {url: '/{{ $randomNumber(1, 1000000) }}'}}]}]`), Optio
 		if asked[1][line] != 2*n {
 			t.Errorf("%s: %d times in one run, %d in both", line, n, asked[1][line])
 		}
-	}
-}
-
-// The requests of parallel branches are their user's: they belong to its group, and a
-// user who sends nothing else is not taken for one who sends nothing.
-func TestParallelRequestsOfAClosedUserAreItsGroups(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
-	p := parsed(t, `
-config: {http: {maxSockets: 2}}
-scenarios: [{flow: [{parallel: [{get: {url: /a}}, {get: {url: /b}}], limit: 2}]}]`)
-	closed, err := p.WithUsers(plan.Closed{Users: 1, Loops: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := run(t, closed, Options{Target: srv.URL})
-	if r.Completed != 8 || r.Latency.Corrected.Count < 8 {
-		t.Errorf("%d completed, %d in the corrected view; want 8 and at least 8", r.Completed, r.Latency.Corrected.Count)
 	}
 }

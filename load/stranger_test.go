@@ -67,7 +67,8 @@ func TestTargetsOfEveryKind(t *testing.T) {
 	}{
 		{"a body of 100 MB", each(hundred...), "", "200", ""},
 		{"a body of 100 MB that is captured from", each(hundred...), "capture: {json: $.a, as: b}", "200", report.ErrorCapture},
-		{"chunks, extensions and trailers", each("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n5;a=b\r\nhello\r\n6\r\n world\r\n0\r\nX-T: 1\r\n\r\n"), "match: {regexp: '^(hello world)$', value: hello world}", "200", ""},
+		{"chunks, extensions and trailers", each("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n5;a=b\r\nhello\r\n6\r\n " +
+			"world\r\n0\r\nX-T: 1\r\n\r\n"), "match: {regexp: '^(hello world)$', value: hello world}", "200", ""},
 		{"chunks that are cut off", func(c net.Conn, _ int) { say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel")(c, 0) }, "", "", report.ErrorReset},
 		{"chunks of nonsense", each("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n"), "", "", report.ErrorMalformed},
 		{"gzip", each(gzipped(`{"a": 7}`)), "match: {json: $.a, value: 7}", "200", ""},
@@ -98,7 +99,7 @@ func TestTargetsOfEveryKind(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			url := rawServer(t, c.serve)
-			for _, form := range []string{"%s", "{parallel: [%s]}"} {
+			for _, form := range []string{"event loops", "goroutines"} {
 				if c.steps != "" {
 					c.steps = ", " + strings.TrimPrefix(c.steps, ", ")
 				}
@@ -106,7 +107,8 @@ func TestTargetsOfEveryKind(t *testing.T) {
 				if c.kind == report.ErrorTimeout {
 					timeout = "0.3"
 				}
-				p := parsed(t, "config: {http: {timeout: "+timeout+"}, phases: [{duration: 0.01, arrivalCount: 1}]}\nscenarios: [{flow: ["+fmt.Sprintf(form, "{get: {url: /"+c.steps+"}}")+"]}]")
+				p := parsed(t, "config: {http: {timeout: "+timeout+"}, phases: [{duration: 0.01, arrivalCount: 1}]}\nscenarios: [{flow: [{get: {url: /"+c.steps+"}}]}]")
+				p.Scripted = form == "goroutines"
 				r := run(t, p, Options{Target: url})
 				want := map[string]int64{}
 				if c.kind != "" {

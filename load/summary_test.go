@@ -5,9 +5,7 @@ import (
 	"net"
 	"runtime"
 	"testing"
-	"time"
 
-	"whittle/load/plan"
 	"whittle/load/report"
 )
 
@@ -69,13 +67,5 @@ scenarios: [{flow: [{post: {url: /, json: {times: "{{ $randomNumber(1, 9) }}"}}}
 		t.Errorf("%d bytes for each virtual user", each)
 	} else {
 		t.Logf("%d bytes for each virtual user", each)
-	}
-}
-
-func TestOtherPhasesLeaveThePlanAsItWas(t *testing.T) {
-	p := parsed(t, small)
-	q := p.WithPhases(plan.Constant(5, 2*time.Second))
-	if q.Phases[0].Planned() != 10 || p.Phases[0].Planned() != 1 {
-		t.Errorf("%+v, %+v", q.Phases, p.Phases)
 	}
 }

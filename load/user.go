@@ -122,7 +122,6 @@ func (u *user) begin() {
 	for i := range s.plan.Variables {
 		s.plan.Variables[i].Fill(&u.scope)
 	}
-	u.client.Number = u.index
 	u.client.Headers = u.client.Headers[:0]
 	if f := s.options.Headers; f != nil {
 		u.client.Headers = f(u.client.Headers, u.index)
@@ -162,7 +161,7 @@ func (u *user) PauseUntil(ctx context.Context, due time.Time) bool {
 	if until := u.group.until; !until.IsZero() && until.Before(due) {
 		wake = until
 	}
-	if !u.sleepUntil(ctx, wake, true) && u.run.dry != nil || ctx.Err() != nil || u.TimeUp() {
+	if u.sleepUntil(ctx, wake, true); ctx.Err() != nil || u.TimeUp() {
 		return false
 	}
 	u.shard.recordLateWake(u.run.now().Sub(due))
@@ -190,9 +189,6 @@ func (u *user) TimeUp() bool {
 func (u *user) sleepUntil(ctx context.Context, until time.Time, halts bool) bool {
 	if u.fiber != nil {
 		return u.fiber.SleepUntil(ctx, until, halts)
-	}
-	if u.run.dry != nil {
-		return u.run.dry.sleep(until)
 	}
 	d := until.Sub(u.run.now())
 	if d <= 0 {

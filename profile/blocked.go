@@ -10,10 +10,10 @@ import (
 // users notice it, and Node's own documentation warns of it.
 const BlockedFor = 50 * time.Millisecond
 
-// Blocking is a function of the service that blocked Node's event loop.
+// Blocking is a function that blocked Node's event loop.
 type Blocking struct {
-	Root     int32 // the function that the event loop called
-	Inner    int32 // the one of the service's own in which most of it was spent
+	Root     int32 // the outermost own function, or a library's where no own one called it
+	Inner    int32 // the own function in which most of it was spent, else Root
 	Endpoint string
 	Count    int // of stretches of BlockedFor or more
 	Sum      time.Duration
@@ -32,7 +32,7 @@ const (
 )
 
 // Blocked finds the stretches of time in which one call kept the event loop: consecutive
-// samples with the same outermost own function, without an idle one between them, in one
+// samples with the same outermost function of the service or of a library, without an idle one between them, in one
 // turn by Turns. Where Turns are not known, two short turns in a row look like one long turn
 // if the profiler saw nothing between them, so one or two short stretches prove nothing.
 // Without the samples' times nothing is found.
@@ -76,7 +76,7 @@ func (p *Profile) Blocked() []Blocking {
 		if s.Thread != 0 {
 			continue // another thread keeps nobody
 		}
-		root := p.OutermostOwn(s)
+		root := p.outermost(s)
 		if current >= 0 && p.CategoryOf(s) == Collecting {
 			root = current // the collector works for whoever runs
 		}
@@ -186,6 +186,20 @@ func (p *Profile) usedAt(at time.Duration) time.Duration {
 	before, after := c[n-1], c[n]
 	part := float64(at-before.At) / float64(after.At-before.At)
 	return before.Used + time.Duration(part*float64(after.Used-before.Used))
+}
+
+// outermost gives the own function that is nearest to a stack's root or, where the stack has
+// none, the library's: a body parser runs before any own function. -1 where neither is.
+func (p *Profile) outermost(s *Sample) int32 {
+	if own := p.OutermostOwn(s); own >= 0 {
+		return own
+	}
+	for i := len(s.Stack) - 1; i >= 0; i-- {
+		if p.Functions[s.Stack[i].Function].Owner == Library {
+			return s.Stack[i].Function
+		}
+	}
+	return -1
 }
 
 // OutermostOwn gives the function of the service's own that is nearest to a stack's

@@ -94,3 +94,29 @@ func TestTurnsAreDistinguished(t *testing.T) {
 		t.Errorf("ten calls of 100 ms: %+v", b)
 	}
 }
+
+// A body parser keeps the loop without any function of the service's own on the stack: the
+// library's is named, and its work is not the dispatch below it.
+func TestALibraryBlocksTheLoop(t *testing.T) {
+	p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{
+		{Name: "(idle)", Owner: System, Category: Idle},
+		{Name: "processTicksAndRejections", File: "node:internal/process/task_queues", Owner: Standard, Category: Scheduling},
+		{Name: "parse", File: "/srv/node_modules/body-parser/lib/types/json.js", Owner: Library},
+	}}
+	at := time.Duration(0)
+	for range 4 {
+		for range 50 {
+			p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: 2}, {Function: 1}}, Value: 2e6, At: at})
+			at += 2 * time.Millisecond
+		}
+		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: 0}}, Value: 2e6, At: at})
+		at += 2 * time.Millisecond
+	}
+	p.Duration = at
+	if b := p.Blocked(); len(b) != 1 || b[0].Root != 2 || b[0].Inner != 2 || b[0].Count != 4 || !b[0].Sure {
+		t.Errorf("%+v", b)
+	}
+	if c := p.CategoryOf(&p.Samples[0]); c != Work {
+		t.Errorf("the parser's work is %q", c)
+	}
+}

@@ -135,15 +135,17 @@ func nodeCategory(name, url string) Category {
 // the first function of the service's own: frames below that one are work that it
 // asked for, frames above are not.
 func (p *Profile) CategoryOf(s *Sample) Category {
-	found := Work
+	found, library := Work, false
 	for _, f := range s.Stack {
 		fn := &p.Functions[f.Function]
 		if fn.Category == Collecting {
 			return Collecting
 		}
-		if found == Work && fn.Category != Work {
+		// The event loop's dispatch below a library's call is not what the library does.
+		if found == Work && fn.Category != Work && (!library || fn.Category != Scheduling) {
 			found = fn.Category
 		}
+		library = library || fn.Owner == Library
 		if fn.Owner == Own {
 			return found
 		}

@@ -3,6 +3,7 @@ package profile
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -14,6 +15,21 @@ type Change struct {
 	Line          int
 	Owner         Owner
 	Before, After float64
+	// Samples are how many saw each side, of the total and of endpoints.
+	Samples [2]int64
+}
+
+// Ratio is Before over After with its 95 % interval, of two independent Poisson counts of
+// samples (the normal approximation of the log ratio, variance 1/n + 1/m). ok is false
+// where a side has too few samples for a figure: see Counted.
+func (c Change) Ratio() (ratio, low, high float64, ok bool) {
+	n, m := c.Samples[0], c.Samples[1]
+	if c.Before <= 0 || c.After <= 0 || !Counted(n) || !Counted(m) {
+		return 0, 0, 0, false
+	}
+	ratio = c.Before / c.After
+	spread := math.Exp(1.96 * math.Sqrt(1/float64(n)+1/float64(m)))
+	return ratio, ratio / spread, ratio * spread, true
 }
 
 // Delta is After − Before: above 0 it became dearer.
@@ -39,10 +55,10 @@ type Difference struct {
 // and categories. Endpoints whose names differ are one row where renamed says so,
 // the old name first, or where pairEndpoints finds them alike.
 func Diff(before, after *Profile, renamed map[string]string) *Difference {
-	d := &Difference{Kind: after.Kind, PerRequest: BothCounted(before, after)}
+	d := &Difference{Kind: after.Kind, PerRequest: bothCounted(before, after)}
 	sides := [2]*Profile{before, after}
-	weight := [2]float64{before.Weight(d.PerRequest), after.Weight(d.PerRequest)}
-	d.Total = Change{Name: "all", Before: float64(before.Total()) * weight[0], After: float64(after.Total()) * weight[1]}
+	weight := [2]float64{before.weight(d.PerRequest), after.weight(d.PerRequest)}
+	d.Total = Change{Name: "all", Before: float64(before.Total()) * weight[0], After: float64(after.Total()) * weight[1], Samples: [2]int64{before.seen(), after.seen()}}
 	var functions, categories, endpoints, lines rows
 	for side, p := range sides {
 		for _, c := range p.Hot(BySelf) {
@@ -66,11 +82,10 @@ func Diff(before, after *Profile, renamed map[string]string) *Difference {
 	}
 	a, b := counted(before), counted(after)
 	names := pairEndpoints(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)), renamed)
-	for name, cost := range a {
-		endpoints.add(0, Change{Name: names[0][name]}, cost)
-	}
-	for name, cost := range b {
-		endpoints.add(1, Change{Name: names[1][name]}, cost)
+	for side, costs := range [2]map[string]EndpointCost{a, b} {
+		for name, cost := range costs {
+			endpoints.add(side, Change{Name: names[side][name]}, cost.PerRequest).Samples[side] += cost.Samples
+		}
 	}
 	d.Functions, d.Categories, d.Lines = functions.sorted(), categories.sorted(), lines.sorted()
 	if d.PerRequest {
@@ -79,13 +94,13 @@ func Diff(before, after *Profile, renamed map[string]string) *Difference {
 	return d
 }
 
-// BothCounted reports whether two profiles know their requests, and so are compared by request.
-func BothCounted(before, after *Profile) bool {
+// bothCounted reports whether two profiles know their requests, and so are compared by request.
+func bothCounted(before, after *Profile) bool {
 	return before.AllRequests() > 0 && after.AllRequests() > 0
 }
 
-// Weight is what a value counts for in a comparison: by request, or by second.
-func (p *Profile) Weight(perRequest bool) float64 {
+// weight is what a value counts for in a comparison: by request, or by second.
+func (p *Profile) weight(perRequest bool) float64 {
 	if perRequest {
 		return 1 / float64(max(p.AllRequests(), 1))
 	}
@@ -93,14 +108,24 @@ func (p *Profile) Weight(perRequest bool) float64 {
 }
 
 // counted gives what a request costs, by endpoints that have requests.
-func counted(p *Profile) map[string]float64 {
-	out := map[string]float64{}
+func counted(p *Profile) map[string]EndpointCost {
+	out := map[string]EndpointCost{}
 	for _, e := range p.ByEndpoint() {
 		if e.Requests > 0 && e.Value > 0 {
-			out[e.Endpoint] = e.PerRequest
+			out[e.Endpoint] = e
 		}
 	}
 	return out
+}
+
+// seen is how many samples a profile has, without idle ones.
+func (p *Profile) seen() (n int64) {
+	sums := map[string]Tally{}
+	p.AddTo(sums)
+	for _, t := range sums {
+		n += t.Samples
+	}
+	return n
 }
 
 // String is the category's name; that of the zero value too.

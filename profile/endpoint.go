@@ -49,6 +49,9 @@ func (p *Profile) CountRequests(counted map[string]int64) {
 	for i := range p.Samples {
 		seen[p.Samples[i].Endpoint] = true
 	}
+	for _, route := range p.Routes {
+		seen[route] = true
+	}
 	delete(seen, "")
 	known := slices.Sorted(maps.Keys(seen))
 	p.Requests = make(map[string]int64, len(counted))
@@ -96,20 +99,6 @@ func (p *Profile) LabelEndpoints(route func(*Function) string, turn func(at time
 	}
 }
 
-// Between gives the part of a profile that was taken in [from, to) since it
-// began, as a profile of its own, without requests. Samples without a time are
-// left out.
-func (p *Profile) Between(from, to time.Duration) *Profile {
-	out := *p
-	out.Began, out.Duration, out.Requests, out.Samples = p.Began.Add(from), to-from, nil, nil
-	for _, s := range p.Samples {
-		if s.At >= from && s.At < to {
-			out.Samples = append(out.Samples, s)
-		}
-	}
-	return &out
-}
-
 // Lead is the endpoint that asks for most of the CPU, and how certain that is.
 type Lead struct {
 	// Endpoint has the greatest share. "": no endpoint has any.
@@ -125,8 +114,13 @@ type Lead struct {
 	Samples, First, Second int64
 }
 
-// enoughToLead is the fewest samples that an endpoint leads by.
+// enoughToLead is the fewest samples that an endpoint leads by, or has a cost a request by:
+// of 30 the count is known to ±36 % (95 %, Poisson).
 const enoughToLead = 30
+
+// Counted reports whether so many samples give a cost a request. With fewer, figures of
+// equal runs differ several times over.
+func Counted(samples int64) bool { return samples >= enoughToLead }
 
 // Sure reports whether the endpoint leads wherever the unknown part belongs: to
 // the next endpoint, or to one that was not seen at all; and by more than chance.

@@ -174,7 +174,10 @@ func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(str
 		}
 		at := p.Samples[i].Stack[handlers[i].Depth].Function
 		if next := p.ownBelow(&p.Samples[i], handlers[i].Depth); next >= 0 {
-			add(calls, at, p.Samples[i].Stack[next].Function)
+			// What is deferred in a wrapper is a closure of its own, and no handler.
+			if callee := p.Samples[i].Stack[next].Function; !strings.HasPrefix(p.Functions[callee].Name, p.Functions[at].Name+".") {
+				add(calls, at, callee)
+			}
 		}
 		add(names, ShortName(p.Functions[at].Name), p.Functions[at].Name)
 	}
@@ -193,7 +196,7 @@ func (p *Profile) LabelHandlers(route func(*Function) string, procedure func(str
 		at := s.Stack[h.Depth].Function
 		f := &p.Functions[at]
 		switch {
-		case routes[at] != "" && (!middleware[at] || !f.named(routes[at])):
+		case routes[at] != "" && !middleware[at]:
 			s.Endpoint = routes[at]
 		case middleware[at] || !h.Routed: // a middleware may call the next function directly
 			s.Endpoint = p.routedBelow(s, h.Depth, routes)

@@ -135,6 +135,41 @@ func TestAMiddlewareTwiceHidesNoRoute(t *testing.T) {
 }
 
 // A label says more than any stack.
+// A route that a middleware in front of another router is registered for is no endpoint: its
+// own time is of none.
+func TestAMiddlewareWithARouteIsNoEndpoint(t *testing.T) {
+	const conn, server, mux, handle = "net/http.(*conn).serve", "net/http.serverHandler.ServeHTTP", "net/http.(*ServeMux).ServeHTTP", "net/http.HandlerFunc.ServeHTTP"
+	p := goStacks(
+		[]string{conn, server, mux, handle, "main.auth.func1", mux, handle, "main.items"},
+		[]string{conn, server, mux, handle, "main.auth.func1", "main.verify"},
+		[]string{conn, server, mux, handle, "main.auth.func1", "time.Now"},
+	)
+	p.LabelHandlers(func(f *Function) string {
+		return map[string]string{"main.auth.func1": "/{path...}", "main.items": "GET /items"}[f.Name]
+	}, func(s string) string { return s })
+	for i, want := range []string{"GET /items", "", ""} {
+		if got := p.Samples[i].Endpoint; got != want {
+			t.Errorf("sample %d is of %q, want %q", i, got, want)
+		}
+	}
+}
+
+// What a wrapper defers is part of it: the handler that it calls stays the only one.
+func TestAWrapperThatDefers(t *testing.T) {
+	const conn, server, mux, handle = "net/http.(*conn).serve", "net/http.serverHandler.ServeHTTP", "net/http.(*ServeMux).ServeHTTP", "net/http.HandlerFunc.ServeHTTP"
+	p := goStacks(
+		[]string{conn, server, mux, handle, "main.register.func1", "main.work"},
+		[]string{conn, server, mux, handle, "main.register.func1", "main.register.func1.1", "main.note"},
+		[]string{conn, server, mux, handle, "main.register.func1", "main.register.func1.deferwrap1", "main.note"},
+	)
+	p.LabelHandlers(func(*Function) string { return "" }, func(s string) string { return s })
+	for i := range p.Samples {
+		if got, want := p.Samples[i].Endpoint, "main.register.func1 → main.work"; got != want {
+			t.Errorf("sample %d is of %q, want %q", i, got, want)
+		}
+	}
+}
+
 func TestLabelsStay(t *testing.T) {
 	p := goStacks([]string{"net/http.(*ServeMux).ServeHTTP", "main.work"})
 	p.Samples[0].Endpoint = "GET /labelled"

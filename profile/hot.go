@@ -21,6 +21,9 @@ func (p *Profile) Hot(by func(Cost) int64) []Cost {
 	lines := make([]map[int32]int64, len(p.Functions))
 	seen := make([]int, len(p.Functions)) // the last sample that counted it
 	for i, s := range p.Samples {
+		if p.CategoryOf(&s) == Idle { // a worker that waits is below its thread's function
+			continue
+		}
 		for depth, f := range s.Stack {
 			if depth == 0 {
 				costs[f.Function].Self += s.Value
@@ -38,7 +41,7 @@ func (p *Profile) Hot(by func(Cost) int64) []Cost {
 	}
 	out := costs[:0]
 	for i, c := range costs {
-		if c.Total == 0 || p.Functions[i].Category == Idle {
+		if c.Total == 0 {
 			continue
 		}
 		c.Function, c.HotLine = int32(i), Heaviest(lines[i])

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // SameEndpoint says whether a request's name means an endpoint. A name is a
@@ -112,9 +113,15 @@ func matchPath(open, parts []string) (named int, ok bool) {
 		case i >= len(parts):
 			return 0, false
 		case o == parts[i]:
-			named++
-		case !isOpen(o) && !isPattern(o, parts[i]):
+			named += 2
+			continue
+		}
+		literal, pattern := segment(o)
+		if pattern == nil || !pattern.MatchString(parts[i]) {
 			return 0, false
+		}
+		if literal {
+			named++ // it says more than an open segment, and less than a fixed one
 		}
 	}
 	return named, len(open) == len(parts)
@@ -157,10 +164,67 @@ func isProcedure(path string) bool {
 	return ok && strings.Contains(service, ".") && method != "" && !strings.Contains(method, "/")
 }
 
-// isOpen knows a part that any text may stand for: ":id", ":id(\\d+)", ":id{[0-9]+}",
-// "{id}", "{id?}", "{id:[0-9]+}", "<id>".
+// isOpen reports whether a segment is one parameter and nothing else: ":id", ":id(\\d+)",
+// ":id{[0-9]+}", "{id}", "{id?}", "{id:[0-9]+}", "<id>".
 func isOpen(part string) bool {
-	return len(part) > 1 && part[0] == ':' || len(part) > 2 && (part[0] == '{' && part[len(part)-1] == '}' || part[0] == '<' && part[len(part)-1] == '>')
+	literal, pattern := segment(part)
+	return pattern != nil && !literal
+}
+
+// segments are the patterns of the segments that were seen: routers' tables have few.
+var segments sync.Map // string to parsedSegment
+
+type parsedSegment struct {
+	literal bool
+	pattern *regexp.Regexp
+}
+
+// parameter is one parameter in a segment. A constraint follows its name in parentheses
+// or braces (Express, Hono), or after a colon (gorilla, chi).
+var parameter = regexp.MustCompile(`:\w+(?:\(((?:[^()\\]|\\.|\([^()]*\))*)\)|\{((?:[^{}]|\{[^{}]*\})*)\})?[?*+]?|\{(?:\w|[.*?-])+(?::((?:[^{}]|\{[^{}]*\})+))?\}|<[^<>]+>`)
+
+// segment gives the pattern of a segment with parameters, each of which takes at least one
+// character, and whether it has literal text too, as ":from-:to" and "report-:id.csv" have.
+// A constraint that Go's regexp does not know allows everything. The pattern is nil where
+// the segment has no parameter.
+func segment(part string) (literal bool, pattern *regexp.Regexp) {
+	if !strings.ContainsAny(part, ":{<") {
+		return true, nil
+	}
+	if known, ok := segments.Load(part); ok {
+		s := known.(parsedSegment)
+		return s.literal, s.pattern
+	}
+	var text strings.Builder
+	var s parsedSegment
+	at := 0
+	for _, m := range parameter.FindAllStringSubmatchIndex(part, -1) {
+		text.WriteString(regexp.QuoteMeta(part[at:m[0]]))
+		s.literal = s.literal || m[0] > at || at > 0 // two parameters side by side are no single one
+		constraint := ".+"
+		for group := 1; group <= 3; group++ {
+			if m[2*group] >= 0 {
+				if given := part[m[2*group]:m[2*group+1]]; compiles(given) {
+					constraint = given
+				}
+			}
+		}
+		text.WriteString("(?:" + constraint + ")")
+		at = m[1]
+	}
+	if at > 0 {
+		s.literal = s.literal || at < len(part)
+		text.WriteString(regexp.QuoteMeta(part[at:]))
+		s.pattern = regexp.MustCompile("^(?:" + text.String() + ")$")
+	}
+	segments.Store(part, s)
+	return s.literal, s.pattern
+}
+
+// compiles reports whether Go's regexp takes a constraint by itself.
+func compiles(constraint string) bool {
+	_, err := regexp.Compile("(?:" + constraint + ")")
+	return err == nil
 }
 
 // takesRest knows a part that stands for all that follows: "*", "*path", "{*path}",
@@ -168,16 +232,6 @@ func isOpen(part string) bool {
 func takesRest(part string) bool {
 	return part != "" && part[0] == '*' || part == "(.*)" || isOpen(part) && (strings.HasPrefix(part, "{*") || strings.HasSuffix(part, "...}") ||
 		strings.HasSuffix(strings.TrimRight(part, "0123456789}"), "*") || strings.HasSuffix(part, ":.+}") || strings.Contains(part, "{.+"))
-}
-
-// isPattern compares a part such as "report-:id.csv", or "{a}.{b}", with a request's.
-func isPattern(pattern, part string) bool {
-	at := strings.IndexAny(pattern, ":{")
-	if at <= 0 || len(part) <= at || pattern[:at] != part[:at] {
-		return false
-	}
-	end := strings.LastIndexAny(pattern, "}.-")
-	return end < at || pattern[end] == '}' || strings.HasSuffix(part, pattern[end:])
 }
 
 // IsKey says whether a part of a request's path looks like the key of one thing of

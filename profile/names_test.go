@@ -39,6 +39,18 @@ func TestSameEndpoint(t *testing.T) {
 		{"GET /a/:b?/c", "GET /a/c", true},
 		{"GET /a/:b?/:c?", "GET /a", true},
 		{"GET /a/:b?/:c?/d", "GET /a", false},
+		{"GET /flights/:from-:to", "GET /flights/LAX-SFO", true},
+		{"GET /flights/:from-:to", "GET /flights/17", false},
+		{"GET /flights/:from-:to", "GET /flights/-SFO", false},
+		{"GET /files/{name}.{ext}", "GET /files/a.csv", true},
+		{"GET /files/{name}.{ext}", "GET /files/a", false},
+		{"GET /at/@:name", "GET /at/@me", true},
+		{"GET /items/:id", "GET /items/", false},
+		{"GET /items/:id/raw", "GET /items//raw", false},
+		{"GET /items/:id(\\d+)", "GET /items/17", true},
+		{"GET /items/:id(\\d+)", "GET /items/new", false},
+		{"GET /items/{id:[0-9]+}", "GET /items/new", false},
+		{"GET /items/:id{[0-9]+}", "GET /items/17", true},
 		{"POST /Count", "Count random numbers", false},
 		{"", "GET /", false},
 		{"GET /", "", false},
@@ -59,12 +71,19 @@ func TestRequestsAreCountedAsTheProfilesEndpoints(t *testing.T) {
 	if cost := b.p.ByEndpoint()[0]; cost.PerRequest == 0 {
 		t.Errorf("no cost per request: %+v", cost)
 	}
+	// A route without a sample keeps its requests from a catch-all that has some.
+	b = newBuild(Go).add(5, "/{path...}", "own.page")
+	b.p.Routes = []string{"GET /api/{id}"}
+	b.p.CountRequests(map[string]int64{"GET /api/1": 2, "GET /x": 3})
+	if want := map[string]int64{"GET /api/{id}": 2, "/{path...}": 3}; !maps.Equal(b.p.Requests, want) {
+		t.Errorf("requests %v, want %v", b.p.Requests, want)
+	}
 }
 
 // What leaves less open is meant, however long its names are.
 func TestRequestsAreOfTheNarrowestEndpoint(t *testing.T) {
-	known := []string{"/{everything...}", "GET /items/{identifier}", "GET /items/new"}
-	for name, want := range map[string]string{"GET /items/new": "GET /items/new", "GET /items/7": "GET /items/{identifier}", "GET /x": "/{everything...}"} {
+	known := []string{"/{everything...}", "GET /items/{identifier}", "GET /items/new", "GET /items/{a}-{b}"}
+	for name, want := range map[string]string{"GET /items/x-y": "GET /items/{a}-{b}", "GET /items/new": "GET /items/new", "GET /items/7": "GET /items/{identifier}", "GET /x": "/{everything...}"} {
 		if got := EndpointFor(name, known); got != want {
 			t.Errorf("%s is of %q, want %q", name, got, want)
 		}

@@ -52,7 +52,7 @@ var pprofTypes = map[Kind][2]string{
 // Mutex and Goroutines (a file does not distinguish Mutex and Block), and Heap of a
 // snapshot that does not say that its allocations are meant, as go tool pprof does.
 func ReadPprof(b []byte, kind Kind) (*Profile, error) {
-	raw, err := Gunzip(b)
+	raw, err := gunzip(b)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: %w", err)
 	}
@@ -90,8 +90,8 @@ func orAny(k Kind) Kind {
 	return k
 }
 
-// Gunzip gives what was gzipped, within the bound of a profile; what was not stays as it is.
-func Gunzip(b []byte) ([]byte, error) {
+// gunzip gives what was gzipped, within the bound of a profile; what was not stays as it is.
+func gunzip(b []byte) ([]byte, error) {
 	if len(b) < 2 || b[0] != 0x1f || b[1] != 0x8b {
 		return b, nil
 	}
@@ -183,6 +183,9 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 		if err := p.Append(out); err != nil {
 			return nil, err
 		}
+	}
+	if !isGo(p.Functions) {
+		return nil, whittle.Errorf(whittle.Unsupported, "read pprof profile: it is not a Go program's: no function is in a .go file").WithHint(formats)
 	}
 	return p, nil
 }

@@ -37,11 +37,8 @@ type Runtime string
 
 // The runtimes.
 const (
-	Go     Runtime = "go"
-	Node   Runtime = "node"
-	Python Runtime = "python"
-	Java   Runtime = "java"
-	Native Runtime = "native" // as perf sees it
+	Go   Runtime = "go"
+	Node Runtime = "node"
 )
 
 // Owner says whose code a function is.
@@ -125,9 +122,6 @@ type Profile struct {
 	Turns []time.Duration
 	// Cut says that whose turn it is was not noted to the profile's end.
 	Cut bool
-	// Estimated says that the file does not know how long a sample is: each counts
-	// alike. Where it knows no times either, Duration is their sum.
-	Estimated bool
 	// Lines says how V8's lines came about, where V8 was asked.
 	Lines Lines
 	// Service names the process, for headings. May be "".
@@ -135,9 +129,9 @@ type Profile struct {
 	// Requests is how many requests each endpoint served meanwhile, where
 	// that is known; "" is all of those that are not distinguished.
 	Requests map[string]int64
-	// Joined are the paths that were taken for one endpoint, since the same code served
-	// them: what differs is held to be a key, though it does not look like one.
-	Joined map[string][]string
+	// Routes are the endpoints that the process's routers or sources name, with a sample or
+	// without one: requests of a route that was not sampled are its own, not a catch-all's.
+	Routes []string
 	// Paths are the endpoints that no router's table has and that are named after the path
 	// of their requests, each with the others that the same code served and whose path
 	// differs in one part: they may be one endpoint with a key in it.
@@ -260,47 +254,4 @@ func (p *Profile) Elsewhere() (sum time.Duration) {
 		}
 	}
 	return sum
-}
-
-// Merge puts profiles of one process and kind, taken one after the other, into
-// one: its samples that had no time have the middle of their own profile's. It
-// lasts from the first's beginning to the last's end; what was not profiled
-// between them is missing. There must be at least one.
-func Merge(parts []*Profile) *Profile {
-	first, last := parts[0], parts[len(parts)-1]
-	out := &Profile{Kind: first.Kind, Runtime: first.Runtime, Began: first.Began, Service: first.Service}
-	out.Duration = last.Began.Add(last.Duration).Sub(first.Began)
-	index := map[Function]int32{}
-	for _, p := range parts {
-		at := make([]int32, len(p.Functions))
-		for i, f := range p.Functions {
-			j, ok := index[f]
-			if !ok {
-				j = int32(len(out.Functions))
-				index[f] = j
-				out.Functions = append(out.Functions, f)
-			}
-			at[i] = j
-		}
-		offset := p.Began.Sub(first.Began)
-		for _, s := range p.Samples {
-			stack := make([]Frame, len(s.Stack))
-			for i, f := range s.Stack {
-				stack[i] = Frame{at[f.Function], f.Line}
-			}
-			s.Stack = stack
-			if s.At < 0 {
-				s.At = p.Duration / 2
-			}
-			s.At += offset
-			out.Samples = append(out.Samples, s)
-		}
-		for e, n := range p.Requests {
-			if out.Requests == nil {
-				out.Requests = map[string]int64{}
-			}
-			out.Requests[e] += n
-		}
-	}
-	return out
 }

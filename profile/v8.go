@@ -321,25 +321,3 @@ func (p *Profile) interner() func(callFrame) int32 {
 		return i
 	}
 }
-
-// Read reads a saved profile of any of the formats: pprof, .cpuprofile or
-// .heapprofile.
-func Read(b []byte, kind Kind) (*Profile, error) {
-	head := strings.TrimLeft(string(b[:min(len(b), 64)]), " \t\r\n\ufeff")
-	if !strings.HasPrefix(head, "{") {
-		return ReadPprof(b, kind)
-	}
-	var has struct {
-		Nodes json.RawMessage `json:"nodes"`
-	}
-	if err := readJSON(b, &has); err != nil {
-		return nil, err
-	}
-	if has.Nodes != nil {
-		return ReadV8CPU(b, time.Time{})
-	}
-	if kind == "" {
-		kind = Heap
-	}
-	return ReadV8Heap(b, kind, time.Time{})
-}

@@ -12,7 +12,7 @@ import (
 	"os"
 	"time"
 
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 type settings struct {

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 	"whittle/load/report"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"whittle/bench/table"
+	"whittle/internal/table"
 	"whittle/load/report"
 )
 

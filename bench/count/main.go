@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 const (

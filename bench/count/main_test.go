@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 func TestReport(t *testing.T) {

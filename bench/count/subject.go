@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 // subject is one server under measurement.

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 // verdict is what is read of a comparison's report.
@@ -61,7 +61,7 @@ func (v *verdict) figure(key string) (f figure, ok bool) {
 // given as it is.
 func (n *voids) compare(ctx context.Context, s settings, a, b *server.Server, length time.Duration, more ...string) (*verdict, error) {
 	args := append([]string{
-		"compare", "http://" + a.Addr + "/", "http://" + b.Addr + "/", "--rate", strconv.FormatFloat(s.rate, 'f', -1, 64), "--duration", length.String(), "--warmup", "1s", "--max-late", s.late.String(), "--json", "-",
+		"compare", "http://" + a.Addr + "/", "http://" + b.Addr + "/", "--rate", strconv.Itoa(rate), "--duration", length.String(), "--warmup", "1s", "--max-late", late.String(), "--json", "-",
 		"--watch-pid-a", strconv.Itoa(a.Pid()), "--watch-pid-b", strconv.Itoa(b.Pid()),
 	}, more...)
 	const tries = 5
@@ -82,9 +82,7 @@ func (n *voids) compare(ctx context.Context, s settings, a, b *server.Server, le
 			return v, nil
 		}
 		*n++
-		if s.progress {
-			fmt.Printf("void: %s\n", v.Void)
-		}
+		fmt.Printf("void: %s\n", v.Void)
 		if try == tries {
 			return v, nil
 		}
@@ -107,7 +105,7 @@ func selves(ctx context.Context, s settings, a *server.Server, r *table.Results)
 	called, done, by, low := 0, 0, map[string]int{}, map[string]int{}
 	var void voids
 	for i := range s.self {
-		v, err := void.compare(ctx, s, a, a, s.short, "--block", s.block.String())
+		v, err := void.compare(ctx, s, a, a, short, "--block", block.String())
 		if err != nil {
 			return err
 		}
@@ -130,9 +128,7 @@ func selves(ctx context.Context, s settings, a *server.Server, r *table.Results)
 				}
 			}
 		}
-		if s.progress {
-			fmt.Printf("%d of %d with itself: %d called different %s\n", i+1, s.self, called, strings.Join(keys, " "))
-		}
+		fmt.Printf("%d of %d with itself: %d called different %s\n", i+1, s.self, called, strings.Join(keys, " "))
 	}
 	r.Conclude(subject, "comparisons", float64(done), "n")
 	r.Conclude(subject, "void_runs", float64(void), "n")
@@ -154,17 +150,17 @@ func tail(k, n int) float64 {
 	return 1 - distuv.Binomial{N: float64(n), P: promised}.CDF(float64(k-1))
 }
 
-// slower compares with the server that does more work.
-func slower(ctx context.Context, s settings, a, b *server.Server, r *table.Results) error {
+// withSlower compares with the server that does more work.
+func withSlower(ctx context.Context, s settings, a, b *server.Server, r *table.Results) error {
 	if s.found == 0 {
 		return nil
 	}
-	subject := fmt.Sprintf("%.3g %% more work", s.slower*100)
+	subject := fmt.Sprintf("%.3g %% more work", slower*100.0)
 	found := table.Rounds{}
 	times, done := 0, 0
 	var void voids
 	for i := range s.found {
-		v, err := void.compare(ctx, s, a, b, s.long)
+		v, err := void.compare(ctx, s, a, b, long)
 		if err != nil {
 			return err
 		}
@@ -184,9 +180,7 @@ func slower(ctx context.Context, s settings, a, b *server.Server, r *table.Resul
 		found.Add(r.T, subject, "median_ratio_low", *f.Low, "x")
 		found.Add(r.T, subject, "median_ratio_high", *f.High, "x")
 		found.Add(r.T, subject, "took", took, "s")
-		if s.progress {
-			fmt.Printf("%d of %d with %s, %.0f s, %d pairs: %s\n", i+1, s.found, subject, took, v.Pairs, v.Verdict)
-		}
+		fmt.Printf("%d of %d with %s, %.0f s, %d pairs: %s\n", i+1, s.found, subject, took, v.Pairs, v.Verdict)
 	}
 	r.Conclude(subject, "comparisons", float64(done), "n")
 	r.Conclude(subject, "void_runs", float64(void), "n")

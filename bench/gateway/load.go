@@ -8,12 +8,8 @@ import (
 	"net"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
-
-	"whittle/bench/table"
 )
 
 const path = "/api/small"
@@ -61,15 +57,6 @@ func runWrk(ctx context.Context, wrk, url string, conns int, d time.Duration, ar
 		return f, fmt.Errorf("run wrk: no request got its response: %s", out)
 	}
 	return f, nil
-}
-
-// closedLoad sends as fast as responses come back, by wrk or, where it is
-// missing and nothing is encrypted, from here.
-func closedLoad(ctx context.Context, wrk, scheme, addr string, conns int, d time.Duration) (figures, error) {
-	if wrk == "" {
-		return ownLoad(ctx, addr, conns, d)
-	}
-	return runWrk(ctx, wrk, scheme+"://"+addr+path, conns, d)
 }
 
 var h2loadLines = map[string]*regexp.Regexp{
@@ -143,44 +130,4 @@ func (s *session) ask() error {
 	}
 	_, err := s.r.Discard(length)
 	return err
-}
-
-// ownLoad is a closed load without wrk.
-func ownLoad(ctx context.Context, addr string, conns int, d time.Duration) (figures, error) {
-	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex
-		took []time.Duration
-		errs []error
-	)
-	end := time.Now().Add(d)
-	for range conns {
-		wg.Go(func() {
-			mine, err := askUntil(ctx, addr, end)
-			mu.Lock()
-			defer mu.Unlock()
-			took, errs = append(took, mine...), append(errs, err)
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return figures{}, err
-	}
-	slices.Sort(took)
-	return figures{len(took), table.Quantile(took, 0.5), table.Quantile(took, 0.99), float64(len(took)) / d.Seconds()}, nil
-}
-
-func askUntil(ctx context.Context, addr string, end time.Time) (took []time.Duration, err error) {
-	s, err := dial(ctx, addr)
-	if err != nil {
-		return nil, err
-	}
-	defer s.c.Close()
-	for at := time.Now(); at.Before(end) && ctx.Err() == nil; at = time.Now() {
-		if err := s.ask(); err != nil {
-			return nil, err
-		}
-		took = append(took, time.Since(at))
-	}
-	return took, ctx.Err()
 }

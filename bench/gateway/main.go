@@ -1,12 +1,10 @@
 // Gateway compares what passing a request on costs: through whittle and through
 // the proxies that are installed, in turn, for several rounds, in plain text, over TLS
 // and over HTTP/2; how much longer a user waits where all of the traffic is shadowed and
-// compared, and where all of it is recorded; and how the cost grows with connections,
-// bodies, fields and routes, next to nginx's.
+// compared, and where all of it is recorded.
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -17,7 +15,7 @@ import (
 	"time"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 // settings are the same for every subject.
@@ -49,8 +47,7 @@ func run(ctx context.Context, args []string) (err error) {
 	f.IntVar(&s.rate, "rate", 1000, "requests per second of the paced load, well below saturation")
 	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
 	envoy := f.String("envoy", os.Getenv("ENVOY"), "Envoy's `binary`, where it is not in PATH; also by the variable ENVOY")
-	pingora := f.String("pingora", cmp.Or(os.Getenv("PINGORA"), "bench/gateway/pingora/target/release/pass"), "the `binary` of the proxy with Pingora; also by the variable PINGORA")
-	only := f.String("only", "", "one `part` of the measurements: pass, shadow, growth or kept; empty: all")
+	only := f.String("only", "", "one `part` of the measurements: pass or shadow; empty: both")
 	out := f.String("out", "out", "`folder` for bench-gateway.json")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -58,14 +55,14 @@ func run(ctx context.Context, args []string) (err error) {
 	if s.rounds < 2 || s.rounds > 100 || s.duration < time.Second || s.duration > time.Minute || s.conns < 1 || s.conns > 1000 || s.rate < 1 || s.rate > 2000 {
 		return errors.New("a flag is out of its range: rounds 2 to 100, duration 1s to 1m, conns 1 to 1000, rate 1 to 2000")
 	}
-	s.binaries = map[string]string{"envoy": *envoy, "pingora": *pingora}
+	s.binaries = map[string]string{"envoy": *envoy}
 	if s.folder, err = os.MkdirTemp("", "bench-gateway-"); err != nil {
 		return fmt.Errorf("make folder for configs: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(s.folder)) }()
 	wrk, err := exec.LookPath("wrk")
 	if err != nil {
-		fmt.Println("wrk is missing (apt-get install wrk): the load comes from this process instead")
+		return fmt.Errorf("find the load: %w (apt-get install wrk)", err)
 	}
 	if _, err := server.Certificate(s.folder, "localhost"); err != nil {
 		return err
@@ -87,8 +84,8 @@ func run(ctx context.Context, args []string) (err error) {
 	return r.Finish(*out)
 }
 
-// parts are what is measured, one after the other; wrk is empty where it is missing.
+// parts are what is measured, one after the other.
 var parts = []struct {
 	name    string
 	measure func(ctx context.Context, r *table.Results, s settings, wrk string) error
-}{{"pass", passThrough}, {"shadow", shadow}, {"growth", growth}, {"kept", kept}}
+}{{"pass", passThrough}, {"shadow", shadow}}

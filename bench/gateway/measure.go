@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os/exec"
-	"slices"
 	"time"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 // The subjects, as the rows name them.
@@ -30,40 +28,33 @@ type subject struct {
 	*server.Server
 }
 
-// conclude adds the median over the rounds of each metric of each subject.
-func concludeMedians(r *table.Results, all table.Rounds, subjects []subject, metrics map[string]string) {
-	for _, x := range subjects {
-		for _, metric := range slices.Sorted(maps.Keys(metrics)) {
-			r.Conclude(x.name, metric+"_median", all.Median(x.name, metric), metrics[metric])
-		}
-	}
-}
-
 // front is how clients reach the proxies in one measurement of passThrough.
 type front struct {
 	// prefix is that of the metrics.
 	prefix string
 	tls    bool
-	// needs is the load's program; program is where it is, empty: it is missing.
-	needs, program string
-	load           func(ctx context.Context, program, addr string, conns int, d time.Duration) (figures, error)
-	// units of the metrics that the load gives.
-	units map[string]string
+	load   func(ctx context.Context, addr string, conns int, d time.Duration) (figures, error)
+	// metrics that the load gives.
+	metrics []string
 }
 
-func fronts(wrk string) []front {
-	h2load, _ := exec.LookPath("h2load") // left out where it is missing
-	byScheme := func(scheme string) func(context.Context, string, string, int, time.Duration) (figures, error) {
-		return func(ctx context.Context, program, addr string, conns int, d time.Duration) (figures, error) {
-			return closedLoad(ctx, program, scheme, addr, conns, d)
+var units = map[string]string{cpuMetric: "us", "p50": "us", "p99": "us", "rate": "1/s"}
+
+func fronts(wrk, h2load string) []front {
+	by := func(scheme string) func(context.Context, string, int, time.Duration) (figures, error) {
+		return func(ctx context.Context, addr string, conns int, d time.Duration) (figures, error) {
+			return runWrk(ctx, wrk, scheme+addr+path, conns, d)
 		}
 	}
-	all := map[string]string{cpuMetric: "us", "p50": "us", "p99": "us", "rate": "1/s"}
-	return []front{
-		{program: wrk, load: byScheme("http"), units: all},
-		{prefix: "tls_", tls: true, needs: "wrk", program: wrk, load: byScheme("https"), units: all},
-		{prefix: "h2_", tls: true, needs: "nghttp2-client", program: h2load, load: streamLoad, units: map[string]string{cpuMetric: "us", "rate": "1/s"}},
+	all := []string{cpuMetric, "p50", "p99", "rate"}
+	list := []front{{load: by("http://"), metrics: all}, {prefix: "tls_", tls: true, load: by("https://"), metrics: all}}
+	if h2load == "" {
+		fmt.Println("h2_* is left out: apt-get install nghttp2-client")
+		return list
 	}
+	return append(list, front{prefix: "h2_", tls: true, load: func(ctx context.Context, addr string, conns int, d time.Duration) (figures, error) {
+		return streamLoad(ctx, h2load, addr, conns, d)
+	}, metrics: []string{cpuMetric, "rate"}})
 }
 
 // passThrough measures every proxy at full load, in turn: in plain text, over TLS 1.3,
@@ -74,11 +65,8 @@ func passThrough(ctx context.Context, r *table.Results, s settings, wrk string) 
 		return err
 	}
 	defer up.Stop()
-	for _, f := range fronts(wrk) {
-		if f.needs != "" && f.program == "" {
-			fmt.Printf("%s* is left out: apt-get install %s\n", f.prefix, f.needs)
-			continue
-		}
+	h2load, _ := exec.LookPath("h2load") // left out where it is missing
+	for _, f := range fronts(wrk, h2load) {
 		if err := saturate(ctx, r, s, f, up.Addr); err != nil {
 			return err
 		}
@@ -98,18 +86,13 @@ func saturate(ctx context.Context, r *table.Results, s settings, f front, upstre
 	}); err != nil {
 		return err
 	}
-	units := map[string]string{}
-	for metric, unit := range f.units {
-		units[f.prefix+metric] = unit
-	}
-	concludeMedians(r, all, subjects, units)
 	for _, x := range subjects {
-		for _, metric := range []string{cpuMetric, "p50", "p99"} {
-			if f.units[metric] != "" {
-				metric = f.prefix + metric
-				r.Conclude(x.name, metric+"_to_envoy", all.Ratio(metric, x.name, "envoy"), "x")
-				r.Conclude(x.name, metric+"_to_nginx", all.Ratio(metric, x.name, "nginx"), "x")
+		for _, metric := range f.metrics {
+			bases := []string{"envoy", "nginx"}
+			if metric == "rate" {
+				bases = nil
 			}
+			all.Conclude(r, x.name, f.prefix+metric, units[metric], bases...)
 		}
 	}
 	return nil
@@ -142,7 +125,7 @@ func proxies(ctx context.Context, s settings, f front, upstream string) (subject
 func saturateOnce(ctx context.Context, t *table.T, all table.Rounds, s settings, f front, x subject, counted bool) error {
 	var got figures
 	spent, err := x.Spent(func() (err error) {
-		got, err = f.load(ctx, f.program, x.Addr, s.conns, s.duration)
+		got, err = f.load(ctx, x.Addr, s.conns, s.duration)
 		return err
 	})
 	if err != nil {
@@ -151,12 +134,11 @@ func saturateOnce(ctx context.Context, t *table.T, all table.Rounds, s settings,
 	if !counted {
 		return nil
 	}
-	for metric, value := range map[string]float64{
+	values := map[string]float64{
 		cpuMetric: table.Micros(spent) / float64(got.requests), "p50": table.Micros(got.p50), "p99": table.Micros(got.p99), "rate": got.rate,
-	} {
-		if unit := f.units[metric]; unit != "" {
-			all.Add(t, x.name, f.prefix+metric, value, unit)
-		}
+	}
+	for _, metric := range f.metrics {
+		all.Add(t, x.name, f.prefix+metric, values[metric], units[metric])
 	}
 	return nil
 }

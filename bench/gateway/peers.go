@@ -11,12 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 // peer is a proxy to compare with. Each has as many threads as whittle, keeps
@@ -34,7 +33,6 @@ type peer struct {
 	// key.pem and, of the two, both.pem.
 	config string
 	// plain and tls are its fronts: how it says that it is reached without and with TLS.
-	// Without tls, it is left out there.
 	plain, tls string
 	// command follows the binary; {{config}} is the config's path.
 	command []string
@@ -113,28 +111,6 @@ backend b
 			`alpn_protocols: ["h2", "http/1.1"], tls_params: {tls_minimum_protocol_version: TLSv1_3}, ` +
 			"tls_certificates: [{certificate_chain: {filename: {{folder}}/cert.pem}, private_key: {filename: {{folder}}/key.pem}}]}}}",
 	},
-	{
-		name: "caddy", install: "apt-get install caddy", version: "2.6", ask: []string{"version"}, binary: "caddy",
-		command: []string{"run", "--adapter", "caddyfile", "--config", "{{config}}"},
-		config: `{
-  admin off
-  auto_https off
-  log {
-    level ERROR
-  }
-}
-{{front}}
-  bind 127.0.0.1
-  reverse_proxy {{upstream}}
-}
-`,
-		plain: "http://:{{port}} {",
-		tls:   "https://:{{port}} {\n  tls {{folder}}/cert.pem {{folder}}/key.pem",
-	},
-	{
-		name: "pingora", install: "cd bench/gateway/pingora && cargo build --release", version: "0.8", binary: "pass",
-		command: []string{"{{listen}}", "{{upstream}}", "{{workers}}"},
-	},
 }
 
 // mirroring makes a peer of nginx that sends every request to a candidate as well, and
@@ -155,14 +131,11 @@ func mirroring(nginx peer, candidate string) peer {
 	return nginx
 }
 
-// start gives nil, nil where the peer is not installed, or has no such front.
+// start gives nil, nil where the peer is not installed.
 func (p peer) start(ctx context.Context, s settings, upstream string, secure bool) (*server.Server, error) {
 	front, url := p.plain, "http://"
 	if secure {
 		front, url = p.tls, "https://"
-	}
-	if secure && front == "" {
-		return nil, nil
 	}
 	binary, err := exec.LookPath(cmp.Or(s.binaries[p.name], p.binary))
 	if err != nil {
@@ -195,11 +168,7 @@ func (p peer) start(ctx context.Context, s settings, upstream string, secure boo
 	for _, arg := range p.command {
 		command = append(command, fill.Replace(arg))
 	}
-	env := []string{
-		"GOMAXPROCS=" + strconv.Itoa(s.workers), // for Caddy, and that it keeps to our folder
-		"XDG_CONFIG_HOME=" + s.folder, "XDG_DATA_HOME=" + s.folder,
-	}
-	return server.StartAt(ctx, listen, filepath.Join(s.folder, p.name+".log"), passesOn(url), env, command...)
+	return server.StartAt(ctx, listen, filepath.Join(s.folder, p.name+".log"), passesOn(url), nil, command...)
 }
 
 // passesOn reports what is missing until a peer gives the upstream's response.
@@ -237,9 +206,7 @@ type setup struct {
 	candidate string
 	// log is the folder into which every exchange is recorded.
 	log string
-	// routes is how many routes there are that no request is of.
-	routes int
-	tls    bool
+	tls bool
 }
 
 // startWhittle runs the real binary.
@@ -256,9 +223,6 @@ func startWhittle(ctx context.Context, s settings, name, upstream string, with s
 	if with.candidate != "" {
 		text += fmt.Sprintf("routes:\n  - match: GET /api/small\n    candidate: http://%s\n    compare: json\n"+
 			"    mirror: {sample: 100%%, repeat_every: 0, shed_above: off}\n    rollout: {auto: false}\n", with.candidate)
-	}
-	if with.routes > 0 {
-		text += "routes:\n" + routesFor(with.routes)
 	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write config of whittle: %w", err)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 	"whittle/record/journal"
 )
 
@@ -66,7 +66,11 @@ func shadow(ctx context.Context, r *table.Results, s settings, _ string) error {
 	if err := recorded(ctx, log, sent[oursRecord]); err != nil {
 		return err
 	}
-	concludeMedians(r, all, subjects, map[string]string{pacedMetric: "us", "paced_p99": "us", pacedCPU: "us"})
+	for _, x := range subjects {
+		for _, metric := range []string{pacedMetric, "paced_p99", pacedCPU} {
+			all.Conclude(r, x.name, metric, "us")
+		}
+	}
 	nginx := peers[0].name // whose rows are left out where it is missing
 	r.Conclude(nginxMirror, pacedCPU+"_to_nginx", all.Ratio(pacedCPU, nginxMirror, nginx), "x")
 	r.Conclude(ours, pacedMetric+"_added", all.Difference(pacedMetric, ours, direct), "us")

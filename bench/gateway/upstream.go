@@ -19,9 +19,6 @@ const responseBody = `{"id":12345,"name":"a small answer","ok":true,"tags":["a",
 // servedPath asks an upstream how many requests it has answered.
 const servedPath = "/served"
 
-// bytesPath is followed by how many bytes a response is to have.
-const bytesPath = "/bytes/"
-
 // respond answers whatever comes with one small JSON response, as cheaply as it
 // can, so that the machine is left to the proxies.
 func respond() int {
@@ -70,44 +67,10 @@ func (u *responder) converse(c net.Conn) {
 				return
 			}
 			u.served.Add(1)
-			long := lengthOf(buf[:end])
 			used = copy(buf, buf[end+4:used])
-			if long > 0 {
-				if sendBytes(c, long) != nil {
-					return
-				}
-				continue
-			}
 			if _, err := c.Write(u.response); err != nil {
 				return
 			}
 		}
 	}
-}
-
-// lengthOf is how many bytes a request asks for; 0: the usual response.
-func lengthOf(head []byte) int {
-	rest, ok := bytes.CutPrefix(head, []byte("GET "+bytesPath))
-	if !ok {
-		return 0
-	}
-	number, _, _ := bytes.Cut(rest, []byte(" "))
-	n, _ := strconv.Atoi(string(number)) // what is no number is the usual response
-	return n
-}
-
-var filler = make([]byte, 256<<10)
-
-func sendBytes(c net.Conn, n int) error {
-	if _, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n", n); err != nil {
-		return err
-	}
-	for n > 0 {
-		m, err := c.Write(filler[:min(n, len(filler))])
-		if err != nil {
-			return err
-		}
-		n -= m
-	}
-	return nil
 }

@@ -14,52 +14,17 @@ import (
 
 // bareRole makes this binary a handler that reads the body and responds as many
 // bytes as the service does, and keeps nothing: what net/http alone costs.
-// groupRole has each request wait until the next of all is released, as every
-// service has to that commits for many at once: a handler that waits costs
-// net/http more, since it then looks whether the client is still there.
-const (
-	bareRole  = "as-bare"
-	groupRole = "as-group"
-)
-
-// groupEvery is about what a sync takes.
-const groupEvery = time.Millisecond
-
-// group lets those who wait go all at once, some time after the first one came.
-type group struct {
-	mu   sync.Mutex    // guards the following
-	next chan struct{} // closed when they may go; nil: nobody waits
-}
-
-func (g *group) wait() {
-	g.mu.Lock()
-	if g.next == nil {
-		g.next = make(chan struct{})
-		time.AfterFunc(groupEvery, g.release)
-	}
-	next := g.next
-	g.mu.Unlock()
-	<-next
-}
-
-func (g *group) release() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.next)
-	g.next = nil
-}
+const bareRole = "as-bare"
 
 const bareResponse = `{"v":1,"success":true,"status":"accepted","durability":"none","position":"0/0","messageId":"00000000-0000-0000-0000-000000000000","requestId":"0000000000000000"}` + "\n"
 
-func serveBare(grouped bool) int {
-	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+func serveBare() int {
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 3
 	}
 	fmt.Printf("listening public=%s\n", l.Addr())
-	var g group
 	bodies := sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 	response, length, kind := []byte(bareResponse), []string{strconv.Itoa(len(bareResponse))}, []string{"application/json"}
 	server := http.Server{
@@ -73,9 +38,6 @@ func serveBare(grouped bool) int {
 			} else if _, err := io.ReadFull(r.Body, (*body)[:n]); err != nil {
 				w.WriteHeader(http.StatusBadRequest)
 				return
-			}
-			if grouped {
-				g.wait()
 			}
 			w.Header()["Content-Type"], w.Header()["Content-Length"] = kind, length
 			_, _ = w.Write(response) // the client is gone: it counts it as failed

@@ -59,17 +59,18 @@ type scenario struct {
 	// send settings.rate a second.
 	paced    bool
 	subjects []string
+	// The target of the service's CPU: at most so many times the bare handler's, or so many
+	// microseconds. 0: there is none.
+	times, micros float64
 }
 
 func scenarios() []scenario {
 	one, many := eventJSON(0), batchJSON(50)
 	return []scenario{
-		{name: "single_64", path: "/import", body: one, batch: 1, conns: 64, subjects: []string{ours, kinesis, batched, node, benthos, bare, grouped}},
-		{name: "track_64", path: "/v1/track", body: one, batch: 1, conns: 64, subjects: []string{ours}},
-		{name: "single_1000", path: "/import", body: one, batch: 1, conns: 1000, subjects: []string{ours, kinesis, batched, node, benthos, bare, grouped}},
-		{name: paced, path: "/import", body: one, batch: 1, conns: 1000, paced: true, subjects: []string{ours, bare, grouped}},
-		{name: "batch_50", path: "/v1/batch", body: many, batch: 50, conns: 64, subjects: []string{ours, benthos, bare}},
-		{name: "import_50", path: "/import", body: many, batch: 50, conns: 64, subjects: []string{ours}},
+		{name: "single_64", path: "/import", body: one, batch: 1, conns: 64, subjects: []string{ours, kinesis, batched, node, bare}, times: 1.1},
+		{name: "single_1000", path: "/import", body: one, batch: 1, conns: 1000, subjects: []string{ours, kinesis, batched, node, bare}, times: 1.1},
+		{name: paced, path: "/import", body: one, batch: 1, conns: 1000, paced: true, subjects: []string{ours, bare}, times: 1.2},
+		{name: "batch_50", path: "/v1/batch", body: many, batch: 50, conns: 64, subjects: []string{ours, bare}, micros: 3},
 	}
 }
 
@@ -97,16 +98,8 @@ func (c scenario) send(ctx context.Context, s settings, addr string, during time
 		return nil, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case r.Completed == r.Failed:
-		return nil, fmt.Errorf("no request succeeded: %v", r.Errors)
+	case r.Failed > 0: // a peer's failure is as bad as ours: its figures would be of other work
+		return nil, fmt.Errorf("%d of %d requests failed: %v %v", r.Failed, r.Requests, maps.Collect(maps.All(r.Errors)), r.Codes)
 	}
 	return r, nil
-}
-
-// wrong names the failures of a run; empty: there were none.
-func wrong(r *report.Report) string {
-	if r.Failed == 0 {
-		return ""
-	}
-	return fmt.Sprint(maps.Collect(maps.All(r.Errors)), r.Codes)
 }

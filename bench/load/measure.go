@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"whittle/bench/table"
+	"whittle/internal/table"
 	"whittle/load/report"
 )
 

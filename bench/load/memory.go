@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 // memory measures what a virtual user takes, and whether a long run's memory

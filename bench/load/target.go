@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"whittle/bench/server"
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 // target is the nginx that every tool sends to.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"whittle/bench/table"
+	"whittle/internal/table"
 )
 
 // ours is whittle, as the rows name it.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"whittle/bench/cputime"
 	"whittle/internal/child"
+	"whittle/internal/cputime"
 )
 
 // Server is a server that was started here.

@@ -1,13 +1,11 @@
-// Package account adds up a route's ledger from the reports of one gateway or of
-// many: each gateway counts the fates that it knows, whoever has the evidence counts
-// the exchanges that were judged, and no part is derived from another.
+// Package account adds up a route's ledger from the reports of one or many gateways.
+// Each gateway counts the fates that it knows, the owner of the evidence counts the
+// exchanges that were judged, and no count is derived from another.
 package account
 
 import (
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"whittle"
@@ -21,18 +19,12 @@ type Account struct {
 	Gap   *whittle.Gap
 	// earlier is the total of all runs that have ended.
 	earlier whittle.Ledger
-	// parts are the current runs, by gateway.
-	parts map[string]*Part
+	// gateways are those of the current runs, by name.
+	gateways map[string]*Gateway
 }
 
 // Local names the gateway of this process, where there is no fleet.
 const Local = ""
-
-// Replaced names the gateway of a run that this process's gateway has replaced, and that
-// still has requests under way.
-func Replaced(run uint64) string { return replaced + strconv.FormatUint(run, 16) }
-
-const replaced = "replaced "
 
 // maxEnded bounds the runs of a gateway that are remembered as ended, maxStrangers those
 // that are not known yet.
@@ -41,9 +33,9 @@ const (
 	maxStrangers = 4
 )
 
-// Part is one gateway's run.
-type Part struct {
-	// Run is known from a report; 0: there was none.
+// Gateway is what is known of one gateway, in its current run.
+type Gateway struct {
+	// Run names the run, as the reports do; 0: there was none.
 	Run uint64 `json:"run"`
 	// Report is the last one of the run.
 	Report whittle.Counts `json:"report"`
@@ -58,20 +50,20 @@ type Part struct {
 	Strangers map[uint64]whittle.Ledger `json:"strangers,omitempty"`
 }
 
-func (a *Account) part(gateway string) *Part {
-	if a.parts == nil {
-		a.parts = map[string]*Part{}
+func (a *Account) of(gateway string) *Gateway {
+	if a.gateways == nil {
+		a.gateways = map[string]*Gateway{}
 	}
-	p := a.parts[gateway]
+	p := a.gateways[gateway]
 	if p == nil {
-		p = &Part{}
-		a.parts[gateway] = p
+		p = &Gateway{}
+		a.gateways[gateway] = p
 	}
 	return p
 }
 
 // enter makes run the gateway's current one. False: it has ended.
-func (a *Account) enter(p *Part, run uint64) bool {
+func (a *Account) enter(p *Gateway, run uint64) bool {
 	switch {
 	case run == p.Run:
 		return true
@@ -88,16 +80,8 @@ func (a *Account) enter(p *Part, run uint64) bool {
 	return true
 }
 
-// End ends a gateway's run: what was pending is interrupted.
-func (a *Account) End(gateway string) {
-	if p := a.parts[gateway]; p != nil {
-		a.end(p)
-		delete(a.parts, gateway)
-	}
-}
-
-// end closes a part's run: what was pending is interrupted.
-func (a *Account) end(p *Part) {
+// end closes a gateway's run: what was pending is interrupted.
+func (a *Account) end(p *Gateway) {
 	l := p.total()
 	l.Unknown = p.unjudged()
 	a.close(&l)
@@ -105,7 +89,7 @@ func (a *Account) end(p *Part) {
 }
 
 // over drops what counts of the current run.
-func (p *Part) over() {
+func (p *Gateway) over() {
 	if p.Run != 0 {
 		p.Ended = append(p.Ended, p.Run)
 		p.Ended = p.Ended[max(0, len(p.Ended)-maxEnded):]
@@ -136,7 +120,7 @@ func (a *Account) close(l *whittle.Ledger) {
 // Take takes a gateway's report, unless a later one was taken. The first report of
 // another run ends the run before.
 func (a *Account) Take(gateway string, c whittle.Counts) {
-	p := a.part(gateway)
+	p := a.of(gateway)
 	before := p.Report
 	if !a.enter(p, c.Run) {
 		return
@@ -149,40 +133,6 @@ func (a *Account) Take(gateway string, c whittle.Counts) {
 	}
 }
 
-// TakeReplaced keeps a report of a run that another process of the same gateway has
-// replaced, and that still has requests under way: both runs count.
-func (a *Account) TakeReplaced(gateway string, c whittle.Counts) {
-	key := replacedOf(gateway, c.Run)
-	if p := a.part(gateway); a.parts[key] == nil {
-		if slices.Contains(p.Ended, c.Run) {
-			return
-		}
-		if p.Run == c.Run {
-			a.parts[key] = &Part{Run: p.Run, Report: p.Report, Judged: p.Judged}
-			p.over()
-		}
-	}
-	a.Take(key, c)
-}
-
-// EndReplaced ends the replaced runs of a gateway, except some: what was pending is
-// interrupted.
-func (a *Account) EndReplaced(gateway string, but []uint64) {
-	for key, p := range a.parts {
-		if name, _, is := strings.Cut(key, replacedBy); is && name == gateway && p.Run != 0 && !slices.Contains(but, p.Run) {
-			a.end(p)
-		}
-	}
-}
-
-// replacedOf names a run of a fleet's gateway that was replaced. No gateway's name has
-// what is between the two.
-func replacedOf(gateway string, run uint64) string {
-	return gateway + replacedBy + strconv.FormatUint(run, 16)
-}
-
-const replacedBy = "\x00"
-
 // missed notes that a run's counts after its last report are not known.
 func (a *Account) missed(gateway string, last *whittle.Counts, next time.Time) {
 	if !last.Over && !last.At.IsZero() && (a.Gap == nil || a.Gap.From.Before(last.At)) {
@@ -193,9 +143,8 @@ func (a *Account) missed(gateway string, last *whittle.Counts, next time.Time) {
 // Heard says which gateways of a fleet have reported lately. What is pending at another
 // one is unknown.
 func (a *Account) Heard(of map[string]bool) {
-	for key, p := range a.parts {
-		name, _, _ := strings.Cut(key, replacedBy)
-		p.Silent = !of[name]
+	for gateway, p := range a.gateways {
+		p.Silent = !of[gateway]
 	}
 }
 
@@ -206,12 +155,12 @@ const (
 	maxGone = 1000
 )
 
-// Forget ends the runs of gateways that are gone: those without a report, whose last one is
-// old. Their counts stay.
-func (a *Account) Forget(reports map[string]bool, now time.Time) {
+// Forget ends the runs of gateways that are gone: those that no report is there of, and whose
+// last one is old. Their counts stay.
+func (a *Account) Forget(there map[string]bool, now time.Time) {
 	var gone []string
-	for gateway, p := range a.parts {
-		if p.Run != 0 && !reports[gateway] && !p.Report.At.IsZero() && now.Sub(p.Report.At) > goneAfter {
+	for gateway, p := range a.gateways {
+		if _, is := there[gateway]; p.Run != 0 && !is && !p.Report.At.IsZero() && now.Sub(p.Report.At) > goneAfter {
 			a.missed(gateway, &p.Report, p.Report.At)
 			a.end(p)
 			p.Strangers = nil
@@ -222,17 +171,14 @@ func (a *Account) Forget(reports map[string]bool, now time.Time) {
 	}
 	slices.Sort(gone)
 	for _, gateway := range gone[min(len(gone), maxGone):] { // whichever: none has reported for a day
-		delete(a.parts, gateway)
+		delete(a.gateways, gateway)
 	}
 }
 
 // Judged counts a judged exchange of a gateway's run; run is 0 for this process. An exchange
 // of a run that has ended does not count: it is interrupted already.
 func (a *Account) Judged(gateway string, run uint64, f whittle.Fate, reason string) {
-	p := a.part(gateway)
-	if other := a.parts[replacedOf(gateway, run)]; other != nil {
-		p = other
-	}
+	p := a.of(gateway)
 	switch {
 	case run == 0 || run == p.Run:
 		p.Judged.Settle(f, reason, 1)
@@ -255,8 +201,8 @@ func (a *Account) Judged(gateway string, run uint64, f whittle.Fate, reason stri
 func (a *Account) Total() whittle.Ledger {
 	l := whittle.Ledger{Skipped: map[string]int64{}, Since: a.Since, Gap: a.Gap}
 	l.Add(&a.earlier)
-	for _, gateway := range slices.Sorted(maps.Keys(a.parts)) {
-		t := a.parts[gateway].total()
+	for _, gateway := range slices.Sorted(maps.Keys(a.gateways)) {
+		t := a.gateways[gateway].total()
 		l.Add(&t)
 	}
 	l.Total = l.Sum()
@@ -266,7 +212,7 @@ func (a *Account) Total() whittle.Ledger {
 // Of is the ledger of a gateway's current run.
 func (a *Account) Of(gateway string) whittle.Ledger {
 	l := whittle.Ledger{Skipped: map[string]int64{}}
-	if p := a.parts[gateway]; p != nil {
+	if p := a.gateways[gateway]; p != nil {
 		t := p.total()
 		l.Add(&t)
 	}
@@ -275,13 +221,13 @@ func (a *Account) Of(gateway string) whittle.Ledger {
 
 // Report is the last report of a gateway's current run.
 func (a *Account) Report(gateway string) whittle.Counts {
-	if p := a.parts[gateway]; p != nil {
+	if p := a.gateways[gateway]; p != nil {
 		return p.Report
 	}
 	return whittle.Counts{}
 }
 
-func (p *Part) total() (l whittle.Ledger) {
+func (p *Gateway) total() (l whittle.Ledger) {
 	l.Add(&p.Report.Ledger)
 	l.Add(&p.Judged)
 	l.Pending = max(0, p.Report.Ledger.Pending-p.Judged.Sum())
@@ -294,7 +240,7 @@ func (p *Part) total() (l whittle.Ledger) {
 
 // unjudged is how many pending exchanges were sent and are not judged yet. An exchange may be
 // judged before its gateway reports it as sent, so there may be more.
-func (p *Part) unjudged() int64 {
+func (p *Gateway) unjudged() int64 {
 	return max(0, min(p.Report.Sent, p.Report.Ledger.Pending)-p.Judged.Sum())
 }
 
@@ -309,38 +255,29 @@ type Kept struct {
 	Saved time.Time `json:"saved"`
 	// Earlier and Gateways are the total in parts, for whoever goes on with the
 	// runs of a fleet. Nil: there is no fleet.
-	Earlier  *whittle.Ledger `json:"earlier,omitempty"`
-	Gateways map[string]Part `json:"gateways,omitempty"`
-	// Runs are the parts of this process's gateway and of those that it has replaced,
-	// and Before what they leave of the total, for a process that takes over while
-	// their requests go on.
-	Runs   []Part          `json:"runs,omitempty"`
-	Before *whittle.Ledger `json:"before,omitempty"`
+	Earlier  *whittle.Ledger    `json:"earlier,omitempty"`
+	Gateways map[string]Gateway `json:"gateways,omitempty"`
 }
 
 // Kept is the account as it is saved.
 func (a *Account) Kept(now time.Time) Kept {
 	r := a.Report(Local)
 	k := Kept{Ledger: a.Total(), Run: r.Run, Seq: r.Seq, Saved: now}
-	for gateway, p := range a.parts {
-		if gateway == Local || strings.HasPrefix(gateway, replaced) {
-			k.Runs = append(k.Runs, p.copied())
+	for gateway, p := range a.gateways {
+		if gateway == Local {
 			continue
 		}
 		if k.Gateways == nil {
-			k.Gateways = map[string]Part{}
+			earlier := copied(&a.earlier)
+			k.Gateways, k.Earlier = map[string]Gateway{}, &earlier
 		}
 		k.Gateways[gateway] = p.copied()
-	}
-	earlier := copied(&a.earlier)
-	if k.Before = &earlier; k.Gateways != nil {
-		k.Earlier = &earlier
 	}
 	return k
 }
 
-// copied shares nothing with the part that goes on.
-func (p *Part) copied() Part {
+// copied shares nothing with the gateway that goes on.
+func (p *Gateway) copied() Gateway {
 	c := *p
 	c.Judged, c.Ended, c.Strangers = copied(&p.Judged), slices.Clone(p.Ended), maps.Clone(p.Strangers)
 	for run, l := range c.Strangers {
@@ -354,34 +291,16 @@ func copied(l *whittle.Ledger) (c whittle.Ledger) {
 	return c
 }
 
-// TakenOver continues an account in another process while the gateways of the runs in alive
-// still have requests under way. All other runs have ended.
-func TakenOver(k *Kept, alive []uint64) Account {
-	if k.Before == nil { // nothing was counted yet
-		return Account{Since: k.Ledger.Since}
-	}
-	a := Account{Since: k.Ledger.Since, Gap: k.Ledger.Gap, parts: map[string]*Part{}}
-	a.close(k.Before)
-	for _, p := range k.Runs {
-		if slices.Contains(alive, p.Run) {
-			a.parts[Replaced(p.Run)] = &p
-		} else {
-			a.end(&p)
-		}
-	}
-	return a
-}
-
 // Resumed continues an account in another process. The runs of a fleet's gateways go on;
 // those of the process before have ended with it.
 func Resumed(k *Kept, now time.Time) Account {
 	a := Account{Since: k.Ledger.Since}
 	if k.Gateways != nil && k.Earlier != nil {
-		a.Gap, a.parts = k.Ledger.Gap, map[string]*Part{}
+		a.Gap, a.gateways = k.Ledger.Gap, map[string]*Gateway{}
 		a.close(k.Earlier)
 		for gateway, p := range k.Gateways {
 			if p.Report.Ledger.Sum() >= 0 && p.Judged.Sum() >= 0 { // otherwise it is damaged
-				a.parts[gateway] = &p
+				a.gateways[gateway] = &p
 			}
 		}
 		return a

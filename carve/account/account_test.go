@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -134,56 +133,6 @@ func TestTheRunsOfManyGateways(t *testing.T) {
 	}
 }
 
-// TestTakenOver: what a gateway that was replaced has under way is pending until its last
-// report, in the ledger of whoever has taken over, through two replacements. What one that
-// is killed had under way is interrupted.
-func TestTakenOver(t *testing.T) {
-	report := func(run, seq uint64, shed, pending int64) whittle.Counts {
-		return whittle.Counts{Run: run, Seq: seq, Ledger: whittle.Ledger{Total: shed + pending, Shed: shed, Pending: pending}}
-	}
-	check := func(what string, a *Account, total, pending, interrupted int64) {
-		t.Helper()
-		l := a.Total()
-		if l.Total != total || l.Pending != pending || l.Skipped[whittle.SkipInterrupted] != interrupted || l.Total != l.Sum() || l.Gap != nil || !l.Since.Equal(noon) {
-			t.Errorf("%s: %+v", what, l)
-		}
-	}
-	first := Account{Since: noon}
-	first.Take(Local, report(1, 1, 2, 5))
-	first.Judged(Local, 0, whittle.FateCompared, "")
-	check("before", &first, 7, 4, 0)
-	kept := first.Kept(noon)
-
-	second := TakenOver(&kept, []uint64{1})
-	check("taken over", &second, 7, 4, 0)
-	second.Take(Local, report(2, 1, 0, 3))
-	second.Judged(Replaced(1), 1, whittle.FateCompared, "")
-	second.Judged(Local, 0, whittle.FateFailed, "")
-	check("both serve", &second, 10, 5, 0)
-	kept = second.Kept(noon)
-
-	third := TakenOver(&kept, []uint64{1, 2})
-	third.Take(Local, report(3, 1, 1, 0))
-	check("all three", &third, 11, 5, 0)
-	third.Take(Replaced(1), report(1, 9, 5, 2)) // three more were shed, two were judged
-	third.End(Replaced(1))
-	check("the first has ended", &third, 11, 2, 0)
-	third.End(Replaced(2))
-	check("the second was killed", &third, 11, 0, 2)
-
-	kept = second.Kept(noon)
-	lone := TakenOver(&kept, []uint64{2}) // the first was killed between the two
-	check("one is alive", &lone, 10, 2, 3)
-	after := Resumed(&kept, noon)
-	if l := after.Total(); l.Total != 10 || l.Pending != 0 || l.Skipped[whittle.SkipInterrupted] != 5 {
-		t.Errorf("after a restart: %+v", l)
-	}
-	empty := TakenOver(&Kept{}, nil)
-	if l := empty.Total(); l.Total != 0 {
-		t.Errorf("%+v", l)
-	}
-}
-
 // TestARunThatNobodyReadToItsEnd: the last report of a run that has ended comes with those
 // of the next one, whether somebody has led meanwhile or not; what was never reported is a
 // gap of that gateway's.
@@ -249,50 +198,6 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestReplacedInAFleet: the requests of a process that was replaced count once, whenever
-// they are reported and judged, also over a restart of whoever has the account.
-func TestReplacedInAFleet(t *testing.T) {
-	counts := func(run, seq uint64, total, pending int64) whittle.Counts {
-		return whittle.Counts{Run: run, Seq: seq, Ledger: whittle.Ledger{Total: total, Shed: total - pending, Pending: pending}}
-	}
-	var a Account
-	holds := func(what string, total, compared, pending, interrupted int64) {
-		t.Helper()
-		l := a.Total()
-		if l.Total != total || l.Compared != compared || l.Pending != pending || l.Skipped[whittle.SkipInterrupted] != interrupted || l.Total != l.Sum() {
-			t.Errorf("%s: %s", what, l.Account())
-		}
-	}
-	judged := func(run uint64) { a.Judged("g", run, whittle.FateCompared, "") }
-	a.Take("g", counts(1, 5, 10, 4))
-	judged(1)
-	holds("at first", 10, 1, 3, 0)
-	judged(1) // sent before it was replaced, judged before that is known
-	judged(2) // of the new process, before its first report
-	all := func(old whittle.Counts, now whittle.Counts) {
-		a.Take("g", counts(1, 5, 10, 4)) // the run before, for whoever has not read its last report
-		a.TakeReplaced("g", old)
-		a.EndReplaced("g", []uint64{old.Run})
-		a.Take("g", now)
-	}
-	all(counts(1, 7, 12, 5), counts(2, 1, 3, 2))
-	holds("replaced", 15, 3, 4, 0)
-	judged(1)
-	kept := a.Kept(noon)
-	a = Resumed(&kept, noon)
-	all(counts(1, 6, 11, 5), counts(2, 1, 3, 2)) // late, and twice
-	holds("once more", 15, 4, 3, 0)
-	all(counts(1, 9, 13, 5), counts(2, 2, 4, 2))
-	judged(1)
-	holds("at its end", 17, 5, 2, 0)
-	a.Take("g", counts(2, 3, 5, 2))
-	a.EndReplaced("g", nil)
-	holds("and after it", 18, 5, 1, 1)
-	judged(1)
-	all(counts(1, 9, 13, 5), counts(2, 3, 5, 2))
-	holds("a report that was late", 18, 5, 1, 1)
-}
-
 // TestWhatBecameOfItIsUnknown: what is sent and not judged, and what is pending at a
 // gateway that is silent, is no longer said to be under way; the judge of another leader
 // that gets to it, and the gateway's next report, take that back; and what is left when the
@@ -340,32 +245,5 @@ func TestWhatBecameOfItIsUnknown(t *testing.T) {
 				t.Errorf("over: %+v, want %v", l, c.reasons)
 			}
 		})
-	}
-}
-
-// A judged exchange of a run without a report is counted once after a takeover: as what its run
-// says of it when it ends, and not by what the process before had noted as well.
-func TestATakeoverCountsNoStrangerTwice(t *testing.T) {
-	before := Account{Since: noon}
-	before.Take(Local, whittle.Counts{Run: 8, Seq: 1, Ledger: whittle.Ledger{Pending: 1}})
-	before.Judged(Replaced(7), 7, whittle.FateCompared, "")
-	kept := before.Kept(noon)
-	for _, alive := range [][]uint64{{7}, {8}, {7, 8}} {
-		after := TakenOver(&kept, alive)
-		for _, run := range []uint64{7, 8} {
-			last := whittle.Counts{Run: run, Seq: 2, Sent: 1, Ledger: whittle.Ledger{Pending: 1}}
-			if !slices.Contains(alive, run) {
-				continue
-			}
-			after.Take(Replaced(run), last)
-			after.End(Replaced(run))
-		}
-		want := int64(1) // of run 8, which has ended with the takeover or after it
-		if slices.Contains(alive, 7) {
-			want++
-		}
-		if got := after.Total(); got.Total != want || got.Total != got.Sum() || got.Pending != 0 {
-			t.Errorf("alive %d: %+v, want %d in all", alive, got, want)
-		}
 	}
 }

@@ -49,7 +49,7 @@ func (d *desk) Route(name string) (whittle.RouteStatus, error) {
 			return r, nil
 		}
 	}
-	return whittle.RouteStatus{}, whittle.Errorf(whittle.NotFound, "no route with a candidate is called %q", name).WithHint("whittle status lists the routes")
+	return whittle.RouteStatus{}, whittle.Errorf(whittle.NotFound, "there is no route %q with a candidate", name).WithHint("whittle status lists the routes")
 }
 
 func (d *desk) Past(name string) (whittle.Past, error) {
@@ -86,7 +86,10 @@ func newDesk() *desk {
 				}},
 				Bounds: []whittle.Bound{{What: "mean", Estimate: 0.001, Low: -0.002, High: 0.003, MarginLow: -0.005, MarginHigh: 0.005, Inside: true, Summary: "The mean differs by 0.3 % at most."}},
 			},
-			Ledger:   whittle.Ledger{Total: 900, Compared: 812, Skipped: map[string]int64{whittle.SkipSampled: 80}, Failed: 1, Shed: 3, Pending: 4, Since: at, Gap: &whittle.Gap{From: at.Add(time.Hour), To: at.Add(2 * time.Hour)}},
+			Ledger: whittle.Ledger{
+				Total: 900, Compared: 812, Skipped: map[string]int64{whittle.SkipSampled: 80}, Failed: 1, Shed: 3, Pending: 4, Since: at,
+				Gap: &whittle.Gap{From: at.Add(time.Hour), To: at.Add(2 * time.Hour)},
+			},
 			Guards:   []whittle.Meter{{Name: "errors", Monolith: 0.001, Candidate: 0.002, Limit: 0.011, EValue: 0.3, Threshold: 300, Count: 31, Needed: 7, Summary: "Within the limit."}},
 			Timeline: []whittle.Decision{{At: at, From: 100, To: 500, Phase: whittle.PhaseShift, Reason: "1 % was held for 30s.", By: "whittle", Generation: 7}},
 		},
@@ -125,7 +128,7 @@ func ask(h http.Handler, method, path, body string, edits ...edit) *httptest.Res
 	return w
 }
 
-// The responses are a promise to scripts: see docs/admin-api.md.
+// The responses are a promise to scripts: see docs/operate.md.
 func TestResponsesAreAsDocumented(t *testing.T) {
 	h := handler(t, admin.Options{
 		Controller: newDesk(), Version: "1.2.3",
@@ -232,7 +235,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{"a name that was rebound", open, "GET", "/api/v1/status", []edit{hostIs("evil.example:8081")}, 403},
 		{"a name that looks like loopback", open, "GET", "/api/v1/status", []edit{hostIs("127.0.0.1.evil.example")}, 403},
 		{"no host", open, "GET", "/api/v1/status", []edit{hostIs("")}, 403},
-		{"a probe of a rebound name", open, "GET", "/livez", []edit{hostIs("evil.example")}, 403},
+		{"a probe by another name", open, "GET", "/livez", []edit{hostIs("evil.example")}, 200},
 		{"order from a page elsewhere", open, "POST", order, []edit{with("Sec-Fetch-Site", "cross-site")}, 403},
 		{"order from another origin", open, "POST", order, []edit{with("Origin", "http://evil.example")}, 403},
 		{"order from our own page", open, "POST", order, []edit{with("Origin", "http://127.0.0.1:8081")}, 200},
@@ -361,4 +364,41 @@ func FuzzOrder(f *testing.F) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 	})
+}
+
+// TestProbesAnswerWhoeverAsks: a load balancer names any host, or none, and may ask by HEAD
+// without a token.
+func TestProbesAnswerWhoeverAsks(t *testing.T) {
+	for _, o := range []admin.Options{{}, {Token: token}} {
+		o.Controller, o.Ready = newDesk(), func() bool { return true }
+		h := handler(t, o)
+		for _, host := range []string{"whittle.example:8081", "10.1.2.3", ""} {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				for _, path := range []string{"/livez", "/readyz"} {
+					if w := ask(h, method, path, "", func(r *http.Request) { r.Host = host }); w.Code != http.StatusOK {
+						t.Errorf("%s %s of %q: %d %s", method, path, host, w.Code, w.Body)
+					}
+				}
+			}
+			if w := ask(h, http.MethodGet, "/api/v1/status", "", func(r *http.Request) { r.Host = host }); w.Code == http.StatusOK {
+				t.Errorf("the status of %q is shown to anybody", host)
+			}
+		}
+	}
+}
+
+// TestRoutesAreNamedInTheQueryToo: as behind a proxy that decodes a path.
+func TestRoutesAreNamedInTheQueryToo(t *testing.T) {
+	d := newDesk()
+	h := handler(t, admin.Options{Controller: d})
+	const name = "?route=POST%20%2FCount"
+	for _, below := range []string{"", "/findings", "/history"} {
+		by, in := ask(h, http.MethodGet, "/api/v1/routes/POST%20%2FCount"+below, ""), ask(h, http.MethodGet, "/api/v1/routes"+below+name, "")
+		if in.Code != http.StatusOK || in.Body.String() != by.Body.String() {
+			t.Errorf("%s: %d %s", below, in.Code, in.Body)
+		}
+	}
+	if w := ask(h, http.MethodPost, "/api/v1/routes/hold"+name, "{}"); w.Code != http.StatusOK || len(d.names) != 1 || d.names[0] != "POST /Count" {
+		t.Errorf("the order: %d %s, %v", w.Code, w.Body, d.names)
+	}
 }

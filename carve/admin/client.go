@@ -50,7 +50,7 @@ func Dial(addr, token string) (*Client, error) {
 			WithHint("write it as host:port, such as 127.0.0.1:8081, the address under admin: in the gateway's config")
 	}
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "%q is no address of a gateway's admin API", addr).
+		return nil, whittle.Errorf(whittle.Invalid, "%q is not an address of a gateway's admin API", addr).
 			WithHint("write it as host:port or as an http or https URL")
 	}
 	if strings.ContainsFunc(token, notVisible) || len(token) > maxToken {
@@ -93,7 +93,7 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 // *whittle.Error with NotFound.
 func (c *Client) Route(ctx context.Context, name string) (whittle.RouteStatus, error) {
 	var s whittle.RouteStatus
-	return s, c.call(ctx, http.MethodGet, routePath(name), nil, &s)
+	return s, c.call(ctx, http.MethodGet, routePath(name, ""), nil, &s)
 }
 
 // Order carries out an order and gives the route as it is then. An order that
@@ -102,7 +102,7 @@ func (c *Client) Route(ctx context.Context, name string) (whittle.RouteStatus, e
 func (c *Client) Order(ctx context.Context, name string, o rollout.Order) (whittle.RouteStatus, error) {
 	var s whittle.RouteStatus
 	body := Order{Reason: o.Reason, By: o.By, Force: o.Force, To: o.To, Gate: o.Gate, Generation: o.Generation}
-	return s, c.call(ctx, http.MethodPost, routePath(name)+"/"+url.PathEscape(string(o.Kind)), body, &s)
+	return s, c.call(ctx, http.MethodPost, routePath(name, "/"+url.PathEscape(string(o.Kind))), body, &s)
 }
 
 // Fleet asks for the fleet that the gateway is of. NotFound: it is alone.
@@ -129,7 +129,10 @@ func (c *Client) Ready(ctx context.Context) error {
 	return nil
 }
 
-func routePath(name string) string { return "/api/v1/routes/" + url.PathEscape(name) }
+// routePath names a route in the query: a proxy in between may decode a path.
+func routePath(name, below string) string {
+	return "/api/v1/routes" + below + "?" + url.Values{"route": {name}}.Encode()
+}
 
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
 	var payload io.Reader
@@ -161,13 +164,13 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 		return c.unreachable(ctx, err)
 	}
 	if len(b) > maxResponse {
-		return c.foreign("it sent more than can be a response")
+		return c.foreign("its response is too large")
 	}
 	if resp.StatusCode != http.StatusOK {
 		return c.problem(resp.StatusCode, b)
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return c.foreign("its response is not that API's JSON")
+		return c.foreign("its response is not the admin API's JSON")
 	}
 	return nil
 }
@@ -197,7 +200,7 @@ func (c *Client) foreign(why string) error {
 func (c *Client) problem(status int, b []byte) error {
 	var p Problem
 	if err := json.Unmarshal(b, &p); err != nil || p.Code == "" {
-		return c.foreign(fmt.Sprintf("it answered %d %s", status, http.StatusText(status)))
+		return c.foreign(fmt.Sprintf("it responded with %d %s", status, http.StatusText(status)))
 	}
 	for code := whittle.Internal; code <= whittle.FallsShort; code++ {
 		if code.String() == p.Code {

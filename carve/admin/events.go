@@ -154,7 +154,7 @@ func brief(s whittle.RouteStatus) UpdatedRoute {
 func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	if s.streams.Add(1) > maxStreams {
 		s.streams.Add(-1)
-		return whittle.Errorf(whittle.ResourceExhausted, "%d pages are live already", maxStreams).WithHint("close one, or ask GET /api/v1/status")
+		return whittle.Errorf(whittle.ResourceExhausted, "%d dashboards are open already", maxStreams).WithHint("close one, or ask GET /api/v1/status")
 	}
 	defer s.streams.Add(-1)
 	h := w.Header()

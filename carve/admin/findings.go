@@ -59,7 +59,7 @@ func readFilter(v url.Values) (f filter, err error) {
 		if s := v.Get(name); s != "" {
 			n, err := strconv.Atoi(s)
 			if err != nil || n < 0 || n > maxPage {
-				return f, whittle.Errorf(whittle.Invalid, "%s=%q is no number from 0 to %d", name, s, maxPage).WithField(name)
+				return f, whittle.Errorf(whittle.Invalid, "%s=%q is not a number from 0 to %d", name, s, maxPage).WithField(name)
 			}
 			*into = n
 		}
@@ -104,7 +104,7 @@ func (s *server) findings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	st, err := s.o.Controller.Route(r.PathValue("name"))
+	st, err := s.o.Controller.Route(named(r))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type Status struct {
 	Routes  []whittle.RouteStatus `json:"routes"`
 	// Upstreams are those that requests are forwarded to, the monolith first.
 	Upstreams []whittle.UpstreamStatus `json:"upstreams"`
+	Remarks   []whittle.Remark         `json:"remarks,omitempty"`
 	// Fleet is nil where this gateway is alone.
 	Fleet *whittle.FleetStatus `json:"fleet,omitempty"`
 }
@@ -58,14 +59,26 @@ func (s *server) status(w http.ResponseWriter, _ *http.Request) error {
 	if s.o.Upstreams != nil {
 		st.Upstreams = s.o.Upstreams()
 	}
+	if s.o.Remarks != nil {
+		st.Remarks = s.o.Remarks()
+	}
 	if s.o.Fleet != nil {
 		st.Fleet = s.o.Fleet()
 	}
 	return reply(w, st)
 }
 
+// named is the route that a request is about, which stands in its path or, for proxies that
+// decode a path, in its query.
+func named(r *http.Request) string {
+	if name := r.PathValue("name"); name != "" {
+		return name
+	}
+	return r.URL.Query().Get("route")
+}
+
 func (s *server) route(w http.ResponseWriter, r *http.Request) error {
-	st, err := s.o.Controller.Route(r.PathValue("name"))
+	st, err := s.o.Controller.Route(named(r))
 	if err != nil {
 		return err
 	}
@@ -82,7 +95,7 @@ func (s *server) fleet(w http.ResponseWriter, _ *http.Request) error {
 
 // history is the route's past in points.
 func (s *server) history(w http.ResponseWriter, r *http.Request) error {
-	past, err := s.o.Controller.Past(r.PathValue("name"))
+	past, err := s.o.Controller.Past(named(r))
 	if err != nil {
 		return err
 	}
@@ -104,7 +117,7 @@ func (s *server) order(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), orderTime)
 	defer cancel()
-	name := r.PathValue("name")
+	name := named(r)
 	err := s.o.Controller.Order(ctx, name, rollout.Order{Kind: kind, Reason: body.Reason, By: body.By, Force: body.Force, To: body.To, Gate: body.Gate, Generation: body.Generation})
 	if err != nil {
 		return err
@@ -163,7 +176,7 @@ func read(w http.ResponseWriter, r *http.Request, into any, hint string) error {
 			return nil
 		}
 		if err == nil {
-			err = errors.New("something follows the object")
+			err = errors.New("something follows the JSON object")
 		}
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -172,7 +185,7 @@ func read(w http.ResponseWriter, r *http.Request, into any, hint string) error {
 	if r.Context().Err() != nil {
 		return whittle.Errorf(whittle.Canceled, "read the body: %w", err)
 	}
-	return whittle.Errorf(whittle.Invalid, "the body is not what is asked for: %v", err).WithHint(hint)
+	return whittle.Errorf(whittle.Invalid, "the body is not valid: %v", err).WithHint(hint)
 }
 
 // reply writes a value as JSON.

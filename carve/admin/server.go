@@ -1,5 +1,5 @@
 // Package admin is whittle's JSON API over read-only snapshots and a few
-// orders, and the client that the verbs use. docs/admin-api.md describes it.
+// orders, and the client that the verbs use. docs/operate.md describes it.
 package admin
 
 import (
@@ -41,9 +41,14 @@ type Options struct {
 	// ViewerToken lets its callers look and order nothing. It needs a Token.
 	// Empty: there are operators only.
 	ViewerToken string
+	// HookKey lets its callers ask POST /hooks/ROUTE/STEP?key=KEY and nothing else. Empty:
+	// there are no hooks.
+	HookKey string
 	// Upstreams gives the state of the servers that requests are forwarded to. Nil:
 	// there are none.
 	Upstreams func() []whittle.UpstreamStatus
+	// Remarks are what an operator should mend. Nil: there are none.
+	Remarks func() []whittle.Remark
 	// Config gives the config as it is treated, fit to be shown and encoded as
 	// JSON. Nil: there is none.
 	Config func() any
@@ -98,7 +103,9 @@ func New(o Options) (http.Handler, error) {
 	}
 	s.loopback = isLoopback(host)
 	for _, t := range []struct{ token, what, field string }{
-		{o.Token, "the admin token", "admin_token"}, {o.ViewerToken, "the viewer's token", "admin.viewer_token"},
+		{o.Token, "the admin token", "admin_token"},
+		{o.ViewerToken, "the viewer's token", "admin.viewer_token"},
+		{o.HookKey, "the hooks' key", "admin.hook_key"},
 	} {
 		switch {
 		case len(t.token) > maxToken || strings.ContainsFunc(t.token, notVisible):
@@ -114,6 +121,8 @@ func New(o Options) (http.Handler, error) {
 			WithHint("set token_file or token_env too")
 	case o.ViewerToken != "" && o.ViewerToken == o.Token:
 		return nil, whittle.Errorf(whittle.Invalid, "viewers and operators have the same token").WithField("admin.viewer_token")
+	case o.HookKey != "" && (o.HookKey == o.Token || o.HookKey == o.ViewerToken):
+		return nil, whittle.Errorf(whittle.Invalid, "the hooks' key, which stands in URLs, is a token too").WithField("admin.hook_key")
 	case o.Token == "" && !s.loopback:
 		return nil, whittle.Errorf(whittle.Invalid, "the admin address %s can be reached by others and no token is set", o.Address).WithField("admin").
 			WithHint("listen on 127.0.0.1, or set a token")
@@ -137,21 +146,24 @@ func (s *server) routes() http.Handler {
 		})
 	}
 	handle("GET /api/v1/status", s.status)
-	handle("GET /api/v1/routes/{name}", s.route)
-	handle("GET /api/v1/routes/{name}/findings", s.findings)
-	handle("GET /api/v1/routes/{name}/history", s.history)
+	for _, named := range []string{"", "/{name}"} { // else ?route= names it
+		handle("GET /api/v1/routes"+named, s.route)
+		handle("GET /api/v1/routes"+named+"/findings", s.findings)
+		handle("GET /api/v1/routes"+named+"/history", s.history)
+		handle("POST /api/v1/routes"+named+"/{verb}", s.order)
+		handle("POST /hooks"+named+"/{step}", s.hook)
+	}
 	handle("GET /api/v1/events", s.events)
 	handle("GET /api/v1/fleet", s.fleet)
 	handle("GET /api/v1/session", s.session)
 	handle("POST /api/v1/session", s.login)
 	handle("DELETE /api/v1/session", s.logout)
-	handle("POST /api/v1/routes/{name}/{verb}", s.order)
 	handle("GET /api/v1/config", s.config)
 	handle("GET /version", s.version)
 	handle("GET /livez", s.live)
 	handle("GET /readyz", s.ready)
 	nothing := func(_ http.ResponseWriter, r *http.Request) error {
-		return whittle.Errorf(whittle.NotFound, "the API has no %s %s", r.Method, r.URL.Path).WithHint("docs/admin-api.md lists what there is")
+		return whittle.Errorf(whittle.NotFound, "the API has no %s %s", r.Method, r.URL.Path).WithHint("docs/operate.md lists what there is")
 	}
 	handle("/api/", nothing)
 	if s.o.Metrics != nil {
@@ -175,6 +187,7 @@ func (s *server) guarded(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		var err error
 		switch {
+		case isProbe(r): // it reveals nothing, and load balancers name whatever host they like
 		case s.loopback && s.o.Token == "" && !isLoopbackHost(r.Host):
 			// A name that resolves to 127.0.0.1 lets any page in a browser on
 			// this machine read the responses; only literal loopback names pass. A
@@ -206,27 +219,33 @@ func (s *server) allowed(r *http.Request) error {
 	case role == Viewer && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		return nil
 	case role == Viewer:
-		return whittle.Errorf(whittle.PermissionDenied, "the viewer's token may look and not order").
-			WithHint("use the operator's token, admin_token of the config")
+		return whittle.Errorf(whittle.PermissionDenied, "a viewer's token gives no orders").
+			WithHint("use the operator's token, that of admin.token_file")
 	case !s.wrong.Allow():
-		return whittle.Errorf(whittle.ResourceExhausted, "too many callers without a right token").WithHint("wait a few seconds")
+		return whittle.Errorf(whittle.ResourceExhausted, "too many callers with a wrong token").WithHint("wait a few seconds")
 	}
 	return whittle.Errorf(whittle.Unauthenticated, "the token is missing or wrong").
-		WithHint("send Authorization: Bearer TOKEN; the verbs take it from --token or WHITTLE_ADMIN_TOKEN")
+		WithHint("send Authorization: Bearer TOKEN; the verbs take it from --token or WHITTLE_TOKEN")
 }
 
-// isOpen lists what is answered without knowing who asks: what an orchestrator
-// probes, which says nothing but yes or no, who one is, and the page, which
-// knows nothing by itself.
+// isProbe reports whether a request is an orchestrator's or a load balancer's question, to
+// which the response is yes or no.
+func isProbe(r *http.Request) bool {
+	return (r.URL.Path == "/livez" || r.URL.Path == "/readyz") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+}
+
+// isOpen lists what else is answered without knowing who asks: who one is, the hooks, and
+// the page, which knows nothing by itself.
 func isOpen(r *http.Request) bool {
 	switch p := r.URL.Path; p {
-	case "/livez", "/readyz":
-		return r.Method == http.MethodGet
 	case "/api/v1/session":
 		return true
 	case "/metrics", "/version":
 		return false
 	default:
+		if strings.HasPrefix(p, "/hooks/") { // which have a key of their own
+			return r.Method == http.MethodPost
+		}
 		return !strings.HasPrefix(p, "/api/") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 	}
 }

@@ -111,9 +111,7 @@ func (t *tokens) role(token string) Role {
 	if len(token) > maxToken {
 		return Nobody
 	}
-	sum := sha256.Sum256([]byte(token))
-	is := func(d *[sha256.Size]byte) bool { return d != nil && subtle.ConstantTimeCompare(sum[:], d[:]) == 1 }
-	operator, viewer := is(t.operator), is(t.viewer)
+	operator, viewer := matches(token, t.operator), matches(token, t.viewer)
 	switch {
 	case operator:
 		return Operator
@@ -121,6 +119,12 @@ func (t *tokens) role(token string) Role {
 		return Viewer
 	}
 	return Nobody
+}
+
+// matches reports whether a token has a digest; nil: it has not.
+func matches(token string, d *[sha256.Size]byte) bool {
+	sum := sha256.Sum256([]byte(token))
+	return d != nil && subtle.ConstantTimeCompare(sum[:], d[:]) == 1
 }
 
 // guesses bounds the responses to wrong tokens, which keeps a stuck caller
@@ -164,7 +168,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) error {
 			return whittle.Errorf(whittle.ResourceExhausted, "too many wrong tokens").WithHint("wait a few seconds")
 		}
 		return whittle.Errorf(whittle.Unauthenticated, "the token is wrong").
-			WithHint("it is admin_token, or viewer_token, of the gateway's config")
+			WithHint("it is that of token_file or viewer_token_file under admin: in the gateway's config")
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: s.sessions.begin(role, time.Now()), Path: "/",

@@ -7,7 +7,7 @@ import (
 	"whittle"
 )
 
-// What breaks the assumption, and what whittle then does (docs/verdict.md).
+// What breaks the assumption, and what whittle then does (docs/concepts.md).
 
 // The first call of a request changes what the second one responds: whoever is
 // asked second returns more. The pairs are not exchangeable, so `mean` is found

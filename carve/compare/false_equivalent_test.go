@@ -55,7 +55,7 @@ func outsiders() []outside {
 	fewest := eprocess.NeededFor(unseenMargin, 0.01)
 	loose := func(j *Judge) bool {
 		s := j.mirrored
-		return s.Asked >= fewest && eprocess.Ratio(s.looseNow(), s.Asked) < s.margin() && s.looseBound().Inside
+		return s.Asked >= fewest && eprocess.Ratio(s.looseNow(), s.Asked) < s.margin() && s.looseBound(0).Inside
 	}
 	shares := func(j *Judge) bool {
 		m := j.mirrored.match

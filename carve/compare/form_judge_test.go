@@ -33,13 +33,13 @@ func TestFormCoverage(t *testing.T) {
 		j.Observe(x)
 	}
 	v := j.Verdict()
-	const want = "1 field compared by value, 2 by form, each by itself ($.expires: a time as RFC 3339 in seconds, Z, 15 min ahead; $.uuid: a new UUID v4 each time), 2 not compared ($.debug, $.etag)"
+	const want = "1 field compared by value, 2 by form, each by itself ($.expires: a time as RFC 3339 in seconds, Z, 15m ahead; $.uuid: a new UUID v4 each time), 2 not compared ($.debug, $.etag)"
 	got := v.Coverage
 	if got == nil || got.ByValue != 1 || len(got.ByForm) != 2 || len(got.NotCompared) != 2 {
 		t.Fatalf("got %+v", got)
 	}
 	slices.SortFunc(got.ByForm, func(a, b whittle.FormField) int { return strings.Compare(a.Path, b.Path) })
-	if s := form.CoverageWords(got); s != want {
+	if s := coverageWords(got); s != want {
 		t.Errorf("got  %s\nwant %s", s, want)
 	}
 	if v.State != whittle.Equivalent || !strings.Contains(v.Summary, "2 by form, each by itself (") {

@@ -75,9 +75,7 @@ var formMutations = []formMutation{
 	{"milliseconds in a string", "millis", func(w *comparetest.FormWorld) string {
 		return comparetest.QuotedJSON(strconv.FormatInt(w.Clock(form.Candidate).UnixMilli(), 10))
 	}},
-	{"a counter that falls", "own", func(w *comparetest.FormWorld) string { w.Own[1]--; return strconv.Itoa(w.Own[1] + 1e6) }},
 	{"a counter that stands still", "own", func(*comparetest.FormWorld) string { return "7" }},
-	{"random numbers instead of a counter", "own", func(w *comparetest.FormWorld) string { return strconv.Itoa(w.R.IntN(1e7)) }},
 	{"a counter as a string", "own", func(w *comparetest.FormWorld) string {
 		w.Own[1]++
 		return comparetest.QuotedJSON(strconv.Itoa(w.Own[1]))
@@ -97,7 +95,6 @@ var formMutations = []formMutation{
 	{"an amount as a string", "price", func(w *comparetest.FormWorld) string {
 		return comparetest.QuotedJSON(fmt.Sprintf("%.2f", w.R.ExpFloat64()*40))
 	}},
-	{"an amount a million times too large", "price", func(w *comparetest.FormWorld) string { return fmt.Sprintf("%.2f", (1+w.R.Float64())*4e7+0.01) }},
 	{"always absent", "maybe", func(*comparetest.FormWorld) string { return "" }},
 	{"a constant id in 1 of 10", "uuid", func(w *comparetest.FormWorld) string {
 		if w.R.IntN(10) == 0 {
@@ -144,14 +141,14 @@ func (mu *formMutation) shownAfter(t *testing.T, seed uint64, most int) int {
 }
 
 const (
-	formDoc         = "../../docs/compare.md"
+	formsTable      = "testdata/forms.md"
 	formTableStart  = "<!-- forms: go test ./carve/compare -run TestTableOfForms -update -->\n"
 	formTableFinish = "<!-- end of forms -->\n"
 )
 
 // TestTableOfForms: what a candidate can do wrong where the monolith makes a new
 // value each time, and after how many exchanges since that was learned it is shown,
-// in the middle of 21 runs and in 20 of them. The table of docs/compare.md is that of
+// in the middle of 21 runs and in 20 of them. The table testdata/forms.md is that of
 // this program, to the digit. All but those named so are shown in each run.
 func TestTableOfForms(t *testing.T) {
 	t.Parallel()
@@ -177,7 +174,7 @@ func TestTableOfForms(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", formNames[mu.field], mu.name, words(after[runs/2]), words(after[runs-2]))
 	}
-	simtest.InDoc(t, formDoc, formTableStart, formTableFinish, b.String())
+	simtest.InDoc(t, formsTable, formTableStart, formTableFinish, b.String())
 }
 
 // formNames say what the monolith makes.

@@ -13,9 +13,9 @@ import (
 
 // TestNoiseOfOnePlaceExcusesNoOther: where the monolith changes one element of a list, one
 // key or the last digits of a number by itself, a candidate that is wrong in another
-// element, under another key or in the whole number is DIFFERENT, and one that is right is
-// EQUIVALENT; and numbers of a state that each server has of its own, which lie far apart,
-// are no difference.
+// element or under another key is DIFFERENT, one that is wrong in the whole number is named and
+// not EQUIVALENT, and one that is right is EQUIVALENT; and numbers of a state that each server has
+// of its own, which lie far apart, are UNDECIDED until a form is declared.
 func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 9))
@@ -51,14 +51,14 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 				by = 1.02
 			}
 			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)*by+r.Float64()/1e6)
-		}, whittle.Different, "$.total", 0},
+		}, whittle.Undecided, "$.total", 0},
 		{"another number, within seconds", func(id int, candidate bool) string {
 			by := 1.0
 			if candidate {
 				by = 1.5
 			}
 			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)*by+r.Float64()/1e4)
-		}, whittle.Different, "$.total", time.Millisecond},
+		}, whittle.Undecided, "$.total", time.Millisecond},
 		{"the same number", func(id int, _ bool) string {
 			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)+r.Float64()/1e6)
 		}, whittle.Equivalent, "", 0},
@@ -69,7 +69,7 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 			}
 			load[side] *= 1 + (r.Float64()-0.5)/100
 			return fmt.Sprintf(`{"id":%d,"load":%v}`, id, load[side])
-		}, whittle.Equivalent, "", 0},
+		}, whittle.Undecided, "$.load", 0},
 	} {
 		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 		if err != nil {

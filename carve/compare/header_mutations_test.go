@@ -99,8 +99,7 @@ var headerMutants = []mutant{
 }
 
 // TestHeaderMutations: each mutant is DIFFERENT, with learned noise on and one request
-// in 20 repeated, within the exchanges that docs/compare.md says. Run with -v it
-// prints that table.
+// in 20 repeated, within so many exchanges. Run with -v it prints a table.
 func TestHeaderMutations(t *testing.T) {
 	for _, m := range headerMutants {
 		r := rand.New(rand.NewPCG(3, 5))

@@ -108,7 +108,7 @@ func TestHeadersStayBounded(t *testing.T) {
 	}
 	v := j.Verdict()
 	t.Logf("%d bytes are kept, of %d findings", len(kept), len(v.Findings))
-	if n := len(findingsOf(&v, whittle.FoundHeader)); n == 0 || n > 2*header.HeaderChangesMost {
+	if n := len(findingsOf(&v, whittle.FoundHeader)); n == 0 || n > 3*header.PlacesMost {
 		t.Errorf("%d findings of headers", n)
 	}
 	again, err := NewJudge(c)

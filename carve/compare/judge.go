@@ -1,6 +1,15 @@
 // Package compare turns pairs of responses into findings and a verdict. It is
 // pure: no I/O, no clock, no goroutine; what it says depends on the exchanges
 // alone, in the order in which they came.
+//
+// An exchange goes from Judge.Observe (judge.go) to the series of its order (series.go), which
+// compares status, content type and failure, the headers (header) and then the body, by its
+// method: match.go for exact and json, distribution for random responses. A match takes the
+// differences that jsondiff finds as marks (mark.go), bets on them (match_bets.go), learns what
+// the monolith changes by itself (match_noise.go), tells a state of each server's own from a
+// fault (match_own.go, own), and has what varies compared by its form (form). Differences that
+// are asked about again come to rechecks.go. The verdict is put together in judge_verdict.go,
+// and what it stands on in coverage.go.
 package compare
 
 import (
@@ -9,6 +18,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/body"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
@@ -24,7 +34,8 @@ import (
 // read after every exchange.
 //
 // There are three bodies of evidence, each with a part of the error rate: exchanges in
-// which the monolith was asked first, those in which the candidate was, and rechecks.
+// which the monolith was asked first, those in which the candidate was, and rechecks. Where
+// nobody was served, the order was drawn, and says nothing of users: all belong to the first.
 type Judge struct {
 	c    whittle.Comparison
 	show *display.View
@@ -42,23 +53,16 @@ type Judge struct {
 	shownAt int              // after how many exchanges DIFFERENT was said last; 0: never
 }
 
-// The parts of the error rate that the two orders may spend; what is left is the
-// rechecks'.
-const (
-	partMirrored = 0.60
-	partServed   = 0.10
-)
-
 // NewJudge makes the judge of a route. A wrong expression or path is a
 // *whittle.Error with code Invalid and Field relative to the route
 // ("compare.per").
 func NewJudge(c whittle.Comparison) (*Judge, error) {
 	show := &display.View{}
-	mirrored, err := newSeries(c, partMirrored, show)
+	mirrored, err := newSeries(c, eprocess.OfMirrored, show)
 	if err != nil {
 		return nil, err
 	}
-	served, err := newSeries(c, partServed, show)
+	served, err := newSeries(c, eprocess.OfServed, show)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +118,7 @@ func (j *Judge) HeadersByRepeats() {
 
 // seriesOf is the evidence that an exchange belongs to.
 func (j *Judge) seriesOf(x *whittle.Exchange) *series {
-	if x.First() == whittle.Candidate {
+	if x.First() == whittle.Candidate && !x.Unserved {
 		return j.served
 	}
 	return j.mirrored
@@ -131,6 +135,8 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	case x.Monolith.Failure.Neutral() || x.Candidate.Failure.Neutral():
 		return Observation{Skip: whittle.SkipCanceled}
 	case x.Monolith.Failure == whittle.FailedTooLarge, cutOff(x):
+		j.verdict = nil
+		j.seriesOf(x).Excused++
 		return Observation{Skip: whittle.SkipTooLarge}
 	}
 	j.verdict = nil
@@ -139,15 +145,22 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	s := j.seriesOf(x)
 	if x.Monolith.Failure != whittle.NoFailure {
 		s.monolithFailed(x)
+		s.Excused++
 		return Observation{Skip: whittle.SkipMonolith}
 	}
+	if j.c.Kind == whittle.JSON {
+		x = body.Exchange(x)
+	}
 	o := s.observe(x, shape)
-	j.rechecks.disown(j.owned())
+	j.rechecks.voidOwn(j.ownCount())
 	if j.c.Kind != whittle.Statistical {
 		j.others.Remember(x)
 	}
 	if o.Skip == "" {
 		j.seconds.see(x.At)
+		if s == j.served {
+			j.rechecks.Lopsided.Round(1)
+		}
 	}
 	if o.Skip == "" && x.Candidate.Failure == whittle.NoFailure {
 		j.shapes.Add(shape)
@@ -156,9 +169,9 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	return o
 }
 
-// owned is at how many places each server was seen to hold a state of its own.
-func (j *Judge) owned() int {
-	n := j.mirrored.headers.Owned() + j.served.headers.Owned()
+// ownCount is at how many places each server was seen to hold a state of its own.
+func (j *Judge) ownCount() int {
+	n := j.mirrored.headers.OwnCount() + j.served.headers.OwnCount()
 	if m := j.mirrored.match; m != nil {
 		n += len(m.noise.Own)
 	}
@@ -185,6 +198,7 @@ func (j *Judge) Served() whittle.Served {
 	out := whittle.Served{Compared: n, Differing: k, Bound: eprocess.ShareBound(k, n, alpha)}
 	out.UserBound, out.Users = j.users.bound(alpha)
 	out.Seconds = j.seconds.N
+	out.Suspected = j.rechecks.Lopsided.Lately(suspectFor)
 	return out
 }
 

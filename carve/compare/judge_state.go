@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 
 	"whittle"
-	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/novelty"
 )
 
 const (
-	judgeVersion = 5
+	judgeVersion = 7
 	// stateMost bounds the kept state, in bytes.
 	stateMost = 4 << 20
 )
@@ -32,18 +31,12 @@ type keptJudge struct {
 type keptSeries struct {
 	tallies
 	Headers header.Headers `json:"headers"`
-	header.FormState
-	Method []byte `json:"method"`
+	Method  []byte         `json:"method"`
 }
 
 func (s *series) kept() (keptSeries, error) {
 	m, err := s.method.MarshalBinary()
-	return keptSeries{tallies: s.tallies, Headers: s.headers, FormState: s.headers.FormState(), Method: m}, err
-}
-
-func (k *keptSeries) valid() bool {
-	return eprocess.UpTo(k.Loose, k.Asked) && eprocess.UpTo(k.Compared, k.Asked) && eprocess.UpTo(k.Errors, k.Compared) && eprocess.UpTo(k.Partly, k.Compared) &&
-		k.Status.Valid(header.ChangesMost) && k.Type.Valid(header.ChangesMost) && k.Failure.Valid(header.ChangesMost) && k.Headers.Valid()
+	return keptSeries{tallies: s.tallies, Headers: s.headers.Kept(), Method: m}, err
 }
 
 // MarshalBinary keeps all that the judge knows, in less than 4 MiB.
@@ -70,7 +63,8 @@ func (j *Judge) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary restores what MarshalBinary kept, into a judge made for the
-// same comparison. On an error the judge is as it was.
+// same comparison; that it is unharmed is known by the checksum of the state file. On an error
+// the judge is as it was.
 func (j *Judge) UnmarshalBinary(b []byte) error {
 	if len(b) >= stateMost {
 		return whittle.Errorf(whittle.Invalid, "restore judge: the state has %d bytes", len(b))
@@ -86,43 +80,36 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 		return whittle.Errorf(whittle.FailedPrecondition, "restore judge: it was kept by the kind %q", k.Kind)
 	}
 	var v novelty.Estimate
-	if !k.Mirrored.valid() || !k.Served.valid() || !k.Rechecks.valid() || k.Users == nil || !k.Users.valid() || !k.Seconds.valid() || !eprocess.UpTo(k.ShownAt, k.Mirrored.Compared+k.Served.Compared) ||
-		!v.Unpack(k.Novelty) || !novelty.NewShapes().Unpack(k.Shapes) {
+	if k.Users == nil || k.Users.Seen == nil || !v.Unpack(k.Novelty) || !novelty.NewShapes().Unpack(k.Shapes) {
 		return whittle.Errorf(whittle.Invalid, "restore judge: the state is not a possible one")
 	}
-	kept := map[*series][]byte{j.mirrored: k.Mirrored.Method, j.served: k.Served.Method}
-	for _, method := range kept { // neither is changed unless both can be
+	orders := [...]struct {
+		*series
+		kept *keptSeries
+	}{{j.mirrored, &k.Mirrored}, {j.served, &k.Served}}
+	var headers [len(orders)]header.Headers
+	for i, o := range orders { // neither is changed unless both can be
 		tried, err := newMethod(j.c, 1)
 		if err == nil {
-			err = tried.UnmarshalBinary(method)
+			err = tried.UnmarshalBinary(o.kept.Method)
+		}
+		if err == nil {
+			headers[i], err = o.headers.Restored(&o.kept.Headers, o.kept.Compared)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	mirrored, err := j.mirrored.headers.ReadForms(&k.Mirrored.FormState, k.Mirrored.Compared)
-	if err != nil {
-		return err
-	}
-	served, err := j.served.headers.ReadForms(&k.Served.FormState, k.Served.Compared)
-	if err != nil {
-		return err
-	}
-	for s, method := range kept {
-		if err := s.method.UnmarshalBinary(method); err != nil {
+	for i, o := range orders {
+		if err := o.method.UnmarshalBinary(o.kept.Method); err != nil {
 			return err
 		}
+		o.tallies, o.headers = o.kept.tallies, headers[i]
 	}
-	for s, of := range map[*series]*keptSeries{j.mirrored: &k.Mirrored, j.served: &k.Served} {
-		s.tallies = of.tallies
-		s.headers.Restore(&of.Headers)
-	}
-	j.mirrored.headers.TakeForms(mirrored)
-	j.served.headers.TakeForms(served)
 	j.shareNoise()
 	j.rechecks, j.users, j.novelty, j.seconds, j.shownAt = k.Rechecks, *k.Users, v, k.Seconds, k.ShownAt
 	j.shapes.Unpack(k.Shapes)
-	j.rechecks.owned = j.owned()
+	j.rechecks.ownCount = j.ownCount()
 	j.verdict = nil
 	j.showAgain()
 	return nil
@@ -132,9 +119,9 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 // not redact, or of a config with fewer rules.
 func (j *Judge) showAgain() {
 	for _, s := range []*series{j.mirrored, j.served} {
-		for _, h := range []*header.Head{&s.Status, &s.Type, &s.Failure} {
-			for i := range h.Changes {
-				j.show.Again(h.Changes[i].Samples, nil)
+		for i := range s.Heads {
+			for k := range s.Heads[i].Changes {
+				j.show.Again(s.Heads[i].Changes[k].Samples, nil)
 			}
 		}
 		s.headers.ShowAgain()

@@ -10,7 +10,6 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/form"
 	"whittle/internal/units"
 )
 
@@ -38,13 +37,13 @@ func (j *Judge) takenBack(v *whittle.Verdict) string {
 }
 
 func (j *Judge) judge() whittle.Verdict {
-	found, bounds, more := j.mirrored.findings()
+	found, bounds, more := j.mirrored.findings(j.explained(j.mirrored))
 	v := whittle.Verdict{
 		State: whittle.Undecided, Compared: j.compared(), Errors: j.mirrored.Errors + j.served.Errors, Confidence: 1 - alphaOf(j.c),
 		Novelty: j.novelty.Share(), Bounds: bounds, Findings: found,
 	}
 	for i := range v.Findings {
-		j.rechecks.annotate(&v.Findings[i], 0)
+		j.annotate(j.mirrored, &v.Findings[i], 0)
 	}
 	j.addServed(&v)
 	v.Findings = append(v.Findings, j.rechecks.unlisted(v.Findings, j.bodyKind())...)
@@ -62,42 +61,22 @@ func (j *Judge) judge() whittle.Verdict {
 		v.State, v.MoreNeeded = whittle.Different, 0
 	case j.mirrored.Compared >= j.c.MinCompared && j.allInside(&v) && !j.openWhenFirst():
 		v.State, v.MoreNeeded = whittle.Equivalent, 0
+	case v.MoreNeeded > 0 && j.mirrored.Asked > 0: // of what comes, as much is compared as so far
+		v.MoreNeeded = int(min(1e9, float64(v.MoreNeeded)*(1+float64(j.mirrored.Excused)/float64(j.mirrored.Asked))))
 	}
 	v.Coverage = j.coverage()
-	v.Summary = summarize(&v)
+	v.Summary = summarize(&v, j.mirrored.Excused+j.served.Excused)
 	return v
-}
-
-// coverage is what the verdict stands on; nil where responses are compared by distribution.
-func (j *Judge) coverage() *whittle.Coverage {
-	if j.mirrored.match == nil {
-		return nil
-	}
-	c := j.mirrored.match.coverage()
-	j.mirrored.headers.Cover(c)
-	j.mirrored.cover(c)
-	for i := range c.ByForm {
-		f := &c.ByForm[i]
-		f.Path, f.Form = j.show.Text(f.Path), j.show.Text(f.Form)
-	}
-	for i := range c.NotCompared {
-		f := &c.NotCompared[i]
-		f.Path, f.Reason = j.show.Text(f.Path), j.show.Text(f.Reason)
-	}
-	if len(c.ByForm)+len(c.NotCompared)+c.Cookies > 0 {
-		c.Summary = form.CoverageWords(c)
-	}
-	return c
 }
 
 // addServed adds what was found where the candidate was asked first. A difference
 // that the other order shows as well is listed once, unless it is decided here
 // alone.
 func (j *Judge) addServed(v *whittle.Verdict) {
-	found, _, _ := j.served.findings()
+	found, _, _ := j.served.findings(0)
 	for i := range found {
 		f := &found[i]
-		j.rechecks.annotate(f, 1)
+		j.annotate(j.served, f, 1)
 		known, decided := false, false
 		for k := range v.Findings {
 			g := &v.Findings[k]
@@ -133,7 +112,40 @@ func (j *Judge) openWhenFirst() bool {
 		}
 	}
 	k, n := j.served.open()
-	return float64(k) > j.served.limit()*float64(n) && !(j.served.Flaps && eprocess.ShareBound(k, n, alphaOf(j.c)) <= j.served.margin())
+	if j.served.within(k, n) {
+		return false
+	}
+	return !j.served.within(k-j.explained(j.served), n) || eprocess.ShareBound(k, n, alphaOf(j.c)) > j.served.margin()
+}
+
+// explained is how many of an order's differences the monolith itself explains.
+func (j *Judge) explained(s *series) int {
+	elder, order := j.served, 0
+	if s == j.served {
+		elder, order = j.mirrored, 1
+	}
+	return s.explained(elder, func(kind whittle.FindingKind) (noise, times int) { return j.rechecks.varied(kind, order) })
+}
+
+// annotate adds what asking again has shown. Where the monolith itself responded otherwise when
+// it got the request once more, as to a proof that is good for one use, a status, type
+// or failure is not decided unless the monolith's own repeats show that the candidate
+// differs more often.
+func (j *Judge) annotate(s *series, f *whittle.Finding, order int) {
+	j.rechecks.annotate(f, order)
+	if h := s.head(f.Kind); h == nil || f.Expected != "" || h.Self.Decided() {
+		return
+	}
+	noise, times := 0, 0
+	for i := range 2 {
+		n, of := j.rechecks.varied(f.Kind, i)
+		noise, times = noise+n, times+of
+	}
+	if times > 0 && 2*noise >= times {
+		f.Decided, f.DecidedAt = false, 0
+		f.Cause = fmt.Sprintf("the monolith itself responds otherwise when it gets the same again (%d of %s), as where a request carries what is good for one use "+
+			"(a DPoP proof, the nonce of OAuth 1): declare what is right with expect: [{kind: %s, from: %s, to: %s, reason: …}]", noise, timesOf(times), f.Kind, f.Monolith, f.Candidate)
+	}
 }
 
 // shown reports whether a difference is shown that nobody declared and that is
@@ -179,7 +191,7 @@ func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
 	if b.Inside {
 		return more
 	}
-	if b.Estimate >= b.MarginHigh {
+	if s := j.mirrored; b.Estimate >= b.MarginHigh || s.Asked == 0 && s.Excused > 0 || !s.within(s.looseNow()-j.explained(s), s.Asked) {
 		return -1
 	}
 	// The room between estimate and bound shrinks about like 1/n.
@@ -190,20 +202,15 @@ func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
 	return max(more, int(min(1e9, need))+1)
 }
 
-func summarize(v *whittle.Verdict) string {
+// summarize says a verdict in one sentence. So many exchanges came that were not compared.
+func summarize(v *whittle.Verdict, excused int) string {
 	after := fmt.Sprintf("%s after %s exchanges: ", v.State, units.Grouped(v.Compared))
 	if v.Compared == 1 {
 		after = fmt.Sprintf("%s after 1 exchange: ", v.State)
 	}
 	switch v.State {
 	case whittle.Different:
-		var kinds []string
-		for _, f := range v.Findings {
-			if k := string(f.Kind); f.Decided && f.Expected == "" && !slices.Contains(kinds, k) {
-				kinds = append(kinds, k)
-			}
-		}
-		return after + strings.Join(kinds, ", ") + " shown; an equal candidate is called so at most once in " +
+		return after + provenWords(v.Findings) + " proven; an equal candidate is called so at most once in " +
 			units.Grouped(int(math.Round(1/(1-v.Confidence)))) + " rollouts"
 	case whittle.Equivalent:
 		return after + "what could still differ lies inside every margin, at a confidence of " + display.InPercent(v.Confidence) + covered(v) + unseenWords(v.Novelty) + errorWords(v)
@@ -216,14 +223,38 @@ func summarize(v *whittle.Verdict) string {
 	}
 	words := "nothing seen that differs"
 	if open == 1 {
-		words = "1 difference seen, not shown"
+		words = "1 difference suspected, not proven"
 	} else if open > 1 {
-		words = fmt.Sprintf("%d differences seen, none of them shown", open)
+		words = fmt.Sprintf("%d differences suspected, none of them proven", open)
 	}
-	if v.MoreNeeded > 0 {
+	if excused > 0 {
+		words += fmt.Sprintf("; %s further exchanges could not be compared, since the monolith gave no response in time, or a body was too large", units.Grouped(excused))
+	}
+	switch {
+	case v.Compared == 0:
+		words = strings.Replace(words, "nothing seen that differs", "nothing was compared", 1)
+	case v.MoreNeeded > 0:
 		words += fmt.Sprintf("; about %s more exchanges should decide", units.Grouped(v.MoreNeeded))
 	}
 	return after + words + errorWords(v)
+}
+
+// provenWords name what decided findings are about: at most three, and how many more.
+func provenWords(findings []whittle.Finding) string {
+	var names []string
+	for _, f := range findings {
+		name := string(f.Kind)
+		if f.Kind == whittle.FoundField || f.Kind == whittle.FoundHeader {
+			name = strings.TrimSpace(name + " " + f.Path)
+		}
+		if f.Decided && f.Expected == "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if more := len(names) - 3; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // errorWords says that nothing but errors was compared.

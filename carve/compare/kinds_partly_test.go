@@ -61,26 +61,3 @@ func TestNumbersAsWritten(t *testing.T) {
 		}
 	}
 }
-
-// TestIdsOfTheRequest: of a header that servers add EQUIVALENT says that the monolith's is that
-// of the request where the candidate's is not. Two that each give one of their own are the same.
-func TestIdsOfTheRequest(t *testing.T) {
-	t.Parallel()
-	const cookie = "s=%04d"
-	echo := inHeader("X-Request-Id", cookie+"-0123456", func(w kindWorld) []any { return []any{w.user * 717} })
-	own := inHeader("X-Request-Id", "%016x", func(w kindWorld) []any { return []any{w.r.Uint64()} })
-	asked := func(x *whittle.Exchange) {
-		x.Request.Header["X-Request-Id"] = []string{x.Request.Header.Get("Cookie") + "-0123456"}
-	}
-	for _, c := range []struct {
-		name                string
-		monolith, candidate kindMakes
-		named               bool
-	}{{"both echo", echo, echo, false}, {"neither does", own, own, false}, {"the monolith does", echo, own, true}, {"the candidate does", own, echo, true}} {
-		k := kind{c.name, c.monolith, c.candidate, whittle.Equivalent, ""}
-		v := playKindAsked(t, &k, 1, 1500, 100*time.Millisecond, asked, func(*whittle.Verdict) {})
-		if says := strings.Contains(v.Summary, "1 not compared (header X-Request-Id)"); v.State != whittle.Equivalent || says != c.named {
-			t.Errorf("%s: %s", c.name, v.Summary)
-		}
-	}
-}

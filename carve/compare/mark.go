@@ -7,6 +7,7 @@ import (
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
+	"whittle/carve/compare/own"
 )
 
 // markKey names one difference: where, how, and by which declaration.
@@ -55,7 +56,7 @@ type mark struct {
 	// Further bets on how far off they are (see betFurther).
 	Pair    eprocess.Bets  `json:"pair"`
 	Further *eprocess.Bets `json:"further,omitempty"`
-	// Own says that each server holds a state of its own there (see match.disown).
+	// Own says that each server holds a state of its own there (see match.markOwn).
 	Own bool `json:"own,omitempty"`
 	// Unsure says that a state of each server's may have been what the bets won on when this
 	// was put away, which is all that is kept of drift.
@@ -70,24 +71,21 @@ type mark struct {
 	Changes []change         `json:"changes,omitempty"`
 	Samples []whittle.Sample `json:"samples,omitempty"`
 	counted bool
-	// spells say whether what differs is the same for all requests.
-	spells spells
-	// now is how the present exchange shows it, on the candidate's side and on that of
-	// the monolith's second response.
-	now [2]extent
-	// near says whether the numbers here follow from the request. It is learned anew in
-	// each process.
-	near nearness
-	// drift says whether they move by themselves. It is learned likewise.
-	drift drift
-	// why counts the causes that fit, and ownValues what may be each server's own.
-	why       cause.Tally
-	ownValues ownValues
+	// holds says whether what differs is the same for all requests, until exchange last.
+	holds own.Holding
+	last  int
+	// now is at how many places the present exchange shows it, on the candidate's side and on that
+	// of the monolith's second response.
+	now [2]int
+	// drift says whether the values here move by themselves. It is learned anew in each process.
+	drift own.Drift
+	// why counts the causes that fit.
+	why cause.Tally
 }
 
 func newMark(key markKey, born int) mark {
 	k := mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
-	k.drift.moves.load = form.IsLoad(key.Path)
+	k.drift.Moves.IsLoad = form.IsLoad(key.Path)
 	return k
 }
 
@@ -127,7 +125,11 @@ func (k *mark) eValue(learn bool, limit float64, n int) float64 {
 func (k *mark) saw(d *jsondiff.Difference, n int) {
 	k.Count++
 	k.At = d.At
-	k.spells.see(d, n)
+	if k.last > 0 {
+		k.holds.SeeSame(0, n-k.last-1) // it did not differ in between
+	}
+	k.holds.See(d.Hash())
+	k.last = n
 	least := 0
 	for i := range k.Changes {
 		if c := &k.Changes[i]; c.From == d.From && c.To == d.To {

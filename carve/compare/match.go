@@ -18,7 +18,6 @@ import (
 const (
 	maxMarks  = 160      // different differences
 	maxExpect = 32       // declared differences
-	reserved  = 44       // marks kept free for what no longer fits: one per way to differ and per declaration
 	maxCombos = 1024     // different sets of them seen in one exchange
 	beyond    = maxMarks // stands for further ones of an exchange, of which it is not remembered which
 )
@@ -28,7 +27,7 @@ const (
 // exchange is called different because of it.
 const (
 	learnRepeats  = 10
-	learnCompared = 500
+	learnCompared = header.LearnCompared
 )
 
 // match judges responses that should be the same: exact and json. What it tests:
@@ -57,7 +56,7 @@ type match struct {
 	show   *display.View
 	learn  bool
 	alpha  float64
-	forms  *form.Forms // nil for exact
+	forms  *form.Forms // of exact none
 	others *owner.Memory
 	evidence
 
@@ -81,9 +80,8 @@ type evidence struct {
 	share      eprocess.Share
 	samples    int // in all marks
 	// The following is learned anew in each process.
-	earlier   earlier
-	ignorable ignorable
-	spelling  jsondiff.Spelling
+	earlier  earlier
+	spelling jsondiff.Spelling
 }
 
 func newEvidence(c whittle.Comparison) evidence {
@@ -110,16 +108,19 @@ func newMatch(c whittle.Comparison) (*match, error) {
 	}
 	if c.Kind == whittle.Exact {
 		m.plain = &jsondiff.Exact{Expect: expect}
-	} else if m.plain, err = jsondiff.NewJSON(c, expect); err != nil {
+	} else {
+		j, err := jsondiff.NewJSON(c, expect)
+		if err != nil {
+			return nil, err
+		}
+		j.Quiet = true
+		m.plain = j
+	}
+	if m.differ, err = jsondiff.Masked(m.plain, &c); err != nil {
 		return nil, err
 	}
-	if m.differ, err = jsondiff.Masked(m.plain, &c); err != nil || c.Kind == whittle.Exact {
-		return m, err
-	}
-	if m.forms, err = form.New(c); err != nil {
-		return nil, err
-	}
-	return m, nil
+	m.forms, err = form.New(c)
+	return m, err
 }
 
 // ShowBy implements method.
@@ -131,15 +132,13 @@ func (m *match) ShowBy(d *display.View) {
 	case *jsondiff.JSON:
 		k.Show = d
 	}
-	if m.forms != nil {
-		m.forms.Show = d
-	}
+	m.forms.Show = d
 }
 
 // ShowAgain implements method.
 func (m *match) ShowAgain() {
 	for _, k := range append(m.marks[:len(m.marks):len(m.marks)], &m.whole) {
-		at := display.PlaceOf(k.Path)
+		at := form.TrailOf(k.Path)
 		m.show.Again(k.Samples, at)
 		k.At = m.show.Kept(nil, k.At)
 		for i := range k.Changes {
@@ -157,13 +156,12 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.noise.N++
 	repeated := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	m.readBy(&x.Monolith)
-	m.cand = m.note(m.cand[:0], m.diffSpelt(x.Monolith.Body, x.Candidate.Body), x, repeated)
+	m.cand = m.note(m.cand[:0], m.diffShown(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
 		m.repeats++
 		m.noise.Repeats++
 		m.self = m.note(m.self, m.diff(x.Monolith.Body, x.Repeat.Body), nil, true)
-		m.suggest(x)
 	}
 	candAny, selfAny := m.anyOpen(m.cand), m.anyOpen(m.self)
 	m.test(candAny, selfAny, repeated)
@@ -172,18 +170,11 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 			m.Varies(&x.Monolith, x.Repeat) // so do pieces of it
 		}
 	}
-	for _, i := range m.cand {
-		if k := m.marks[i]; k.now[0].numeric {
-			k.near.see(&x.Request, k.now[0].from)
-		}
-	}
 	m.recall(x)
 	open, early := m.anyOpen(m.cand), m.learning() // with what was learned just now
 	o := Observation{
 		Differs: open && !early, Early: open && early, Ask: slices.ContainsFunc(m.cand, m.worthAsking),
 		Repeated: repeated, SelfDiffers: selfAny,
-		Steady:     !early && slices.ContainsFunc(m.cand, m.steady),
-		SelfSteady: slices.ContainsFunc(m.self, m.steady),
 	}
 	m.account()
 	m.seeForms(x, repeated)
@@ -206,12 +197,6 @@ func (m *match) worthAsking(i int) bool {
 	return mk.Expect < 0 && !m.noise.Own[mk.noise()] && (!m.noise.Learnt[mk.noise()] || m.rare(mk.noise()))
 }
 
-// steady reports whether a difference lies where the monolith varies never or
-// seldom, and where values are compared.
-func (m *match) steady(i int) bool {
-	return m.worthAsking(i) && !m.forms.Replaces(m.marks[i].noise())
-}
-
 // note turns differences into indices of marks, each once. With x they are the
 // candidate's, and the marks keep what they saw.
 func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, repeated bool) []int {
@@ -219,10 +204,10 @@ func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, 
 		j := m.mark(&ds[i])
 		now := &m.marks[j].now[int(eprocess.Indicator(x == nil))]
 		if slices.Contains(list, j) {
-			now.times += ds[i].Times
+			*now += ds[i].Times
 			continue
 		}
-		list, *now = append(list, j), extentOf(&ds[i])
+		list, *now = append(list, j), ds[i].Times
 		if x != nil {
 			m.saw(m.marks[j], &ds[i], x)
 			m.marks[j].Again += int(eprocess.Indicator(repeated))
@@ -239,25 +224,21 @@ func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, 
 func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 	k.saw(d, m.n)
 	m.explained(k, d, x)
-	if m.samples < display.MaxKept && len(k.Samples) < display.MaxSamples {
+	if m.samples < display.MaxKept && len(k.Samples) < display.MaxSamples && !m.show.Has(k.Samples, x) {
 		k.Samples = append(k.Samples, m.show.SampleAt(x, m.differ.Spot(d, x.Monolith.Body, x.Candidate.Body)))
 		m.samples++
 	}
 }
 
 // mark finds or makes the entry of a difference. When the table is full, what
-// is new is kept under one entry per way to differ.
+// is new is kept under one entry, and one for each declaration.
 func (m *match) mark(d *jsondiff.Difference) int {
 	key := markKey{Path: d.Path, How: d.How, Expect: d.Expect}
 	if i, ok := m.index[key]; ok {
 		return i
 	}
-	if len(m.marks) >= maxMarks-reserved {
-		key = markKey{Path: jsondiff.ManyPaths, How: jsondiff.Way(d.How), Expect: d.Expect}
-		if _, ok := jsondiff.TypesOf(d.How); ok {
-			key.How = jsondiff.HowType
-		}
-		if d.Expect >= 0 {
+	if len(m.marks) >= maxMarks-maxExpect-1 {
+		if key.Path, key.How = jsondiff.ManyPaths, jsondiff.HowMore; d.Expect >= 0 {
 			key.How = jsondiff.HowExpected
 		}
 		if i, ok := m.index[key]; ok {
@@ -270,7 +251,7 @@ func (m *match) mark(d *jsondiff.Difference) int {
 	if m.forms.Excuses(key.noise()) {
 		m.noise.Learn(key.noise())
 	}
-	m.disown()
+	m.markOwn()
 	return len(m.marks) - 1
 }
 

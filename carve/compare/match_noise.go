@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
@@ -156,4 +157,27 @@ func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.D
 		list = append(list, one)
 	}
 	return list
+}
+
+// diffShown is diff with words for what differs, that takes note of how numbers are written.
+func (m *match) diffShown(monolith, candidate []byte) []jsondiff.Difference {
+	if k, ok := m.plain.(*jsondiff.JSON); ok {
+		k.Spelling, k.Quiet = &m.spelling, false
+		defer func() { k.Spelling, k.Quiet = nil, true }()
+	}
+	return m.diff(monolith, candidate)
+}
+
+// seeForms has the form of what varies compared in the present exchange.
+func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
+	if m.c.Kind == whittle.Exact {
+		return
+	}
+	m.forms.Timeless = m.chosen
+	var again []byte
+	if repeated {
+		again = x.Repeat.Body
+	}
+	m.forms.Learn(m.noise.Learnt, m.n)
+	m.forms.See(x, again, m.alpha*eprocess.OfForms, m.n)
 }

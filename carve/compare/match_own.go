@@ -1,89 +1,254 @@
 package compare
 
 import (
-	"bytes"
-	"strconv"
+	"fmt"
+	"slices"
+	"time"
 
+	"whittle"
 	"whittle/carve/compare/form"
-	"whittle/carve/compare/owner"
+	"whittle/carve/compare/noise"
+	"whittle/carve/compare/own"
 )
 
-// Bounds of ownValues.
-const (
-	ownKept   = 64 // values of the monolith
-	ownSeen   = 20 // exchanges
-	ownValued = 8  // different ids, of which as many have to come again
-	ownFew    = 8  // names of instances
-)
+// That the candidate's response and the monolith's second one are exchangeable given the
+// first breaks where each server holds a state of its own that moves (own): two responses of
+// one server at one moment are nearer to each other then than to another server's. What both
+// sides said to the same request at other times tells such a state from a candidate that is
+// wrong.
 
-// ownValues tells values that each server may have of its own, though they never move: one
-// and the same in every response, as a host name, or an id for each of the other side's, as
-// a session. Nothing tells these from a candidate that is wrong, so the verdict stays
-// DIFFERENT; but whoever reads it is told what to look at. As a cause is, it is a guess, of
-// hashes in memory, and is not kept over a restart.
-type ownValues struct {
-	to, from map[uint64]uint64
-	// seen exchanges came, in again of which the pair had come before.
-	seen, again int
-	request     uint64
-	requests    bool // more than one
-	other, ids  bool // a value went with two; all are ids of one form
-	// said are the candidate's values, unless there are many of them, first is the one that
-	// each request got first; mixed says that a request got two.
-	said        map[uint64]bool
-	many, mixed bool
-	first       map[uint64]uint64
+// watched reports whether the values at a mark may be those of a state of each server's.
+func (k *mark) watched() bool { return k.Expect < 0 && !k.Own && k.learnable() }
+
+// contested reports whether somebody has bet on a mark, so that it matters whether the
+// values there move.
+func (k *mark) contested() bool {
+	return k.watched() && (k.Pair.Rounds > 0 || k.Further != nil)
 }
 
-// see takes both sides' values in an exchange in which they differ.
-func (o *ownValues) see(from, to []byte, request uint64) {
-	if o.to == nil {
-		o.to, o.from, o.request, o.ids = map[uint64]uint64{}, map[uint64]uint64{}, request, true
-		o.first, o.said = map[uint64]uint64{}, map[uint64]bool{}
+// recall holds what both sides say against what they said to the same request before, at
+// the marks of the present exchange.
+func (m *match) recall(x *whittle.Exchange) {
+	var list []int
+	for _, i := range m.cand {
+		if k := m.marks[i]; m.learn && k.watched() && !m.forms.Replaces(k.noise()) {
+			k.drift.Watch(x.At, m.log)
+			list = append(list, i)
+		}
 	}
-	o.seen++
-	o.requests = o.requests || request != o.request
-	o.ids = o.ids && form.SameID(bytes.Trim(from, `"`), bytes.Trim(to, `"`))
-	a, b := owner.Hash(from), owner.Hash(to)
-	o.give(b, request)
-	is, known := o.to[a]
-	was, given := o.from[b]
+	if len(list) == 0 {
+		return
+	}
+	s := m.earlier.due(x)
+	if s == nil {
+		return
+	}
+	if x.At.Sub(s.at) >= own.Apart {
+		steps := m.stepsOf(s.first, x.Monolith.Body)
+		for _, i := range list {
+			k := m.marks[i]
+			k.drift.Later.See(steps[k.markKey].Times)
+		}
+	}
 	switch {
-	case known && is != b, given && was != a:
-		o.other = true
-	case known:
-		o.again++
-	case len(o.to) < ownKept:
-		o.to[a], o.from[b] = b, a
+	case s.before == nil:
+		s.before = m.earlier.bodies(x)
+	case s.then == nil:
+		m.look(list, s, x)
+	default:
+		m.lookAgain(list, s, x)
 	}
 }
 
-// give takes what the candidate says to a request.
-func (o *ownValues) give(b, request uint64) {
-	if o.said[b] = true; len(o.said) > ownFew {
-		o.many, o.said = true, map[uint64]bool{}
+// look counts which side's values have moved since neither had.
+func (m *match) look(list []int, s *said, x *whittle.Exchange) {
+	now := bodiesOf(x)
+	steps := m.stepsBetween(s.before, now)
+	moved, open := false, false
+	for _, i := range list {
+		k := m.marks[i]
+		a, b := steps[form.Monolith][k.markKey], steps[form.Candidate][k.markKey]
+		switch {
+		case a.Times+b.Times == 0:
+			k.drift.Moved.See(0)
+		case a.Times > 0 && b.Times > 0 && s.before.user != now.user: // they may say it of the user
+			open = true
+		default:
+			k.drift.Moved.See(min(1, a.Times))
+			moved = true
+		}
 	}
-	switch before, known := o.first[request]; {
-	case known:
-		o.mixed = o.mixed || before != b
-	case len(o.first) < ownKept:
-		o.first[request] = b
+	if moved {
+		s.then = m.earlier.bodies(x)
+	} else if !open {
+		s.before.at = x.At
 	}
 }
 
-// words say what the values look like; empty: nothing of the kind.
-func (o *ownValues) words(path string) string {
+// lookAgain counts what became of a move by the next look. Where the sides are alike then, one
+// has caught up with the other, and has not moved by itself.
+func (m *match) lookAgain(list []int, s *said, x *whittle.Exchange) {
+	steps, back := m.stepsBetween(s.before, s.then), m.stepsBetween(s.before, bodiesOf(x))
+	differed := m.stepsOf(s.then.monolith, s.then.candidate)
+	for _, i := range list {
+		k := m.marks[i]
+		a, b := steps[form.Monolith][k.markKey], steps[form.Candidate][k.markKey]
+		switch {
+		case a.Times+b.Times == 0, differed[k.markKey].Times == 0:
+		case a.Times > 0 && b.Times > 0 && s.before.user != s.then.user: // they may say it of the user
+		case back[form.Monolith][k.markKey].Times+back[form.Candidate][k.markKey].Times == 0:
+			k.drift.Returned++
+		default:
+			k.drift.Stayed++
+			k.drift.Moves.See(a, b, s.before.at, s.then.at, m.stateAlpha(i))
+		}
+		m.tellOwn(k)
+	}
+	m.refresh()
+	m.earlier.settled(s)
+}
+
+// tellOwn takes note of a state that each server holds by itself.
+func (m *match) tellOwn(k *mark) {
+	if k.drift.Own() {
+		m.noise.LearnOwn(k.noise())
+	}
+}
+
+// asked counts which side's values had moved when both were asked again.
+func (m *match) asked(r *whittle.Recheck) {
+	x := r.Exchange
+	was := bodiesOf(x)
+	differed := m.stepsOf(was.monolith, was.candidate)
+	if !m.learn || len(differed) == 0 {
+		return
+	}
+	from := x.At
+	for i := range r.Rounds {
+		round := &r.Rounds[i]
+		at := x.At.Add(round.After)
+		steps := m.stepsBetween(was, &bodies{monolith: round.Monolith.Body, candidate: round.Candidate.Body})
+		differ := m.stepsOf(round.Monolith.Body, round.Candidate.Body)
+		for key := range differed {
+			i, known := m.index[key]
+			if !known || !m.marks[i].watched() {
+				continue
+			}
+			k, a, b := m.marks[i], steps[form.Monolith][key], steps[form.Candidate][key]
+			if round.After < time.Second {
+				k.drift.AtOnce.See(min(1, a.Times))
+			} else {
+				k.drift.Moved.See(min(1, a.Times))
+			}
+			if a.Times+b.Times > 0 {
+				if differ[key].Times > 0 {
+					k.drift.Moves.See(a, b, from, at, m.stateAlpha(i))
+				}
+				m.tellOwn(k)
+				delete(differed, key)
+			}
+		}
+		from = at
+	}
+	m.refresh()
+}
+
+// stateAlpha is how often it may be shown of the mark at index i that no state of each
+// server's explains a difference, though one does; the sum is m.alpha.
+func (m *match) stateAlpha(i int) float64 {
+	j := float64(i + 1)
+	return m.alpha / (j * (j + 1))
+}
+
+// stepsBetween says for each side by how much it has moved at each mark.
+func (m *match) stepsBetween(before, now *bodies) [2]map[markKey]own.Step {
+	return [2]map[markKey]own.Step{m.stepsOf(before.monolith, now.monolith), m.stepsOf(before.candidate, now.candidate)}
+}
+
+// stepsOf says by how much two bodies differ at each mark.
+func (m *match) stepsOf(a, b []byte) map[markKey]own.Step {
+	steps := map[markKey]own.Step{}
+	for _, d := range m.diff(a, b) {
+		steps[markKey{Path: d.Path, How: d.How, Expect: d.Expect}] = own.Step{Times: d.Times, By: d.Numbers[1] - d.Numbers[0]}
+	}
+	return steps
+}
+
+// markOwn voids what was won at marks at which each server turns out to hold a state of its
+// own, by bets that take the responses for exchangeable. EQUIVALENT still takes that noise
+// explains how often the candidate differs there (noiseBound).
+func (m *match) markOwn() {
+	for _, k := range m.marks {
+		if !k.Own && m.noise.Own[k.noise()] && k.Expect < 0 {
+			k.Own = true
+			m.whole.Pair.Void()
+			m.forms.MarkOwn(k.Path)
+		}
+	}
+}
+
+// isExplained reports whether a state of each server's may be what the bets have won on.
+// Where the monolith varies often, no bet counts without a gate of its own.
+func (k *mark) isExplained() bool {
+	return !k.Gated && (k.drift.Explains(k.Self) || k.isEarly())
+}
+
+// isEarly reports whether a mark has not been watched for long enough for a state of each
+// server's to be seen to move: what is the same for all requests, and that of which such a
+// state was in question before a restart.
+func (k *mark) isEarly() bool { return k.drift.Brief() && (k.Unsure || k.holds.Holds()) }
+
+// anyEarly reports whether one of these places has not been watched for long enough (isEarly).
+func (m *match) anyEarly(places []string) bool {
+	return slices.ContainsFunc(m.marks, func(k *mark) bool { return k.watched() && k.isEarly() && slices.Contains(places, k.Path) })
+}
+
+// isOpenState reports whether the bets on a mark would be shown, if it were known that no
+// server holds a state of its own there.
+func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.isExplained() }
+
+// anyOpenState reports whether somebody has won at a mark of which that is not known, so
+// that it may be what was won anywhere.
+func (m *match) anyOpenState() bool {
+	return slices.ContainsFunc(m.marks, func(k *mark) bool { return k.Pair.Now > 1 && !k.Own && k.isExplained() })
+}
+
+// isUnsure reports whether the candidate differs at a mark more often, or at more places,
+// than the monolith from itself, which is not shown to be the candidate's fault.
+func (m *match) isUnsure(k *mark) bool {
+	c := noise.Changed{Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
+	if form.IsPiece(k.Path) && m.repeats >= own.Enough && c.Beyond() > pieceBeyond {
+		return true
+	}
+	return k.Own && c.Beyond() > noise.Slack || k.isOpenState() || k.isFurther()
+}
+
+// unsureWords say why what isUnsure reports is not shown, and what settles it.
+func (k *mark) unsureWords() string {
+	d := &k.drift
+	settles := ": ignore the path, or give it a form"
 	switch {
-	case !o.requests || o.seen < ownSeen:
-		return ""
-	case o.other && len(o.to) == 1 && o.mixed && !o.many:
-		return "the monolith says one and the same in every response, and the candidate now one and now another of " + strconv.Itoa(len(o.said)) + ", as the names of instances: if it is each server's own, name it in compare.ignore; if not, the candidate's is wrong"
-	case o.other:
-		return ""
-	case len(o.to) == 1:
-		return "each side says one and the same in every response, as a host name, a version or the time of its start: if it is each server's own, name it in compare.ignore; if not, the candidate's is wrong"
-	case o.ids && len(o.to) >= ownValued && o.again >= ownValued:
-		return "each of the monolith's ids goes with one of the candidate's, of the same form: if each server gives out ids of its own, as of sessions, write compare.form: {" + path + ": any}; if not, the candidate makes them another way, as with another key"
+	case k.Own:
+		return "both sides' values move, at different times, so each server seems to keep a state of its own, which says nothing about the candidate" + settles
+	case k.isEarly() && !d.Explains(k.Self):
+		return "each side gives the same value for many requests; a minute of traffic is needed to tell a wrong value from one that each server keeps for a while"
+	case k.isOpenState() && (k.Self == 0 || d.Later.N() < own.Enough):
+		return "the monolith's value moves, and whether the candidate's moves with it, or each server holds a state of its own, is not known yet" + settles
 	}
-	return ""
+	said := fmt.Sprintf("the candidate differs at %.1f places and the monolith from itself at %.1f", d.Candidate.Value(), d.Now.Value())
+	if !d.Known() {
+		return said + "; too few requests came again, a minute later or more and in five minutes or more, to tell that from a state that moves in each server"
+	}
+	return said + fmt.Sprintf(", but at %.1f from what it said to the same requests a minute before or earlier: each server may hold a state of its own that moves", d.Later.Value()) + settles
+}
+
+// unsureBound keeps EQUIVALENT from being said while a candidate seems to differ at
+// more places than the monolith from itself.
+func (m *match) unsureBound() (b whittle.Bound, ok bool) {
+	for _, k := range m.marks {
+		if m.isUnsure(k) {
+			return whittle.Bound{ID: "places", What: boundNoise, High: 1, MarginHigh: noise.Slack, Summary: k.Path + ": " + k.unsureWords()}, true
+		}
+	}
+	return b, false
 }

@@ -6,9 +6,13 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/cause"
+	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/jsondoc"
+	"whittle/carve/compare/owner"
 	"whittle/internal/units"
 )
 
@@ -157,19 +161,16 @@ func (m *match) sentence(k *mark) string {
 }
 
 var waysInWords = map[string]string{
-	jsondiff.HowBytes:     "the bodies%s differ",
-	jsondiff.HowValue:     "%s has another value",
-	jsondiff.HowMissing:   "%s is missing from the candidate's response",
-	jsondiff.HowExtra:     "%s is in the candidate's response only",
-	jsondiff.WayPresence:  "%s are in one response only",
-	jsondiff.HowType:      "%s have another type",
-	jsondiff.HowLength:    "%s has another number of elements",
-	jsondiff.HowOrder:     "%s has the same elements in another order",
-	jsondiff.HowDuplicate: "%s is given a different number of times",
-	jsondiff.HowSyntax:    "%s differs, and is not JSON on one side or both",
-	jsondiff.HowLimit:     "%s is too deep or too large to be compared in full",
-	jsondiff.HowMore:      "%s differ beyond the first 64",
-	jsondiff.HowExpected:  "%s differ as declared",
+	jsondiff.HowBytes:    "the bodies%s differ",
+	jsondiff.HowValue:    "%s has another value",
+	jsondiff.HowMissing:  "%s is missing from the candidate's response",
+	jsondiff.HowExtra:    "%s is in the candidate's response only",
+	jsondiff.HowLength:   "%s has another number of elements",
+	jsondiff.HowOrder:    "%s has the same elements in another order",
+	jsondiff.HowSyntax:   "%s differs, and is not JSON on one side or both",
+	jsondiff.HowLimit:    "%s is too deep or too large to be compared in full",
+	jsondiff.HowMore:     "%s differ, beyond those that are distinguished",
+	jsondiff.HowExpected: "%s differ as declared",
 }
 
 // joined is two sentences of which either may be empty.
@@ -180,12 +181,16 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
+// oneForAll is said where one value of each side's stands against one of the other's.
+const oneForAll = "each side says one and the same in every response, as a host name, a version or the time of its start: if it is each server's own, name it in compare.ignore; if not, the candidate's is wrong"
+
 // guess is why the candidate may differ; empty: nothing is known.
 func (m *match) guess(k *mark) string {
-	if words := k.why.Words(); words != "" || m.isUnsure(k) {
-		return words
+	words := k.why.Words()
+	if words == "" && k.Count > m.n-k.Born && k.Self == 0 && k.why.IsOne() && !m.isUnsure(k) {
+		words = oneForAll
 	}
-	return k.ownValues.words(k.Path)
+	return words
 }
 
 // noRepeats is said of a difference that nothing has held against the monolith's
@@ -197,11 +202,11 @@ func (m *match) cause(k *mark) string {
 	case m.learn && k.Path == jsondiff.ManyPaths:
 		return "more places differ than are distinguished, so nothing is learned of them: ignore those that the monolith changes by itself, as $.prices.*.at"
 	case k.How == jsondiff.HowBytes && k.Self > 0:
-		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical, or name what changes in compare.ignore_text%s",
-			units.Grouped(k.Self), units.Grouped(m.repeats), m.ignorable.words())
+		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical, or name what changes in compare.ignore_text",
+			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case k.How == jsondiff.HowSyntax && k.Self > 0:
-		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole: name what changes in compare.ignore_text%s",
-			units.Grouped(k.Self), units.Grouped(m.repeats), m.ignorable.words())
+		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole: name what changes in compare.ignore_text",
+			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.isUnsure(k):
 		return k.unsureWords()
 	case m.learn && k.Self > 0:
@@ -212,43 +217,23 @@ func (m *match) cause(k *mark) string {
 	return ""
 }
 
-// ignorable is what compare.ignore_text could name of a text that the monolith changes by
-// itself: patterns of two of its responses to one request, and whether those are the same
-// with them.
-type ignorable struct {
-	patterns []string
-	whole    bool
-	tried    int
-}
-
-// maxSuggest bounds the repeats of which patterns are sought.
-const maxSuggest = 3
-
-// suggest looks at a repeat that differs as a text for what could be ignored of it.
-func (m *match) suggest(x *whittle.Exchange) {
-	text := func(i int) bool { k := m.marks[i]; return k.How == jsondiff.HowBytes || k.How == jsondiff.HowSyntax }
-	if m.ignorable.whole || m.ignorable.tried >= maxSuggest || !slices.ContainsFunc(m.self, text) {
+// explained counts which causes fit what the present exchange shows at a mark.
+func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
+	if k.Path == jsondiff.ManyPaths || !k.why.Wants() {
 		return
 	}
-	m.ignorable.tried++
-	may := func(pattern string) bool { return m.show.Text(pattern) == pattern }
-	if list, whole := jsondiff.Patterns(m.differ, x.Monolith.Body, x.Repeat.Body, may); whole || len(list) > len(m.ignorable.patterns) {
-		m.ignorable.patterns, m.ignorable.whole = list, whole
+	list := cause.Of(m.differ, d, x.Monolith.Body, x.Candidate.Body)
+	from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
+	if kind, ok := jsondoc.KindOf(to); ok && kind != jsondoc.Array && kind != jsondoc.Object && from != nil && m.kind == whittle.FoundField {
+		list = append(list, cause.OneValue(owner.Hash(to)))
 	}
-}
-
-// words follow the name of the setting.
-func (g *ignorable) words() string {
-	if len(g.patterns) == 0 {
-		return ""
+	pair := owner.Hash(from) ^ digest.Stir(owner.Hash(to))
+	if m.others == nil {
+		k.why.Add(list, pair)
+		return
 	}
-	quoted := make([]string, len(g.patterns))
-	for i, p := range g.patterns {
-		quoted[i] = "'" + strings.ReplaceAll(p, "'", "''") + "'"
+	if c, known := cause.OfOwner(m.others.Whose(x)); known {
+		list = append(list, c)
 	}
-	list := "[" + strings.Join(quoted, ", ") + "]"
-	if g.whole {
-		return ", for example " + list + ", which makes two of its responses to one request the same"
-	}
-	return ", for example " + list + " and what else changes"
+	k.why.Add(list, pair)
 }

@@ -1,8 +1,9 @@
 package compare
 
 import (
-	"encoding/binary"
 	"slices"
+	"strconv"
+	"strings"
 
 	"whittle"
 )
@@ -11,7 +12,7 @@ import (
 func (m *match) refresh() {
 	if m.counted != m.noise.Version {
 		m.counted = m.noise.Version
-		m.disown()
+		m.markOwn()
 		m.recount()
 	}
 }
@@ -75,22 +76,20 @@ func (m *match) recount() {
 	m.share.Differing = s
 }
 
+// comboKey names a set of marks: "3,17,".
 func comboKey(list []int) string {
 	var b []byte
 	for _, i := range list {
-		b = binary.AppendUvarint(b, uint64(i))
+		b = append(strconv.AppendInt(b, int64(i), 10), ',')
 	}
 	return string(b)
 }
 
-func comboMarks(key string) []int {
-	var list []int
-	for b := []byte(key); len(b) > 0; {
-		i, n := binary.Uvarint(b)
-		if n <= 0 {
-			return list
+func comboMarks(key string) (list []int) {
+	for part := range strings.SplitSeq(strings.TrimSuffix(key, ","), ",") {
+		if i, err := strconv.Atoi(part); err == nil {
+			list = append(list, i)
 		}
-		list, b = append(list, int(i)), b[n:]
 	}
 	return list
 }

@@ -17,8 +17,7 @@ type Observation = whittle.Observation
 type method interface {
 	// Observe takes an exchange to which both responses came, whole.
 	Observe(x *whittle.Exchange) Observation
-	// Report gives the findings and bounds so far. alpha is the method's part of the
-	// error rate: methodAlpha of the method's Comparison, the same at every call.
+	// Report gives the findings and bounds so far, these at the level alpha, the same at every call.
 	// moreNeeded estimates the exchanges that are still needed until every bound lies
 	// inside its margin: 0 if they do, -1 if that is unknown.
 	Report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, moreNeeded int)
@@ -49,20 +48,13 @@ func longer(a, b int) int {
 	return max(a, b)
 }
 
-// How the error rate of a whole rollout is split. Every e-process is held to
-// its own part, so the sum is what is promised.
-const (
-	methodPart = 0.85 // the method's own findings
-	headPart   = 0.03 // each of status, content type, failure, and the two of headers
-)
-
 // alphaOf is the promised error rate of a whole rollout.
 func alphaOf(c whittle.Comparison) float64 {
 	return eprocess.Alpha(c.Confidence)
 }
 
 // methodAlpha is the part of the error rate that a method may spend.
-func methodAlpha(c whittle.Comparison) float64 { return methodPart * alphaOf(c) }
+func methodAlpha(c whittle.Comparison) float64 { return eprocess.OfBodies * alphaOf(c) }
 
 // newMethod makes the method of a comparison, which spends the part of
 // methodAlpha on what it tests.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
 	"whittle/internal/simtest"
@@ -87,7 +88,7 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 	const length = 4000
 	r := rand.New(rand.NewPCG(5, 6))
 	inside := func(alpha float64) bool {
-		m := &match{c: testMatch, evidence: evidence{
+		m := &match{c: testMatch, forms: &form.Forms{}, evidence: evidence{
 			share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise.Learned{Learnt: map[noise.Key]bool{{Path: "$.a", Way: jsondiff.HowValue}: true}},
 		}}
 		k := newMark(markKey{Path: "$.a", How: jsondiff.HowValue, Expect: -1}, 0)
@@ -116,14 +117,14 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 }
 
 const (
-	repeatsDoc    = "../../docs/compare.md"
+	repeatsTable  = "testdata/repeats.md"
 	repeatsStart  = "<!-- repeats: MATCH_TABLE=1 go test ./carve/compare -run TestHowManyRepeatsNoiseTakes -update -->\n"
 	repeatsFinish = "<!-- end of repeats -->\n"
 )
 
 // TestHowManyRepeatsNoiseTakes measures after how many repeats an equal candidate is
-// known to change a noisy place no more than noise explains: the table of
-// docs/compare.md. Without MATCH_TABLE=1 it plays the rows that are soon played, as the
+// known to change a noisy place no more than noise explains: the table
+// testdata/repeats.md. Without MATCH_TABLE=1 it plays the rows that are soon played, as the
 // table's runs are, which must be what the page says.
 func TestHowManyRepeatsNoiseTakes(t *testing.T) {
 	t.Parallel()
@@ -143,11 +144,11 @@ func TestHowManyRepeatsNoiseTakes(t *testing.T) {
 		took := repeatsUntilInside(t, c.share, c.most)
 		cell := fmt.Sprintf("%s (%s)", units.Grouped(simtest.Quantile(took, 0.5)), units.Grouped(simtest.Quantile(took, 0.95)))
 		if fmt.Fprintf(&b, "%s %s |\n", row, cell); !all {
-			simtest.CellInDoc(t, repeatsDoc, repeatsStart, repeatsFinish, row, 0, cell)
+			simtest.CellInDoc(t, repeatsTable, repeatsStart, repeatsFinish, row, 0, cell)
 		}
 	}
 	if all {
-		simtest.InDoc(t, repeatsDoc, repeatsStart, repeatsFinish, b.String())
+		simtest.InDoc(t, repeatsTable, repeatsStart, repeatsFinish, b.String())
 	}
 }
 

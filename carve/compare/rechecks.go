@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/body"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/header"
+	"whittle/carve/compare/owner"
 )
 
 // When both sides are asked again about a difference: twice at once, then after
@@ -22,11 +25,14 @@ const (
 	// that one side took later than the other. At a place that is not known to vary, what
 	// is gone in the first two rounds counts anew after oddAtOnceEvery.
 	oddEvery, oddAtOnceEvery = 5 * time.Second, time.Second
-	// recheckUsers bounds the users of whom it is remembered that one of their
-	// requests was bet on.
-	recheckUsers = 4096
-	// recheckPlaces bounds the places distinguished.
-	recheckPlaces = 64
+	// movesMost is the share of the compared exchanges in which data may move between the two
+	// sides' responses without the place being known to vary: what moves more often has
+	// shown that in the thousands of mirrored exchanges before (their rechecks repeat it to the
+	// monolith). Set by TestLateAndRare.
+	movesMost = 0.001
+	// suspectFor is for how many compared exchanges after the candidate alone was odd all of
+	// its responses to users are worth comparing.
+	suspectFor = 2000
 )
 
 // rechecks are what came of asking both sides again about differences.
@@ -58,33 +64,33 @@ const (
 // share, and 1/share is an e-value. Each user is bet on once, since a user's
 // requests are alike.
 //
+// Lopsided: at a large share that chance is worth little, and at a full one nothing. So where
+// users get the candidate's response first, which of the two sides alone said something else
+// than before is held against a fair coin: two equal sides that draw by chance are
+// odd equally often. Data that move between the two responses make the first
+// one seem odd, which movesMost covers.
+//
 // Where each side keeps a copy of data that move, whoever took it later seems odd for as
 // long as the older copy lasts, to all requests and users of that time alike. Of odd
 // responses that come together one is bet on therefore (oddEvery), whichever side it is of.
 type rechecks struct {
-	Reproduced eprocess.Bold  `json:"reproduced"`
-	BetAt      time.Time      `json:"bet_at"`
-	Kept       eprocess.Bold  `json:"kept"`
-	KeptAt     time.Time      `json:"kept_at"`
-	Second     eprocess.Bold  `json:"second"`
-	First      eprocess.Bold  `json:"first"`
-	SecondAt   time.Time      `json:"second_at"`
-	FirstAt    time.Time      `json:"first_at"`
-	Users      []uint64       `json:"users,omitempty"` // sorted
-	Asked      int            `json:"asked"`
-	Places     []recheckPlace `json:"places"`
+	Reproduced eprocess.Bold     `json:"reproduced"`
+	BetAt      time.Time         `json:"bet_at"`
+	Kept       eprocess.Bold     `json:"kept"`
+	KeptAt     time.Time         `json:"kept_at"`
+	Second     eprocess.Bold     `json:"second"`
+	First      eprocess.Bold     `json:"first"`
+	Lopsided   eprocess.Lopsided `json:"lopsided"`
+	LopsidedAt time.Time         `json:"lopsided_at"`
+	SecondAt   time.Time         `json:"second_at"`
+	FirstAt    time.Time         `json:"first_at"`
+	Users      []uint64          `json:"users,omitempty"` // sorted
+	Asked      int               `json:"asked"`
+	Places     []recheckPlace    `json:"places"`
 
-	// owned is of how many places it was known that each server holds a state of its own,
+	// ownCount is of how many places it was known that each server holds a state of its own,
 	// when the wealth was last looked at.
-	owned int
-	// waiting are differences whose owner may still turn up.
-	waiting []recheckWish
-}
-
-func (t *rechecks) valid() bool {
-	return t.Reproduced.Valid() && t.Kept.Valid() && t.Second.Valid() && t.First.Valid() && t.Asked >= 0 &&
-		len(t.Users) <= recheckUsers && slices.IsSorted(t.Users) && len(t.Places) <= recheckPlaces &&
-		!slices.ContainsFunc(t.Places, func(p recheckPlace) bool { return !p.valid() })
+	ownCount int
 }
 
 // recheckPlace counts what rechecks showed at one place.
@@ -99,21 +105,9 @@ type recheckPlace struct {
 	Kept [2]int `json:"kept"`
 }
 
-func (p *recheckPlace) valid() bool {
-	return validAsked(&p.Mirrored) && validAsked(&p.Served) && eprocess.UpTo(p.Kept[0], p.Mirrored.Times) && eprocess.UpTo(p.Kept[1], p.Served.Times)
-}
-
 func newRechecks() rechecks {
-	return rechecks{Reproduced: eprocess.NewBold(), Kept: eprocess.NewBold(), Second: eprocess.NewBold(), First: eprocess.NewBold()}
+	return rechecks{Reproduced: eprocess.NewBold(), Kept: eprocess.NewBold(), Second: eprocess.NewBold(), First: eprocess.NewBold(), Lopsided: eprocess.NewLopsided()}
 }
-
-// The rechecks' parts of the error rate.
-const (
-	partReproduced = 0.05
-	partKept       = 0.05
-	partSecond     = 0.05
-	partFirst      = 0.15
-)
 
 // outcome is what a recheck has come to.
 type recheckOutcome struct {
@@ -123,11 +117,35 @@ type recheckOutcome struct {
 	after               time.Duration
 }
 
+// counted is where so many rounds of a place are counted.
+func (o *recheckOutcome) counted(a *whittle.Asked, rounds int) *int {
+	switch {
+	case o.monolith:
+		return &a.Noise
+	case !o.candidate:
+		return &a.Reproducible
+	case rounds > 2: // it stayed what it was at first
+		return &a.Stale
+	}
+	return &a.Intermittent
+}
+
+// isAnothers reports whether the candidate's body is one that the monolith returned only to
+// another request or user. That decides nothing: the bet is on which side was odd. The same
+// request's own value of another time shows in the rounds.
+func (j *Judge) isAnothers(x *whittle.Exchange) bool {
+	is := j.others.Whose(x)
+	return is == owner.AnotherRequest || is == owner.AnotherCaller
+}
+
 // Recheck takes both sides' responses to a request that was sent again, of all rounds
 // so far. more: it must be sent once more, that long after the last round. Otherwise
 // the difference is settled, and r must not be passed again. A round in which a side
 // did not respond settles it without evidence.
 func (j *Judge) Recheck(r *whittle.Recheck) (after time.Duration, more bool) {
+	if j.c.Kind == whittle.JSON {
+		r = rewritten(r)
+	}
 	x := r.Exchange
 	s := j.seriesOf(x)
 	list, rare := s.places(x, &x.Monolith, &x.Candidate)
@@ -158,6 +176,17 @@ func (j *Judge) Recheck(r *whittle.Recheck) (after time.Duration, more bool) {
 	return 0, false
 }
 
+// rewritten is r with the bodies that are compared.
+func rewritten(r *whittle.Recheck) *whittle.Recheck {
+	out := &whittle.Recheck{Exchange: body.Exchange(r.Exchange), Rounds: slices.Clone(r.Rounds)}
+	for i := range out.Rounds {
+		round := &out.Rounds[i]
+		x := body.Exchange(&whittle.Exchange{Monolith: round.Monolith, Candidate: round.Candidate})
+		round.Monolith, round.Candidate = x.Monolith, x.Candidate
+	}
+	return out
+}
+
 func unanswered(r *whittle.Recheck) bool {
 	return slices.ContainsFunc(r.Rounds, func(o whittle.Round) bool {
 		return o.Monolith.Failure != whittle.NoFailure || o.Candidate.Failure != whittle.NoFailure ||
@@ -177,7 +206,7 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	t.Asked++
 	if m := s.match; m != nil {
 		m.asked(r)
-		t.disown(j.owned())
+		t.voidOwn(j.ownCount())
 	}
 	n, alpha := j.compared(), alphaOf(j.c)
 	if o.monolith {
@@ -185,12 +214,9 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 			s.method.Varies(&x.Monolith, &r.Rounds[i].Monolith)
 			s.headers.Varies(x, &x.Monolith, &r.Rounds[i].Monolith)
 		}
-		if !slices.ContainsFunc(o.places, func(p string) bool { return isBodyPlace(p) || s.headers.Learns() && isHeaderPlace(p) }) {
-			j.mirrored.Flaps, j.served.Flaps = true, true
-		}
 	}
-	served, kind := x.First() == whittle.Candidate, o.came(len(r.Rounds))
-	order := int(eprocess.Indicator(served))
+	served := x.First() == whittle.Candidate
+	order := int(eprocess.Indicator(s == j.served))
 	for _, place := range o.places {
 		p := t.at(place)
 		if p == nil {
@@ -198,60 +224,68 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 		}
 		a := p.in(order)
 		a.Times++
-		*kind.count(a)++
-		if o.noisy && kind == cameReproducible {
-			p.Kept[order]++
+		came := o.counted(a, len(r.Rounds))
+		kept := int(eprocess.Indicator(came == &a.Reproducible))
+		if o.noisy {
+			p.Kept[order] += kept
 		}
-		if kind == cameStale {
+		if came == &a.Stale {
 			a.LagMs = max(a.LagMs, o.after.Milliseconds())
 		}
-		if kind != cameNoise {
-			t.claim(s, &j.others, x, recheckWish{place: place, order: order, kind: kind})
+		if came != &a.Noise && s.match != nil && j.isAnothers(x) {
+			a.AnotherRequest++
+			a.AnotherKept += kept
+		} else {
+			*came++
 		}
 	}
 	same := !o.monolith && !o.candidate
 	early := s.match != nil && s.match.anyEarly(o.places) // a state of each server's stays apart for as long
-	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && apart(x.At, &t.KeptAt, reproducedEvery) {
-		t.Kept.See(e, partKept*alpha, n)
-	} else if same && !o.noisy && !early && apart(x.At, &t.BetAt, reproducedEvery) {
-		t.Reproduced.See(e, partReproduced*alpha, n)
+	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && spaced(x.At, &t.KeptAt, reproducedEvery) {
+		t.Kept.See(e, eprocess.OfKept*alpha, n)
+	} else if same && !o.noisy && !early && spaced(x.At, &t.BetAt, reproducedEvery) {
+		t.Reproduced.See(e, eprocess.OfReproduced*alpha, n)
 	}
 	if o.monolith == o.candidate {
 		return
 	}
 	atOnce := !o.noisy && len(r.Rounds) <= 2
-	if served == o.candidate && (atOnce || apart(x.At, &t.FirstAt, oddEvery)) { // the side that was asked first was odd
-		t.odd(x, served, partFirst*alpha, n)
+	if served == o.candidate && (atOnce || spaced(x.At, &t.FirstAt, oddEvery)) { // the side that was asked first was odd
+		t.odd(x, served, eprocess.OfFirst*alpha, n)
+	}
+	if s == j.served && atOnce && spaced(x.At, &t.LopsidedAt, oddAtOnceEvery) {
+		t.Lopsided.See(2*eprocess.Indicator(o.candidate)-1, movesMost, eprocess.OfLopsided*alpha, n)
 	}
 	every := oddEvery
 	if atOnce {
 		every = oddAtOnceEvery
 	}
-	if !served && apart(x.At, &t.SecondAt, every) {
-		t.Second.See(2*eprocess.Indicator(o.candidate), partSecond*alpha, n)
+	if !served && spaced(x.At, &t.SecondAt, every) {
+		t.Second.See(2*eprocess.Indicator(o.candidate), eprocess.OfSecond*alpha, n)
 	}
 }
 
-// apart reports whether a moment lies so far from the last one that was bet on, which it
-// then is.
-func apart(at time.Time, last *time.Time, every time.Duration) bool {
-	gap := at.Sub(*last)
-	if gap < every && gap > -every {
+// spaced reports whether a moment lies so far after the last one that was bet on, which it
+// then is. Exchanges that come out of order, as from gateways whose clocks differ, are of
+// the latest moment that came before them.
+func spaced(at time.Time, last *time.Time, every time.Duration) bool {
+	if at.Sub(*last) < every {
 		return false
 	}
 	*last = at
 	return true
 }
 
-// disown takes back what was won where each server turns out to hold a state of its own:
+// voidOwn takes back what was won where each server turns out to hold a state of its own:
 // that values stay apart for seconds, or that one side's move alone, proves nothing then.
-func (t *rechecks) disown(places int) {
-	if places > t.owned {
+func (t *rechecks) voidOwn(places int) {
+	if places > t.ownCount {
 		for _, b := range []*eprocess.Bold{&t.Reproduced, &t.Kept, &t.Second, &t.First} {
 			b.Void()
 		}
+		t.Lopsided.Void()
 	}
-	t.owned = places
+	t.ownCount = places
 }
 
 // odd bets on which side a user is on whose first response was odd.
@@ -262,7 +296,7 @@ func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 	}
 	if x.User != 0 {
 		i, known := slices.BinarySearch(t.Users, x.User)
-		if known || len(t.Users) >= recheckUsers {
+		if known || len(t.Users) >= usersMost {
 			return
 		}
 		t.Users = slices.Insert(t.Users, i, x.User)
@@ -273,7 +307,7 @@ func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 // at finds or makes the counts of a place; nil where there are too many.
 func (t *rechecks) at(place string) *recheckPlace {
 	p := t.find(place)
-	if p == nil && len(t.Places) < recheckPlaces {
+	if p == nil && len(t.Places) < header.PlacesMost {
 		t.Places = append(t.Places, recheckPlace{Place: place})
 		p = &t.Places[len(t.Places)-1]
 	}
@@ -287,4 +321,14 @@ func (t *rechecks) find(place string) *recheckPlace {
 		return nil
 	}
 	return &t.Places[i]
+}
+
+// varied is in how many of the rechecks of a place in one order the monolith itself changed.
+func (t *rechecks) varied(kind whittle.FindingKind, order int) (noise, times int) {
+	p := t.find(string(kind))
+	if p == nil {
+		return 0, 0
+	}
+	a := p.in(order)
+	return a.Noise, a.Times
 }

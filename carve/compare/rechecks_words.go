@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,38 +11,32 @@ import (
 	"whittle/internal/units"
 )
 
-// isBodyPlace distinguishes places of a body from status, content type, failure and
-// headers.
-func isBodyPlace(p string) bool {
-	switch whittle.FindingKind(p) {
-	case whittle.FoundStatus, whittle.FoundContentType, whittle.FoundFailure:
-		return false
-	}
-	return !isHeaderPlace(p)
-}
-
-func isHeaderPlace(p string) bool { return strings.HasPrefix(p, headerPlace) }
-
-// headerPlace is before a header's name in a place.
-const headerPlace = "header "
-
 // placeOfFinding is where a finding lies, as series.places has it.
 func placeOfFinding(f *whittle.Finding) (string, bool) {
 	switch f.Kind {
-	case whittle.FoundStatus, whittle.FoundContentType, whittle.FoundFailure:
-		return string(f.Kind), true
 	case whittle.FoundHeader:
-		return headerPlace + f.Path, true
+		return "header " + f.Path, true
 	case whittle.FoundBody, whittle.FoundField:
 		return f.Path, true
 	}
-	return "", false
+	return string(f.Kind), slices.Contains(headKinds[:], f.Kind)
+}
+
+// findingAt is a finding of a place, as placeOfFinding reads it.
+func findingAt(place string, body whittle.FindingKind) whittle.Finding {
+	name, inHeader := strings.CutPrefix(place, "header ")
+	switch {
+	case inHeader:
+		return whittle.Finding{Kind: whittle.FoundHeader, Path: name}
+	case slices.Contains(headKinds[:], whittle.FindingKind(place)):
+		return whittle.Finding{Kind: whittle.FindingKind(place)}
+	}
+	return whittle.Finding{Kind: body, Path: place}
 }
 
 // annotate adds to a finding what asking again has shown of it, and decides it where
 // that is proof.
 func (t *rechecks) annotate(f *whittle.Finding, order int) {
-	t.claimLate()
 	place, ok := placeOfFinding(f)
 	p := t.find(place)
 	if !ok || f.Expected != "" || p == nil || p.in(order).Times == 0 {
@@ -54,8 +50,8 @@ func (t *rechecks) annotate(f *whittle.Finding, order int) {
 	for _, shown := range append(t.proofs(p, order), proof{count: a.Reproducible + a.AnotherKept, by: &t.Reproduced}) {
 		if shown.count > 0 {
 			f.EValue = max(f.EValue, shown.by.EValue())
-			if shown.by.At > 0 && (!f.Decided || shown.by.At < f.DecidedAt) {
-				f.Decided, f.DecidedAt = true, shown.by.At
+			if at := shown.by.DecidedAt(); at > 0 && (!f.Decided || at < f.DecidedAt) {
+				f.Decided, f.DecidedAt = true, at
 			}
 		}
 	}
@@ -63,17 +59,6 @@ func (t *rechecks) annotate(f *whittle.Finding, order int) {
 	if !f.Decided && a.Reproducible > 1 && a.Reproducible*2 >= a.Times {
 		f.Summary += ", of which one in half a minute counts"
 	}
-}
-
-// findingAt is a finding of a place, as placeOfFinding reads it.
-func findingAt(place string, body whittle.FindingKind) whittle.Finding {
-	switch {
-	case isHeaderPlace(place):
-		return whittle.Finding{Kind: whittle.FoundHeader, Path: place[len(headerPlace):]}
-	case !isBodyPlace(place):
-		return whittle.Finding{Kind: whittle.FindingKind(place)}
-	}
-	return whittle.Finding{Kind: body, Path: place}
 }
 
 // askedWords says what asking again showed.
@@ -108,4 +93,80 @@ func timesOf(n int) string {
 		return "once"
 	}
 	return units.Grouped(n) + " times"
+}
+
+// proof is what asking again has shown of a place beyond its noise: in how many
+// rechecks, by which test, and in words.
+type proof struct {
+	count int
+	by    bets
+	words string
+}
+
+// bets are one test by betting.
+type bets interface {
+	EValue() float64
+	DecidedAt() int
+}
+
+// proofs are what speaks of a place in one order, 1 being that of users.
+func (t *rechecks) proofs(p *recheckPlace, order int) []proof {
+	a := p.in(order)
+	alone := a.Intermittent + a.Stale + a.AnotherRequest - a.AnotherKept // the candidate said something else than before
+	var list []proof
+	for _, by := range [][]bets{{&t.Second}, {&t.First, &t.Lopsided}}[order] {
+		list = append(list, proof{alone, by, "is another one on the candidate where the monolith stays the same"})
+	}
+	return append(list, proof{p.Kept[order], &t.Kept, "stays another one on the candidate, which no change of the monolith's own explains"})
+}
+
+// in is what was seen of the place in one order.
+func (p *recheckPlace) in(order int) *whittle.Asked {
+	return []*whittle.Asked{&p.Mirrored, &p.Served}[order]
+}
+
+// unlisted are findings at places where the monolith was seen to vary, so that no other
+// method lists them, but where asking again has shown a difference: noise explains
+// that a place varies, not that the candidate varies where the monolith does not. Of
+// the places of one proof it names those with at least half the evidence of the
+// strongest.
+func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) (list []whittle.Finding) {
+	known := map[string]bool{}
+	for i := range listed {
+		if place, ok := placeOfFinding(&listed[i]); ok && listed[i].Decided {
+			known[place] = true
+		}
+	}
+	most := map[bets]int{}
+	for i := range t.Places {
+		for order := range 2 {
+			for _, s := range t.proofs(&t.Places[i], order) {
+				most[s.by] = max(most[s.by], s.count)
+			}
+		}
+	}
+	for i := range t.Places {
+		p := &t.Places[i]
+		for order := range 2 {
+			for _, s := range t.proofs(p, order) {
+				if !known[p.Place] && s.by.DecidedAt() > 0 && s.count > 0 && 2*s.count >= most[s.by] {
+					list = append(list, s.finding(p, order, body))
+					break
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (s *proof) finding(p *recheckPlace, order int, body whittle.FindingKind) whittle.Finding {
+	a := *p.in(order)
+	f := findingAt(p.Place, body)
+	f.Count, f.Of, f.Decided, f.DecidedAt, f.EValue, f.Asked = s.count, a.Times, true, s.by.DecidedAt(), s.by.EValue(), &a
+	f.Summary = fmt.Sprintf("%s %s; %s", cmp.Or(p.Place, "the body"), s.words, askedWords(&a))
+	if order == 1 {
+		f.Order = whittle.AskedFirst
+		f.Summary += "; only when the candidate is asked first, as users ask it"
+	}
+	return f
 }

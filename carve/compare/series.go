@@ -34,7 +34,7 @@ type series struct {
 type tallies struct {
 	// Compared counts the exchanges with both responses; Asked also those in
 	// which the candidate gave none, and Loose those of Asked that differed
-	// undeclared in status, content type, headers or by giving no response; of random
+	// undeclared in status, content type or by giving no response; of random
 	// responses also those that were wrong or unreadable by themselves, or said
 	// something else around the number.
 	Compared int `json:"compared"`
@@ -45,13 +45,17 @@ type tallies struct {
 	// declared (goesOn).
 	Errors int `json:"errors,omitempty"`
 	Partly int `json:"partly,omitempty"`
-	// Flaps says that the monolith was seen to vary in what Loose counts.
-	Flaps bool `json:"flaps"`
+	// Failed counts the requests at which the monolith failed where the candidate might not have:
+	// it gave no response, or one after the time at which the candidate is given up.
+	Failed int `json:"failed,omitempty"`
+	// Excused counts the exchanges that came and were not compared.
+	Excused int `json:"excused,omitempty"`
 
-	Status  header.Head `json:"status"`
-	Type    header.Head `json:"type"`
-	Failure header.Head `json:"failure"`
+	Heads [len(headKinds)]header.Head `json:"heads"` // of headKinds
 }
+
+// headKinds are what is compared of every exchange, before anything else.
+var headKinds = [...]whittle.FindingKind{whittle.FoundFailure, whittle.FoundStatus, whittle.FoundContentType}
 
 // newSeries makes the evidence of one order, which spends a part of the error
 // rate of the comparison.
@@ -63,16 +67,16 @@ func newSeries(c whittle.Comparison, part float64, show *display.View) (*series,
 	m.ShowBy(show)
 	same, _ := m.(*match)
 	return &series{
-		c: c, alpha: part * headPart * alphaOf(c), method: m, match: same, show: show,
-		tallies: tallies{Status: header.NewHead(), Type: header.NewHead(), Failure: header.NewHead()}, headers: header.New(c, show),
+		c: c, alpha: part * eprocess.OfHead * alphaOf(c), method: m, match: same, show: show,
+		tallies: tallies{Heads: [...]header.Head{header.NewHead(), header.NewHead(), header.NewHead()}}, headers: header.New(c, show),
 	}, nil
 }
 
 // monolithFailed takes note of a request to which the monolith gave no response.
 func (s *series) monolithFailed(x *whittle.Exchange) {
-	s.Flaps = true
+	s.Failed++
 	if x.Candidate.Failure == whittle.NoFailure {
-		s.Failure.Same.Bet(-1, s.alpha, s.Asked) // as a failure of the candidate wins
+		s.head(whittle.FoundFailure).Same.Bet(-1, s.alpha, s.Asked) // as a failure of the candidate wins
 	}
 }
 
@@ -89,7 +93,7 @@ func (s *series) late(x *whittle.Exchange) bool {
 		return took >= x.Candidate.Latency
 	}
 	if s.bound > 0 && took >= s.bound && x.Candidate.Failure == whittle.NoFailure {
-		s.Failure.Same.Bet(-1, s.alpha, s.Asked)
+		s.monolithFailed(x)
 	}
 	return false
 }
@@ -97,10 +101,11 @@ func (s *series) late(x *whittle.Exchange) bool {
 // observe takes an exchange to which the monolith gave a response.
 func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	if s.late(x) {
+		s.Excused++
 		return Observation{}
 	}
 	s.Asked++
-	failed, _ := s.seeHead(&s.Failure, x, whittle.FoundFailure, shape, s.Asked)
+	failed, _ := s.seeHead(x, whittle.FoundFailure, shape, s.Asked)
 	if x.Candidate.Failure != whittle.NoFailure {
 		s.Loose += int(eprocess.Indicator(failed))
 		return Observation{Differs: failed}
@@ -108,16 +113,16 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	isError := int(eprocess.Indicator(x.Monolith.Status >= 400))
 	s.Compared++
 	s.Errors += isError
-	differs, same := s.seeHead(&s.Status, x, whittle.FoundStatus, shape, s.Compared)
+	differs, same := s.seeHead(x, whittle.FoundStatus, shape, s.Compared)
 	loose, other := false, false
 	if same = same || s.goesOn(whittle.FoundStatus, &x.Monolith, &x.Candidate); same {
-		differs, same = s.seeHead(&s.Type, x, whittle.FoundContentType, shape, s.Compared)
+		differs, same = s.seeHead(x, whittle.FoundContentType, shape, s.Compared)
 		same = same || s.goesOn(whittle.FoundContentType, &x.Monolith, &x.Candidate)
 		loose, other = s.headers.See(header.WithTrailers(x), shape, header.Level{Limit: s.limit(), Alpha: s.alpha, N: s.Compared})
 	}
 	if !same {
 		s.Partly += int(eprocess.Indicator(!differs))
-		s.Loose += int(eprocess.Indicator(differs || loose && !s.headers.Learns()))
+		s.Loose += int(eprocess.Indicator(differs))
 		return Observation{Differs: differs || other, Ask: differs || loose}
 	}
 	o := s.method.Observe(x)
@@ -126,7 +131,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 		s.Asked--
 		s.Errors -= isError
 	} else {
-		s.Loose += int(eprocess.Indicator(loose && !s.headers.Learns() || o.Differs && s.c.Kind == whittle.Statistical))
+		s.Loose += int(eprocess.Indicator(o.Differs && s.c.Kind == whittle.Statistical))
 		o.Differs = o.Differs || other
 	}
 	o.Ask = o.Ask || loose
@@ -135,7 +140,8 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 
 // seeHead takes an exchange to one of the heads; it reports whether the two
 // sides differ undeclared, and whether they are the same.
-func (s *series) seeHead(h *header.Head, x *whittle.Exchange, kind whittle.FindingKind, shape uint64, n int) (differs, same bool) {
+func (s *series) seeHead(x *whittle.Exchange, kind whittle.FindingKind, shape uint64, n int) (differs, same bool) {
+	h := s.head(kind)
 	if x.Repeat == nil && alike(&x.Monolith, &x.Candidate, kind) {
 		h.ObserveSame(s.limit(), s.alpha, n)
 		return false, true
@@ -144,13 +150,20 @@ func (s *series) seeHead(h *header.Head, x *whittle.Exchange, kind whittle.Findi
 	o := header.Pair{From: word(&x.Monolith), To: word(&x.Candidate), Shape: shape, Exchange: x, Show: s.show}
 	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
 		o.Again, o.Self = true, word(x.Repeat) != o.From
-		s.Flaps = s.Flaps || o.Self
 	}
 	if o.From != o.To {
 		o.Reason = reasonFor(s.c.Expect, kind, o.From, o.To)
 		o.OneWay = reasonFor(s.c.Expect, kind, o.To, o.From) != ""
 	}
 	return h.See(&o, s.limit(), s.alpha, n), o.From == o.To
+}
+
+// head is the one of a kind; nil: it has none.
+func (s *series) head(kind whittle.FindingKind) *header.Head {
+	if i := slices.Index(headKinds[:], kind); i >= 0 {
+		return &s.Heads[i]
+	}
+	return nil
 }
 
 // wordOf is what a head compares.
@@ -198,21 +211,39 @@ func (s *series) margin() float64 {
 	return unseenMargin
 }
 
-// looseNow is loose with the differences in headers that have not turned out to be
-// noise since.
+// looseNow is loose with the differences in headers that are no noise.
 func (s *series) looseNow() int { return min(s.Asked, s.Loose+s.headers.Open()) }
+
+// explained is how many of looseNow the monolith itself explains: at each of status, content
+// type and failure no more than it was seen to vary there, in proportion. So one failure of
+// its own excuses about one, and nothing elsewhere. elder is the evidence of the other
+// order, of the same monolith; asked are the rechecks of this order.
+func (s *series) explained(elder *series, asked func(kind whittle.FindingKind) (noise, times int)) int {
+	sum := 0.0
+	for i, kind := range headKinds {
+		h, other := &s.Heads[i], &elder.Heads[i]
+		varied := eprocess.Ratio(h.SelfCount+other.SelfCount, h.Repeats+other.Repeats)
+		if kind == whittle.FoundFailure {
+			varied += eprocess.Ratio(s.Failed+elder.Failed, s.Asked+elder.Asked)
+		}
+		noise, _ := asked(kind)
+		// Which of two equal sides is the odd one is a fair coin.
+		sum += min(float64(h.Count), max(varied*float64(h.N), float64(2*noise)))
+	}
+	return int(sum)
+}
 
 // looseBound bounds the share of exchanges that differ by themselves, whatever
 // the others are. Those that were seen are within the limit only if there are no
-// more than it allows, or if the monolith itself flaps.
-func (s *series) looseBound() whittle.Bound {
+// more than it allows beyond what the monolith explains.
+func (s *series) looseBound(explained int) whittle.Bound {
 	loose := s.looseNow()
 	high := eprocess.ShareBound(loose, s.Asked, alphaOf(s.c))
 	b := whittle.Bound{
 		ID: "exchanges", What: "share of responses", High: high, MarginHigh: s.margin(),
 		Estimate: float64(loose) / float64(max(1, s.Asked)),
 	}
-	b.Inside = high <= b.MarginHigh && (s.Flaps || b.Estimate <= s.limit())
+	b.Inside = high <= b.MarginHigh && s.within(loose-explained, s.Asked)
 	what := "another status, content type or header, or no response"
 	if s.c.Kind == whittle.Statistical {
 		what = "another status, content type, header or text, a wrong value, or no response"
@@ -222,20 +253,23 @@ func (s *series) looseBound() whittle.Bound {
 	return b
 }
 
+// within reports whether the limit allows so many differences of n.
+func (s *series) within(k, n int) bool { return float64(k) <= s.limit()*float64(n) }
+
 // findings are those of the series, decided ones first.
-func (s *series) findings() ([]whittle.Finding, []whittle.Bound, int) {
-	found, bounds, more := s.method.Report(methodAlpha(s.c))
+func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound, int) {
+	found, bounds, more := s.method.Report(eprocess.OfIntervals * alphaOf(s.c))
 	list := []whittle.Finding{}
-	list = append(list, s.Failure.Findings(whittle.FoundFailure, "the candidate gave")...)
-	list = append(list, ownTags(s.Status.Findings(whittle.FoundStatus, "status"))...)
-	list = append(list, s.Type.Findings(whittle.FoundContentType, "content type")...)
+	for i, words := range [...]string{"the candidate gave", "status", "content type"} {
+		list = append(list, ownTags(s.Heads[i].Findings(headKinds[i], words))...)
+	}
 	list = append(list, s.headers.Findings(s.limit())...)
 	if b, left, ok := s.headers.NoiseBound(alphaOf(s.c)); ok {
 		b.ID = "header noise" // apart from the fields' own
 		bounds, more = append(bounds, b), longer(more, left)
 	}
 	forms, left := s.headers.FormBounds(s.Compared)
-	bounds = append(append(bounds, forms...), s.looseBound())
+	bounds = append(append(bounds, forms...), s.looseBound(explained))
 	return append(list, found...), bounds, longer(more, left)
 }
 
@@ -263,7 +297,7 @@ func (s *series) open() (k, n int) {
 // for every exchange: "status", "header Link", "$.items[*].id". noisy ones are
 // those at which the monolith is known to vary now and then.
 func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, noisy []string) {
-	for _, kind := range []whittle.FindingKind{whittle.FoundFailure, whittle.FoundStatus, whittle.FoundContentType} {
+	for _, kind := range headKinds {
 		word := wordOf(kind)
 		if from, to := word(a), word(b); from != to {
 			switch {
@@ -305,16 +339,6 @@ func formatOf(a *whittle.Response) string {
 		return "json"
 	}
 	return format
-}
-
-// cover says of how many responses nothing but a declared difference was looked at.
-func (s *series) cover(c *whittle.Coverage) {
-	if s.Partly > 0 {
-		c.NotCompared = append(c.NotCompared, whittle.Uncompared{
-			Path:   "what else " + units.Grouped(s.Partly) + " responses say",
-			Reason: "their status or content type differs as declared: of " + units.Grouped(s.Compared) + " responses nothing else of these is compared",
-		})
-	}
 }
 
 // reasonFor gives the reason of the declaration that covers a change; empty:

@@ -115,7 +115,7 @@ func TestWhatCouldBeIgnored(t *testing.T) {
 	}
 	for _, kind := range []whittle.CompareKind{whittle.JSON, whittle.Exact} {
 		v := judge(kind, nil, 7)
-		want := `compare.ignore_text, for example ['<input\s+type="hidden"\s+name="csrf"\s+value="([^"]*)', '</p>\s+Rendered\s+in\s+(\d+)'], which makes two of its responses to one request the same`
+		want := `name what changes in compare.ignore_text`
 		if v.State != whittle.Undecided || len(v.Findings) != 1 || !strings.Contains(v.Findings[0].Cause, want) {
 			t.Fatalf("%s: %+v", v.State, v.Findings)
 		}
@@ -125,10 +125,6 @@ func TestWhatCouldBeIgnored(t *testing.T) {
 		}
 		if v := judge(kind, patterns, 8); v.State != whittle.Different {
 			t.Errorf("%s: wrong, and %s: %s", kind, v.State, v.Summary)
-		}
-		v = judge(kind, patterns[:1], 7)
-		if len(v.Findings) != 1 || !strings.Contains(v.Findings[0].Cause, `for example ['</p>\s+Rendered\s+in\s+(\d+)']`) {
-			t.Errorf("with one of them: %+v", v.Findings)
 		}
 	}
 }

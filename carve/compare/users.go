@@ -1,16 +1,15 @@
 package compare
 
 import (
-	"encoding/json"
 	"maps"
 	"math/bits"
-	"slices"
+	"time"
 
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
 )
 
-// usersMost bounds the users that are remembered.
+// usersMost bounds the users that are remembered, here and of those who were bet on (rechecks).
 const usersMost = 4096
 
 // users bounds the share of the users whom nobody looked at. Users are what sticky
@@ -28,14 +27,15 @@ const usersMost = 4096
 //
 // More users than are remembered are thinned out by their hash, as novelty does.
 type users struct {
-	level int
-	seen  map[uint64]bool // true: met an unexplained difference
-	// anyBad says that some may have.
-	anyBad bool
-	// n requests of remembered users; fresh of them were the first of a user.
-	// from holds both at the last powers of two.
-	n, fresh int
-	from     [2]userMark
+	Level int             `json:"level"`
+	Seen  map[uint64]bool `json:"seen"` // true: met an unexplained difference
+	// AnyBad says that some may have.
+	AnyBad bool `json:"any_bad"`
+	// N requests of remembered users; Fresh of them were the first of a user.
+	// From holds both at the last powers of two.
+	N     int         `json:"n"`
+	Fresh int         `json:"fresh"`
+	From  [2]userMark `json:"from"`
 }
 
 type userMark struct {
@@ -44,40 +44,40 @@ type userMark struct {
 	Index int `json:"index"`
 }
 
-func newUsers() users { return users{seen: map[uint64]bool{}} }
+func newUsers() users { return users{Seen: map[uint64]bool{}} }
 
 // see takes one compared request of a user. Those of whom nothing is known, 0,
 // count as one.
 func (u *users) see(user uint64, open bool) {
 	h := digest.Mix(user ^ 0x7f4a7c15)
-	if bits.TrailingZeros64(h) < u.level {
+	if bits.TrailingZeros64(h) < u.Level {
 		return
 	}
-	u.n++
-	if u.n&(u.n-1) == 0 {
-		u.from = [2]userMark{{u.n, u.fresh, bits.Len(uint(u.n))}, u.from[0]}
+	u.N++
+	if u.N&(u.N-1) == 0 {
+		u.From = [2]userMark{{u.N, u.Fresh, bits.Len(uint(u.N))}, u.From[0]}
 	}
-	if _, known := u.seen[h]; !known {
-		u.fresh++
+	if _, known := u.Seen[h]; !known {
+		u.Fresh++
 	}
-	if open || !u.seen[h] {
-		u.seen[h] = open
+	if open || !u.Seen[h] {
+		u.Seen[h] = open
 	}
-	u.anyBad = u.anyBad || open
-	for len(u.seen) > usersMost {
-		u.level++
-		maps.DeleteFunc(u.seen, func(h uint64, _ bool) bool { return bits.TrailingZeros64(h) < u.level })
+	u.AnyBad = u.AnyBad || open
+	for len(u.Seen) > usersMost {
+		u.Level++
+		maps.DeleteFunc(u.Seen, func(h uint64, _ bool) bool { return bits.TrailingZeros64(h) < u.Level })
 	}
 }
 
 // forgive forgets who met differences, once all of them are explained.
 func (u *users) forgive() {
-	if !u.anyBad {
+	if !u.AnyBad {
 		return
 	}
-	u.anyBad = false
-	for h := range u.seen {
-		u.seen[h] = false
+	u.AnyBad = false
+	for h := range u.Seen {
+		u.Seen[h] = false
 	}
 }
 
@@ -85,55 +85,30 @@ func (u *users) forgive() {
 // could be wrong without one having been seen; n is how many users it stands on.
 func (u *users) bound(alpha float64) (high float64, n int) {
 	bad := 0
-	for _, open := range u.seen {
+	for _, open := range u.Seen {
 		bad += int(eprocess.Indicator(open))
 	}
-	high = eprocess.ShareBound(bad, len(u.seen), alpha/2)
-	if m := u.from[1]; m.N > 0 && bad == 0 {
+	high = eprocess.ShareBound(bad, len(u.Seen), alpha/2)
+	if m := u.From[1]; m.N > 0 && bad == 0 {
 		j := float64(m.Index)
-		high = min(high, eprocess.ShareBound(u.fresh-m.Fresh, u.n-m.N, alpha/2/(j*(j+1))))
+		high = min(high, eprocess.ShareBound(u.Fresh-m.Fresh, u.N-m.N, alpha/2/(j*(j+1))))
 	}
-	return high, len(u.seen) << u.level
+	return high, len(u.Seen) << u.Level
 }
 
-type keptUsers struct {
-	Level int         `json:"level"`
-	N     int         `json:"n"`
-	Fresh int         `json:"fresh"`
-	From  [2]userMark `json:"from"`
-	Seen  []uint64    `json:"seen"`
-	Bad   []uint64    `json:"bad"`
+// seconds counts the different seconds with a compared exchange. Exchanges of one
+// second have much in common: the data, the load, a fault that comes and goes. A
+// fault that returns at least every n seconds has shown itself once n seconds were
+// counted, with the probability that one exchange meets it.
+type seconds struct {
+	N    int       `json:"n"`
+	Last time.Time `json:"last"`
 }
 
-// MarshalJSON keeps the users' hashes, in order.
-func (u *users) MarshalJSON() ([]byte, error) {
-	k := keptUsers{Level: u.level, N: u.n, Fresh: u.fresh, From: u.from, Seen: slices.Sorted(maps.Keys(u.seen))}
-	for _, h := range k.Seen {
-		if u.seen[h] {
-			k.Bad = append(k.Bad, h)
-		}
+// see takes an exchange. One that is older than the last says nothing new.
+func (s *seconds) see(at time.Time) {
+	if now := at.Truncate(time.Second); now.After(s.Last) {
+		s.N++
+		s.Last = now
 	}
-	return json.Marshal(&k)
-}
-
-// UnmarshalJSON restores what MarshalJSON kept; valid says whether it is possible.
-func (u *users) UnmarshalJSON(b []byte) error {
-	var k keptUsers
-	if err := json.Unmarshal(b, &k); err != nil {
-		return err
-	}
-	bad := func(h uint64) bool {
-		_, found := slices.BinarySearch(k.Bad, h)
-		return found
-	}
-	*u = users{level: k.Level, n: k.N, fresh: k.Fresh, from: k.From, anyBad: len(k.Bad) > 0, seen: make(map[uint64]bool, min(len(k.Seen), usersMost))}
-	for _, h := range k.Seen[:min(len(k.Seen), usersMost)] {
-		u.seen[h] = bad(h)
-	}
-	return nil
-}
-
-func (u *users) valid() bool {
-	return u.level >= 0 && u.level < 64 && eprocess.UpTo(u.fresh, u.n) && eprocess.UpTo(u.from[0].N, u.n) && eprocess.UpTo(u.from[1].N, u.n) &&
-		eprocess.UpTo(u.from[0].Fresh, u.fresh) && eprocess.UpTo(u.from[1].Fresh, u.fresh) && u.from[0].Index >= 0 && u.from[1].Index >= 0
 }

@@ -163,7 +163,7 @@ func TestWordsRaiseNoFalseAlarm(t *testing.T) {
 // test of the numbers or of the words has passed its level, without which it is not.
 func wordsAlarm(j *Judge) bool {
 	s := j.mirrored.method.(*distribution.Method)
-	passed := s.Wording.DecidedAt() + s.Mean.Bets.At + s.Spread.DecidedAt() + s.Distribution.Bets.At +
+	passed := s.Wording.DecidedAt() + s.Mean.At + s.Spread.At + s.Distribution.At +
 		s.Repeats.DecidedAt() + s.Wrong.Bets.At + s.Blank.Bets.At
 	for i := range s.Strata.Seen {
 		passed += s.Strata.Seen[i].Wrong.At

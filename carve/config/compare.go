@@ -12,166 +12,166 @@ import (
 	"whittle/internal/http1"
 )
 
-func (r *reader) compare(o *object, c *whittle.Comparison) {
-	n, ok := o.get("compare")
-	if !ok {
-		return
-	}
-	path := o.sub("compare")
-	if n.kind != isMapping {
-		readNode(r, n, path, "exact, json or statistical, or a mapping with kind:", &c.Kind, parseKind)
-		return
-	}
-	m, _ := r.object(n, path, "")
-	read(m, "kind", "exact, json or statistical", &c.Kind, parseKind)
-	m.headers("headers", c)
-	m.texts("ignore", "[$.id]", &c.Ignore, jsonPath)
-	m.textsUpTo(jsondiff.MaxMasks, "ignore_text", `['nonce="([^"]*)"']`, &c.IgnoreText, maskPattern)
-	m.texts("unordered", "[$.items]", &c.Unordered, jsonPath)
-	m.fraction("tolerance", &c.Tolerance)
-	m.flag("learn_noise", &c.LearnNoise)
-	r.forms(m, c)
-	m.text("value", &c.Value)
-	m.text("per", &c.Per)
-	if g, ok := m.child("margin", "{mean: 0.5%, spread: 1.25x, distribution: 0.1}"); ok {
-		g.percent("mean", &c.Margin.Mean)
-		g.multiple("spread", &c.Margin.Spread, false)
-		g.fraction("distribution", &c.Margin.Distribution)
-		g.done()
-	}
-	m.confidence("confidence", &c.Confidence)
-	m.percent("max_differ", &c.MaxDiffer)
-	m.count("min_compared", &c.MinCompared, 1, 1_000_000_000)
-	m.list("expect", "[{kind: status, reason: …}]", 1000, func(n *node, path string) {
-		if e, ok := r.expectation(n, path, c); ok {
-			c.Expect = append(c.Expect, e)
-		}
-	})
-	m.done()
-	r.onlyFor(m, c.Kind)
+var kinds = []whittle.CompareKind{whittle.Exact, whittle.JSON, whittle.Statistical}
+
+// kindsOf says which kinds of comparison a key has an effect on, for those that not all kinds
+// share.
+var kindsOf = map[string][]whittle.CompareKind{
+	"ignore":      {whittle.JSON, whittle.Statistical},
+	"ignore_text": {whittle.Exact, whittle.JSON},
+	"unordered":   {whittle.JSON},
+	"tolerance":   {whittle.JSON},
+	"learn_noise": {whittle.Exact, whittle.JSON},
+	"form":        {whittle.JSON},
+	"value":       {whittle.Statistical},
+	"per":         {whittle.Statistical},
+	"margin":      {whittle.Statistical},
+	"max_differ":  {whittle.Exact, whittle.JSON},
 }
 
-func maskPattern(s string) error {
+// comparison is a kind, or a mapping.
+func comparison(c *whittle.Comparison) value {
+	keys := []key{
+		{"kind", chosen(&c.Kind, kinds), "json", "`exact`: the same bytes; `json`: the same structure and values; `statistical`: the same distribution, for random responses"},
+		{"headers", headers(c), "all", "response headers to compare: `all` except those that servers add, or only those of a list"},
+		{"ignore", paths(&c.Ignore), "(none)", "JSON paths not compared: `$.id`, `$.items[*].at`, `$..etag`"},
+		{"ignore_text", words(&c.IgnoreText, 0, jsondiff.MaxMasks, matching("regular expression (RE2)", ""), maskPattern), "(none)", "patterns of text to leave out of bodies that are compared " +
+			"as a whole: what the groups match, or the whole match"},
+		{"unordered", paths(&c.Unordered), "(none)", "JSON paths of arrays whose order means nothing"},
+		{"tolerance", fraction(&c.Tolerance, 0, 1), "0", "relative difference of two numbers that counts as none"},
+		{"learn_noise", boolean(&c.LearnNoise), "true", "compares by form, not by value, the fields that the monolith changes by itself"},
+		{"form", forms(c), "(learned)", "how to compare the values of fields, by JSON path: `{$.quote_id: uuid, $.expires_at: any}`. `any`: not at all; `value`: by value, even if the monolith changes it"},
+		{"value", text(&c.Value), "number in the body", "the number in a response: these words (its first number), or an expression over `body` and `json`, as in `json.total * 100`"},
+		{"per", text(&c.Per), "(1)", "expression over `request`, `query`, `header` and `path` that the number is divided by, as in " +
+			"`float(header[\"X-Size\"])`. Functions: `float`, `int`, `len`, `abs`, `ceil`, `floor`, `round`, `min`, `max`"},
+		{"margin", mapping("{mean: 0.5%, spread: 1.25x, distribution: 0.1}", nil,
+			key{"mean", percentOf(&c.Margin.Mean), "0.5%", "share of the monolith's mean that counts as no difference"},
+			key{"spread", multiple(&c.Margin.Spread), "1.25x", "ratio of the spreads that counts as none"},
+			key{"distribution", fraction(&c.Margin.Distribution, 0, 1), "0.1", "largest distance between the two distribution functions that counts as none"}), "", "how much difference counts as none"},
+		{"confidence", confidence(&c.Confidence), "0.99", "chance that a whole rollout raises no false alarm"},
+		{"max_differ", percentOf(&c.MaxDiffer), "0%", "share of responses that may be seen to differ without explanation: at most 5 %, and at most `guard.mismatch`"},
+		{"min_compared", count(&c.MinCompared, 1, 1_000_000_000), "300", "fewest exchanges for EQUIVALENT"},
+		{"expect", listOf(&c.Expect, 0, 1000, func(e *whittle.Expectation) value { return expectation(e, c) }), "(none)", "intended differences. They stay listed"},
+	}
+	idle := func(key string) bool { return kindsOf[key] != nil && !slices.Contains(kindsOf[key], c.Kind) }
+	kind := chosen(&c.Kind, kinds)
+	return value{form: kind.form, text: kind.text, block: func() block {
+		return block{like: "{kind: json, ignore: [$.id]}", keys: keys, idle: idle, check: func(a at) {
+			for _, k := range keys {
+				if idle(k.name) && !a.failed("kind") {
+					a.useless(fmt.Sprintf("on kind: %s; it belongs to %s", c.Kind, strings.Join(texts(kindsOf[k.name]), " and ")), k.name)
+				}
+			}
+			if len(c.Forms) > 0 && !c.LearnNoise {
+				a.failKey("form", "has no effect with learn_noise: false, where everything is compared by value")
+			}
+			for _, f := range c.Forms {
+				if slices.Contains(c.Ignore, f.Path) {
+					a.failKey("form."+f.Path, "is ignored as well: leave it out here or there")
+				}
+			}
+		}}
+	}}
+}
+
+func maskPattern(s string) (string, error) {
 	_, err := jsondiff.MaskPattern(s)
-	return err
+	return s, err
 }
 
-func parseKind(s string) (whittle.CompareKind, error) {
-	return oneOf(s, []whittle.CompareKind{whittle.Exact, whittle.JSON, whittle.Statistical})
-}
-
-// kindsOf says which kinds of comparison a setting has an effect on, for those
-// that not all kinds share.
-var kindsOf = []struct {
-	key   string
-	kinds []whittle.CompareKind
-}{
-	{"ignore", []whittle.CompareKind{whittle.JSON, whittle.Statistical}},
-	{"ignore_text", []whittle.CompareKind{whittle.JSON, whittle.Exact}},
-	{"unordered", []whittle.CompareKind{whittle.JSON}},
-	{"tolerance", []whittle.CompareKind{whittle.JSON}},
-	{"learn_noise", []whittle.CompareKind{whittle.JSON, whittle.Exact}},
-	{"form", []whittle.CompareKind{whittle.JSON}},
-	{"value", []whittle.CompareKind{whittle.Statistical}},
-	{"per", []whittle.CompareKind{whittle.Statistical}},
-	{"margin", []whittle.CompareKind{whittle.Statistical}},
-	{"max_differ", []whittle.CompareKind{whittle.JSON, whittle.Exact}},
-}
-
-// onlyFor refuses settings that would silently have no effect.
-func (r *reader) onlyFor(m *object, kind whittle.CompareKind) {
-	if r.failed(m.sub("kind")) {
-		return
-	}
-	for _, row := range kindsOf {
-		if !slices.Contains(row.kinds, kind) {
-			m.useless(fmt.Sprintf("on kind: %s; it belongs to %s", kind, strings.Join(texts(row.kinds), " and ")), row.key)
-		}
-	}
-}
-
-var findingKinds = []whittle.FindingKind{
-	whittle.FoundStatus, whittle.FoundContentType, whittle.FoundHeader, whittle.FoundBody, whittle.FoundField, whittle.FoundForm, whittle.FoundMean,
-	whittle.FoundSpread, whittle.FoundDistribution, whittle.FoundRepeats, whittle.FoundWrongValue, whittle.FoundUnreadable, whittle.FoundFailure,
-}
-
-// wantHeaders says in messages how the headers to compare are written.
-const wantHeaders = "all, a list such as [Location, Set-Cookie], or {except: [X-Build], also: [ETag]}"
-
-// headers reads which headers are compared: all, only those of a list, or all but
-// some and some of those that servers add.
-func (o *object) headers(key string, c *whittle.Comparison) {
-	n, ok := o.get(key)
-	if !ok {
-		return
-	}
-	switch n.kind {
-	case isSequence:
-		c.AllHeaders, c.Headers = false, nil
-		o.headerNames(key, &c.Headers, parseComparedHeader)
-	case isMapping:
-		m, _ := o.r.object(n, o.sub(key), wantHeaders)
-		m.headerNames("except", &c.ExceptHeaders, parseComparedHeader)
-		m.headerNames("also", &c.Headers, parseAddedHeader)
-		m.done()
+// headers says which headers are compared: all, only those of a list, or all but some and some
+// of those that servers add.
+func headers(c *whittle.Comparison) value {
+	only := headerNames(&c.Headers, parseComparedHeader)
+	without := only.list.clear
+	only.list.clear = func() { without(); c.AllHeaders = false }
+	v := mapping("{except: [X-Build], also: [ETag]}", func(a at) {
 		for _, name := range c.Headers {
 			if slices.Contains(c.ExceptHeaders, name) {
-				o.r.failField(m.sub("also"), "%s stands in except, too", name)
+				a.failKey("also", "%s is in except, too", name)
 			}
 		}
-		if len(n.entries) == 0 {
-			o.r.fail(n.at, o.sub(key), "is empty; write %s", wantHeaders)
-		}
-	default:
-		readNode(o.r, n, o.sub(key), wantHeaders, new(string), func(s string) (string, error) {
-			if s != "all" {
-				return "", fmt.Errorf("%s is not understood; write %s", quote(s), wantHeaders)
+	},
+		key{"except", headerNames(&c.ExceptHeaders, parseComparedHeader), "(none)", "headers not to compare"},
+		key{"also", headerNames(&c.Headers, parseAddedHeader), "(none)", "headers to compare although servers add them"})
+	of := v.block
+	return value{
+		form: matching("`all`", "^all$"), list: only.list,
+		block: func() block { b := of(); b.filled = true; return b },
+		text: func(_ at, s string) error {
+			if c.AllHeaders = s == "all"; !c.AllHeaders {
+				return fmt.Errorf("%s is not understood; write all, a list such as [Location, Set-Cookie], or {except: [X-Build], also: [ETag]}", quote(s))
 			}
-			return s, nil
-		})
+			return nil
+		},
+		show: func() string { return "[" + comparedHeaders(c) + "]" },
 	}
 }
 
-// headerNames reads a list of names of headers, each once.
-func (o *object) headerNames(key string, dst *[]string, parse func(string) (string, error)) {
-	o.list(key, "[Location, Set-Cookie]", whittle.MaxHeaders, func(n *node, path string) {
-		var name string
-		if readNode(o.r, n, path, "a header's name", &name, parse) && !slices.Contains(*dst, name) {
-			*dst = append(*dst, name)
+// comparedHeaders says which headers are compared.
+func comparedHeaders(c *whittle.Comparison) string {
+	switch {
+	case !c.AllHeaders && len(c.Headers) == 0:
+		return "none"
+	case !c.AllHeaders:
+		return strings.Join(c.Headers, ", ")
+	}
+	s := "all but those that servers add by themselves"
+	if len(c.ExceptHeaders) > 0 {
+		s = "all but " + strings.Join(c.ExceptHeaders, ", ") + " and those that servers add by themselves"
+	}
+	if len(c.Headers) > 0 {
+		s += "; also " + strings.Join(c.Headers, ", ")
+	}
+	return s
+}
+
+var headerForm = matching("header name", "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// headerNames is a list of names of headers, of which each counts once.
+func headerNames(dst *[]string, parse func(string) (string, error)) value {
+	v := words(dst, 0, whittle.MaxHeaders, headerForm, parse)
+	item := v.list.item
+	v.list.item = func() (value, func()) {
+		one, keep := item()
+		return one, func() {
+			if keep(); slices.Index(*dst, (*dst)[len(*dst)-1]) < len(*dst)-1 {
+				*dst = (*dst)[:len(*dst)-1]
+			}
 		}
-	})
+	}
+	return v
 }
 
 // uncompared are headers whose comparison would mean nothing.
 var uncompared = map[string]string{
-	"Content-Type":      "it is compared always",
-	"Content-Encoding":  "bodies are compared without their coding",
-	"Content-Length":    "bodies are compared themselves",
+	"Content-Type":      "it is always compared",
+	"Content-Encoding":  "bodies are compared decoded",
+	"Content-Length":    "the body itself is compared",
 	"Transfer-Encoding": "it belongs to a connection", "Connection": "it belongs to a connection", "Keep-Alive": "it belongs to a connection",
 	"Trailer": "it belongs to a connection", "Upgrade": "it belongs to a connection",
-	"Date": "it is another one in each response",
-}
-
-// parseHeaderName gives a header's name in canonical form.
-func parseHeaderName(s string) (string, error) {
-	if !http1.IsToken(s) || len(s) > maxHeaderName {
-		return "", fmt.Errorf("%s is not a header's name; write one such as Location", quote(s))
-	}
-	return textproto.CanonicalMIMEHeaderKey(s), nil
+	"Date": "it differs in each response",
 }
 
 // maxHeaderName bounds a header's name, in bytes.
 const maxHeaderName = 128
 
+// parseHeaderName gives a header's name in canonical form.
+func parseHeaderName(s string) (string, error) {
+	if !http1.IsToken(s) || len(s) > maxHeaderName {
+		return "", fmt.Errorf("%s is not a header name; write one such as Location", quote(s))
+	}
+	return textproto.CanonicalMIMEHeaderKey(s), nil
+}
+
 func parseComparedHeader(s string) (string, error) {
 	name, err := parseHeaderName(s)
-	if err != nil {
+	switch why, no := uncompared[name]; {
+	case err != nil:
 		return "", err
-	}
-	if strings.Contains(s, "*") {
+	case strings.Contains(s, "*"):
 		return "", fmt.Errorf("%s: a name is compared as a whole: write each one, or headers: all", quote(s))
-	}
-	if why, no := uncompared[name]; no {
+	case no:
 		return "", fmt.Errorf("%s is not for this list: %s", name, why)
 	}
 	return name, nil
@@ -181,114 +181,82 @@ func parseComparedHeader(s string) (string, error) {
 func parseAddedHeader(s string) (string, error) {
 	name, err := parseComparedHeader(s)
 	if err == nil && !whittle.AddedByServers(name) {
-		return "", fmt.Errorf("%s is compared already; here stand headers that servers add by themselves, such as ETag", name)
+		return "", fmt.Errorf("%s is compared already; this list is for headers that servers add by themselves, such as ETag", name)
 	}
 	return name, err
 }
 
-// notOfAnRPC are headers that the RPC's own response has and the mapped response never
-// has.
+// notOfAnRPC are headers that the RPC's own response has and the mapped response never has.
 var notOfAnRPC = []string{"Etag", "Last-Modified", "Accept-Ranges"}
 
-// checkHeaders refuses headers that a candidate could never have.
-func (r *reader) checkHeaders(compare string, route *whittle.Route) {
-	if route.RPC == nil {
-		return
-	}
-	for _, name := range route.Compare.Headers {
-		if slices.Contains(notOfAnRPC, name) {
-			r.failField(compare+".headers", "%s is never in the response of a candidate behind an RPC; leave it out", name)
-		}
-	}
+// checkHeaders refuses headers that a candidate behind an RPC could never have, and compares
+// all others.
+func checkHeaders(a at, t *whittle.Route) {
+	c := &t.Compare
 	for _, name := range notOfAnRPC {
-		if c := &route.Compare; c.AllHeaders && !slices.Contains(c.ExceptHeaders, name) {
+		switch {
+		case t.RPC == nil:
+		case slices.Contains(c.Headers, name):
+			a.failKey("compare.headers", "%s is never in the response of a candidate behind an RPC; leave it out", name)
+		case c.AllHeaders && !slices.Contains(c.ExceptHeaders, name):
 			c.ExceptHeaders = append(c.ExceptHeaders, name)
 		}
 	}
 }
 
-func (r *reader) expectation(n *node, path string, c *whittle.Comparison) (whittle.Expectation, bool) {
-	var e whittle.Expectation
-	o, ok := r.object(n, path, "{kind: status, reason: …}")
-	if !ok {
-		return e, false
-	}
-	kinds := texts(findingKinds)
-	o.need(choose(o, "kind", &e.Kind, kinds, findingKinds...), "kind", "write one of: "+strings.Join(kinds, ", "))
-	o.text("path", &e.Path)
-	o.text("from", &e.From)
-	o.text("to", &e.To)
-	o.need(o.text("reason", &e.Reason), "reason", "say in a sentence why this difference is accepted")
-	o.done()
-	if e.Kind == whittle.FoundHeader && e.Path != "" {
-		switch name, err := parseHeaderName(e.Path); {
-		case err != nil:
-			r.failField(o.sub("path"), "%v", err)
-		case !c.ComparesHeader(name) && (!c.ListsHeader(name) || !whittle.ComparedOnRequest(name)):
-			r.failField(o.sub("path"), "%s is not compared; the headers that are: %s", name, comparedHeaders(c))
-		default:
-			e.Path = name
-		}
-	}
-	if e.Kind == whittle.FoundForm && (e.From != "" || e.To != "") {
-		r.fail(n.at, path, "a form is declared for a path as a whole: leave from and to out")
-	}
-	if (e.Kind == whittle.FoundField || e.Kind == whittle.FoundForm) && e.Path != "" {
-		if err := jsonPath(e.Path); err != nil {
-			r.failField(o.sub("path"), "%v", err)
-		}
-	}
-	return e, true
+var findingKinds = []whittle.FindingKind{
+	whittle.FoundStatus, whittle.FoundContentType, whittle.FoundHeader, whittle.FoundBody, whittle.FoundField, whittle.FoundForm, whittle.FoundMean,
+	whittle.FoundSpread, whittle.FoundDistribution, whittle.FoundRepeats, whittle.FoundWrongValue, whittle.FoundUnreadable, whittle.FoundFailure,
 }
 
-// text of an expectation, for a person.
-func expected(e whittle.Expectation) string {
-	s := string(e.Kind)
-	if e.Path != "" {
-		s += " at " + e.Path
-	}
-	switch {
-	case e.From != "" && e.To != "":
-		s += fmt.Sprintf(" from %s to %s", e.From, e.To)
-	case e.From != "":
-		s += " from " + e.From
-	case e.To != "":
-		s += " to " + e.To
-	}
-	return s + " (" + e.Reason + ")"
+func expectation(e *whittle.Expectation, c *whittle.Comparison) value {
+	return mapping("{kind: status, reason: …}", func(a at) {
+		if e.Kind == whittle.FoundHeader && e.Path != "" {
+			switch name, err := parseHeaderName(e.Path); {
+			case err != nil:
+				a.failKey("path", "%v", err)
+			case !c.ComparesHeader(name) && (!c.ListsHeader(name) || !whittle.ComparedByPresence(name)):
+				a.failKey("path", "%s is not compared; the headers that are: %s", name, comparedHeaders(c))
+			default:
+				e.Path = name
+			}
+		}
+		if e.Kind == whittle.FoundForm && (e.From != "" || e.To != "") {
+			a.fail("a form is declared for a path as a whole: leave from and to out")
+		}
+		if (e.Kind == whittle.FoundField || e.Kind == whittle.FoundForm) && e.Path != "" {
+			if _, err := pathShape.parse(e.Path); err != nil {
+				a.failKey("path", "%v", err)
+			}
+		}
+	},
+		key{"kind", chosen(&e.Kind, findingKinds), required, "what differs"},
+		key{"path", text(&e.Path), "(any)", "JSON path or header"},
+		key{"from", text(&e.From), "(any)", "the monolith's value"},
+		key{"to", text(&e.To), "(any)", "the candidate's"},
+		key{"reason", text(&e.Reason), required, "why it is accepted; shown wherever the difference is"})
 }
 
 // maxForms bounds the fields whose form is declared.
 const maxForms = 64
 
-// forms reads how the values of fields are compared, by JSON path.
-func (r *reader) forms(m *object, c *whittle.Comparison) {
-	f, ok := m.child("form", "{$.quote_id: uuid, $.expires_at: any}")
-	if !ok {
-		return
-	}
-	if len(f.n.entries) > maxForms {
-		r.fail(f.n.at, f.path, "has %d entries, and at most %d are read", len(f.n.entries), maxForms)
-		return
-	}
-	for _, e := range f.n.entries {
-		at := f.sub(e.key)
-		if err := jsonPath(e.key); err != nil {
-			r.fail(e.at, at, "%v", err)
-			continue
+// forms says how the values of fields are compared, by JSON path.
+func forms(c *whittle.Comparison) value {
+	return value{names: &names{
+		like: "{$.quote_id: uuid, $.expires_at: any}", most: maxForms, sample: "$.id", clear: func() { c.Forms = nil },
+		entry: func(path string) (value, func(), error) {
+			f := whittle.FieldForm{Path: path}
+			_, err := pathShape.parse(path)
+			return chosen(&f.Form, form.Names()), func() { c.Forms = append(c.Forms, f) }, err
+		},
+	}, show: func() string {
+		var all []string
+		for _, f := range c.Forms {
+			all = append(all, f.Path+": "+f.Form)
 		}
-		if slices.Contains(c.Ignore, e.key) {
-			r.fail(e.at, at, "is ignored as well: leave it out here or there")
-			continue
+		if len(all) == 0 {
+			return ""
 		}
-		name := ""
-		if readNode(r, e.value, at, "a form such as uuid", &name, parseForm) {
-			c.Forms = append(c.Forms, whittle.FieldForm{Path: e.key, Form: name})
-		}
-	}
-	if len(f.n.entries) > 0 && !c.LearnNoise {
-		r.fail(f.n.at, f.path, "has no effect with learn_noise: false, where everything is compared by value")
-	}
+		return "{" + strings.Join(all, ", ") + "}"
+	}}
 }
-
-func parseForm(s string) (string, error) { return oneOf(s, form.Names()) }

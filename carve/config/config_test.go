@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -125,6 +126,60 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestCases holds what becomes of everyday mistakes, of what is allowed and odd, and of what
+// only looks like either: testdata/cases.txt has each with its errors or warnings behind it.
+func TestCases(t *testing.T) {
+	const path = "testdata/cases.txt"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, one := range strings.Split(string(text), "=== ")[1:] {
+		head, _, _ := strings.Cut(one, "\n---\n")
+		name, src, _ := strings.Cut(head, "\n")
+		fmt.Fprintf(&b, "=== %s\n%s\n---\n", name, src)
+		f, err := Parse("whittle.yaml", []byte(src), readable(t))
+		switch {
+		case err != nil:
+			fmt.Fprintln(&b, err)
+		case len(f.Warnings) == 0:
+			fmt.Fprintln(&b, "good")
+		default:
+			fmt.Fprintln(&b, "warning: "+strings.Join(f.Warnings, "\nwarning: "))
+		}
+	}
+	golden(t, path, b.String())
+}
+
+// TestMatches holds which texts are a match, and that another router's spelling is none: it
+// would at best match its own letters.
+func TestMatches(t *testing.T) {
+	for _, match := range strings.Split(`/;GET /;/users/;/users/{id};/files/{rest...};/users/{$};GET /users/{id}/orders/{order_id}/;POST /v1/items:batchGet;/urn:isbn:123;/Products(1);
+/Products('a')/$value;/$metadata;/odata/$batch;/a.b.c;/a-b_c~d;/@user;/a,b;/a+b;/c++;/!important;/a&b;/a=b;/%7Bid%7D;/files/%2A;/ü;/Products[1];PROPFIND /dav/{rest...};
+M-SEARCH /x;VERSION-CONTROL /x;/.well-known/acme-challenge/{token};/a//b`, ";") {
+		if _, err := parseMatch(match); err != nil {
+			t.Errorf("%s: %v", match, err)
+		}
+	}
+	for _, match := range strings.Fields(`/users/:id /users/:id/ /users/:userId/orders/:order_id /users/:id? /users/:id(\d+) /users/:id([0-9]{4}) /users/:id(.:format) /files/* /files/*path
+/files/:rest* /files/:rest+ /files/:rest(.*) /* /flights/:from-:to /@:user /users/:id.json /users.:format /users/*/orders /a/*/b/*/c /files/*path/raw /users/{id:[0-9]+}
+/users/{id:\d{4}} /files/{rest:.*} /files/{name:[^/]+} /files/{*rest} /files/{**rest} /files/{rest*} /files/{+rest} /files/{...} /files/{...rest} /files/** /files/**/raw
+/users/{user-id} /users/{user.id} /users/{} /users/{id?} /users/{id=5} /users/{id:int} /files/{name=**} /files/{rest:path} /users/<id> /users/<int:id> /users/<uuid:user_id>/x
+/users/<id:int> /files/<path:rest> /files/<rest..> /x/<any(a,b):which> /users/<id>.json /users/[id] /users/[id=int] /docs/[...slug] /docs/[[...slug]] /static/*.js /static/**/*.js
+/ab* /users/\d+ /users/\d+$ /users/[0-9]+ /users/([0-9]+) /users/(?P<id>\d+) /files/(.*) /files/.* /files/.+ /foo(/|$)(.*) /(a|b)/c /users/{id}.json /v{version}/users
+/v1/{name}:cancel /users$ /users/{id}$ /users/{id:.[0-9]+}`) {
+		if _, err := parseMatch(match); err == nil || !strings.Contains(err.Error(), "a wildcard is {id} here") {
+			t.Errorf("%s: %v", match, err)
+		}
+	}
+	for _, match := range []string{"GET|POST /a", "GET,POST /a", "[GET] /a", "* /a", "ANY /a", "all /a", "GET", "~ ^/users", "GET http://h/a", "/a GET", "", "get /a", "CONNECT /a", "/a?b", "/a#b", "/a%zz", "/{a}/{a}", "/{a...}/b"} {
+		if _, err := parseMatch(match); err == nil {
+			t.Errorf("%q is taken", match)
+		}
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	ejecting := whittle.Ejection{Consecutive: 5, Base: 30 * time.Second, Most: 5 * time.Minute, Share: 5000}
 	f := mustParse(t, `
@@ -165,7 +220,7 @@ routes:
 }
 
 // TestEverythingIsSettable: no field of a route keeps its zero value or its
-// default in a config that sets all of them.
+// default in a config that sets all of them, or in one that steers proxies, which a fleet cannot.
 func TestEverythingIsSettable(t *testing.T) {
 	t.Setenv("WHITTLE_TEST_PORT", "3000")
 	src, err := os.ReadFile("testdata/everything.yaml")
@@ -173,10 +228,18 @@ func TestEverythingIsSettable(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := mustParse(t, string(src))
+	for _, path := range []string{"testdata/sink.yaml", "testdata/observer.yaml", "testdata/steered.yaml"} { // which have what nothing else goes with
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Routes = append(f.Routes, mustParse(t, string(src)).Routes...)
+	}
+	whole := &mustParse(t, "monolith: http://h\nroutes: [{match: GET /a, candidate: http://c}]").Routes[0]
 	left := map[string]bool{}
 	for i := range f.Routes {
 		changed := map[string]bool{}
-		differs(reflect.ValueOf(f.Routes[i]), reflect.ValueOf(withDefaults()), "", changed)
+		differs(reflect.ValueOf(f.Routes[i]), reflect.ValueOf(*whole), "", changed)
 		for path, yes := range changed {
 			if _, seen := left[path]; !seen || yes {
 				left[path] = yes
@@ -261,6 +324,8 @@ func TestTooMuch(t *testing.T) {
 		"a list":         "- a\n",
 		"a word":         "a",
 		"bytes":          "\x00\xff\xfe",
+		"Latin-1":        "monolith: http://h\nstate: caf\xe9.db\n",
+		"UTF-16":         "\xff\xfem\x00o\x00",
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := Parse("whittle.yaml", []byte(src), readable(t))

@@ -1,6 +1,11 @@
-// Package config reads whittle.yaml into the words of package whittle, with
-// every default filled in, and reports what is wrong with it by file, line,
-// column and field, saying what to write instead.
+// Package config reads whittle.yaml into the types of package whittle, with every default
+// filled in. It reports each fault by file, line, column and field, and says what to write
+// instead.
+//
+// One table has every key: the variable that it sets, how it is written, its default and its
+// purpose. The functions that return a [value] make up the table, from (*File).config down. The
+// reader, the output of "whittle check", the JSON Schema and docs/config-keys.md all come from
+// it.
 package config
 
 import (
@@ -10,7 +15,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -33,14 +37,15 @@ type File struct {
 	// ViewerToken lets callers of the admin API look and order nothing. Empty:
 	// there are operators only.
 	ViewerToken string
-	Monolith    whittle.Upstream
-	Routes      []whittle.Route
+	// HookKey is what callers of hooks must show. Empty: there are no hooks.
+	HookKey  string
+	Monolith whittle.Upstream
+	Routes   []whittle.Route
 	// State is the path of the state file. Default: whittle.db next to the
 	// config.
 	State     string
 	Limits    whittle.Limits
 	Drain     Drain
-	Clients   whittle.Clients
 	Forwarded Forwarded
 	// Underscores says that fields whose names have an underscore are passed on.
 	// Default: they are dropped.
@@ -105,11 +110,81 @@ type Trace struct {
 
 // Log says what is logged and how.
 type Log struct {
-	// Level is the least that is logged. Default info, which is the zero value.
+	// Level is the least severity that is logged. Default info, which is the zero value.
 	Level slog.Level
 	// Format is "text" or "json". Default "text".
 	Format string
 }
+
+// Access says what is logged of each request.
+type Access struct {
+	// File is where lines go. Empty: to the log.
+	File string
+	// Fields of a line. Default accesslog.Default.
+	Fields []string
+	// RequestID is the field that names requests, canonically. Empty: they have no
+	// names. Respond says that responses carry it too.
+	RequestID string
+	Respond   bool
+}
+
+// Listener is an address at which users' requests arrive.
+type Listener struct {
+	// Address is HOST:PORT with the host possibly empty; or unix: with a path.
+	Address string
+	// Unix is the path of a Unix socket, and Mode that of its file. Empty: it is none.
+	Unix string
+	Mode fs.FileMode
+	// TLS is nil where users speak plain HTTP.
+	TLS *TLS
+	// Redirect is nil where requests are served.
+	Redirect *Redirect
+	// Sink says that requests are those of a proxy's mirror, to which nobody waits for a response.
+	Sink bool
+	// Candidates are the clusters of candidates at an Envoy whose ext_proc filter sends here
+	// what goes by. Nil: requests are users' or a mirror's.
+	Candidates []string
+	// Proxies are the load balancers that speak the PROXY protocol here. Empty: nobody
+	// does.
+	Proxies []netip.Prefix
+}
+
+// Redirect sends requests to HTTPS.
+type Redirect struct {
+	// Status is 308, or 301, 302 or 307.
+	Status int
+	// Port is that of HTTPS, as clients see it. Default 443.
+	Port int
+}
+
+// TLS names files in PEM.
+type TLS struct {
+	// Field is where it stands in the config: "tls", or "listen[1].tls".
+	Field string
+	// Cert is a chain and Key its key; empty where there is only a folder.
+	Cert, Key string
+	// Folder has certificates by host. Empty: there is none.
+	Folder string
+	// MinVersion is crypto/tls's number of the lowest version.
+	MinVersion uint16
+	// ClientCA are the authorities of clients' certificates. Empty: none are asked for.
+	ClientCA string
+	// ClientOptional lets clients in that show none.
+	ClientOptional bool
+}
+
+// Drain says how the gateway ends.
+type Drain struct {
+	// LameDuck is for how long new connections are still served after whittle was asked
+	// to end, while /readyz says that it is not ready. Default 0, and 7 s behind a proxy.
+	LameDuck time.Duration
+	// Upgraded is how long upgraded connections may go on. Default limits.grace.
+	Upgraded time.Duration
+}
+
+// maxDescriptor bounds a file that a config names; a contract with all of an API's imports has
+// some hundred KiB.
+const maxDescriptor = 16 << 20
 
 // Load reads the config at path; the files it names are looked for in its folder.
 // Every error has a code: Invalid for what the file says, NotFound where there
@@ -122,9 +197,9 @@ func Load(path string) (*File, error) {
 		}
 		return nil, whittle.Errorf(whittle.Invalid, "read config: %w", err)
 	}
-	r := newReader(path)
+	r := newReader(path, func(p string) ([]byte, error) { return readBounded(p, maxDescriptor) })
 	r.listed = matchFiles
-	return r.parsed(src, func(p string) ([]byte, error) { return readBounded(p, maxDescriptor) })
+	return r.parse(src)
 }
 
 // Parse reads src as the config called name. Files that it names (descriptors,
@@ -139,96 +214,31 @@ func Parse(name string, src []byte, read func(path string) ([]byte, error)) (*Fi
 	if read == nil {
 		read = func(string) ([]byte, error) { return nil, errors.New("this config is read without files") }
 	}
-	return newReader(name).parsed(src, read)
+	return newReader(name, read).parse(src)
 }
 
-func (r *reader) parsed(src []byte, read func(path string) ([]byte, error)) (*File, error) {
-	f := r.parse(src, read)
-	if err := r.err(); err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-func (r *reader) parse(src []byte, read func(path string) ([]byte, error)) *File {
-	root, err := parseYAML(src)
-	if err != nil {
-		if e, ok := errors.AsType[*syntaxError](err); ok {
-			if other := otherLanguage(src); other != nil {
-				e = other
-			}
-			if e.text == emptyFile {
-				e.text += "; it needs at least: monolith: http://127.0.0.1:3000"
-			}
-			r.fail(e.at, "", "%s", e.text)
-		}
-		return nil
-	}
-	if root.kind == isScalar {
-		if other := otherLanguage(src); other != nil {
-			r.fail(other.at, "", "%s", other.text)
-			return nil
-		}
-		if unspaced.MatchString(root.text) {
-			r.fail(root.at, "", "write KEY: VALUE, with a colon and a space after the key, such as monolith: http://127.0.0.1:3000")
-			return nil
-		}
-	}
-	return r.file(root, read)
-}
-
-// file reads the whole tree.
-func (r *reader) file(root *node, read func(path string) ([]byte, error)) *File {
+func (r *reader) parse(src []byte) (*File, error) {
 	f := &File{Path: r.name, where: r.where}
-	o, ok := r.object(root, "", "listen:, monolith:, routes: and so on")
-	if !ok {
-		return nil
+	root, err := parseYAML(src)
+	if e, ok := errors.AsType[*syntaxError](err); ok {
+		r.fail(e.at, "", "%s", e.text)
+		return nil, r.err()
 	}
-	files := folder{dir: filepath.Dir(r.name), read: read, match: r.listed}
-	r.server(o, f, files)
-	r.record(o, f, files)
-	r.redact(o, &f.Redact)
-	r.notify(o, f, files)
-	r.prometheus(o, f, files)
-	r.fleet(o, f, files)
-	o.list("routes", "one entry with match: for each route", maxRoutes, func(n *node, path string) {
-		r.oneRoute(n, path, f, files)
-	})
-	r.include(o, f, files)
-	o.done()
+	v := f.config()
+	r.defaults(v)
+	r.read(v, root, "")
 	f.sources = r.sources
 	if len(r.problems) == 0 {
-		r.checkOverlap(f.Routes)
-		r.checkNotices(f)
-		r.checkQueries(f)
-		r.checkLoops(f)
-		r.checkPorts(f)
-		r.checkFiles(f)
-		r.checkRedirects(f)
-		r.checkUnderscores(f)
-		r.checkNames(f)
-		r.checkWarnings(f)
+		r.checkFile(f)
+	}
+	if err := r.err(); err != nil {
+		return nil, err
 	}
 	sortProblems(r.warnings)
 	for _, w := range r.warnings {
 		f.Warnings = append(f.Warnings, r.sources.placed(w))
 	}
-	return f
-}
-
-// folder resolves and reads what a config names.
-type folder struct {
-	dir  string
-	read func(path string) ([]byte, error)
-	// match gives the files that include: means; nil where there are none.
-	match func(pattern string) ([]string, error)
-}
-
-func (d folder) path(p string) string {
-	if filepath.IsAbs(p) {
-		return p
-	}
-	return filepath.Join(d.dir, p)
+	return f, nil
 }
 
 // readBounded reads a whole file, or fails where it is longer than most. A pipe is read to

@@ -2,8 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/internal/units"
 )
 
 // Fleet says which gateways make one rollout together, and over which NATS servers.
@@ -52,58 +49,75 @@ type Embedded struct {
 	Store string
 }
 
-// fleet reads which fleet this gateway is of; without the section it is alone.
-func (r *reader) fleet(o *object, f *File, files folder) {
-	c, ok := o.child("fleet", "{nats: nats://127.0.0.1:4222, name: shop}")
-	if !ok {
-		return
-	}
-	fl := &Fleet{Lease: 5 * time.Second, PerSecond: 500, MaxBytes: gib, MaxAge: time.Hour}
-	c.need(read(c, "nats", "embedded, or the URLs of NATS servers, such as nats://a:4222,nats://b:4222", &fl.NATS, parseNATS),
-		"nats", "write nats: nats://HOST:4222, the servers that the gateways share, or nats: embedded")
-	c.need(read(c, "name", "a name such as shop", &fl.Name, parseFleetName), "name", "write name: NAME, which all gateways of the fleet have")
-	if !read(c, "member", "a name such as gateway-1", &fl.Member, parseFleetName) && !r.failed(c.sub("member")) {
-		host, err := os.Hostname()
-		if fl.Member = unfit.ReplaceAllString(host, "-"); err != nil || fl.Member == "" {
-			r.failField(c.path, "needs member: NAME, since this machine has no name")
-		}
-		fl.Member = fl.Member[:min(len(fl.Member), maxFleetName)]
-	}
-	c.duration("lease", &fl.Lease, 500*time.Millisecond, time.Minute)
-	if c.file("credentials", &fl.Credentials, files) {
-		if _, err := files.read(fl.Credentials); err != nil {
-			r.failField(c.sub("credentials"), "cannot be read: %v", err)
-		}
-	}
-	if t, ok := c.child("tls", "{ca: FILE, cert: FILE, key: FILE}"); ok {
-		r.clientTLS(t, &fl.TLS, "nats.internal", files)
-		t.done()
-		t.checkPair()
-	}
-	c.count("replicas", &fl.Replicas, 1, 5)
-	if e, ok := c.child("evidence", "{per_second: 500, max_bytes: 1GiB, max_age: 1h}"); ok {
-		e.count("per_second", &fl.PerSecond, 1, 100_000)
-		e.size("max_bytes", &fl.MaxBytes, 16*mib, 1<<50)
-		e.duration("max_age", &fl.MaxAge, time.Minute, 7*day)
-		e.done()
-	}
-	r.embedded(c, f, fl, files)
-	c.done()
-	f.Fleet = fl
-}
-
-const maxFleetName = 64
-
-var (
-	fleetName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	unfit     = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+const (
+	// natsEmbedded is in the place of URLs where the gateways run NATS themselves.
+	natsEmbedded = "embedded"
+	// maxPeers bounds the gateways that do: all of their servers speak to each other.
+	maxPeers     = 7
+	maxFleetName = 64
 )
 
-func parseFleetName(s string) (string, error) {
-	if len(s) > maxFleetName || !fleetName.MatchString(s) {
-		return "", fmt.Errorf("%s is no name: write up to %d letters, digits, - and _", quote(s), maxFleetName)
-	}
-	return s, nil
+var unfit = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// fleet says which fleet this gateway is of.
+func fleet(f *File, fl *Fleet) value {
+	secret := kept{name: "secret", into: &fl.Secret}
+	nats := word(&fl.NATS, matching("`embedded`, or `nats://` or `tls://` URLs, separated by commas", `^\s*(nats|tls)://[^/?#\s]+|^embedded$`), parseNATS)
+	nats.show = func() string { return natsHosts(fl) }
+	tls := mapping("{ca: FILE, cert: FILE, key: FILE}", checkPair, clientTLS(&fl.TLS)...)
+	tls.open = func() {}
+	tls.absent = func() bool { return fl.TLS == whittle.UpstreamTLS{} }
+	keys := slices.Concat([]key{
+		{"nats", nats, required, "the NATS servers, separated by commas; `embedded`: the gateways run their own"},
+		{"name", fleetShape.of(&fl.Name), required, "the fleet's name, the same in all gateways"},
+		{"member", fleetShape.of(&fl.Member), "(the host's name)", "this gateway's name, unique in the fleet"},
+		{"peers", namesOf(&fl.Peers, "{gateway-1: 10.0.0.1:6222, gateway-2: 10.0.0.2:6222, gateway-3: 10.0.0.3:6222}"), "(required with `embedded`)", "`member` and NATS address of each of the 2 to 7 gateways, including this one"},
+		{"listen", word(&fl.Listen, hostPort, parseAddress), "(the own address in `peers`; where that is a name, its port on all addresses)", "where this gateway's NATS server listens"},
+	}, secret.keys("(one is required with `embedded`)", "the gateways' shared secret: at least 16 characters"), []key{
+		{"store", folder(&fl.Store), "(the path of `state` with `.nats`)", "folder of this gateway's NATS server, with `embedded`"},
+		{"lease", span(&fl.Lease, 500*time.Millisecond, time.Minute), "5s", "how long a gateway may be cut off before it takes its users off the candidate and another one may lead"},
+		{"credentials", file(&fl.Credentials), "(none)", "a NATS `.creds` file"},
+		{"tls", tls, "(as the URLs say)", "requires TLS. With `embedded`: ca, cert and key, by which gateways check each other"},
+		{"replicas", count(&fl.Replicas, 1, 5), "(three in a cluster, otherwise one)", "how many servers keep a copy"},
+		{"evidence", mapping("{per_second: 500, max_bytes: 1GiB, max_age: 1h}", nil,
+			key{"per_second", count(&fl.PerSecond, 1, 100_000), "500", "exchanges a second that the fleet compares"},
+			key{"max_bytes", amount(&fl.MaxBytes, 16*mib, 1<<50), "1GiB", "size of the stream of exchanges; set when it is created"},
+			key{"max_age", span(&fl.MaxAge, time.Minute, 7*day), "1h", "age of an exchange in it; likewise"}), "", "bounds on exchanges sent to the leader"},
+	})
+	return mapping("{nats: nats://127.0.0.1:4222, name: shop}", func(a at) {
+		if !a.given("member") {
+			host, err := os.Hostname()
+			if fl.Member = unfit.ReplaceAllString(host, "-"); err != nil || fl.Member == "" {
+				a.fail("needs member: NAME, since this machine has no name")
+			}
+			fl.Member = fl.Member[:min(len(fl.Member), maxFleetName)]
+		}
+		if fl.Credentials != "" {
+			if _, err := a.r.readFile(fl.Credentials); err != nil {
+				a.failKey("credentials", "cannot be read: %v", err)
+			}
+		}
+		given := secret.secret(a)
+		if fl.NATS != natsEmbedded {
+			if !a.failed("nats") {
+				a.useless("without nats: embedded", "peers", "listen", "secret_file", "secret_env", "store")
+			}
+			return
+		}
+		fl.NATS = ""
+		if !given {
+			a.fail("has no secret: write secret_file: FILE or secret_env: NAME, the same in all gateways; whoever has it can give orders")
+		}
+		if fl.Store == "" {
+			fl.Store = f.State + ".nats"
+		}
+		checkPeers(a, fl)
+		a.useless("with nats: embedded; the gateways show each other their secret", "credentials")
+		a.useless("with nats: embedded; a certificate is for the host in peers", "tls.server_name")
+		if a.given("tls") && !a.failed("tls") && (fl.TLS.CA == "" || fl.TLS.Certificate == "") {
+			a.failKey("tls", "needs ca, cert and key with nats: embedded, since the gateways check each other")
+		}
+	}, keys...)
 }
 
 // parseNATS reads the URLs of servers. No message has them: one may have a password.
@@ -113,132 +127,73 @@ func parseNATS(s string) (string, error) {
 	}
 	for _, one := range strings.Split(s, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
-		switch {
-		case err != nil || u.Hostname() == "" || u.Scheme != "nats" && u.Scheme != "tls":
+		if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
 			return "", errors.New("is not the URL of a NATS server: write nats://HOST:4222 or tls://HOST:4222, several with commas between them, or embedded")
-		case !portIsFine(u):
-			return "", errors.New("has a port that is not a number from 1 to 65535")
-		case hostFault(u.Hostname()) != "":
-			return "", errors.New("has a host that " + hostFault(u.Hostname()))
-		case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
-			return "", errors.New("has something behind the port, which has no meaning here")
+		}
+		u.User = nil // it may have one, as nobody else may
+		if err := hostPart(u); err != nil {
+			return "", err
 		}
 	}
 	return s, nil
 }
 
-func (f *File) describeFleet(b *strings.Builder) {
-	fl := f.Fleet
-	if fl == nil {
-		return
+// natsHosts shows the servers without their passwords.
+func natsHosts(fl *Fleet) string {
+	if fl.NATS == "" {
+		return natsEmbedded
 	}
 	var hosts []string
 	for _, one := range strings.Split(fl.NATS, ",") {
-		if u, err := url.Parse(strings.TrimSpace(one)); err == nil {
+		if u, err := url.Parse(strings.TrimSpace(one)); err == nil && u.Host != "" {
 			hosts = append(hosts, u.Scheme+"://"+u.Host)
 		}
 	}
-	by := strings.Join(hosts, ", ")
-	if fl.NATS == "" {
-		by = fmt.Sprintf("the NATS servers of its %d gateways, with this one's at %s and its store in %s", len(fl.Peers), fl.Listen, fl.Store)
-	}
-	line(b, "fleet", "%s, this gateway is %s, by %s", fl.Name, fl.Member, by)
-	line(b, "", "without users on a candidate after %s of silence; %s exchanges a second compared by all together, at most %s and %s old",
-		units.Span(fl.Lease), units.Grouped(fl.PerSecond), size(fl.MaxBytes), units.Span(fl.MaxAge))
+	return strings.Join(hosts, ",")
 }
 
-const (
-	// natsEmbedded is in the place of URLs where the gateways run NATS themselves.
-	natsEmbedded = "embedded"
-	// maxPeers bounds the gateways that do: all of their servers speak to each other.
-	maxPeers = 7
-)
-
-// embedded reads how the gateways of a fleet that run NATS themselves find each other.
-func (r *reader) embedded(c *object, f *File, fl *Fleet, files folder) {
-	e := &fl.Embedded
-	c.names("peers", "{gateway-1: 10.0.0.1:6222, gateway-2: 10.0.0.2:6222, gateway-3: 10.0.0.3:6222}", &e.Peers)
-	read(c, "listen", "an address such as 0.0.0.0:6222", &e.Listen, parseAddress)
-	r.secret(c, "secret", &e.Secret, files)
-	c.folder("store", &e.Store, files)
-	if fl.NATS != natsEmbedded {
-		if !r.failed(c.sub("nats")) {
-			c.useless("without nats: embedded", "peers", "listen", "secret_file", "secret_env", "store")
-		}
+// checkPeers holds the gateways' addresses to what makes a cluster.
+func checkPeers(a at, fl *Fleet) {
+	if !a.given("peers") {
+		a.failKey("peers", "is missing; write peers: {NAME: HOST:6222, ...}, each gateway's member with where the others reach it, this one among them")
 		return
 	}
-	fl.NATS = ""
-	if e.Store == "" {
-		e.Store = f.State + ".nats"
-	}
-	r.peers(c, fl)
-	if e.Secret == "" && !r.failed(c.sub("secret_file")) && !r.failed(c.sub("secret_env")) {
-		r.fail(c.n.at, c.path, "has no secret: write secret_file: FILE or secret_env: NAME, the same in all gateways; whoever has it can give orders")
-	}
-	c.useless("with nats: embedded; the gateways show each other their secret", "credentials")
-	r.mutualTLS(c, fl)
-}
-
-// mutualTLS wants what both ends of a connection need, since every gateway is both.
-func (r *reader) mutualTLS(c *object, fl *Fleet) {
-	if fl.TLS == (whittle.UpstreamTLS{}) || r.failed(c.sub("tls")) {
-		return
-	}
-	if fl.TLS.ServerName != "" {
-		r.failField(c.sub("tls.server_name"), "has no effect with nats: embedded; a certificate is for the host in peers")
-	}
-	if fl.TLS.CA == "" || fl.TLS.Certificate == "" {
-		r.failField(c.sub("tls"), "needs ca, cert and key with nats: embedded, since the gateways check each other")
-	}
-}
-
-// peers holds the gateways' addresses to what makes a cluster.
-func (r *reader) peers(c *object, fl *Fleet) {
-	e, field := &fl.Embedded, c.sub("peers")
-	if !c.given("peers") {
-		r.fail(c.n.at, field, "is missing; write peers: {NAME: HOST:6222, ...}, each gateway's member with where the others reach it, this one among them")
-		return
-	}
-	if r.failed(field) {
-		return
-	}
-	if n := len(e.Peers); n < 2 || n > maxPeers {
-		r.failField(field, "has %d gateways; from 2 to %d run NATS themselves, and larger fleets have NATS servers of their own (nats: nats://HOST:4222)", n, maxPeers)
-		return
+	if n := len(fl.Peers); !a.failed("peers") && (n < 2 || n > maxPeers) {
+		a.failKey("peers", "has %d gateways; from 2 to %d run NATS themselves, and larger fleets have NATS servers of their own (nats: nats://HOST:4222)", n, maxPeers)
 	}
 	seen := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(e.Peers)) {
-		at := field + "." + name
-		host, port, err := net.SplitHostPort(e.Peers[name])
-		if _, bad := parseFleetName(name); bad != nil {
-			r.failField(at, "%v", bad)
+	for _, name := range sortedKeys(fl.Peers) {
+		where, key := fl.Peers[name], "peers."+name
+		host, port, err := net.SplitHostPort(where)
+		if _, bad := fleetShape.parse(name); bad != nil {
+			a.failKey(key, "%v", bad)
 		}
-		if err != nil || host == "" || !isPort(port) || strings.ContainsAny(e.Peers[name], " /@?#") || addressOf(host).IsUnspecified() || hostFault(host) != "" {
-			r.failField(at, "%s is no address that others can reach: write HOST:PORT, such as 10.0.0.1:6222", quote(e.Peers[name]))
-		} else if other := seen[e.Peers[name]]; other != "" {
-			r.failField(at, "%s has the same address", other)
+		if other := seen[where]; other != "" {
+			a.failKey(key, "%s has the same address", other)
+		} else if err != nil || host == "" || !isPort(port) || addressOf(host).IsUnspecified() || hostFault(host) != "" {
+			a.failKey(key, "%s is no address that others can reach: write HOST:PORT, such as 10.0.0.1:6222", quote(where))
 		}
-		seen[e.Peers[name]] = name
+		seen[where] = name
 	}
-	own, there := e.Peers[fl.Member]
+	own, there := fl.Peers[fl.Member]
 	switch {
-	case r.failed(field):
+	case a.failed("peers"):
+		return
 	case !there:
-		r.failField(field, "has no %s, which is this gateway's name; write member: NAME, one of: %s", quote(fl.Member), strings.Join(slices.Sorted(maps.Keys(e.Peers)), ", "))
-	case e.Listen == "":
+		a.failKey("peers", "has no %s, which is this gateway's name; write member: NAME, one of: %s", quote(fl.Member), strings.Join(sortedKeys(fl.Peers), ", "))
+	case fl.Listen == "":
 		host, port, _ := net.SplitHostPort(own)
 		if net.ParseIP(host) == nil {
 			host = "" // a name may be another machine's that passes connections on
 		}
-		e.Listen = net.JoinHostPort(host, port)
+		fl.Listen = net.JoinHostPort(host, port)
 	}
-	if len(e.Peers) == 2 && !r.failed(field) {
-		r.warn(field, "two gateways are no majority without each other: while one is away nobody is on a candidate; with three one may be")
+	if len(fl.Peers) == 2 {
+		a.r.warn(a.sub("peers"), "with two gateways, neither is a majority alone: while one is away, no user is on a candidate; with three, one may be away")
 	}
-	if fl.Replicas > len(e.Peers) {
-		r.failField(c.sub("replicas"), "is %d, and there are %d gateways to keep a copy", fl.Replicas, len(e.Peers))
-	}
-	if fl.Replicas == 0 {
-		fl.Replicas = min(3, len(e.Peers))
+	if fl.Replicas > len(fl.Peers) {
+		a.failKey("replicas", "is %d, but there are only %d gateways to keep a copy", fl.Replicas, len(fl.Peers))
+	} else if fl.Replicas == 0 {
+		fl.Replicas = min(3, len(fl.Peers))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"whittle"
@@ -14,132 +13,136 @@ import (
 const (
 	maxGates   = 16
 	maxNotices = 32
+	maxNames   = 1000 // of a mapping of names to names, and of a list of texts
 )
 
-// hook reads a webhook: its URL (url, or url_file or url_env where it is a secret), the key
-// that signs, and the timeout. It reports whether there is a URL. No message shows the URL.
-func (r *reader) hook(o *object, h *whittle.Hook, files folder) bool {
-	h.Timeout = 10 * time.Second
-	plain := read(o, "url", "a URL such as https://ci.example/gate", &h.URL, parseHook)
-	text, field, given := r.kept(o, "url", files)
+// hook is a webhook: its URL (url, or url_file or url_env where it is a secret), the key that
+// signs, and the timeout.
+type hook struct {
+	h        *whittle.Hook
+	url, key kept
+}
+
+func hookOf(h *whittle.Hook) *hook {
+	return &hook{h: h, url: kept{name: "url", into: &h.URL}, key: kept{name: "key", into: &h.Key}}
+}
+
+// keys show no more of the URL than its host.
+func (k *hook) keys(one string) []key {
+	plain := word(&k.h.URL, matching("`http://` or `https://` URL, with a query or without", `^[hH][tT][tT][pP][sS]?://[^#\s]+$`), parseHook)
+	plain.show = func() string { return hostOf(k.h) }
+	secret := k.url.keys(one, "the URL, if it is secret")
+	secret[0].value.show = func() string { return "" }
+	return slices.Concat([]key{{"url", plain, one, "where to send"}}, secret, k.key.keys("(none)", "the signing key: one word of at least 16 characters"),
+		[]key{{"timeout", span(&k.h.Timeout, 10*time.Millisecond, time.Minute), "10s", "for one call"}})
+}
+
+// read reports whether there is a URL. No message shows it.
+func (k *hook) read(a at) bool {
+	text, field, given := k.url.read(a)
 	switch {
-	case plain && given:
-		r.failField(o.path, "has its URL from more than one place; keep one of url, url_file and url_env")
+	case given && a.given("url"):
+		a.fail("has its URL from more than one place; keep one of url, url_file and url_env")
 	case field != "":
 		var err error
-		if h.URL, err = parseHook(text); err != nil {
-			r.failField(field, "%v", err)
+		if k.h.URL, err = parseHook(text); err != nil {
+			a.r.failField(field, "%v", err)
 		}
 	}
-	r.secret(o, "key", &h.Key, files)
-	o.duration("timeout", &h.Timeout, 10*time.Millisecond, time.Minute)
-	return plain || given || r.failed(o.sub("url"))
+	k.key.secret(a)
+	return given || a.given("url")
 }
 
 // parseHook reads a URL that may be a secret, so that no message shows it.
 func parseHook(s string) (string, error) {
 	u, err := url.Parse(s)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return "", errors.New("is not a URL: write https://HOST/PATH")
-	case !portIsFine(u):
-		return "", errors.New("has a port that is not a number from 1 to 65535")
-	case hostFault(u.Hostname()) != "":
-		return "", errors.New("has a host that " + hostFault(u.Hostname()))
-	case u.User != nil:
-		return "", errors.New("has a user or a password in it, which is not taken")
 	case u.Fragment != "":
 		return "", errors.New("has a fragment, which has no meaning here")
 	}
-	return s, nil
+	return s, hostPart(u)
 }
 
 // hostOf is the part of a hook's URL that may be shown.
 func hostOf(h *whittle.Hook) string {
 	u, err := url.Parse(h.URL)
-	if err != nil {
-		return "?"
+	if err != nil || h.URL == "" {
+		return ""
 	}
 	return u.Scheme + "://" + u.Host + "/…"
 }
 
 var moments = []whittle.GateMoment{whittle.GateFirst, whittle.GateStep, whittle.GateLive, whittle.GateRollback}
 
-// gates reads the gates that a rise waits for.
-func (r *reader) gates(o *object, p *whittle.Rollout, files folder) {
-	o.list("gates", "[{name: qa, url: https://ci.example/gate}]", maxGates, func(n *node, path string) {
-		c, ok := r.object(n, path, "{name: qa, url: https://ci.example/gate} or {name: board, confirm: manual}")
-		if !ok {
-			return
+// wordList is a list of words, each one of those there are.
+func wordList[T ~string](dst *[]T, least int, all []T) value {
+	return listOf(dst, least, maxNames, func(w *T) value { return chosen(w, all) })
+}
+
+// gates are what a rise waits for.
+func gates(p *whittle.Rollout) value {
+	return listOf(&p.Gates, 0, maxGates, func(g *whittle.Gate) value {
+		h := g.Hook
+		if h == nil {
+			h = new(whittle.Hook)
 		}
-		g := whittle.Gate{Every: 30 * time.Second}
-		c.name(&g.Name, "qa")
-		var h whittle.Hook
-		asked, byHand := r.hook(c, &h, files), false
-		choose(c, "confirm", &byHand, []string{"webhook", "manual"}, false, true)
-		wordList(c, "before", "[first, step, live]", &g.Before, moments)
-		c.duration("every", &g.Every, time.Second, time.Hour)
-		c.done()
-		switch {
-		case byHand:
-			c.useless("with confirm: manual, where nobody is asked", "url", "url_file", "url_env", "key_file", "key_env", "timeout", "every")
-		case !asked:
-			r.fail(n.at, path, "says nobody to ask: write url: (or url_file:, url_env:), or confirm: manual for one that is opened by whittle approve")
-		default:
-			g.Hook = &h
+		to, byHand := hookOf(h), g.Hook == nil && g.Name != "" // as it was read
+		asked := to.keys("(one is required, but with `confirm: manual`)")
+		if byHand {
+			asked = nil
 		}
-		if !c.given("before") {
-			g.Before = slices.Clone(moments[:3])
-		} else if len(g.Before) == 0 && !r.failed(c.sub("before")) {
-			r.failField(c.sub("before"), "is empty, so the gate is never asked; write [first, step, live], or leave it out for that")
-		}
-		for i, m := range g.Before {
-			if slices.Contains(g.Before[:i], m) {
-				r.failField(c.sub("before"), "has %s twice", m)
+		keys := slices.Concat([]key{{"name", nameShape.of(&g.Name), required, "unique in the route"}}, asked, []key{
+			{"confirm", choice(&byHand, []string{"webhook", "manual"}, false, true), "webhook", "`manual`: `whittle approve` opens the gate"},
+			{"before", wordList(&g.Before, 1, moments), "[first, step, live]", "when to ask: before the first users, each further step, the end of the shift. " +
+				"`[rollback]`: while users are on the candidate; a 200 takes them off"},
+			{"every", span(&g.Every, time.Second, time.Hour), "30s", "longest wait between two calls"},
+		})
+		return mapping("{name: qa, url: https://ci.example/gate} or {name: board, confirm: manual}", func(a at) {
+			switch {
+			case byHand:
+				a.useless("with confirm: manual, where nobody is asked", "url", "url_file", "url_env", "key_file", "key_env", "timeout", "every")
+			case !to.read(a):
+				a.fail("names nobody to ask: write url: (or url_file:, url_env:), or confirm: manual for a gate that whittle approve opens")
+			default:
+				g.Hook = h
 			}
-			if m == whittle.GateRollback && (byHand || len(g.Before) > 1) {
-				r.failField(c.sub("before"), "rollback is for a gate of its own that is asked by a webhook: its 200 takes the users off the candidate; by hand there is whittle rollback")
+			for i, m := range g.Before {
+				if slices.Contains(g.Before[:i], m) {
+					a.failKey("before", "has %s twice", m)
+				}
+				if m == whittle.GateRollback && (byHand || len(g.Before) > 1) {
+					a.failKey("before", "rollback needs a webhook gate of its own, whose 200 takes the users off the candidate; by hand there is whittle rollback")
+				}
 			}
-		}
-		c.unique(g.Name, "gate of this route", slices.ContainsFunc(p.Gates, func(other whittle.Gate) bool { return other.Name == g.Name }))
-		p.Gates = append(p.Gates, g)
+			unique(a, g.Name, slices.ContainsFunc(p.Gates, func(other whittle.Gate) bool { return other.Name == g.Name }))
+		}, keys...)
 	})
 }
 
-// parseName reads a short name for commands, metrics and sentences.
-func parseName(s string) (string, error) {
-	if s == "" || len(s) > 60 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
-		return "", fmt.Errorf("%s is no name: at most 60 letters, digits, dots, dashes and underscores", quote(s))
+// unique refuses a name that another one has.
+func unique(a at, name string, taken bool) {
+	if name != "" && taken {
+		a.failKey("name", "%s is used twice; each needs a name of its own", quote(name))
 	}
-	return s, nil
 }
 
-// notify reads the receivers of events.
-func (r *reader) notify(o *object, f *File, files folder) {
-	o.list("notify", "[{name: ops, url: https://hooks.example/x}]", maxNotices, func(n *node, path string) {
-		c, ok := r.object(n, path, "{name: ops, url_file: FILE, format: slack}")
-		if !ok {
-			return
-		}
-		v := whittle.Notice{}
-		c.name(&v.Name, "ops")
-		if !r.hook(c, &v.Hook, files) {
-			r.fail(n.at, path, "says nobody to tell: write url:, or url_file: or url_env: where it is a secret, as Slack's is")
-		}
-		choose(c, "format", &v.Slack, []string{"json", "slack"}, false, true)
-		wordList(c, "events", "[rise, rollback, trip]", &v.Events, whittle.EventKinds)
-		c.texts("routes", `["POST /Count"]`, &v.Routes, func(string) error { return nil })
-		c.done()
-		for _, empty := range []struct {
-			key string
-			n   int
-		}{{"events", len(v.Events)}, {"routes", len(v.Routes)}} {
-			if c.given(empty.key) && empty.n == 0 && !r.failed(c.sub(empty.key)) {
-				r.failField(c.sub(empty.key), "is empty, so nobody is told of anything; leave it out for all")
+// notices are the receivers of events.
+func notices(f *File) value {
+	return listOf(&f.Notices, 0, maxNotices, func(v *whittle.Notice) value {
+		to := hookOf(&v.Hook)
+		keys := slices.Concat([]key{{"name", nameShape.of(&v.Name), required, "unique"}}, to.keys("(one is required)"), []key{
+			{"format", choice(&v.Slack, []string{"json", "slack"}, false, true), "json", "`slack`: for Slack's incoming webhooks"},
+			{"events", wordList(&v.Events, 1, whittle.EventKinds), "(all)", "events to send"},
+			{"routes", words(&v.Routes, 1, maxNames, matching("route name", "", "number", "boolean"), filled), "(all)", "routes to report on: `[\"POST /Count\"]`"},
+		})
+		return mapping("{name: ops, url_file: FILE, format: slack}", func(a at) {
+			if !to.read(a) {
+				a.fail("names nobody to tell: write url:, or url_file: or url_env: if it is secret, as Slack's is")
 			}
-		}
-		c.unique(v.Name, "one", slices.ContainsFunc(f.Notices, func(other whittle.Notice) bool { return other.Name == v.Name }))
-		f.Notices = append(f.Notices, v)
+			unique(a, v.Name, slices.ContainsFunc(f.Notices, func(other whittle.Notice) bool { return other.Name == v.Name }))
+		}, keys...)
 	})
 }
 
@@ -148,56 +151,8 @@ func (r *reader) checkNotices(f *File) {
 	for i, n := range f.Notices {
 		for k, name := range n.Routes {
 			if !slices.ContainsFunc(f.Routes, func(r whittle.Route) bool { return r.Name == name && r.Candidate != nil }) {
-				r.failField(fmt.Sprintf("notify[%d].routes[%d]", i, k), "no route with a candidate is called %s", quote(name))
+				r.failField(fmt.Sprintf("notify[%d].routes[%d]", i, k), "there is no route %s with a candidate", quote(name))
 			}
 		}
-	}
-}
-
-// describeGates says what a rise waits for.
-func describeGates(b *strings.Builder, p *whittle.Rollout) {
-	for i := range p.Gates {
-		g := &p.Gates[i]
-		name, when := "gates", make([]string, len(g.Before))
-		if i > 0 {
-			name = ""
-		}
-		for k, m := range g.Before {
-			when[k] = momentWords[m]
-		}
-		how := "is opened by whittle approve"
-		if g.Hook != nil {
-			how = "is asked at " + hostOf(g.Hook) + signed(g.Hook)
-		}
-		line(b, name, "%s %s, %s", g.Name, how, strings.Join(when, ", "))
-	}
-}
-
-var momentWords = map[whittle.GateMoment]string{
-	whittle.GateFirst: "before the first users", whittle.GateStep: "before each further step", whittle.GateLive: "before the shift is over",
-	whittle.GateRollback: "while users are on the candidate, and takes them off it by 200",
-}
-
-func signed(h *whittle.Hook) string {
-	if h.Key == "" {
-		return ", not signed"
-	}
-	return ", signed"
-}
-
-func (f *File) describeNotices(b *strings.Builder) {
-	for i := range f.Notices {
-		n := &f.Notices[i]
-		format, what := "JSON", "everything"
-		if n.Slack {
-			format = "Slack's form"
-		}
-		if len(n.Events) > 0 {
-			what = strings.Join(texts(n.Events), ", ")
-		}
-		if len(n.Routes) > 0 {
-			what += " of " + strings.Join(n.Routes, ", ")
-		}
-		line(b, "notify", "%s at %s%s, as %s: %s", n.Name, hostOf(&n.Hook), signed(&n.Hook), format, what)
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"whittle"
@@ -27,7 +26,7 @@ func parseHarm(s string) (float64, error) {
 	case err != nil:
 		return 0, err
 	case v == 0:
-		return 0, fmt.Errorf("%s allows no user a wrong response, which no number of comparisons shows: write 0.5%%, or off for no budget", quote(s))
+		return 0, fmt.Errorf("%s allows no wrong response at all, which no number of comparisons can show: write 0.5%%, or off for no budget", quote(s))
 	case v < leastHarm:
 		return 0, fmt.Errorf("%s takes more than a million compared responses: write %s or more, or off for no budget", quote(s), percent(leastHarm))
 	}
@@ -35,14 +34,14 @@ func parseHarm(s string) (float64, error) {
 }
 
 // checkExcuses refuses settings that contradict each other.
-func (r *reader) checkExcuses(o *object, route *whittle.Route) {
-	c, g := &route.Compare, &route.Guard
-	field := o.sub("compare.max_differ")
+func checkExcuses(a at, t *whittle.Route) {
+	c, g := &t.Compare, &t.Guard
+	const field = "compare.max_differ"
 	switch {
 	case c.MaxDiffer > mostExcused:
-		r.failField(field, "%s excuses too much to call anything EQUIVALENT: %s is the most; ignore the fields that may differ, or declare them in compare.expect", percent(c.MaxDiffer), percent(mostExcused))
+		a.failKey(field, "%s is too much to call anything EQUIVALENT: the most is %s; ignore the fields that may differ, or declare them in compare.expect", percent(c.MaxDiffer), percent(mostExcused))
 	case c.MaxDiffer > g.Mismatch:
-		r.failField(field, "%s is more than the guard allows users to meet, guard.mismatch: %s; a candidate called EQUIVALENT would be rolled back", percent(c.MaxDiffer), percent(g.Mismatch))
+		a.failKey(field, "%s is above guard.mismatch, %s: a candidate called EQUIVALENT would be rolled back", percent(c.MaxDiffer), percent(g.Mismatch))
 	}
 }
 
@@ -69,32 +68,18 @@ func (f *File) Unearned(perSecond float64) []string {
 		for k, s := range late {
 			names[k] = percent(s.Percent() / 100)
 		}
-		list = append(list, fmt.Sprintf("%s: at %s requests a second the harm budget of %s cannot be earned within a day for the step to %s; take more steps, raise rollout.harm, or promote by hand with a reason",
+		list = append(list, fmt.Sprintf("%s: at %s requests a second the harm budget of %s cannot be earned within a day for the step to %s; take more "+
+			"steps, raise rollout.harm, or promote by hand with a reason",
 			r.Name, number(perSecond), percent(r.Rollout.Harm), strings.Join(names, " and to ")))
 	}
 	return list
 }
 
-// describeHarm says what each step beyond the first takes.
-func describeHarm(b *strings.Builder, r *whittle.Route) {
-	p := &r.Rollout
-	if p.Harm <= 0 {
-		line(b, "harm", "no budget: EQUIVALENT is enough for each step")
-	} else {
-		line(b, "harm", "at most %s of the requests may be answered wrongly when a step is taken; %s", percent(p.Harm), harmSteps(r))
-	}
-	if p.Unseen == whittle.UnseenMonolith {
-		line(b, "unseen", "while the share rises, requests of a shape that was never compared stay with the monolith")
-	} else {
-		line(b, "unseen", "requests of a shape that was never compared go where their user goes")
-	}
-}
-
 func harmSteps(r *whittle.Route) string {
-	if !isSafe(*r) {
-		return "no response of the candidate to a user can be compared, since asking twice would do it twice: steps after the first are by hand"
+	if !isSafe(r) {
+		return "users' responses cannot be compared, since asking twice would do it twice: steps after the first are by hand"
 	}
-	steps := slices.Clone(r.Rollout.Steps)
+	steps := r.Rollout.Steps
 	var out []string
 	for i := 1; i < len(steps); i++ {
 		n := neededAt(&r.Compare)(r.Rollout.Harm / (steps[i].Percent() / 100))

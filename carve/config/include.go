@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"whittle"
 )
 
 // Bounds on what a config includes.
@@ -65,117 +67,111 @@ func (s sources) place(at position) string {
 	return fmt.Sprintf("%s, line %d", s[at.file].name, at.line)
 }
 
-// include reads the routes of further files.
-func (r *reader) include(o *object, f *File, files folder) {
-	n, ok := o.get("include")
-	if !ok {
-		return
+// include is where the routes of further files are.
+func include(f *File) value {
+	one := func() value {
+		return value{form: matching("folder, file or pattern", "", "number", "boolean"), show: func() string { return "" }, text: func(a at, s string) error {
+			pattern, err := parsePattern(s)
+			if err == nil {
+				a.r.includeAll(a, pattern, f)
+			}
+			return err
+		}}
 	}
-	if n.kind == isSequence {
-		o.list("include", "[routes, services/*/routes.yaml]", maxIncludes, func(n *node, path string) {
-			r.includeAll(n, path, f, files)
-		})
-		return
-	}
-	r.includeAll(n, "include", f, files)
+	v := one()
+	v.list = &list{most: maxIncludes, clear: func() {}, item: func() (value, func()) { return one(), func() {} }}
+	return v
 }
 
 // includeAll reads the files that a folder has or a pattern matches, in the order of
 // their names. A file that comes again, or is the config itself, is passed over.
-func (r *reader) includeAll(n *node, path string, f *File, files folder) {
-	var pattern string
-	if !readNode(r, n, path, wantInclude, &pattern, parsePattern) {
+func (r *reader) includeAll(a at, pattern string, f *File) {
+	if r.listed == nil {
+		a.fail("cannot be followed, since this config was not read from a file")
 		return
 	}
-	if files.match == nil {
-		r.fail(n.at, path, "cannot be followed, since this config was not read from a file")
-		return
-	}
-	names, err := files.match(files.path(pattern))
+	names, err := r.listed(r.resolve(pattern))
 	if err != nil {
-		r.fail(n.at, path, "%v", err)
+		a.fail("%v", err)
 		return
 	}
 	if len(names) == 0 {
-		r.warn(path, "%s includes no file", quote(pattern))
+		r.warn(a.path, "%s includes no file", quote(pattern))
 	}
 	for _, name := range names {
 		if slices.ContainsFunc(r.sources, func(s source) bool { return filepath.Clean(s.name) == name }) {
 			continue
 		}
 		if len(r.sources) > maxIncludes {
-			r.fail(n.at, path, "more than %d files are included", maxIncludes)
+			a.fail("more than %d files are included", maxIncludes)
 			return
 		}
-		r.includeFile(n, path, name, f, folder{dir: filepath.Dir(name), read: files.read})
+		r.includeFile(a, name, f)
 	}
 }
 
-func (r *reader) includeFile(n *node, path, name string, f *File, files folder) {
-	src, err := files.read(name)
+func (r *reader) includeFile(a at, name string, f *File) {
+	src, err := r.readFile(name)
 	if err != nil {
-		r.fail(n.at, path, "cannot be read: %v", err)
+		a.fail("cannot be read: %v", err)
 		return
 	}
 	if r.included += int64(len(src)); r.included > maxIncluded {
-		r.fail(n.at, path, "the included files have more than %s", size(maxIncluded))
+		a.fail("the included files have more than %s", size(maxIncluded))
 		return
 	}
+	r.countRoutes()
 	file := len(r.sources)
 	r.sources = append(r.sources, source{name: name, first: r.routes})
 	root, err := parseYAML(src)
-	if err != nil {
-		at, text := top, err.Error()
-		if e, ok := errors.AsType[*syntaxError](err); ok {
-			at, text = e.at, e.text
-		}
-		if other := otherLanguage(src); other != nil {
-			at, text = other.at, other.text
-		}
-		at.file = file
-		r.fail(at, "", "%s", text)
+	if e, ok := errors.AsType[*syntaxError](err); ok {
+		e.at.file = file
+		r.fail(e.at, "", "%s", e.text)
 		return
 	}
 	root.setFile(file)
-	r.includedRoutes(root, f, files)
+	dir := r.dir
+	r.dir = filepath.Dir(name)
+	r.includedRoutes(root, f)
+	r.dir = dir
+}
+
+// countRoutes makes r.routes the number of routes that were read.
+func (r *reader) countRoutes() {
+	for {
+		if _, read := r.where[fmt.Sprintf("routes[%d]", r.routes)]; !read {
+			return
+		}
+		r.routes++
+	}
 }
 
 // includedRoutes reads what an included file may have: routes.
-func (r *reader) includedRoutes(root *node, f *File, files folder) {
+func (r *reader) includedRoutes(root *node, f *File) {
 	if root.kind != isMapping {
 		r.fail(root.at, "", "this is %s; write routes: and the routes below it", root.kind)
 		return
 	}
-	given := false
-	for _, e := range root.entries {
+	for i, e := range root.entries {
 		switch {
-		case e.key == "include":
-			r.fail(e.at, e.key, "is not read in an included file; write it in %s", r.name)
 		case e.key != "routes":
 			r.fail(e.at, e.key, "does not belong in an included file, which has routes: alone; write it in %s", r.name)
-		case given:
+		case slices.ContainsFunc(root.entries[:i], func(other entry) bool { return other.key == e.key }):
 			r.fail(e.at, e.key, "given twice")
-		case e.value.kind == isNull:
-			r.fail(e.at, e.key, "has no value; write a list of routes, or [] for none")
 		case e.value.kind != isSequence:
-			r.fail(e.value.at, e.key, "this is %s; write a list of routes", e.value.kind)
+			r.fail(e.value.at, e.key, "this is %s; write a list of routes, or [] for none", e.value.kind)
 		case r.routes+len(e.value.items) > maxRoutes:
 			r.fail(e.value.at, e.key, "there are more than %d routes with these", maxRoutes)
 		default:
-			given = true
-			for _, it := range e.value.items {
-				r.oneRoute(it, fmt.Sprintf("routes[%d]", r.routes), f, files)
+			for i, it := range e.value.items {
+				var t whittle.Route
+				v := f.route(&t)
+				r.defaults(v)
+				if r.read(v, it, fmt.Sprintf("routes[%d]", r.routes+i)) {
+					f.Routes = append(f.Routes, t)
+				}
 			}
 		}
-	}
-}
-
-// oneRoute reads the next entry of routes, of whichever file.
-func (r *reader) oneRoute(n *node, path string, f *File, files folder) {
-	r.routes++
-	r.where[path] = n.at
-	if route, ok := r.route(n, path, f, files); ok {
-		f.Routes = append(f.Routes, route)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestInclude(t *testing.T) {
 		{"its own folder is where its files are", map[string]string{
 			"whittle.yaml": head + "include: shop/routes.yaml\n", "shop/count.binpb": string(countDescriptor(t)),
 			"shop/routes.yaml": "routes:\n- match: POST /Count\n  candidate: {url: http://c, rpc: {protocol: twirp, descriptor: count.binpb, method: twirp.carved.Carved/Count}}\n",
-		}, []string{"POST /Count", `DIR/shop/routes.yaml:2:3: routes[0]: "POST /Count" is not mirrored, so nothing is compared and it never shifts by itself: say safe: true if it changes nothing, or dry_run: {HEADER: VALUE} if the candidate can be told not to mean it`}},
+		}, []string{"POST /Count", `DIR/shop/routes.yaml:2:3: routes[0]: "POST /Count" is not mirrored, so nothing is compared and it never shifts by itself: write safe: true if it changes nothing, or dry_run: {HEADER: VALUE} if that header keeps the candidate from carrying it out`}},
 		{"nothing there", map[string]string{"whittle.yaml": head + "include: rutes\n"}, []string{
 			"DIR/whittle.yaml:2:10: include: DIR/rutes is no file and no folder; write a folder such as routes, or a pattern such as services/*/routes.yaml",
 		}},
@@ -80,21 +80,21 @@ func TestInclude(t *testing.T) {
 			`DIR/whittle.yaml:2:10: include: "a[.yaml" is not a pattern: syntax error in pattern; write a folder such as routes, or a pattern such as services/*/routes.yaml`,
 		}},
 		{"a mapping", map[string]string{"whittle.yaml": head + "include: {a: b}\n"}, []string{
-			"DIR/whittle.yaml:2:10: include: this is a mapping; write a folder such as routes, or a pattern such as services/*/routes.yaml",
+			"DIR/whittle.yaml:2:10: include: this is a mapping; write folder, file or pattern, or a list of these",
 		}},
 		{"faults in their order, in their file", map[string]string{
 			"whittle.yaml":  head + r("own") + "include: routes\nlog: {level: loud}\n",
 			"routes/a.yaml": "routes:\n  - match: GET a\n", "routes/b.yaml": "routes:\n  - match: GET /b\n  - {match: GET /c,\n     candidate: ftp://c}\n",
 		}, []string{
 			`DIR/whittle.yaml:4:14: log.level: "loud" is unknown; write one of: debug, info, warn, error`,
-			`DIR/routes/a.yaml:2:12: routes[0].match: "GET a": the path does not begin with /: write POST /Count, or /Count for every method`,
-			`DIR/routes/b.yaml:4:17: routes[1].candidate: "ftp://c": the scheme "ftp" is unknown; write one of: http, https, h2c, srv+http, srv+https, srv+h2c, unix`,
+			`DIR/routes/a.yaml:2:12: routes[0].match: "GET a": the path does not begin with /, or has a space in it: write POST /Count, or /Count for every method, whatever the host`,
+			`DIR/routes/b.yaml:4:17: routes[1].candidate: "ftp://c" is not a URL: write http://HOST:PORT; schemes are http, https, h2c, srv+http, srv+https, srv+h2c`,
 		}},
 		{"what belongs into the config", map[string]string{
 			"whittle.yaml": head + "include: a.yaml\n", "a.yaml": "monolith: http://h\ninclude: b.yaml\nroutes: []\nroutes: []\n", "b.yaml": "",
 		}, []string{
 			"DIR/a.yaml:1:1: monolith: does not belong in an included file, which has routes: alone; write it in DIR/whittle.yaml",
-			"DIR/a.yaml:2:1: include: is not read in an included file; write it in DIR/whittle.yaml",
+			"DIR/a.yaml:2:1: include: does not belong in an included file, which has routes: alone; write it in DIR/whittle.yaml",
 			"DIR/a.yaml:4:1: routes: given twice",
 		}},
 		{"no mapping, nothing, no YAML", map[string]string{
@@ -104,8 +104,8 @@ func TestInclude(t *testing.T) {
 			"DIR/a.yaml:1:1: this is a list; write routes: and the routes below it",
 			"DIR/b.yaml:1:1: the file is empty",
 			"DIR/c.yaml:1:9: not readable as YAML: sequence end token ']' not found",
-			"DIR/d.yaml:1:1: routes: has no value; write a list of routes, or [] for none",
-			"DIR/e.yaml:1:9: routes: this is a mapping; write a list of routes",
+			"DIR/d.yaml:1:9: routes: this is nothing; write a list of routes, or [] for none",
+			"DIR/e.yaml:1:9: routes: this is a mapping; write a list of routes, or [] for none",
 		}},
 		{"routes twice, across files", map[string]string{
 			"whittle.yaml": head + "routes: [{match: GET /a}, {match: GET /b}]\ninclude: [x.yaml, y.yaml]\n",

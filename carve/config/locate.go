@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 
 	"whittle"
@@ -19,11 +18,6 @@ func nearest(where map[string]position, field string) position {
 	}
 	return top
 }
-
-var index = regexp.MustCompile(`\[[^\]]*\]`)
-
-// withoutIndices is "routes[].guard" for "routes[3].guard".
-func withoutIndices(path string) string { return index.ReplaceAllString(path, "[]") }
 
 // Locate says where in the file an error that was found later belongs: an
 // error that carries a Field counted from the file, such as

@@ -1,6 +1,11 @@
 package config
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"whittle"
+)
 
 // TestMeet relates pairs of matches both ways round.
 func TestMeet(t *testing.T) {
@@ -37,13 +42,10 @@ func TestMeet(t *testing.T) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if c.aHeader != "" {
-			h, _ := parseHeader(c.aHeader)
-			a.HeaderName, a.HeaderValue = h[0], h[1]
-		}
-		if c.bHeader != "" {
-			h, _ := parseHeader(c.bHeader)
-			b.HeaderName, b.HeaderValue = h[0], h[1]
+		for m, text := range map[*whittle.Match]string{&a: c.aHeader, &b: c.bHeader} {
+			if text != "" {
+				m.HeaderName, m.HeaderValue, _ = strings.Cut(text, "=")
+			}
 		}
 		pa, pb := parsePath(a.Pattern), parsePath(b.Pattern)
 		for _, m := range []meeting{meet(a, b, pa, pb), meet(b, a, pb, pa)} {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/internal/units"
 )
 
 const (
@@ -17,168 +16,136 @@ const (
 	maxQueryText = 4 << 10
 )
 
-// prometheus reads which server the routes' queries are sent to.
-func (r *reader) prometheus(o *object, f *File, files folder) {
-	c, ok := o.child("prometheus", "{url: http://127.0.0.1:9090}")
-	if !ok {
-		return
-	}
-	p := &whittle.Prometheus{Timeout: 5 * time.Second}
-	c.need(read(c, "url", "a URL such as http://127.0.0.1:9090", &p.URL, func(s string) (string, error) { return parseBase(s, "/api/v1/query") }),
-		"url", "write url: http://127.0.0.1:9090")
-	r.secret(c, "token", &p.Token, files)
-	c.duration("timeout", &p.Timeout, 10*time.Millisecond, time.Minute)
-	c.done()
-	f.Prometheus = p
+// prometheus is the server to which the routes' queries are sent.
+func prometheus(p *whittle.Prometheus) value {
+	token := kept{name: "token", into: &p.Token}
+	keys := slices.Concat([]key{{"url", baseURL(&p.URL, "/api/v1/query"), required, "Prometheus, or anything with its HTTP API. A path in the URL is a prefix"}},
+		token.keys("(none)", "the bearer token: one word of at least 16 characters"),
+		[]key{{"timeout", span(&p.Timeout, 10*time.Millisecond, time.Minute), "5s", "for one query"}})
+	return mapping("{url: http://127.0.0.1:9090}", func(a at) { token.secret(a) }, keys...)
 }
 
-// queries reads the guardrails on a team's own figures.
-func (r *reader) queries(c *object, route *whittle.Route) {
-	c.list("query", "[{name: queue, value: 'max(queue_depth)', above: 1000}]", maxQueries, func(n *node, path string) {
-		o, ok := r.object(n, path, "{name: queue, value: 'max(queue_depth)', above: 1000}")
-		if !ok {
-			return
-		}
-		q := whittle.Query{For: 3, Every: 15 * time.Second}
-		o.name(&q.Name, "queue")
-		r.figures(o, &q)
-		o.count("for", &q.For, 1, 1000)
-		o.duration("every", &q.Every, time.Second, time.Hour)
-		choose(o, "no_data", &q.FallWithoutData, []string{"hold", "rollback"}, false, true)
-		o.done()
-		o.unique(q.Name, "query of this route", slices.ContainsFunc(route.Queries, func(other whittle.Query) bool { return other.Name == q.Name }))
-		route.Queries = append(route.Queries, q)
+// queries are guards on a team's own figures.
+func queries(t *whittle.Route) value {
+	return listOf(&t.Queries, 0, maxQueries, func(q *whittle.Query) value {
+		return mapping("{name: queue, value: 'max(queue_depth)', above: 1000}", func(a at) {
+			checkQuery(a, q)
+			unique(a, q.Name, slices.ContainsFunc(t.Queries, func(other whittle.Query) bool { return other.Name == q.Name }))
+		},
+			key{"name", nameShape.of(&q.Name), required, "unique in the route"},
+			key{"bad", sides(&q.Bad, true), "(none)", "for a test: counter of bad events of each side, by two queries, or by one with a `label` that tells the sides apart"},
+			key{"total", sides(&q.Total, true), "(none)", "for a test: counter of all events, likewise"},
+			key{"value", sides(&q.Value, false), "(none)", "for a limit rule: the candidate's figure, or both sides' as in `bad`"},
+			key{"excess", percentOf(&q.Excess), "1%", "for a test: by how much the candidate's share of bad events may exceed the monolith's"},
+			key{"above", limit(q, false), "(one is required with `value`)", "highest allowed figure: a number, or a multiple of the monolith's"},
+			key{"below", limit(q, true), "(one is required with `value`)", "lowest allowed figure, likewise"},
+			key{"for", count(&q.For, 1, 1000), "3", "intervals in a row beyond the limit, or without data, before it rolls back"},
+			key{"every", span(&q.Every, time.Second, time.Hour), "15s", "the interval"},
+			key{"no_data", choice(&q.FallWithoutData, []string{"hold", "rollback"}, false, true), "hold", "`hold`: without data the share does not rise; `rollback`: after `for` intervals it falls as well"})
 	})
 }
 
-// figures reads a query's PromQL and its limit.
-func (r *reader) figures(o *object, q *whittle.Query) {
-	bad, total, value := r.sides(o, "bad", &q.Bad, true), r.sides(o, "total", &q.Total, true), r.sides(o, "value", &q.Value, false)
-	q.Excess = 0.01
-	o.percent("excess", &q.Excess)
-	above, below := r.limit(o, "above", q), r.limit(o, "below", q)
-	q.Below = below
-	const tests, rule = "bad: and total:, counters of both sides", "value: with above: or below:"
+// checkQuery refuses what is neither a test nor a limit rule.
+func checkQuery(a at, q *whittle.Query) {
+	bad, total, value, above, below := a.given("bad"), a.given("total"), a.given("value"), a.given("above"), a.given("below")
+	const tests, rule = "bad: and total:, counters of both sides, for a test", "value: with above: or below:, for a limit rule"
 	switch {
-	case value && (bad || total):
-		r.fail(o.n.at, o.path, "has %s, and %s; a query is a test or a limit rule, not both", tests, rule)
-	case bad != total:
-		r.fail(o.n.at, o.path, "needs %s: how many events were bad, of how many", tests)
-	case !bad && !value:
-		r.fail(o.n.at, o.path, "asks for nothing: write %s, for a test; or %s, for a limit rule", tests, rule)
-	case bad && (above || below):
-		r.fail(o.n.at, o.path, "is a test, which has excess: and no above: or below:")
-	case value && o.given("excess"):
-		r.failField(o.sub("excess"), "has no effect on a limit rule, which has above: or below:")
-	case value && above == below && !r.failed(o.path):
-		r.fail(o.n.at, o.path, "is a limit rule, which has one of above: and below:")
-	case value && q.Ratio && q.Value.Monolith == "" && !r.failed(o.sub("value")):
-		r.fail(o.n.at, o.path, "is held against a multiple of the monolith's figure, which value: does not ask for: write {monolith: QUERY, candidate: QUERY}")
+	case value == (bad || total), bad != total, bad && (above || below), value && above == below && !a.failed(""):
+		a.fail("is neither a test nor a limit rule: write %s; or %s", tests, rule)
+	case value && a.given("excess"):
+		a.failKey("excess", "has no effect on a limit rule, which has above: or below:")
+	case value && q.Ratio && q.Value.Monolith == "" && !a.failed("value"):
+		a.fail("compares with the monolith's figure, which value: does not ask for: write {monolith: QUERY, candidate: QUERY}")
 	}
 }
 
-// limit reads a number, or a multiple of the monolith's figure. It reports whether there
-// is one.
-func (r *reader) limit(o *object, key string, q *whittle.Query) bool {
-	return read(o, key, "a number such as 1000, or a multiple of the monolith's such as 1.2x", &q.Limit, func(s string) (float64, error) {
+// limit is a number, or a multiple of the monolith's figure.
+func limit(q *whittle.Query, below bool) value {
+	return value{form: func() (string, []any) {
+		return "number, or multiple such as `1.2x`", []any{map[string]any{"type": "number"}, map[string]any{"type": "string", "pattern": `^-?[0-9]*\.?[0-9]+\s*x?$`}}
+	}, text: func(_ at, s string) error {
 		body, ratio := strings.CutSuffix(s, "x")
 		v, err := strconv.ParseFloat(strings.TrimSpace(body), 64)
 		if err != nil || v-v != 0 || ratio && v <= 0 {
-			return 0, fmt.Errorf("%s is neither a number such as 1000 nor a multiple of the monolith's such as 1.2x", quote(s))
+			return fmt.Errorf("%s is neither a number such as 1000 nor a multiple of the monolith's such as 1.2x", quote(s))
 		}
-		q.Ratio = ratio
-		return v, nil
-	})
+		q.Limit, q.Ratio, q.Below = v, ratio, below
+		return nil
+	}, show: func() string {
+		switch {
+		case q.Below != below || q.Tests():
+			return ""
+		case q.Ratio:
+			return number(q.Limit) + "x"
+		}
+		return number(q.Limit)
+	}}
 }
 
-// sides reads a query for each side: two of them, or one whose result a label takes
-// apart. A text alone is the candidate's. It reports whether it was given.
-func (r *reader) sides(o *object, key string, s *whittle.SideQuery, both bool) bool {
-	const want = "{monolith: QUERY, candidate: QUERY}, or {query: QUERY, label: NAME, monolith: VALUE, candidate: VALUE}"
-	n, ok := o.get(key)
-	if !ok {
-		return o.given(key)
-	}
-	if n.kind != isMapping {
-		if both {
-			r.fail(n.at, o.sub(key), "is of one side; write %s", want)
-			return true
-		}
-		readNode(r, n, o.sub(key), "a query in PromQL, or "+want, &s.Candidate, parseQuery)
-		return true
-	}
-	c, _ := r.object(n, o.sub(key), want)
-	query := parseQuery
+// sides is a query for each side: two of them, or one whose result a label takes apart. A text
+// alone is the candidate's, where not both are needed.
+func sides(s *whittle.SideQuery, both bool) value {
+	const like = "{monolith: QUERY, candidate: QUERY}, or {query: QUERY, label: NAME, monolith: VALUE, candidate: VALUE}"
+	parse := parseQuery
 	if both { // of a test
-		query = parseCounter
+		parse = parseCounter
 	}
-	labelled := read(c, "query", "a query in PromQL", &s.Both, query)
-	named := c.text("label", &s.Label)
-	parse := query
-	if labelled || named {
-		parse = func(s string) (string, error) { return s, nil }
+	query := matching("query in PromQL", "", "number")
+	v := mapping(like, func(a at) {
+		labelled, named := a.given("query"), a.given("label")
+		for key, text := range map[string]*string{"monolith": &s.Monolith, "candidate": &s.Candidate} {
+			var err error
+			if a.given(key) && !labelled && !named && !a.failed(key) {
+				if *text, err = parse(*text); err != nil {
+					a.failKey(key, "%v", err)
+				}
+			}
+		}
+		switch {
+		case a.failed(""):
+		case labelled != named || !a.given("candidate") || !a.given("monolith") && (both || labelled):
+			a.fail("is of one side, or has query: without label:; write %s", like)
+		case labelled && s.Monolith == s.Candidate:
+			a.fail("gives both sides the same value of %s", s.Label)
+		}
+	},
+		key{"query", word(&s.Both, query, parse), "(none)", "a query for both sides"},
+		key{"label", text(&s.Label), "(none)", "the label that tells the sides apart"},
+		key{"monolith", anyText(&s.Monolith), "(none)", "a query, or the label's value"},
+		key{"candidate", anyText(&s.Candidate), required, "a query, or the label's value"})
+	v.open = func() {}
+	v.absent = func() bool { return *s == whittle.SideQuery{} }
+	if !both {
+		alone := word(&s.Candidate, query, parse)
+		v.text, v.form = alone.text, alone.form
 	}
-	m := read(c, "monolith", "a query in PromQL, or a label's value", &s.Monolith, parse)
-	k := read(c, "candidate", "a query in PromQL, or a label's value", &s.Candidate, parse)
-	c.done()
-	switch {
-	case r.failed(c.path):
-	case labelled != named:
-		r.fail(n.at, c.path, "has query: or label: without the other; write %s", want)
-	case !k || !m && (both || labelled):
-		r.fail(n.at, c.path, "is of one side; write %s", want)
-	case labelled && s.Monolith == s.Candidate:
-		r.fail(n.at, c.path, "gives both sides the same value of %s", s.Label)
-	}
-	return true
+	return v
 }
 
-// parseQuery reads PromQL, which only the server can check.
+// parseQuery reads PromQL, which only the server can check; but brackets and quotes are closed.
 func parseQuery(s string) (string, error) {
 	s = strings.TrimSpace(s)
-	if s == "" || len(s) > maxQueryText {
-		return "", fmt.Errorf("%s is not a query: write PromQL such as sum(orders_failed_total), at most 4 KiB", quote(s))
-	}
-	if open := unclosed(s); open != "" {
-		return "", fmt.Errorf("%s is not a query: %s has no counterpart", quote(s), open)
+	if s == "" || len(s) > maxQueryText || !balanced(s) {
+		return "", fmt.Errorf("%s is not a query: write PromQL such as sum(orders_failed_total), at most 4 KiB, with all brackets and quotes closed", quote(s))
 	}
 	return s, nil
 }
 
-// unclosed gives the first bracket or quote of a query without its counterpart; "": there is
-// none.
-func unclosed(s string) string {
-	var open []byte
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; c {
-		case '(', '[', '{':
-			open = append(open, c)
-		case ')', ']', '}':
-			if len(open) == 0 || open[len(open)-1] != c-1 && open[len(open)-1] != c-2 {
-				return string(c)
-			}
-			open = open[:len(open)-1]
-		case '"', '\'', '`':
-			end := i + 1
-			for end < len(s) && s[end] != c {
-				if s[end] == '\\' && c != '`' {
-					end++
-				}
-				end++
-			}
-			if i = end; end >= len(s) {
-				return string(c)
-			}
-		case '#': // a comment
-			for i < len(s) && s[i] != '\n' {
-				i++
-			}
+var quotedOrComment = regexp.MustCompile("\"(\\\\.|[^\"\\\\])*\"|'(\\\\.|[^'\\\\])*'|`[^`]*`|#[^\n]*")
+
+// balanced reports whether each bracket and quote has its counterpart.
+func balanced(s string) bool {
+	s = strings.Map(func(c rune) rune {
+		if strings.ContainsRune("()[]{}\"'`", c) {
+			return c
 		}
+		return -1
+	}, quotedOrComment.ReplaceAllString(s, ""))
+	for before := ""; s != before; {
+		before = s
+		s = strings.NewReplacer("()", "", "[]", "", "{}", "").Replace(s)
 	}
-	if len(open) > 0 {
-		return string(open[0])
-	}
-	return ""
+	return s == ""
 }
 
 var rateOf = regexp.MustCompile(`\b(rate|irate|increase|delta)\s*\(`)
@@ -187,7 +154,7 @@ var rateOf = regexp.MustCompile(`\b(rate|irate|increase|delta)\s*\(`)
 func parseCounter(s string) (string, error) {
 	s, err := parseQuery(s)
 	if m := rateOf.FindStringSubmatch(s); m != nil && err == nil {
-		return "", fmt.Errorf("%s: %s() is no counter, and a test goes by what is counted from one reading to the next: write the counter itself, such as sum(errors_total)", quote(s), m[1])
+		return "", fmt.Errorf("%s: %s() is not a counter, and a test needs counters: write the counter itself, such as sum(errors_total)", quote(s), m[1])
 	}
 	return s, err
 }
@@ -198,37 +165,5 @@ func (r *reader) checkQueries(f *File) {
 		if len(f.Routes[i].Queries) > 0 && f.Prometheus == nil {
 			r.failField(fmt.Sprintf("routes[%d].guard.query", i), "needs a server to ask: write prometheus: {url: http://127.0.0.1:9090} at the top level")
 		}
-	}
-}
-
-func describeQueries(b *strings.Builder, route *whittle.Route) {
-	for i := range route.Queries {
-		q := &route.Queries[i]
-		without := "without data the share does not rise"
-		if q.FallWithoutData {
-			without = fmt.Sprintf("without data in %d intervals in a row back to the monolith", q.For)
-		}
-		if q.Tests() {
-			line(b, "", "query %s, every %s: the candidate's share of bad events at most %s above the monolith's, by a sequential test; %s", q.Name, units.Span(q.Every), percent(q.Excess), without)
-			continue
-		}
-		word, of := "above", ""
-		if q.Below {
-			word = "below"
-		}
-		if q.Ratio {
-			of = "x the monolith's"
-		}
-		line(b, "", "query %s, every %s: not %s %s%s in %d intervals in a row, a limit rule without an error rate; %s", q.Name, units.Span(q.Every), word, number(q.Limit), of, q.For, without)
-	}
-}
-
-func (f *File) describePrometheus(b *strings.Builder) {
-	if p := f.Prometheus; p != nil {
-		token := ""
-		if p.Token != "" {
-			token = ", with a token"
-		}
-		line(b, "prometheus", "%s%s, %s for a query", p.URL, token, units.Span(p.Timeout))
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"whittle"
+	"whittle/carve/transcode"
 	"whittle/internal/http1"
+	"whittle/internal/httpfield"
 )
 
 const (
@@ -20,79 +22,92 @@ const (
 	maxSteps  = 100
 )
 
-// route reads one entry of routes:. It reports false where the entry is not
-// even a mapping; its other faults are in r.problems.
-func (r *reader) route(n *node, path string, f *File, files folder) (whittle.Route, bool) {
-	o, ok := r.object(n, path, "match: and candidate:")
-	if !ok {
-		return whittle.Route{}, false
+// route is one entry of routes:.
+func (f *File) route(t *whittle.Route) value {
+	timeout := span(&t.Timeout, time.Millisecond, day)
+	timeout.absent = func() bool { return t.Timeout == 0 }
+	keys := []key{
+		{"match", match(&t.Match), required, "method and path pattern: `POST /Count`, `/users/{id}` (every method), `GET /static/{rest...}`. It is also the route's name"},
+		{"header", condition(&t.Match), "(none)", "only requests with this header and value: `X-Beta=1`. It becomes part of the name"},
+		{"group", nameShape.of(&t.Group), "(none)", "routes of one group share their draw and step: a user is on the candidate for all of them or for none"},
+		{"timeout", timeout, "(the monolith's)", "the monolith's `timeout` on this route"},
+		{"candidate", optional(&t.Candidate, func(u *whittle.Upstream) value { return candidate(t, u) }), "(none)", "the server that may replace the monolith here"},
+		{"safe", boolean(&t.Safe), "false", "the request changes nothing, whatever its method: it may be mirrored, repeated and retried. GET, HEAD and OPTIONS are always safe"},
+		{"dry_run", optional(&t.DryRun, dryRun), "(none)", "header that tells the candidate not to carry out a mirrored write: `{X-Dry-Run: \"yes\"}`"},
+		{"compare", comparison(&t.Compare), "", "what counts as the same response"},
+		{"mirror", mirror(&t.Mirror), "", "how much is sent to the other side"},
+		{"rollout", rolloutOf(&t.Rollout), "", "how far and how fast users are moved"},
+		{"steer", optional(&t.Steer, steer), "(none)", "your own proxies send users to the candidate, at the share that whittle sets in them"},
+		{"guard", guard(t), "", "how much worse the candidate may be while users depend on it"},
+		{"record", orOff(&t.Record, share(&t.Record)), "(`record.sample`)", "share of this route's exchanges that is recorded, or `off`"},
 	}
-	route := withDefaults()
-	r.match(o, &route)
-	o.duration("timeout", &route.Timeout, time.Millisecond, day)
-	r.candidate(o, &route, files)
-	o.flag("safe", &route.Safe)
-	r.dryRun(o, &route)
-	r.compare(o, &route.Compare)
-	r.checkHeaders(o.sub("compare"), &route)
-	if route.Compare.Kind == whittle.Statistical {
-		// A repeat shows what the monolith changes by itself. Where responses are random,
-		// the pairs show that.
-		route.Mirror.RepeatEvery = 0
-	}
-	r.mirror(o, &route.Mirror)
-	r.rollout(o, &route.Rollout, files)
-	r.guard(o, &route)
-	r.checkExcuses(o, &route)
-	r.checkCPU(o, &route, &f.Monolith)
-	r.routeRecord(o, f, &route)
-	r.rate(o, &route.Rate)
-	o.done()
-	if route.Candidate == nil && !r.failed(o.sub("candidate")) {
-		o.useless("on a route without a candidate; add candidate: URL, or leave it out", "safe", "dry_run", "mirror", "compare", "rollout", "guard")
-		return whittle.Route{Name: route.Name, Match: route.Match, Timeout: route.Timeout, Record: route.Record, Rate: route.Rate}, true
-	}
-	return route, true
+	return value{block: func() block {
+		return block{like: "{match: POST /Count, candidate: http://127.0.0.1:6666}", keys: keys, check: func(a at) { f.checkRoute(a, t) }, idle: func(key string) bool {
+			return key == "match" || key == "header" || key == "record" && f.Record == nil || t.Candidate == nil && slices.Contains(ofCandidates, key) ||
+				t.Rollout.Sink && slices.Contains([]string{"rollout", "guard"}, key)
+		}}
+	}}
 }
 
-// withDefaults is a route about which the config says nothing.
-func withDefaults() whittle.Route {
-	return whittle.Route{
-		Mirror: whittle.Mirror{
-			Sample: whittle.All, Watch: whittle.Percent(5), Queue: 1024, Concurrency: 32,
-			MaxBody: 256 * kib, MaxMemory: 64 * mib, ShedAbove: 3, RepeatEvery: 20,
-		},
-		Compare: whittle.Comparison{
-			Kind: whittle.JSON, AllHeaders: true, LearnNoise: true, Value: "number in the body",
-			Margin:     whittle.Margin{Mean: 0.005, Spread: 1.25, Distribution: 0.1},
-			Confidence: 0.99, MinCompared: 300,
-		},
-		Rollout: whittle.Rollout{
-			Auto: true, Steps: []whittle.Share{100, 500, 2500, 5000, whittle.All},
-			Hold: 30 * time.Second, MinRequests: 50, Soak: soak, Sticky: whittle.Sticky{By: "address"},
-			Harm: 0.005, Unseen: whittle.UnseenMonolith,
-		},
-		Guard: whittle.Guard{
-			Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99, Consecutive: 5, Exposure: 50,
-		},
+// ofCandidates are the keys of a route that mean nothing without a candidate.
+var ofCandidates = []string{"group", "safe", "dry_run", "mirror", "compare", "rollout", "steer", "guard"}
+
+// checkRoute fills in what depends on other keys, and refuses what contradicts itself.
+func (f *File) checkRoute(a at, t *whittle.Route) {
+	t.Name = strings.TrimSpace(t.Match.Method + " " + t.Match.Pattern)
+	if t.Match.HeaderName != "" {
+		t.Name += " " + t.Match.HeaderName + "=" + t.Match.HeaderValue
+	}
+	if !a.given("record") && f.Record != nil {
+		t.Record = f.Record.Sample
+	} else if f.Record == nil && t.Record > 0 {
+		a.failKey("record", "has no effect without record: at the top level; write record: {sample: off} there to record this route only")
+	}
+	if t.Candidate == nil {
+		if !a.failed("candidate") {
+			a.useless("on a route without a candidate; add candidate: URL, or leave it out", ofCandidates...)
+		}
+		*t = whittle.Route{Name: t.Name, Match: t.Match, Timeout: t.Timeout, Record: t.Record}
+		return
+	}
+	if t.Compare.Kind == whittle.Statistical && !a.given("mirror.repeat_every") {
+		// A repeat shows what the monolith changes by itself. Where responses are random, the
+		// pairs show that.
+		t.Mirror.RepeatEvery = 0
+	}
+	if !a.given("rollout.soak") {
+		t.Rollout.Soak = min(soak, soakSteps*t.Rollout.Hold)
+	}
+	if t.Steer != nil {
+		checkSteer(a, t, f.observes())
+	}
+	t.Mirror.Once = a.given("mirror.repeat_every") && t.Mirror.RepeatEvery == 0
+	checkHeaders(a, t)
+	checkExcuses(a, t)
+	if t.RPC == nil || a.failed("candidate") {
+		return
+	}
+	if _, err := transcode.New(*t.RPC); err != nil {
+		field := ""
+		if e, ok := errors.AsType[*whittle.Error](err); ok {
+			field = e.Field
+		}
+		// protobuf's errors have a no-break space in every other build, so that nobody relies on
+		// their text.
+		a.failKey(field, "%s", strings.ReplaceAll(err.Error(), "\u00a0", " "))
 	}
 }
 
-// A rollout's soak is this long by default, but at most this many times its hold.
-const (
-	soak      = 5 * time.Minute
-	soakSteps = 10
-)
+// isSafe reports whether a route's requests may be repeated without a header that makes them
+// dry runs.
+func isSafe(t *whittle.Route) bool { return t.Safe || httpfield.IsSafe(t.Match.Method) }
 
-// match reads "POST /Count" and the header condition, and names the route.
-func (r *reader) match(o *object, route *whittle.Route) {
-	o.need(read(o, "match", "a method and a path such as POST /Count", &route.Match, parseMatch), "match", "write match: POST /Count")
-	route.Name = strings.TrimSpace(route.Match.Method + " " + route.Match.Pattern)
-	var header [2]string
-	if read(o, "header", "a header condition such as X-Beta=1", &header, parseHeader) {
-		route.Match.HeaderName, route.Match.HeaderValue = header[0], header[1]
-		route.Name += " " + header[0] + "=" + header[1]
-	}
+func match(m *whittle.Match) value {
+	return value{form: matching("`METHOD /path` or `/path`", `^\s*([A-Z0-9_-]+\s+)?/[^\s?#]*\s*$`), text: func(_ at, s string) error {
+		got, err := parseMatch(s)
+		m.Method, m.Pattern = got.Method, got.Pattern
+		return err
+	}, show: func() string { return strings.TrimSpace(m.Method + " " + m.Pattern) }}
 }
 
 // parseMatch reads "POST /Count" or "/Count".
@@ -103,210 +118,163 @@ func parseMatch(s string) (whittle.Match, error) {
 			m.Method, m.Pattern = m.Pattern[:i], strings.TrimSpace(m.Pattern[i:])
 		}
 	}
-	if err := foreignPattern(m.Pattern); err != nil {
-		return m, err
-	}
-	switch {
+	fault := ""
+	switch _, unescaped := url.PathUnescape(m.Pattern); {
+	case !strings.HasPrefix(m.Pattern, "/") || len(strings.Fields(m.Pattern)) != 1:
+		fault = "the path does not begin with /, or has a space in it: write POST /Count, or /Count for every method, whatever the host"
 	case strings.ContainsFunc(m.Pattern, isUnseen):
-		return m, fmt.Errorf("%s has a character in it that nobody sees: leave it out, or write it as clients send it, such as %%C2%%AD", quote(s))
-	case m.Pattern == "" || len(strings.Fields(m.Pattern)) > 1:
-		return m, fmt.Errorf("%s is not a match: write POST /Count, or /Count for every method", quote(s))
-	case hostBefore(m.Pattern) != "":
-		return m, fmt.Errorf("%s: the path does not begin with /, and a route goes by method and path, whatever the host: write %s", quote(s), strings.TrimSpace(m.Method+" "+hostBefore(m.Pattern)))
-	case !strings.HasPrefix(m.Pattern, "/"):
-		return m, fmt.Errorf("%s: the path does not begin with /: write POST /Count, or /Count for every method", quote(s))
-	case m.Method == "*" || strings.EqualFold(m.Method, "ANY") || strings.EqualFold(m.Method, "ALL"):
-		return m, fmt.Errorf("%s: %s is not a method: write %s alone for every method", quote(s), quote(m.Method), m.Pattern)
-	case m.Method != "" && strings.Trim(m.Method, plainLetters) != "":
-		return m, fmt.Errorf("%s: %s is not a method: a route has one, or none for every method; write two routes for two methods", quote(s), quote(m.Method))
-	case m.Method == http.MethodConnect:
-		return m, fmt.Errorf("%s: %s is not a method that can be routed", quote(s), quote(m.Method))
+		fault = "it has an invisible character: leave it out, or write it as clients send it, such as %C2%AD"
+	case isForeign(m.Pattern):
+		fault = "a wildcard is {id} here, or {rest...} for all that follows; escape any other sign that routers read as one, such as %3A for a colon"
+	case m.Method != "" && strings.Trim(m.Method, plainLetters) != "" || m.Method == http.MethodConnect || slices.Contains([]string{"ANY", "ALL"}, strings.ToUpper(m.Method)):
+		fault = "a route has one method, or none for every method; write two routes for two methods"
 	case m.Method != strings.ToUpper(m.Method):
-		return m, fmt.Errorf("%s: methods are upper case: write %s %s", quote(s), strings.ToUpper(m.Method), m.Pattern)
+		fault = "methods are upper case: write " + strings.ToUpper(m.Method) + " " + m.Pattern
 	case strings.ContainsAny(m.Pattern, "?#"):
-		return m, fmt.Errorf("%s: a path pattern has no query and no fragment", quote(s))
+		fault = "a path pattern has no query and no fragment"
+	case unescaped != nil:
+		fault = "a percent sign begins an escape such as %20, and is itself written %25"
+	default:
+		if err := tryPattern(m.Pattern); err != nil {
+			fault = "it is not a path pattern: " + err.Error()
+		}
 	}
-	if _, err := url.PathUnescape(m.Pattern); err != nil {
-		return m, fmt.Errorf("%s: a percent sign begins an escape such as %%20, and is itself written %%25", quote(s))
-	}
-	if err := tryPattern(m.Pattern); err != nil {
-		return m, fmt.Errorf("%s is not a path pattern: %w", quote(m.Pattern), err)
+	if fault != "" {
+		return whittle.Match{}, fmt.Errorf("%s: %s", quote(s), fault)
 	}
 	return m, nil
 }
 
-// isUnseen reports whether a character is invisible.
-func isUnseen(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) }
+var (
+	wildcard = regexp.MustCompile(`^\{(\$|[A-Za-z_]\w*(\.\.\.)?)\}$`)
+	// strange is what only the wildcards of other routers and regular expressions have: ":id",
+	// "*", "{id:[0-9]+}", "{id?}", "<id>", "[id]". It would at best match its own letters. A
+	// colon behind a letter is none of it: "items:get" is a plain name.
+	strange = regexp.MustCompile(`[*<>\\^|{}]|(^|[^\w%]):[A-Za-z_]|\][+?]|^\[|\.\+|.\$$`)
+)
 
-// hostBefore gives the path behind a host, as in example.com/a and http://example.com/a; "":
-// there is no host.
-func hostBefore(pattern string) string {
-	_, rest, url := strings.Cut(pattern, "://")
-	if !url {
-		rest = pattern
-	}
-	host, path, ok := strings.Cut(rest, "/")
-	if name, _, _ := strings.Cut(host, ":"); !ok || !url && !strings.Contains(name, ".") || name == "" || hostFault(name) != "" {
-		return ""
-	}
-	return "/" + path
+// isForeign reports whether a path pattern is in another router's spelling.
+func isForeign(pattern string) bool {
+	return slices.ContainsFunc(strings.Split(pattern, "/"), func(part string) bool {
+		return !wildcard.MatchString(part) && strange.MatchString(part)
+	})
 }
 
-// plainLetters are those of every registered method, and of a host's name. A token may have others,
-// but "GET|POST" is one as well, and no request has that method.
-const plainLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-
-// parseHeader reads "X-Beta=1" into a canonical name and a value.
-func parseHeader(s string) ([2]string, error) {
-	name, value, ok := strings.Cut(s, "=")
-	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-	if !ok || !http1.IsToken(name) || value == "" || !http1.IsValue(value) {
-		return [2]string{}, fmt.Errorf("%s is not a header condition: write NAME=VALUE, such as X-Beta=1", quote(s))
-	}
-	if strings.ContainsAny(name[len(name)-1:], "!~^$*") || value[0] == '=' {
-		return [2]string{}, fmt.Errorf("%s: a condition is that a header has a value: write NAME=VALUE, such as X-Beta=1", quote(s))
-	}
-	if strings.ContainsFunc(value, isUnseen) {
-		return [2]string{}, fmt.Errorf("%s has a character in it that nobody sees: leave it out", quote(s))
-	}
-	name = textproto.CanonicalMIMEHeaderKey(name)
-	if slices.Contains(unseen, name) {
-		return [2]string{}, fmt.Errorf("%s: %s is none of the fields that a route sees, so no request has it; routes go by method, path and the other fields", quote(s), name)
-	}
-	return [2]string{name, value}, nil
-}
-
-// unseen are the fields that are taken out of a request's header as it is read.
-var unseen = []string{"Host", "Transfer-Encoding", "Expect"}
-
-// ofConnections are the fields that never reach an upstream as they are given: they belong to
-// a connection, or are written anew.
-var ofConnections = append([]string{
-	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Upgrade", "Content-Length",
-}, unseen...)
-
-// ofUsers are the fields that a header on a mirrored request had better not replace.
-var ofUsers = []string{"Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Content-Encoding", "Content-Type", "Cookie", "Forwarded", "Origin", "Range", "Referer", "User-Agent"}
-
-// dryRun reads a mapping of one header to its value.
-func (r *reader) dryRun(o *object, route *whittle.Route) {
-	const want = "one header and its value, such as {X-Dry-Run: yes}"
-	c, ok := o.child("dry_run", want)
-	if !ok {
-		return
-	}
-	if len(c.n.entries) != 1 {
-		r.fail(c.n.at, c.path, "is not a header; write %s", want)
-		return
-	}
-	e := c.n.entries[0]
-	value, ok := r.scalar(e.value, c.sub(e.key), want)
-	if !ok {
-		return
-	}
-	if !http1.IsToken(e.key) || value == "" || !http1.IsValue(value) {
-		r.fail(e.at, o.sub("dry_run"), "%s is not a header; write %s", quote(e.key+": "+value), want)
-		return
-	}
-	name := textproto.CanonicalMIMEHeaderKey(e.key)
-	if slices.Contains(ofConnections, name) {
-		r.fail(e.at, o.sub("dry_run"), "%s never reaches the candidate, which would mean every mirrored request; write %s", name, want)
-		return
-	}
-	route.DryRun = &whittle.DryRunHeader{Header: name, Value: value}
-}
-
-func (r *reader) mirror(o *object, m *whittle.Mirror) {
-	c, ok := o.child("mirror", "{sample: 100%, watch: 5%}")
-	if !ok {
-		return
-	}
-	c.share("sample", &m.Sample)
-	c.share("watch", &m.Watch)
-	c.count("queue", &m.Queue, 1, maxNum)
-	c.count("concurrency", &m.Concurrency, 1, 10_000)
-	c.size("max_body", &m.MaxBody, 1, 64*mib)
-	c.size("max_memory", &m.MaxMemory, mib, 64*gib)
-	c.multiple("shed_above", &m.ShedAbove, true)
-	c.count("repeat_every", &m.RepeatEvery, 0, maxNum)
-	m.Once = c.given("repeat_every") && m.RepeatEvery == 0
-	c.done()
-	if m.MaxBody > m.MaxMemory {
-		r.failField(c.sub("max_memory"), "%s holds not even one body of max_body: %s", size(m.MaxMemory), size(m.MaxBody))
-	}
-}
-
-func (r *reader) rollout(o *object, p *whittle.Rollout, files folder) {
-	c, ok := o.child("rollout", "{steps: [1, 5, 25, 50, 100], hold: 30s}")
-	if !ok {
-		return
-	}
-	c.flag("auto", &p.Auto)
-	var steps []whittle.Share
-	if c.list("steps", "[1, 5, 25, 50, 100]", maxSteps, func(n *node, path string) {
-		var s whittle.Share
-		if !readNode(r, n, path, "a share in percent", &s, func(s string) (whittle.Share, error) { return parseShare(s, true) }) {
-			return
+// condition reads "X-Beta=1" into a canonical name and a value.
+func condition(m *whittle.Match) value {
+	return value{form: matching("`NAME=VALUE`", `^[^=\s]+\s*=`), text: func(_ at, s string) error {
+		name, value, ok := strings.Cut(s, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || !http1.IsToken(name) || value == "" || value[0] == '=' || !http1.IsValue(value) ||
+			strings.ContainsFunc(value, isUnseen) || strings.ContainsAny(name[len(name)-1:], "!~^$*") {
+			return fmt.Errorf("%s is not a header condition: write NAME=VALUE, such as X-Beta=1", quote(s))
 		}
-		switch {
-		case s == 0:
-			r.fail(n.at, path, "a step of 0%% shifts nothing; the shadow phase comes before the first step by itself")
-		case len(steps) > 0 && s <= steps[len(steps)-1]:
-			r.fail(n.at, path, "%s does not rise above the step before it, %s; steps go up", percent(s.Percent()/100), percent(steps[len(steps)-1].Percent()/100))
+		if name = textproto.CanonicalMIMEHeaderKey(name); slices.Contains(unseen, name) {
+			return fmt.Errorf("%s: %s is not among the headers that a route sees, so no request would match", quote(s), name)
 		}
-		steps = append(steps, s)
-	}) {
-		if p.Steps = steps; len(steps) == 0 && !r.failed(c.sub("steps")) {
-			r.failField(c.sub("steps"), "is empty; write [100] to shift all at once, or leave it out for [1, 5, 25, 50, 100]")
-		}
-	}
-	c.duration("hold", &p.Hold, 0, 30*day)
-	p.Soak = min(soak, soakSteps*p.Hold)
-	c.duration("soak", &p.Soak, 0, 30*day)
-	c.count("min_requests", &p.MinRequests, 0, 1_000_000_000)
-	read(c, "harm", "a percentage such as 0.5%, or off", &p.Harm, orOff(parseHarm))
-	choose(c, "unseen", &p.Unseen, []string{"monolith", "shift"}, whittle.UnseenMonolith, whittle.UnseenShift)
-	read(c, "sticky_by", "header:NAME, cookie:NAME or address", &p.Sticky, parseSticky)
-	if p.Sticky.By == "header" {
-		p.Sticky.Name = textproto.CanonicalMIMEHeaderKey(p.Sticky.Name)
-	}
-	read(c, "retry", "a duration such as 1h, or off", &p.Retry, orOff(func(s string) (time.Duration, error) {
-		return parseDuration(s, time.Second, 30*day)
-	}))
-	r.gates(c, p, files)
-	r.preview(c, p, files)
-	c.done()
-}
-
-func (r *reader) guard(o *object, route *whittle.Route) {
-	g := &route.Guard
-	c, ok := o.child("guard", "{errors: 1%, p99: 1.5x, mismatch: 0.1%}")
-	if !ok {
-		return
-	}
-	c.percent("errors", &g.Errors)
-	c.multiple("p99", &g.P99, true)
-	c.percent("mismatch", &g.Mismatch)
-	c.multiple("cpu", &g.CPU, true)
-	c.confidence("confidence", &g.Confidence)
-	c.count("consecutive", &g.Consecutive, 1, 1000)
-	c.count("exposure", &g.Exposure, 1, 100_000)
-	r.queries(c, route)
-	c.done()
-}
-
-func jsonPath(s string) error {
-	if s == "$" || strings.HasPrefix(s, "$.") || strings.HasPrefix(s, "$[") {
+		m.HeaderName, m.HeaderValue = name, value
 		return nil
+	}, show: func() string { return strings.TrimSuffix(m.HeaderName+"="+m.HeaderValue, "=") }}
+}
+
+// dryRun is one header and its value.
+func dryRun(d *whittle.DryRunHeader) value {
+	v := anyText(&d.Value)
+	return value{names: &names{
+		like: "one header and its value, such as {X-Dry-Run: yes}", least: 1, most: 1, sample: "X-Dry-Run", clear: func() {},
+		entry: func(name string) (value, func(), error) {
+			d.Header = textproto.CanonicalMIMEHeaderKey(name)
+			switch {
+			case !http1.IsToken(name):
+				return v, nil, fmt.Errorf("%s is not a header; write one such as X-Dry-Run", quote(name))
+			case slices.Contains(ofConnections, d.Header):
+				return v, nil, fmt.Errorf("%s never reaches the candidate, which would carry out every mirrored write", d.Header)
+			}
+			return word(&d.Value, matching("text", "", "number", "boolean"), func(s string) (string, error) {
+				if s == "" || !http1.IsValue(s) {
+					return "", fmt.Errorf("%s is not a header's value", quote(s))
+				}
+				return s, nil
+			}), func() {}, nil
+		},
+	}, show: func() string { return "{" + d.Header + ": " + d.Value + "}" }}
+}
+
+func mirror(m *whittle.Mirror) value {
+	return mapping("{sample: 100%, watch: 5%}", func(a at) {
+		if m.MaxBody > m.MaxMemory {
+			a.failKey("max_memory", "%s is too little for even one body of max_body, %s", size(m.MaxMemory), size(m.MaxBody))
+		}
+	},
+		key{"sample", share(&m.Sample), "100%", "share of users whose requests are mirrored"},
+		key{"watch", share(&m.Watch), "5%", "share of requests served by the candidate that also go to the monolith, so that comparison goes on at 100 %"},
+		key{"queue", count(&m.Queue, 1, maxNum), "1024", "exchanges that may wait; more are shed"},
+		key{"concurrency", count(&m.Concurrency, 1, 10_000), "32", "mirrored calls at once"},
+		key{"max_body", amount(&m.MaxBody, 1, 64*mib), "256KiB", "longest body that is copied; larger exchanges are not compared"},
+		key{"max_memory", amount(&m.MaxMemory, mib, 64*gib), "64MiB", "memory for the route's copies"},
+		key{"shed_above", multipleOrOff(&m.ShedAbove), "3x", "sheds while the monolith's median latency is above this multiple of what it was without mirroring"},
+		key{"repeat_every", count(&m.RepeatEvery, 0, maxNum), "20", "one in so many mirrored requests goes to the monolith twice, to learn noise; 0: none. " +
+			"Statistical comparison repeats only if this is set"})
+}
+
+// A rollout's soak is this long by default, but at most this many times its hold.
+const (
+	soak      = 5 * time.Minute
+	soakSteps = 10
+)
+
+func rolloutOf(p *whittle.Rollout) value {
+	return mapping("{steps: [1, 5, 25, 50, 100], hold: 30s}", func(a at) {
+		for i, s := range p.Steps {
+			if i > 0 && s <= p.Steps[i-1] {
+				a.failKey(fmt.Sprintf("steps[%d]", i), "%s does not rise above the step before it, %s; steps go up", percent(s.Percent()/100), percent(p.Steps[i-1].Percent()/100))
+			}
+		}
+		if v := p.Preview; v != nil && p.Sticky.By == "header" && p.Sticky.Name == v.Header {
+			a.failKey("preview.header", "%s keeps users on one side (sticky_by), and the header of a preview is removed: write another name", quote(v.Header))
+		} else if v != nil && p.Sticky.By == "cookie" && p.Sticky.Name == v.Cookie {
+			a.failKey("preview.cookie", "%s keeps users on one side (sticky_by), and the cookie of a preview is removed: write another name", quote(v.Cookie))
+		}
+	},
+		key{"auto", boolean(&p.Auto), "true", "shifts by itself on evidence; `false`: only by `whittle promote`"},
+		key{"steps", listOf(&p.Steps, 1, maxSteps, func(s *whittle.Share) value {
+			return scalar(s, func() (string, []any) {
+				words, schemas := between("number", 0.01, 100)()
+				_, more := inPercent()
+				return words, append(schemas, more...)
+			}, parseStep, func(s whittle.Share) string { return number(s.Percent()) })
+		}), "[1, 5, 25, 50, 100]", "shares in percent, rising"},
+		key{"hold", span(&p.Hold, 0, 30*day), "30s", "shortest time of a step"},
+		key{"soak", span(&p.Soak, 0, 30*day), "(`5m`, or ten times `hold` where that is less)", "how many different seconds need a comparison before the share rises above the first step"},
+		key{"min_requests", count(&p.MinRequests, 0, 1_000_000_000), "50", "requests that the candidate must serve in a step"},
+		key{"harm", orOff(&p.Harm, scalar(&p.Harm, inPercent, parseHarm, percent)), "0.5%", "harm budget: share of the route's requests that may get a wrong response"},
+		key{"unseen", choice(&p.Unseen, []string{"monolith", "shift"}, whittle.UnseenMonolith, whittle.UnseenShift), "monolith", "who serves a request whose shape was never compared, while " +
+			"the share rises; `shift`: the user's side"},
+		key{"sticky_by", sticky(&p.Sticky), "address", "what identifies a user. Behind a proxy, `address` needs `forwarded.trust`"},
+		key{"retry", orOff(&p.Retry, span(&p.Retry, time.Second, 30*day)), "off", "time after a rollback until it may shift by itself again; `off`: only by `whittle promote`"},
+		key{"gates", gates(p), "(none)", "what the share waits for before it rises by itself"},
+		key{"preview", optional(&p.Preview, preview), "(none)", "lets testers' requests go to the candidate at any share, by a signed token"})
+}
+
+func guard(t *whittle.Route) value {
+	g := &t.Guard
+	v := mapping("{errors: 1%, p99: 1.5x, mismatch: 0.1%}", nil,
+		key{"errors", percentOf(&g.Errors), "1%", "by how much the candidate's share of bad responses (5xx, or none) may exceed the monolith's"},
+		key{"p99", multipleOrOff(&g.P99), "1.5x", "limit of the 99th percentile of latency, as a multiple of the monolith's"},
+		key{"mismatch", percentOf(&g.Mismatch), "0.1%", "share of compared exchanges that may differ unexpectedly"},
+		key{"confidence", confidence(&g.Confidence), "0.99", "chance that an equal candidate is never rolled back by the guards above"},
+		key{"consecutive", count(&g.Consecutive, 1, 1000), "5", "bad responses in a row that trip the circuit breaker"},
+		key{"exposure", count(&g.Exposure, 1, 100_000), "50", "users' requests that may be on the candidate without a good response since; more go to the monolith"},
+		key{"query", queries(t), "(none)", "guards on your own metrics in Prometheus"})
+	of := v.block
+	v.block = func() block {
+		b := of()
+		b.idle = func(key string) bool {
+			return t.Steer != nil && (key == "exposure" || key == "consecutive" && !t.Rollout.Observed)
+		}
+		return b
 	}
-	if s == "" {
-		return errors.New("is empty; write a JSON path such as $.id")
-	}
-	path := strings.TrimLeft(s, ".$")
-	if strings.HasPrefix(s, "/") { // JSON Pointer
-		path = strings.ReplaceAll(s[1:], "/", ".")
-	}
-	return fmt.Errorf("%s is not a JSON path: write $.%s", quote(s), path)
+	return v
 }
 
 // Where a preview token is looked for by default.
@@ -315,58 +283,29 @@ const (
 	previewCookie = "whittle_preview"
 )
 
-// preview reads how testers' requests go to the candidate.
-func (r *reader) preview(o *object, p *whittle.Rollout, files folder) {
-	c, ok := o.child("preview", "{key_file: FILE} or {key_env: NAME}")
-	if !ok {
-		return
-	}
-	v := &whittle.Preview{Header: previewHeader, Cookie: previewCookie}
-	if !r.secret(c, "key", &v.Key, files) {
-		r.fail(c.n.at, c.path, "has no key to sign with: write key_file: FILE or key_env: NAME; whoever has the key can send requests to the candidate")
-	}
-	read(c, "header", "the name of a header", &v.Header, parsePreviewHeader)
-	read(c, "cookie", "the name of a cookie", &v.Cookie, func(s string) (string, error) {
-		switch {
-		case !http1.IsToken(s):
-			return "", fmt.Errorf("%s is not the name of a cookie: write one such as %s", quote(s), previewCookie)
-		case p.Sticky.By == "cookie" && p.Sticky.Name == s:
-			return "", fmt.Errorf("%s keeps users on one side (sticky_by), and the cookie of a preview is removed: write another name", quote(s))
+// preview says how testers' requests go to the candidate.
+func preview(v *whittle.Preview) value {
+	secret := kept{name: "key", into: &v.Key}
+	return mapping("{key_file: FILE} or {key_env: NAME}", func(a at) {
+		if !secret.secret(a) {
+			a.fail("has no key to sign with: write key_file: FILE or key_env: NAME; whoever has the key can send requests to the candidate")
 		}
-		return s, nil
-	})
-	c.flag("after_rollback", &v.AfterRollback)
-	c.done()
-	if p.Sticky.By == "header" && p.Sticky.Name == v.Header {
-		r.failField(c.sub("header"), "%s keeps users on one side (sticky_by), and the header of a preview is removed: write another name", quote(v.Header))
-	}
-	p.Preview = v
+	}, append(secret.keys("(one is required)", "the signing key: one word of at least 16 characters"),
+		key{"header", word(&v.Header, headerForm, parsePreviewHeader), previewHeader, "header of the token; removed from every request of the route"},
+		key{"cookie", cookieShape.of(&v.Cookie), previewCookie, "cookie of the token, likewise"},
+		key{"after_rollback", boolean(&v.AfterRollback), "false", "tokens also work after a rollback or a trip"})...)
 }
 
-// parsePreviewHeader reads the name of a header that has no other sense, since it is
-// removed from every request.
+// parsePreviewHeader reads the name of a header that has no other sense, since it is removed
+// from every request.
 func parsePreviewHeader(s string) (string, error) {
 	name := textproto.CanonicalMIMEHeaderKey(s)
 	switch {
-	case !http1.IsToken(s):
-		return "", fmt.Errorf("%s is not the name of a header: write one such as %s", quote(s), previewHeader)
-	case strings.Contains(s, "_"):
-		return "", fmt.Errorf("%s has an underscore, and many servers drop such headers: write one such as %s", quote(s), previewHeader)
+	case !http1.IsToken(s) || strings.Contains(s, "_"):
+		return "", fmt.Errorf("%s is not the name of a header that all servers take: write one such as %s", quote(s), previewHeader)
 	case slices.Contains([]string{"Authorization", "Cookie", "Host", "Connection", "Expect", "Upgrade", "Accept", "Forwarded", "Te", "Trailer", "Transfer-Encoding"}, name),
 		strings.HasPrefix(name, "Content-"), strings.HasPrefix(name, "X-Forwarded-"):
-		return "", fmt.Errorf("%s has a sense of its own, and the header of a preview is removed from every request: write one such as %s", quote(s), previewHeader)
+		return "", fmt.Errorf("%s has a meaning of its own, and a preview's header is removed from every request: write one such as %s", quote(s), previewHeader)
 	}
 	return name, nil
-}
-
-// describePreview says who sees the candidate before its share.
-func describePreview(b *strings.Builder, p *whittle.Preview) {
-	if p == nil {
-		return
-	}
-	after := "not after a rollback or a trip"
-	if p.AfterRollback {
-		after = "after a rollback and a trip, too"
-	}
-	line(b, "preview", "requests with a signed token (header %s or cookie %s) go to the candidate at any share; %s", p.Header, p.Cookie, after)
 }

@@ -1,10 +1,13 @@
 package config
 
 import (
+	"crypto/tls"
 	"fmt"
+	"io/fs"
 	"log/slog"
-	"math"
+	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,285 +16,208 @@ import (
 	"whittle"
 	"whittle/carve/gateway/accesslog"
 	"whittle/internal/http1"
+	"whittle/record/redact"
 )
 
-const (
-	day          = 24 * time.Hour
-	kib    int64 = 1 << 10
-	mib    int64 = 1 << 20
-	gib    int64 = 1 << 30
-	maxNum       = 1 << 20
-)
-
-// server reads everything but the routes.
-func (r *reader) server(o *object, f *File, files folder) {
-	r.listen(o, f, files)
-	r.admin(o, f, files)
-	f.Monolith = upstreamDefaults()
-	f.Monolith.Timeout, f.Monolith.WaitTimeout, f.Monolith.MaxConns = time.Minute, 10*time.Second, 1024
-	if n, ok := o.get("monolith"); ok {
-		if u, ok := r.upstream(n, "monolith", &f.Monolith, files); ok {
-			r.healthGRPC(u, &f.Monolith, false)
-			u.done()
-		}
-	} else if _, given := r.where["monolith"]; !given {
-		r.fail(top, "monolith", "is missing; write monolith: http://127.0.0.1:3000, the server that responds today")
+// config is the whole file.
+func (f *File) config() value {
+	var shared *TLS
+	if len(f.Listen) == 0 {
+		f.Listen = []Listener{{}}
 	}
-	f.State = files.path("whittle.db")
-	if o.file("state", &f.State, files) && strings.HasSuffix(f.State, ":memory:") {
-		r.failField("state", "%s would be a file of that name, and state is kept in one, over restarts: write one such as whittle.db", quote(f.State))
+	keys := []key{
+		{"tls", optional(&shared, tlsOf), "(none)", "the server's certificate; with a list in `listen`, for entries with `tls: true`"},
+		{"listen", listeners(f), ":8080", "addresses that accept users' requests"},
+		{"admin", adminAPI(f), "127.0.0.1:8081", "address and tokens of the admin API"},
+		{"monolith", monolith(&f.Monolith), required, "the server that responds today"},
+		{"state", file(&f.State), "whittle.db", "state file: shares, evidence, ledgers"},
+		{"limits", limits(&f.Limits), "", "bounds on what clients can make the gateway hold"},
+		{"drain", mapping("{lame_duck: 10s, upgraded: 5m}", nil,
+			key{"lame_duck", span(&f.Drain.LameDuck, 0, time.Hour), "(`0s`, or `7s` with `forwarded.trust` or `proxy_protocol`)", "after SIGTERM, for how long `/readyz` fails while new connections are still served"},
+			key{"upgraded", span(&f.Drain.Upgraded, time.Millisecond, 7*day), "(`limits.grace`)", "for upgraded connections (WebSocket) to finish when whittle ends or is replaced"}), "", "how whittle ends"},
+		{"underscores_in_headers", boolean(&f.Underscores), "false", "forwards headers such as `X_User`, which many servers read as `X-User`"},
+		{"forwarded", mapping("trust: [10.0.0.0/8]", nil,
+			key{"trust", networks(&f.Forwarded.Trust, 0), "(none)", "networks whose `Forwarded` and `X-Forwarded-*` headers are trusted. From all others they " +
+				"are replaced, and the client is the connection's address"}), "", "proxies that may name the client"},
+		{"trace", mapping("otlp: http://127.0.0.1:4318", nil,
+			key{"otlp", baseURL(&f.Trace.Endpoint, "/v1/traces"), "(none)", "base URL of an OTLP/HTTP collector. Without it, trace context is forwarded and nothing exported"},
+			key{"sample", share(&f.Trace.Sample), "1%", "share of requests to trace, of those without a sampling decision"}), "", "traces"},
+		{"log", mapping("{level: info, format: text}", nil,
+			key{"level", choice(&f.Log.Level, []string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError), "info", "lowest severity to log"},
+			key{"format", choice(&f.Log.Format, []string{"text", "json"}, "text", "json"), "text", "format of the lines"},
+			key{"access", accessInLog(f), "false", "also logs each request, with the default fields of `access`"}), "", "the log"},
+		{"access", optional(&f.Access, access), "(none)", "a line for each request"},
+		{"record", optional(&f.Record, record), "(none)", "records users' exchanges"},
+		{"redact", redaction(&f.Redact), "", "secrets in addition to the defaults, in recordings and in samples of differences"},
+		{"notify", notices(f), "(none)", "webhooks for decisions, verdicts and waits"},
+		{"prometheus", optional(&f.Prometheus, prometheus), "(none)", "the server that `guard.query` asks"},
+		{"fleet", optional(&f.Fleet, func(fl *Fleet) value { return fleet(f, fl) }), "(none)", "one rollout of many gateways, over NATS JetStream"},
+		{"routes", routes(f), "(none)", "the endpoints to carve out"},
+		{"include", include(f), "(none)", "more files with routes: a folder, a file, a pattern such as `services/*/routes.yaml`, or a list of these"},
 	}
-	f.Limits = whittle.Limits{}.WithDefaults()
-	if l, ok := o.child("limits", "connections:, header:, body: and so on"); ok {
-		r.limits(l, &f.Limits)
-	}
-	r.drain(o, f)
-	r.clients(o, f)
-	o.flag("underscores_in_headers", &f.Underscores)
-	if fw, ok := o.child("forwarded", "trust: [10.0.0.0/8]"); ok {
-		f.Forwarded.Trust = fw.networks("trust")
-		fw.done()
-	}
-	f.Trace.Sample = whittle.Percent(1)
-	if t, ok := o.child("trace", "otlp: http://127.0.0.1:4318"); ok {
-		read(t, "otlp", "a URL such as http://127.0.0.1:4318", &f.Trace.Endpoint, func(s string) (string, error) {
-			return parseBase(s, "/v1/traces")
-		})
-		t.share("sample", &f.Trace.Sample)
-		t.done()
-	}
-	f.Log.Format = "text"
-	if l, ok := o.child("log", "{level: info, format: text}"); ok {
-		choose(l, "level", &f.Log.Level, []string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError)
-		choose(l, "format", &f.Log.Format, []string{"text", "json"}, "text", "json")
-		access := false
-		if l.flag("access", &access); access {
-			f.Access = defaultAccess()
-		}
-		l.done()
-	}
-	r.access(o, f, files)
-}
-
-// minToken is a length that cannot be guessed online.
-const minToken = 16
-
-func (r *reader) admin(o *object, f *File, files folder) {
-	f.Admin = "127.0.0.1:8081"
-	n, ok := o.get("admin")
-	if !ok {
-		return
-	}
-	if n.kind != isMapping {
-		readNode(r, n, "admin", "an address such as 127.0.0.1:8081, off, or {listen, token_file, token_env, viewer_token_file, viewer_token_env}", &f.Admin, parseAdmin)
-	} else {
-		a, _ := r.object(n, "admin", "")
-		read(a, "listen", "an address such as 127.0.0.1:8081", &f.Admin, parseAdmin)
-		r.secret(a, "token", &f.AdminToken, files)
-		r.secret(a, "viewer_token", &f.ViewerToken, files)
-		a.done()
-		switch {
-		case f.ViewerToken == "" || r.failed("admin"):
-		case f.AdminToken == "":
-			r.fail(n.at, "admin", "has a token for viewers and none for operators, so everybody could order; write token_file: FILE or token_env: NAME too")
-		case f.ViewerToken == f.AdminToken:
-			r.fail(n.at, "admin", "gives viewers and operators the same token")
-		}
-	}
-	if f.Admin != "" && f.AdminToken == "" && !isLoopback(f.Admin) && !r.failed("admin") {
-		r.fail(n.at, "admin", "%s can be reached from other machines, so a token is needed: write {listen: %s, token_file: FILE} or token_env: NAME, or listen on 127.0.0.1",
-			quote(f.Admin), strconv.Quote(f.Admin))
-	}
-}
-
-// failed reports whether a problem of the field, or below it, is known already.
-func (r *reader) failed(field string) bool {
-	for _, p := range r.problems {
-		if rest, ok := strings.CutPrefix(p.field, field); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return true
-		}
-	}
-	return false
-}
-
-// secret reads one word of a file or of the environment, by the keys NAME_file and NAME_env.
-// It reports whether one of them was given.
-func (r *reader) secret(o *object, name string, into *string, files folder) (given bool) {
-	text, field, given := r.kept(o, name, files)
-	if *into = text; field != "" && (len(text) < minToken || strings.ContainsAny(text, " \t\r\n")) {
-		what := name[strings.LastIndexByte(name, '_')+1:] // "token" or "key"
-		r.failField(field, "holds no %s: one word of at least %d characters is needed, such as 32 random hex digits", what, minToken)
-	}
-	return given
-}
-
-// kept reads a text that may be a secret, which the config cannot hold since it lies in
-// repositories: it is in a file or the environment, by the keys NAME_file and NAME_env. field
-// is where that is said; empty: neither is given, or it cannot be read. No problem shows it.
-func (r *reader) kept(o *object, name string, files folder) (text, field string, given bool) {
-	var path, env string
-	inFile, inEnv := name+"_file", name+"_env"
-	fromFile, fromEnv := o.file(inFile, &path, files), o.text(inEnv, &env)
-	switch {
-	case fromFile && fromEnv:
-		r.failField(o.sub(inEnv), "cannot be set together with %s; keep one of them", inFile)
-	case fromFile:
-		b, err := files.read(path)
-		if err != nil {
-			r.failField(o.sub(inFile), "cannot be read: %v", err)
-			break
-		}
-		text, field = string(b), o.sub(inFile)
-	case fromEnv:
-		v, ok := r.env(env)
-		if !ok {
-			r.failField(o.sub(inEnv), "the environment variable %s is not set", quote(env))
-			break
-		}
-		text, field = v, o.sub(inEnv)
-	}
-	return strings.TrimSpace(text), field, fromFile || fromEnv
-}
-
-func (r *reader) limits(o *object, l *whittle.Limits) {
-	o.count("connections", &l.Connections, 1, maxNum)
-	header := int64(l.HeaderBytes)
-	o.size("header", &header, kib, 16*mib)
-	l.HeaderBytes = int(header)
-	sizeOrOff := func(least int64, off string) func(string) (int64, error) {
-		return func(s string) (int64, error) {
-			switch s {
-			case "off":
-				return -1, nil
-			case "0", "-1": // as other servers have it
-				return 0, fmt.Errorf("%s is no size: write off for %s", quote(s), off)
+	return value{block: func() block {
+		return block{like: "listen:, monolith:, routes: and so on", keys: keys, check: func(a at) {
+			f.checkListeners(a, shared)
+			if strings.HasSuffix(f.State, ":memory:") {
+				a.failKey("state", "%s would be a file of that name, but the state must be kept over restarts", quote(f.State))
 			}
-			return parseSize(s, least, 1<<50)
+			if !a.given("drain.upgraded") {
+				f.Drain.Upgraded = f.Limits.Grace
+			}
+			if f.behind() && !a.given("drain.lame_duck") {
+				f.Drain.LameDuck = behindLameDuck
+			}
+			if f.behind() && !a.given("limits.idle_timeout") {
+				f.Limits.IdleTimeout = behindIdle
+			}
+		}, idle: func(key string) bool { return key == "tls" || key == "include" || key == "routes" }}
+	}}
+}
+
+// Defaults behind a proxy, chosen so that the proxies' own are right.
+const (
+	// behindLameDuck is longer than HAProxy's checks take to fail: three, 2 s apart.
+	behindLameDuck = 7 * time.Second
+	// behindIdle is longer than proxies keep an idle connection: Envoy does for an hour.
+	// Whoever closes it first must be the proxy, or a write may be on its way to it.
+	behindIdle = 65 * time.Minute
+)
+
+// behind reports whether the config names a proxy in front.
+func (f *File) behind() bool {
+	return len(f.Forwarded.Trust) > 0 || slices.ContainsFunc(f.Listen, func(l Listener) bool { return len(l.Proxies) > 0 })
+}
+
+// routes are those of the config itself; the reader counts them, with those of further files.
+func routes(f *File) value {
+	v := listOf(&f.Routes, 0, maxRoutes, f.route)
+	v.list.clear = func() {}
+	return v
+}
+
+// adminAPI is an address, or a mapping with tokens.
+func adminAPI(f *File) value {
+	token, viewer := kept{name: "token", into: &f.AdminToken}, kept{name: "viewer_token", into: &f.ViewerToken}
+	hook := kept{name: "hook_key", into: &f.HookKey}
+	address := adminAddress(&f.Admin)
+	check := func(a at, n *node) {
+		if f.Admin != "" && f.AdminToken == "" && !isLoopback(f.Admin) && !a.failed("") {
+			a.fail("%s can be reached from other machines, so a token is needed: write {listen: %s, token_file: FILE} or token_env: NAME, or listen on 127.0.0.1", quote(f.Admin), strconv.Quote(f.Admin))
 		}
 	}
-	read(o, "body", "a size such as 10MiB, or off", &l.BodyBytes, sizeOrOff(1, "no bound"))
-	o.size("copies", &l.CopyBytes, mib, 1<<50)
-	o.size("buffer", &l.BufferBytes, 4*kib, gib)
-	read(o, "buffers", "a size such as 64MiB, or off", &l.BuffersBytes, sizeOrOff(mib, "none"))
-	if l.BuffersBytes >= 0 && l.BuffersBytes < l.BufferBytes {
-		r.failField(o.sub("buffers"), "holds less than one buffer (%s): write at least that, or off", size(l.BufferBytes))
+	v := mapping("{listen, token_file, viewer_token_file, hook_key_file}", func(a at) {
+		token.secret(a)
+		viewer.secret(a)
+		hook.secret(a)
+		if f.HookKey != "" && (f.HookKey == f.AdminToken || f.HookKey == f.ViewerToken) {
+			a.fail("gives the hooks, whose key is in URLs, the same key as a token")
+		}
+		switch {
+		case f.ViewerToken == "" || a.failed(""):
+		case f.AdminToken == "":
+			a.fail("has a token for viewers and none for operators, so anybody could give orders; also write token_file: FILE or token_env: NAME")
+		case f.ViewerToken == f.AdminToken:
+			a.fail("gives viewers and operators the same token")
+		}
+		check(a, a.n)
+	}, slices.Concat([]key{{"listen", address, "127.0.0.1:8081", "its address"}},
+		token.keys("(none)", "the operators' token: one word of at least 16 characters. Required unless the address is on loopback"),
+		viewer.keys("(none)", "the viewers' token: they may look, and give no orders. Needs an operators' token"),
+		hook.keys("(none)", "the key of `POST /hooks/ROUTE/{rise,live,rollback}?key=KEY`, which Flagger calls; good for nothing else"))...)
+	v.form = address.form
+	v.text = func(a at, s string) error {
+		err := address.text(a, s)
+		if err == nil {
+			check(a, a.n)
+		}
+		return err
 	}
-	o.count("streams", &l.Streams, 1, 100_000)
-	o.duration("header_timeout", &l.HeaderTimeout, time.Millisecond, time.Hour)
-	o.duration("idle_timeout", &l.IdleTimeout, time.Millisecond, day)
-	o.duration("stall_timeout", &l.StallTimeout, time.Millisecond, day)
-	o.duration("upgrade_idle", &l.UpgradeIdle, time.Millisecond, 30*day)
-	o.duration("grace", &l.Grace, time.Millisecond, time.Hour)
-	o.done()
+	return v
 }
 
-// Access says what is logged of each request.
-type Access struct {
-	// File is where lines go. Empty: to the log.
-	File string
-	// Fields of a line. Default accesslog.Default.
-	Fields []string
-	// Sample is how many requests that went well there are for one that is logged.
-	// Default 1.
-	Sample int
-	// RequestID is the field that names requests, canonically. Empty: they have no
-	// names. Respond says that responses carry it too.
-	RequestID string
-	Respond   bool
+func limits(l *whittle.Limits) value {
+	header := scalarInt(&l.HeaderBytes)
+	*l = l.WithDefaults()
+	return mapping("connections:, header:, body: and so on", func(a at) {
+		if l.BuffersBytes >= 0 && l.BuffersBytes < l.BufferBytes {
+			a.failKey("buffers", "holds less than one buffer (%s): write at least that, or off", size(l.BufferBytes))
+		}
+	},
+		key{"connections", count(&l.Connections, 1, maxNum), "", "open client connections; more wait"},
+		key{"header", header, "", "a request's line and headers; above it, 431"},
+		key{"body", offIs(&l.BodyBytes, -1, amount(&l.BodyBytes, 1, 1<<50)), "", "a request's body; above it, 413. Bodies pass in constant memory, so there is no bound by default"},
+		key{"copies", amount(&l.CopyBytes, mib, 1<<50), "", "memory for the copies of all routes; above it, mirroring sheds"},
+		key{"buffer", amount(&l.BufferBytes, 4*kib, gib), "", "read-ahead of a response to a slow client, and the longest request body that is read before taking an upstream connection"},
+		key{"buffers", offIs(&l.BuffersBytes, -1, amount(&l.BuffersBytes, mib, 1<<50)), "", "read-ahead of all responses together"},
+		key{"streams", count(&l.Streams, 1, 100_000), "", "concurrent HTTP/2 streams on a connection"},
+		key{"header_timeout", span(&l.HeaderTimeout, time.Millisecond, time.Hour), "", "for all headers to arrive"},
+		key{"idle_timeout", span(&l.IdleTimeout, time.Millisecond, day), "(`2m`, or `65m` with `forwarded.trust` or `proxy_protocol`)", "for the next request on an idle connection"},
+		key{"stall_timeout", span(&l.StallTimeout, time.Millisecond, day), "", "for the next byte of a body, in either direction"},
+		key{"upgrade_idle", span(&l.UpgradeIdle, time.Millisecond, 30*day), "", "for the next byte on an upgraded connection (WebSocket)"},
+		key{"grace", span(&l.Grace, time.Millisecond, time.Hour), "", "for requests under way when whittle ends"})
 }
 
-// defaultAccess is what is logged where nothing more is said.
-func defaultAccess() *Access {
-	return &Access{Fields: accesslog.Default, Sample: 1}
+// scalarInt is a size that is kept as an int.
+func scalarInt(dst *int) value {
+	n := new(int64)
+	v := amount(n, kib, 16*mib)
+	text := v.text
+	v.text = func(a at, s string) error { err := text(a, s); *dst = int(*n); return err }
+	v.show = func() string { return size(int64(*dst)) }
+	return v
 }
 
 const maxFields = 100
 
-// access reads what is logged of each request; in log.access it is only said that it is.
-func (r *reader) access(o *object, f *File, files folder) {
-	a, ok := o.child("access", "{file: access.log}")
-	if !ok {
-		return
-	}
-	f.Access = defaultAccess()
-	f.Access.RequestID = "X-Request-Id"
-	a.file("file", &f.Access.File, files)
-	for _, e := range a.n.entries {
-		if e.key == "file" {
-			r.noDevice(e.value, a.sub("file"))
+// accessInLog says that requests are logged; access: says how.
+func accessInLog(f *File) value {
+	in := f.Access != nil
+	v := boolean(&in)
+	text := v.text
+	v.text = func(a at, s string) error {
+		err := text(a, s)
+		if in {
+			f.Access = &Access{Fields: accesslog.Default}
 		}
+		return err
 	}
-	if n, given := a.get("fields"); given {
-		r.fields(a, n, f.Access)
-	}
-	read(a, "sample", "a whole number", &f.Access.Sample, func(s string) (int, error) {
-		if share, err := parsePercent(s); err == nil && share > 0 {
-			return 0, fmt.Errorf("%s is not a whole number: one in so many is logged, so write %d", quote(s), int(math.Round(1/share)))
-		}
-		return parseCount(s, 1, 1_000_000)
-	})
-	if n, given := a.get("request_id"); given {
-		r.requestID(a, n, f.Access)
-	}
-	a.done()
+	return v
 }
 
-// noDevice refuses names that other servers take for something else than a file.
-func (r *reader) noDevice(n *node, path string) {
-	switch s := n.text; {
-	case n.kind != isScalar:
-	case s == "-" || s == "stdout" || s == "stderr":
-		r.fail(n.at, path, "%s would be a file of that name: leave it out for the log, which is standard error, or write /dev/stdout", quote(s))
-	case strings.HasPrefix(s, "syslog:"):
-		r.fail(n.at, path, "%s would be a file of that name: leave it out for the log, which systemd hands on", quote(s))
-	case s == "off" || s == "false":
-		r.fail(n.at, path, "%s would be a file of that name: leave access: out, so that requests are not logged", quote(s))
+// access is what is logged of each request.
+func access(c *Access) value {
+	fields := words(&c.Fields, 1, maxFields, matching("`"+strings.Join(accesslog.Names, "`, `")+"`, `header:NAME` or `response_header:NAME`", `^[a-z_]+$|^(response_)?header:[^\s:]+$`), parseField)
+	name := word(&c.RequestID, headerForm, parseFieldName)
+	id := either(orOff(&c.RequestID, name), mapping("{header: X-Request-ID, respond: true}", nil,
+		key{"header", name, "X-Request-Id", "its name"},
+		key{"respond", boolean(&c.Respond), "false", "also sets it on responses"}))
+	file := file(&c.File)
+	text := file.text
+	file.text = func(a at, s string) error {
+		if slices.Contains([]string{"-", "stdout", "stderr", "off", "false"}, s) || strings.HasPrefix(s, "syslog:") {
+			return fmt.Errorf("%s would be a file of that name: leave it out for the log, which is standard error, or write /dev/stdout", quote(s))
+		}
+		return text(a, s)
 	}
-}
-
-func (r *reader) fields(a *object, n *node, into *Access) {
-	into.Fields = nil
-	a.list("fields", "["+strings.Join(accesslog.Default[:3], ", ")+"]", maxFields, func(n *node, path string) {
-		var field string
-		if readNode(r, n, path, "a field such as status, or header:NAME", &field, parseField) {
-			if slices.Contains(into.Fields, field) {
-				r.fail(n.at, path, "%s is given twice", quote(field))
+	return mapping("{file: access.log}", func(a at) {
+		for i, field := range c.Fields {
+			if slices.Contains(c.Fields[:i], field) {
+				a.failKey(fmt.Sprintf("fields[%d]", i), "%s is given twice", quote(field))
 			}
-			into.Fields = append(into.Fields, field)
 		}
-	})
-	if n.kind == isSequence && len(n.items) == 0 {
-		r.fail(n.at, a.sub("fields"), "is empty; leave it out for the usual ones")
-	}
-}
-
-func (r *reader) requestID(a *object, n *node, into *Access) {
-	const want = "a header such as X-Request-ID, off, or {header: X-Request-ID, respond: true}"
-	if n.kind != isMapping {
-		readNode(r, n, a.sub("request_id"), want, &into.RequestID, orOff(parseFieldName))
-		return
-	}
-	c, _ := r.object(n, a.sub("request_id"), want)
-	read(c, "header", "a header such as X-Request-ID", &into.RequestID, parseFieldName)
-	c.flag("respond", &into.Respond)
-	c.done()
+	},
+		key{"file", file, "(the log)", "a file, or `/dev/stdout`; a JSON object on each line. For logrotate, use copytruncate"},
+		key{"fields", fields, "[" + strings.Join(accesslog.Default, ", ") + "]", "the fields of a line, in this order"},
+		key{"request_id", id, "X-Request-Id", "header with the request's id. A trusted peer's is kept, any other is replaced"})
 }
 
 func parseFieldName(s string) (string, error) {
-	switch {
-	case !http1.IsToken(s):
-		return "", fmt.Errorf("%s is not the name of a header: write X-Request-ID", quote(s))
-	case slices.Contains([]string{"true", "false", "yes", "no", "on", "none"}, strings.ToLower(s)):
-		return "", fmt.Errorf("%s would be the name of the header: write X-Request-ID, or request_id: off", quote(s))
-	case strings.Contains(s, "_"):
-		return "", fmt.Errorf("%s has an underscore, and many servers drop such headers: write X-Request-ID", quote(s))
+	name := http.CanonicalHeaderKey(s)
+	if !http1.IsToken(s) || strings.Contains(s, "_") || slices.Contains([]string{"true", "false", "yes", "no", "on", "none"}, strings.ToLower(s)) ||
+		slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Cdn-Loop", "Forwarded"}, name) {
+		return "", fmt.Errorf("%s is not the name of a header of one's own that all servers take: write X-Request-ID, or request_id: off", quote(s))
 	}
-	switch name := http.CanonicalHeaderKey(s); name {
-	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Cdn-Loop", "Forwarded":
-		return "", fmt.Errorf("%s has a meaning of its own: write X-Request-ID", quote(s))
-	default:
-		return name, nil
-	}
+	return name, nil
 }
 
 func parseField(s string) (string, error) {
@@ -303,9 +229,245 @@ func parseField(s string) (string, error) {
 			return s, nil
 		}
 	}
-	name, err := oneOf(s, accesslog.Names)
-	if strings.Contains(s, ":") && err != nil {
-		return "", fmt.Errorf("%s is unknown; of headers write %sX-Tenant or %sX-Tenant", quote(s), accesslog.RequestHeader, accesslog.ResponseHeader)
+	return oneOf(s, accesslog.Names)
+}
+
+// record is what is kept of the users' exchanges.
+func record(c *Record) value {
+	return mapping("{sample: 10%}", func(a at) {
+		if absolute(c.Dir) == absolute(a.r.dir) {
+			a.failKey("dir", "is the folder of the config: write one that holds nothing else, such as recorded")
+		}
+		if !a.given("key_file") {
+			c.KeyFile = filepath.Clean(c.Dir) + ".key"
+		}
+	},
+		key{"dir", folder(&c.Dir), "recorded", "the log's folder"},
+		key{"key_file", file(&c.KeyFile), "(the folder's name with `.key`)", "key of the tokens that replace secrets; created if missing"},
+		key{"sample", orOff(&c.Sample, share(&c.Sample)), "10%", "share of exchanges to record, also without a route; `off`: only routes with `record` of their own"},
+		key{"max_body", amount(&c.MaxBody, 1, 16*mib), "1MiB", "of a body; longer ones are left out"},
+		key{"max_bytes", amount(&c.MaxBytes, mib, 1<<50), "1GiB", "of the folder; the oldest exchanges go first"},
+		key{"max_age", span(&c.MaxAge, time.Minute, 3650*day), "168h", "of an exchange"})
+}
+
+// redaction is what is secret in addition to the defaults. Paths and patterns are checked where
+// they are compiled.
+func redaction(d *redact.Rules) value {
+	name := func(s string) (string, error) {
+		if strings.TrimSpace(s) == "" {
+			return "", fmt.Errorf("%s is no name; write one such as phone_number", quote(s))
+		}
+		return s, nil
 	}
-	return name, err
+	whole := func(s string) (string, error) {
+		if strings.ContainsAny(s, "*?^$|\\()") {
+			return "", fmt.Errorf("%s: a name is compared as a whole, and its signs are left out: write each name, or a pattern under patterns", quote(s))
+		}
+		return name(s)
+	}
+	text := matching("text", "", "number", "boolean")
+	return mapping("{fields: [phone], headers: [X-Tenant]}", nil,
+		key{"headers", words(&d.Headers, 0, maxNames, text, whole), "(none)", "more secret headers"},
+		key{"fields", words(&d.Fields, 0, maxNames, text, whole), "(none)", "more secret names of JSON members, form fields, query parameters, cookies and XML elements"},
+		key{"paths", paths(&d.Paths), "(none)", "JSON paths: `$.user.phone`"},
+		key{"patterns", words(&d.Patterns, 0, maxNames, text, name), "(none)", "regular expressions (RE2): the first group, or the whole match, is secret"},
+		key{"keep", words(&d.Keep, 0, maxNames, text, name), "(none)", "names that are not secret after all, and shapes: `shape-email`, `shape-card`, `shape-token`, `shape-other`"})
+}
+
+const maxListeners = 64
+
+// theFiles stands for the tls: of the whole file until it is known.
+var theFiles = &TLS{}
+
+// listeners is an address, a mapping, or a list of both.
+func listeners(f *File) value {
+	one := listener(&f.Listen[0])
+	many := listOf(&f.Listen, 1, maxListeners, listener)
+	return value{text: one.text, form: one.form, block: one.block, list: many.list, show: func() string {
+		if len(f.Listen) == 1 {
+			one := listener(&f.Listen[0])
+			text := one.shown()
+			if l := f.Listen[0]; text == "address: "+l.Address {
+				return l.Address
+			}
+			return braced(one, text)
+		}
+		return many.show()
+	}}
+}
+
+// checkListeners gives the listeners their certificates, and holds them to each other.
+func (f *File) checkListeners(a at, shared *TLS) {
+	used := shared == nil
+	first := map[string]int{}
+	for i := range f.Listen {
+		l, field := &f.Listen[i], a.r.listenField(f, i)
+		if !a.given("listen[0]") && l.TLS == nil && l.Redirect == nil && !a.given("listen.tls") {
+			l.TLS = shared
+		}
+		if l.TLS == theFiles {
+			if l.TLS = shared; shared == nil && !a.failed("tls") {
+				a.failKey(field+".tls", "there is no tls: in the file; write {cert: FILE, key: FILE} here or there")
+			}
+		}
+		if l.TLS != nil && l.TLS != shared {
+			l.TLS.Field = field + ".tls"
+		}
+		used = used || l.TLS == shared
+		if l.Redirect != nil && l.TLS != nil {
+			a.failKey(field+".redirect", "sends requests to HTTPS, which this listener speaks already")
+		}
+		if _, port, _ := net.SplitHostPort(l.Address); port == "0" || l.Address == "" {
+			continue
+		}
+		if had, twice := first[l.Address]; twice {
+			a.failKey(field, "%s is given twice; the first is listen[%d]", quote(l.Address), had)
+		} else {
+			first[l.Address] = i
+		}
+	}
+	if shared != nil {
+		shared.Field = "tls"
+	}
+	if !used && !a.failed("listen") {
+		a.failKey("tls", "belongs to no listener: write tls: true where it applies, or leave it out")
+	}
+}
+
+// listenField is a listener's field in the file.
+func (r *reader) listenField(f *File, i int) string {
+	if _, many := r.where["listen[0]"]; many || len(f.Listen) > 1 {
+		return fmt.Sprintf("listen[%d]", i)
+	}
+	return "listen"
+}
+
+func listener(l *Listener) value {
+	address := value{
+		form: matching("HOST:PORT, or `unix:PATH`", `^[^/@\s]*:[0-9]{1,5}$|^unix:.`),
+		text: func(a at, s string) (err error) {
+			*l, err = parseListener(a.r, s)
+			return err
+		},
+		show: func() string { return l.Address },
+	}
+	v := mapping("{address: :8080}", func(a at) {
+		if l.Mode != 0 && l.Unix == "" && !a.failed("") {
+			a.failKey("mode", "is for a Unix socket's file, and %s is not one", quote(l.Address))
+		}
+		if l.Sink || l.Candidates != nil {
+			a.useless("where nobody waits for a response", "redirect")
+		}
+		if l.Sink && l.Candidates != nil {
+			a.failKey("ext_proc", "and a mirror send different things: write a listener for each")
+		}
+	},
+		key{"address", address, required, "`HOST:PORT`, or `unix:` with a path"},
+		key{"mode", scalar(&l.Mode, matching("mode, such as `\"0660\"`", `^0[0-7]{3}$`), parseMode, showMode), "(by the umask)", "of a Unix socket's file"},
+		key{"tls", listenerTLS(l), "(none)", "`true` for the top-level `tls`, or a mapping like it"},
+		key{"sink", boolean(&l.Sink), "false", "takes a proxy's mirrored requests: each gets 204 at once, and whittle itself asks both sides"},
+		key{"ext_proc", value{block: func() block {
+			return block{like: "candidates: [shop-candidate]", keys: []key{{
+				"candidates", words(&l.Candidates, 1, maxNames, matching("name of a cluster", `^\S+$`, "number", "boolean"), parseCluster), required,
+				"Envoy's clusters whose responses are a candidate's; those of all others are the monolith's",
+			}}}
+		}, open: func() {}, absent: func() bool { return l.Candidates == nil }}, "(none)", "takes users' requests and responses from Envoy's `ext_proc` filter; whittle asks the other side"},
+		key{"redirect", optional(&l.Redirect, redirect), "(none)", "redirects every request to HTTPS"},
+		key{"proxy_protocol", value{block: func() block {
+			return block{like: "trust: [10.0.0.0/8]", keys: []key{{"trust", networks(&l.Proxies, 1), required, "networks of the load balancers that send a PROXY protocol header"}}}
+		}, open: func() {}, absent: func() bool { return len(l.Proxies) == 0 }}, "(none)", "accepts the PROXY protocol"})
+	whole := v.block
+	v.block = func() block {
+		b := whole()
+		b.idle = func(key string) bool { return key == "sink" && !l.Sink }
+		return b
+	}
+	v.text, v.form = address.text, address.form
+	return v
+}
+
+func parseCluster(s string) (string, error) {
+	if s == "" || strings.ContainsAny(s, " \t\r\n") {
+		return "", fmt.Errorf("%s is no cluster of Envoy's: write its name", quote(s))
+	}
+	return s, nil
+}
+
+func listenerTLS(l *Listener) value {
+	v := optional(&l.TLS, tlsOf)
+	v.form = matching("`true` or `false`", `^(true|false)$`, "boolean")
+	v.text = func(_ at, s string) error {
+		yes, err := parseFlag(s)
+		if l.TLS = nil; yes {
+			l.TLS = theFiles
+		}
+		return err
+	}
+	return v
+}
+
+func redirect(to *Redirect) value {
+	statuses := []int{301, 302, 307, 308}
+	var https string
+	v := mapping("{status: 308, port: 443}", nil,
+		key{"status", choice(&to.Status, []string{"301", "302", "307", "308"}, statuses...), "308", "307 and 308 keep the method; most clients turn 301 and 302 into GET"},
+		key{"port", count(&to.Port, 1, 65535), "443", "HTTPS port, as clients see it"})
+	word := choice(&https, []string{"https"}, "https")
+	v.text, v.form = word.text, word.form
+	return v
+}
+
+func tlsOf(t *TLS) value {
+	keys := []key{
+		{"cert", file(&t.Cert), "(required without `folder`)", "certificate chain in PEM, the server's own first"},
+		{"key", file(&t.Key), "(required without `folder`)", "its key in PEM"},
+		{"folder", folder(&t.Folder), "(none)", "certificates by host: `NAME.crt` or `NAME.pem` with `NAME.key`, or a folder with `fullchain.pem` and `privkey.pem` or `tls.crt` and `tls.key`"},
+		{"min_version", choice(&t.MinVersion, []string{"1.2", "1.3"}, tls.VersionTLS12, tls.VersionTLS13), "1.2", "least version"},
+		{"client", value{block: func() block {
+			return block{like: "{ca: FILE, required: true}", keys: []key{
+				{"ca", file(&t.ClientCA), required, "PEM file of the authorities that sign clients' certificates"},
+				{"required", booleanOf(&t.ClientOptional, false), "true", "`false` also admits clients without a certificate"},
+			}}
+		}, open: func() {}, absent: func() bool { return t.ClientCA == "" }}, "(none)", "client certificates"},
+	}
+	return mapping("{cert: FILE, key: FILE}", func(a at) {
+		switch {
+		case a.failed(""):
+		case t.Cert == "" && t.Key == "" && t.Folder == "":
+			a.fail("names no certificate; write cert: and key:, both files in PEM, or a folder: of them")
+		case (t.Cert == "") != (t.Key == ""):
+			a.useless("without the other; a certificate and its key belong together, both files in PEM", "cert", "key")
+		}
+	}, keys...)
+}
+
+// maxUnix is the longest path of a Unix socket on every system.
+const maxUnix = 103
+
+func parseListener(r *reader, s string) (Listener, error) {
+	path, unix := strings.CutPrefix(s, "unix:")
+	if !unix {
+		address, err := parseAddress(s)
+		return Listener{Address: address}, err
+	}
+	if path == "" || strings.ContainsAny(path, "\x00@") || len(r.resolve(path)) > maxUnix {
+		return Listener{}, fmt.Errorf("%s names no file: write unix:/run/whittle.sock, of at most %d bytes", quote(s), maxUnix)
+	}
+	path, err := r.resolve(path), pathFault(path)
+	return Listener{Address: "unix:" + path, Unix: path}, err
+}
+
+func parseMode(s string) (fs.FileMode, error) {
+	n, err := strconv.ParseUint(s, 8, 32)
+	if err != nil || n > 0o777 || len(s) != 4 || n == 0 {
+		return 0, fmt.Errorf("%s is not a mode that lets anybody in: write \"0660\"", quote(s))
+	}
+	return fs.FileMode(n), nil
+}
+
+func showMode(m fs.FileMode) string {
+	if m == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%04o", m)
 }

@@ -9,287 +9,133 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"whittle"
 	"whittle/internal/http1"
 	"whittle/internal/units"
 )
 
-// maxInstances bounds the URLs of one upstream.
-const maxInstances = 256
+const (
+	day          = 24 * time.Hour
+	kib    int64 = 1 << 10
+	mib    int64 = 1 << 20
+	gib    int64 = 1 << 30
+	maxNum       = 1 << 20
 
-// upstream reads a URL, a list of them or a mapping with either, over the defaults
-// in u. Where it was a mapping it comes back still open, for more fields to be read
-// from.
-func (r *reader) upstream(n *node, path string, u *whittle.Upstream, files folder) (*object, bool) {
-	const want = "a URL such as http://127.0.0.1:3000, or {url: …, timeout: …}"
-	if n.kind != isMapping {
-		r.instances(n, path, want, u)
-		return nil, false
-	}
-	o, _ := r.object(n, path, want)
-	if at, ok := o.get("url"); ok {
-		r.instances(at, o.sub("url"), "a URL such as http://127.0.0.1:3000, or a list of them", u)
-	} else {
-		o.need(false, "url", "write url: http://127.0.0.1:3000")
-	}
-	read(o, "resolver", "the address of a DNS server such as 10.0.0.2:53", &u.Resolver, parseResolver)
-	read(o, "host", "client, url or a name", &u.Host, parseHost)
-	read(o, "build", "a name such as 1.4.1", &u.Build, parseBuild)
-	o.duration("timeout", &u.Timeout, time.Millisecond, day)
-	o.duration("connect_timeout", &u.ConnectTimeout, time.Millisecond, time.Hour)
-	o.duration("read_timeout", &u.ReadTimeout, time.Millisecond, day)
-	o.duration("stream_timeout", &u.StreamTimeout, time.Millisecond, day)
-	o.duration("write_timeout", &u.WriteTimeout, time.Millisecond, day)
-	o.duration("wait_timeout", &u.WaitTimeout, time.Millisecond, day)
-	o.size("max_response", &u.MaxResponse, kib, gib)
-	o.count("max_conns", &u.MaxConns, 1, maxNum)
-	read(o, "max_age", "a duration such as 10m, or off", &u.MaxAge, orOff(func(s string) (time.Duration, error) {
-		return parseDuration(s, time.Second, 30*day)
-	}))
-	read(o, "max_requests", "a whole number, or off", &u.MaxRequests, orOff(func(s string) (int, error) {
-		return parseCount(s, 1, 1_000_000_000)
-	}))
-	o.flag("insecure", &u.Insecure)
-	r.upstreamTLS(o, u, files)
-	r.health(o, &u.Health)
-	r.ejection(o, &u.Ejection)
-	o.share("panic", &u.Panic)
-	choose(o, "proxy_protocol", &u.ProxyProtocol, []string{"off", "v1", "v2"}, 0, 1, 2)
-	read(o, "metrics", "the URL of a Prometheus page such as http://127.0.0.1:6667/metrics", &u.Metrics, func(s string) (string, error) {
-		return parseURL(s, "http", "https")
-	})
-	if o.given("resolver") && u.URL != "" && !slices.ContainsFunc(append([]string{u.URL}, u.Others...), isNamed) {
-		r.failField(o.sub("resolver"), "has no effect, since no URL has a name that is looked up")
-	}
-	return o, true
-}
+	// maxInstances bounds the URLs of one upstream.
+	maxInstances = 256
+	// likeUpstream says in messages how an upstream is written.
+	likeUpstream = "{url: http://127.0.0.1:3000, timeout: 30s}"
+)
 
-// orOff also takes off, for 0.
-func orOff[T any](parse func(string) (T, error)) func(string) (T, error) {
-	return func(s string) (T, error) {
-		var none T
-		if s == "off" {
-			return none, nil
-		}
-		return parse(s)
+// waits are the defaults that the two sides do not share.
+type waits struct{ timeout, conns, wait string }
+
+var (
+	monolithWaits  = waits{"1m", "1024", "10s"}
+	candidateWaits = waits{"5s", "256", "100ms"}
+)
+
+// upstreamKeys are those of both sides.
+func upstreamKeys(u *whittle.Upstream, w waits) []key {
+	return []key{
+		{"url", instances(u), required, "`http://`, `https://`, `h2c://` (HTTP/2 without TLS), `srv+http://` (SRV records), or `unix:///` with a socket's " +
+			"path. A path in the URL is a prefix; a list means several instances"},
+		{"resolver", word(&u.Resolver, hostPort, parseResolver), "(the system's)", "DNS server for names, such as `10.0.0.2:53`"},
+		{"host", word(&u.Host, serverName, parseHost), "client", "`Host` sent upstream: `client` for the client's, `url` for the URL's, or a name"},
+		{"build", word(&u.Build, matching("text", "", "number", "boolean"), parseBuild), "(none)", "the running version, such as a commit. A new one begins the evidence afresh"},
+		{"timeout", span(&u.Timeout, time.Millisecond, day), w.timeout, "for a whole mirrored call, or the first byte of a user's response"},
+		{"connect_timeout", span(&u.ConnectTimeout, time.Millisecond, time.Hour), "5s", "to open a connection, TLS included; at most `timeout`"},
+		{"read_timeout", span(&u.ReadTimeout, time.Millisecond, day), "1m", "for the next byte of a response's body; then the response is cut"},
+		{"stream_timeout", span(&u.StreamTimeout, time.Millisecond, day), "1h", "the same in event streams and gRPC responses"},
+		{"write_timeout", span(&u.WriteTimeout, time.Millisecond, day), "1m", "for the upstream to accept the next bytes of a request's body; then 504"},
+		{"wait_timeout", span(&u.WaitTimeout, time.Millisecond, day), w.wait, "for one of `max_conns`; then 503, or instead of a candidate's the monolith's response"},
+		{"max_response", amount(&u.MaxResponse, kib, gib), "4MiB", "of a response that must be held whole (mirrored or transcoded)"},
+		{"max_conns", count(&u.MaxConns, 1, maxNum), w.conns, "connections in use at once; mirrored and repeated requests take at most half"},
+		{"insecure", boolean(&u.Insecure), "false", "accepts any TLS certificate; `whittle check` warns"},
+		{"tls", upstreamTLS(u), "", "TLS to an https upstream; files are read again when they change"},
+		{"health", health(&u.Health), "(none)", "health checks of each instance. Without a `path`, opening a connection is enough"},
+		{"eject", ejection(&u.Ejection), "", "takes a failing instance out for a time"},
+		{"panic", share(&u.Panic), "50%", "when fewer instances than this are fit, all of them get requests"},
 	}
 }
 
-func (r *reader) upstreamTLS(o *object, u *whittle.Upstream, files folder) {
-	t, ok := o.child("tls", "{ca: FILE, cert: FILE, key: FILE}")
-	if !ok {
-		return
+// checkUpstream refuses what relates the keys of an upstream to each other. grpc says that it
+// speaks gRPC whatever its URL.
+func checkUpstream(a at, u *whittle.Upstream, grpc bool) {
+	if a.given("resolver") && u.URL != "" && !slices.ContainsFunc(all(u), isNamed) {
+		a.failKey("resolver", "has no effect, since no URL has a name that is looked up")
 	}
-	r.clientTLS(t, &u.TLS, "app.internal", files)
-	read(t, "verify_name", "a name such as app.internal", &u.TLS.VerifyName, parseServerName)
-	choose(t, "min_version", &u.TLS.MinVersion, []string{"1.2", "1.3"}, 0, tls.VersionTLS13)
-	t.done()
-	t.checkPair()
-	if u.URL != "" && !isHTTPS(u.URL) {
-		r.failField(t.path, "has no effect, since the URL is not https")
+	if a.given("tls") && u.URL != "" && !isHTTPS(u.URL) {
+		a.failKey("tls", "has no effect, since the URL is not https")
 	}
 	if u.Insecure {
-		t.useless("with insecure: true, which accepts any certificate", "ca", "verify_name")
+		a.useless("with insecure: true, which accepts any certificate", "tls.ca", "tls.verify_name")
 	}
-}
-
-// clientTLS reads by which files a client speaks TLS, and the server's name.
-func (r *reader) clientTLS(t *object, into *whittle.UpstreamTLS, example string, files folder) {
-	t.file("ca", &into.CA, files)
-	t.file("cert", &into.Certificate, files)
-	t.file("key", &into.Key, files)
-	read(t, "server_name", "a name such as "+example, &into.ServerName, parseServerName)
-}
-
-// checkPair refuses a certificate without its key, and the other way.
-func (o *object) checkPair() {
-	for key, other := range map[string]string{"cert": "key", "key": "cert"} {
-		if !o.given(other) {
-			o.useless("without "+other+":, which belongs to it; both are files in PEM", key)
-		}
-	}
-}
-
-func isHTTPS(raw string) bool { return strings.HasPrefix(strings.TrimPrefix(raw, "srv+"), "https://") }
-
-func (r *reader) health(o *object, h *whittle.Health) {
-	c, ok := o.child("health", "{path: /healthz, interval: 10s}")
-	if !ok {
-		return
-	}
-	*h = whittle.Health{Interval: 10 * time.Second, Timeout: 2 * time.Second, Healthy: 2, Unhealthy: 3, Least: 200, Most: 399}
-	read(c, "path", "a path such as /healthz", &h.Path, parseTarget)
-	if g, asked := c.child("grpc", "{}, or {service: shop.v1.Cart}"); asked {
-		h.GRPC = true
-		read(g, "service", "a service's name such as shop.v1.Cart", &h.Service, parseService)
-		g.done()
-		if h.Path != "" {
-			r.failField(g.path, "cannot be asked for together with path:; leave one out")
-		}
-	}
-	c.duration("interval", &h.Interval, 10*time.Millisecond, day)
-	c.duration("timeout", &h.Timeout, time.Millisecond, time.Hour)
-	c.count("healthy", &h.Healthy, 1, 1000)
-	c.count("unhealthy", &h.Unhealthy, 1, 1000)
-	why := "without path:, since a connection that can be opened is enough then"
-	if h.GRPC {
-		why = "with grpc:, whose response says SERVING or not"
-	}
-	statuses := [2]int{h.Least, h.Most}
-	if read(c, "status", "a status such as 200, or a range such as 200-399", &statuses, parseStatuses) && h.Path == "" && !r.failed(c.sub("path")) {
-		r.failField(c.sub("status"), "has no effect %s", why)
-	}
-	h.Least, h.Most = statuses[0], statuses[1]
-	c.done()
-}
-
-// healthGRPC checks that an upstream whose health is asked for by gRPC speaks HTTP/2:
-// spoken says that it does whatever its URL.
-func (r *reader) healthGRPC(o *object, u *whittle.Upstream, spoken bool) {
 	scheme, _, _ := strings.Cut(strings.TrimPrefix(u.URL, "srv+"), ":")
-	if u.Health.GRPC && !spoken && (scheme == "http" || scheme == "unix") {
-		r.failField(o.sub("health.grpc"), "cannot be asked, since the URL's server speaks HTTP/1.1; write an h2c:// or https:// URL")
+	if u.Health.GRPC && !grpc && (scheme == "http" || scheme == "unix") {
+		a.failKey("health.grpc", "cannot be asked, since the URL's server speaks HTTP/1.1; write an h2c:// or https:// URL")
 	}
 }
 
-// parseService reads the name of a gRPC service.
-func parseService(s string) (string, error) {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
-	if s == "" || len(s) > 253 || strings.Trim(s, letters) != "" {
-		return "", fmt.Errorf("%s is not the name of a service: write shop.v1.Cart", quote(s))
-	}
-	return s, nil
+// monolith is the upstream that responds today.
+func monolith(u *whittle.Upstream) value {
+	return either(mapping(likeUpstream, func(a at) { checkUpstream(a, u, false) }, upstreamKeys(u, monolithWaits)...), instances(u))
 }
 
-func (r *reader) ejection(o *object, e *whittle.Ejection) {
-	const want = "{consecutive: 5, time: 30s}, or off"
-	n, ok := o.get("eject")
-	if !ok {
-		return
-	}
-	if n.kind != isMapping {
-		readNode(r, n, o.sub("eject"), want, e, func(s string) (whittle.Ejection, error) {
-			if s != "off" {
-				return *e, fmt.Errorf("%s is not how instances are ejected: write %s", quote(s), want)
+// all are an upstream's URLs.
+func all(u *whittle.Upstream) []string { return append([]string{u.URL}, u.Others...) }
+
+// instances is a URL or a list of them.
+func instances(u *whittle.Upstream) value {
+	one := scalar(&u.URL, upstreamURL, parseUpstream, asIs)
+	var urls []string
+	many := listOf(&urls, 1, maxInstances, func(s *string) value {
+		v := word(s, upstreamURL, nil)
+		v.text = func(a at, text string) (err error) {
+			*s, err = parseUpstream(text)
+			switch {
+			case err != nil:
+			case slices.Contains(urls, *s):
+				err = fmt.Errorf("%s stands there already", quote(*s))
+			case len(urls) > 0 && kindOf(*s) != kindOf(urls[0]):
+				err = fmt.Errorf("%s differs from %s in kind: the instances of a server have the same scheme and path", quote(*s), quote(urls[0]))
 			}
-			return whittle.Ejection{}, nil
-		})
-		return
-	}
-	c, _ := r.object(n, o.sub("eject"), want)
-	c.count("consecutive", &e.Consecutive, 1, 10_000)
-	c.duration("time", &e.Base, time.Millisecond, day)
-	e.Most = max(e.Most, e.Base)
-	if c.duration("max_time", &e.Most, time.Millisecond, 30*day) && e.Most < e.Base {
-		r.failField(c.sub("max_time"), "is less than time: %s, for which an instance is ejected the first time", units.Span(e.Base))
-	}
-	c.share("share", &e.Share)
-	c.done()
-}
-
-// upstreamDefaults is an upstream of which the config says nothing.
-func upstreamDefaults() whittle.Upstream {
-	return whittle.Upstream{
-		ConnectTimeout: 5 * time.Second, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute,
-		MaxResponse: 4 * mib,
-		Ejection:    whittle.Ejection{Consecutive: 5, Base: 30 * time.Second, Most: 5 * time.Minute, Share: whittle.Percent(50)},
-		Panic:       whittle.Percent(50),
-	}
-}
-
-// parseResolver reads the address of a DNS server.
-func parseResolver(s string) (string, error) {
-	if a, err := netip.ParseAddrPort(s); err != nil || a.Port() == 0 {
-		return "", fmt.Errorf("%s is not the address of a DNS server: write 10.0.0.2:53, an address and a port", quote(s))
-	}
-	return s, nil
-}
-
-// parseHost reads which Host goes upstream; client is "".
-func parseHost(s string) (string, error) {
-	switch s {
-	case "client":
-		return "", nil
-	case "url":
-		return whittle.HostOfURL, nil
-	}
-	name, port, ported := strings.Cut(s, ":")
-	if _, err := parseServerName(name); err != nil || ported && !isPort(port) || slices.Contains(noHosts, strings.ToLower(s)) {
-		return "", fmt.Errorf("%s is not a host: write client for the client's own, url for the URL's, or a name such as app.internal", quote(s))
-	}
-	return s, nil
-}
-
-// noHosts are words that people write in place of a host.
-var noHosts = []string{"auto", "backend", "client", "false", "keep", "no", "none", "off", "on", "original", "pass", "preserve", "true", "upstream", "url", "yes"}
-
-func parseServerName(s string) (string, error) {
-	if slices.Contains([]string{"false", "no", "none", "off", "on", "true", "yes"}, strings.ToLower(s)) {
-		return "", fmt.Errorf("%s would be the name: write one such as app.internal, or leave the field out for its default", quote(s))
-	}
-	if s == "" || strings.Contains(s, ":") || hostFault(s) != "" {
-		return "", fmt.Errorf("%s is not the name of a server: write app.internal", quote(s))
-	}
-	return s, nil
-}
-
-// parseTarget reads a path with an optional query, as it stands on a request line.
-func parseTarget(s string) (string, error) {
-	if !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") || strings.Contains(s, "#") || !http1.IsTarget(s) {
-		return "", fmt.Errorf("%s is not a path: write /healthz", quote(s))
-	}
-	return s, nil
-}
-
-// parseStatuses reads one status or a range of them.
-func parseStatuses(s string) ([2]int, error) {
-	from, to, ranged := strings.Cut(s, "-")
-	if !ranged {
-		to = from
-	}
-	least, err := parseCount(strings.TrimSpace(from), 200, 599)
-	most, wrong := parseCount(strings.TrimSpace(to), 200, 599)
-	if err != nil || wrong != nil || least > most {
-		return [2]int{}, fmt.Errorf("%s is neither a status nor a range of them: write 200 or 200-399", quote(s))
-	}
-	return [2]int{least, most}, nil
-}
-
-// instances reads the URL of each of an upstream's instances.
-func (r *reader) instances(n *node, path, want string, u *whittle.Upstream) {
-	if n.kind != isSequence {
-		readNode(r, n, path, want, &u.URL, parseUpstream)
-		return
-	}
-	switch count := len(n.items); {
-	case count == 0:
-		r.fail(n.at, path, "is empty; write %s", want)
-		return
-	case count > maxInstances:
-		r.fail(n.items[maxInstances].at, path, "has %d entries, and at most %d are read; a name that has all the addresses has no such bound", count, maxInstances)
-		return
-	}
-	var all []string
-	for i, it := range n.items {
-		var raw string
-		at := fmt.Sprintf("%s[%d]", path, i)
-		r.where[at] = it.at
-		if !readNode(r, it, at, "a URL such as http://127.0.0.1:3000", &raw, parseUpstream) {
-			continue
+			return err
 		}
-		switch {
-		case slices.Contains(all, raw):
-			r.fail(it.at, at, "%s stands there already", quote(raw))
-		case len(all) > 0 && kindOf(raw) != kindOf(all[0]):
-			r.fail(it.at, at, "%s is another kind of server than %s: the instances of one have the same scheme and the same path", quote(raw), quote(all[0]))
+		return v
+	})
+	item := many.list.item
+	many.list.item = func() (value, func()) {
+		v, keep := item()
+		return v, func() { keep(); u.URL, u.Others = urls[0], urls[1:] }
+	}
+	return value{text: one.text, form: one.form, list: many.list, show: func() string {
+		if len(u.Others) == 0 {
+			return u.URL
 		}
-		all = append(all, raw)
+		return "[" + strings.Join(all(u), ", ") + "]"
+	}}
+}
+
+var upstreamURL = matching("URL such as `http://127.0.0.1:3000`", `^([hH][tT][tT][pP][sS]?|h2c|srv\+(https?|h2c))://[^?#\s]+$|^unix:///[^?#%]+$`)
+
+// parseUpstream reads the URL of an upstream.
+func parseUpstream(s string) (string, error) {
+	path, unix := strings.CutPrefix(s, "unix://")
+	if strings.HasPrefix(s, "unix:") || strings.HasPrefix(s, "http://unix:") {
+		if !unix || !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.ContainsAny(path, "?#%") {
+			return "", fmt.Errorf("%s is no socket: write unix:///run/app.sock, with the whole path and nothing behind it", quote(s))
+		}
+		return s, nil
 	}
-	if len(all) > 0 {
-		u.URL, u.Others = all[0], all[1:]
+	v, err := parseURL(s, "http", "https", "h2c", "srv+http", "srv+https", "srv+h2c")
+	if err == nil && strings.HasPrefix(v, "srv+") {
+		if u, err := url.Parse(v); err == nil && (u.Port() != "" || addressOf(u.Hostname()).IsValid()) {
+			return "", fmt.Errorf("%s: SRV records belong to a name and give the port: write srv+http://_web._tcp.shop.example", quote(s))
+		}
 	}
+	return v, err
 }
 
 // kindOf is what all URLs of one upstream must have in common.
@@ -310,100 +156,159 @@ func isNamed(raw string) bool {
 	return err == nil && u.Scheme != "unix" && !addressOf(u.Hostname()).IsValid()
 }
 
-// parseUpstream reads the URL of an upstream.
-func parseUpstream(s string) (string, error) {
-	if path, ok := strings.CutPrefix(s, "unix://"); ok {
-		if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.ContainsAny(path, "?#%") {
-			return "", fmt.Errorf("%s is no socket: write unix:///%s, with the whole path and nothing behind it", quote(s), socketIn(path))
-		}
-		return s, nil
+func isHTTPS(raw string) bool { return strings.HasPrefix(strings.TrimPrefix(raw, "srv+"), "https://") }
+
+// clientTLS are the keys by which a client speaks TLS.
+func clientTLS(t *whittle.UpstreamTLS) []key {
+	return []key{
+		{"ca", file(&t.CA), "(the system's)", "PEM file of trusted authorities"},
+		{"cert", file(&t.Certificate), "(none)", "PEM file of the client certificate"},
+		{"key", file(&t.Key), "(none)", "its key in PEM"},
+		{"server_name", word(&t.ServerName, serverName, parseServerName), "(the URL's host)", "name to send (SNI) and to expect in the certificate"},
 	}
-	if path, ok := strings.CutPrefix(s, "http://unix:"); ok { // as nginx has it
-		path, _, _ = strings.Cut(path, ":")
-		return "", fmt.Errorf("%s is no URL of a socket: write unix:///%s", quote(s), socketIn(path))
-	}
-	v, err := parseURL(s, "http", "https", "h2c", "srv+http", "srv+https", "srv+h2c", "unix")
-	if err == nil && strings.HasPrefix(s, "srv+") {
-		if u, err := url.Parse(s); err == nil && (u.Port() != "" || addressOf(u.Hostname()).IsValid()) {
-			return "", fmt.Errorf("%s: SRV records belong to a name, and say the port: write srv+http://_web._tcp.shop.example", quote(s))
-		}
-	}
-	return v, err
 }
 
-// socketIn is the path that was probably meant, without its first slash.
-func socketIn(path string) string {
-	path, _, _ = strings.Cut(path, "?")
-	if path = strings.Trim(path, "/"); path == "" || strings.ContainsAny(path, "#%") {
-		return "run/app.sock"
+// checkPair refuses a certificate without its key, and the other way.
+func checkPair(a at) {
+	if a.given("cert") != a.given("key") {
+		a.useless("without the other; a certificate and its key belong together, both files in PEM", "cert", "key")
 	}
-	return path
 }
 
-// parseBuild reads the name of a build: one short line.
-func parseBuild(s string) (string, error) {
-	if s == "" || len(s) > 200 || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
-		return "", fmt.Errorf("%s names no build: write one line of at most 200 bytes, such as 1.4.1 or a commit", quote(s))
+func upstreamTLS(u *whittle.Upstream) value {
+	t := &u.TLS
+	v := mapping("{ca: FILE, cert: FILE, key: FILE}", checkPair, append(clientTLS(t),
+		key{"verify_name", word(&t.VerifyName, serverName, parseServerName), "(`server_name`)", "name to expect in the certificate, if another"},
+		key{"min_version", choice(&t.MinVersion, []string{"1.2", "1.3"}, 0, tls.VersionTLS13), "1.2", "least version"})...)
+	v.open = func() {}
+	v.absent = func() bool { return *t == whittle.UpstreamTLS{} }
+	return v
+}
+
+func health(h *whittle.Health) value {
+	v := mapping("{path: /healthz, interval: 10s}", func(a at) {
+		if a.given("grpc") && h.Path != "" {
+			a.failKey("grpc", "cannot be asked for together with path:; leave one out")
+		}
+		if h.Path == "" && !a.failed("path") {
+			a.useless("without path:: a connection that can be opened is enough, or gRPC says SERVING", "status")
+		}
+	},
+		key{"path", word(&h.Path, matching("path with an optional query", `^/[^#\s]*$`), parseTarget), "(none)", "path to GET"},
+		key{"grpc", value{
+			block: func() block {
+				return block{like: "{}, or {service: shop.v1.Cart}", keys: []key{{"service", rpcService.of(&h.Service), "(the server as a whole)", "the service to ask about"}}}
+			},
+			open: func() { h.GRPC = true }, absent: func() bool { return !h.GRPC },
+		}, "(none)", "checks by `grpc.health.v1` instead"},
+		key{"interval", span(&h.Interval, 10*time.Millisecond, day), "10s", "between two checks of an instance, give or take a tenth"},
+		key{"timeout", span(&h.Timeout, time.Millisecond, time.Hour), "2s", "for a check"},
+		key{"healthy", count(&h.Healthy, 1, 1000), "2", "successful checks in a row until an instance gets requests again"},
+		key{"unhealthy", count(&h.Unhealthy, 1, 1000), "3", "failed checks in a row until it gets none; at the start, one"},
+		key{"status", value{
+			form: matching("status such as `200`, or range such as `200-399`", `^[0-9]+(\s*-\s*[0-9]+)?$`, "integer"),
+			text: func(_ at, s string) (err error) { h.Least, h.Most, err = parseStatuses(s); return err },
+			show: func() string { return fmt.Sprintf("%d-%d", h.Least, h.Most) },
+		}, "200-399", "statuses that count as success"})
+	v.open = func() {}
+	v.absent = func() bool { return h.Interval == 0 }
+	return v
+}
+
+func ejection(e *whittle.Ejection) value {
+	v := mapping("{consecutive: 5, time: 30s}", func(a at) {
+		if !a.given("max_time") {
+			e.Most = max(e.Most, e.Base)
+		} else if e.Most < e.Base && !a.failed("max_time") {
+			a.failKey("max_time", "is less than time: %s, for which an instance is ejected the first time", units.Span(e.Base))
+		}
+	},
+		key{"consecutive", count(&e.Consecutive, 1, 10_000), "5", "failures in a row: no response, or a 5xx"},
+		key{"time", span(&e.Base, time.Millisecond, day), "30s", "length of the first ejection; each further one is longer by as much"},
+		key{"max_time", span(&e.Most, time.Millisecond, 30*day), "5m", "longest ejection"},
+		key{"share", share(&e.Share), "50%", "share of the instances that may be ejected at once; at least one, never all"})
+	v.form = matching("`off`", "^off$")
+	v.text = func(_ at, s string) error {
+		if s != "off" {
+			return fmt.Errorf("%s does not say when to eject instances: write {consecutive: 5, time: 30s}, or off", quote(s))
+		}
+		*e = whittle.Ejection{}
+		return nil
+	}
+	shown := v
+	v.show = func() string {
+		if e.Consecutive == 0 {
+			return "off"
+		}
+		return braced(shown, shown.shown())
+	}
+	return v
+}
+
+// parseResolver reads the address of a DNS server.
+func parseResolver(s string) (string, error) {
+	if a, err := netip.ParseAddrPort(s); err != nil || a.Port() == 0 {
+		return "", fmt.Errorf("%s is not the address of a DNS server: write 10.0.0.2:53, an address and a port", quote(s))
 	}
 	return s, nil
 }
 
-// describeUpstream says how requests go to an upstream.
-func describeUpstream(u *whittle.Upstream) string {
-	s := fmt.Sprintf("%s, %s to connect, %s to its first byte, %s between bytes (%s in a stream), %s to take some of a body, at most %d connections, %s to get one",
-		strings.Join(append([]string{u.URL}, u.Others...), " and "), units.Span(u.ConnectTimeout), units.Span(u.Timeout), units.Span(u.ReadTimeout), units.Span(u.StreamTimeout),
-		units.Span(u.WriteTimeout), u.MaxConns, units.Span(u.WaitTimeout))
-	for _, part := range []struct {
-		said bool
-		text string
-	}{
-		{u.Build != "", "build " + u.Build},
-		{u.Resolver != "", "its name asked of " + u.Resolver},
-		{u.Host == whittle.HostOfURL, "with the URL's own host"},
-		{u.Host != "" && u.Host != whittle.HostOfURL, "with the host " + u.Host},
-		{u.MaxAge > 0, "connections at most " + units.Span(u.MaxAge) + " old"},
-		{u.MaxRequests > 0, fmt.Sprintf("%d requests over one", u.MaxRequests)},
-		{u.ProxyProtocol > 0, fmt.Sprintf("PROXY protocol v%d, so a connection for each client", u.ProxyProtocol)},
-		{u.TLS.CA != "", "certificates of " + u.TLS.CA},
-		{u.TLS.Certificate != "", "shown " + u.TLS.Certificate},
-		{u.TLS.ServerName != "", "asked for as " + u.TLS.ServerName},
-		{u.TLS.VerifyName != "", "whose certificate is for " + u.TLS.VerifyName},
-		{u.TLS.MinVersion == tls.VersionTLS13, "TLS 1.3"},
-		{u.Insecure, "any certificate"},
-	} {
-		if part.said {
-			s += ", " + part.text
-		}
+var serverName = matching("name of a server or a service", `^[A-Za-z0-9._:-]+$`)
+
+// Words that people write in place of a name, and of a host.
+var (
+	noNames = []string{"false", "no", "none", "off", "on", "true", "yes"}
+	noHosts = []string{"auto", "backend", "client", "keep", "original", "pass", "preserve", "upstream", "url"}
+)
+
+// parseHost reads which Host goes upstream; client is "".
+func parseHost(s string) (string, error) {
+	switch s {
+	case "client":
+		return "", nil
+	case "url":
+		return whittle.HostOfURL, nil
 	}
-	return s
+	name, port, ported := strings.Cut(s, ":")
+	if _, err := parseServerName(name); err != nil || ported && !isPort(port) || slices.Contains(noHosts, strings.ToLower(s)) {
+		return "", fmt.Errorf("%s is not a host: write client for the client's own, url for the URL's, or a name such as app.internal", quote(s))
+	}
+	return s, nil
 }
 
-// describeInstances says which of an upstream's instances get requests. Of a single
-// one that is not checked there is nothing to say.
-func describeInstances(b *strings.Builder, u *whittle.Upstream) {
-	if h := &u.Health; h.Interval > 0 {
-		how := "by a connection that can be opened"
-		switch {
-		case h.GRPC && h.Service == "":
-			how = "by grpc.health.v1"
-		case h.GRPC:
-			how = "by grpc.health.v1 for " + h.Service
-		case h.Path != "":
-			how = fmt.Sprintf("by GET %s with %d", h.Path, h.Least)
-			if h.Most != h.Least {
-				how += fmt.Sprintf(" to %d", h.Most)
-			}
-		}
-		line(b, "", "checked %s every %s, within %s; unhealthy after %d that fail, healthy after %d that do not", how, units.Span(h.Interval), units.Span(h.Timeout), h.Unhealthy, h.Healthy)
+func parseServerName(s string) (string, error) {
+	if strings.Contains(s, ":") || hostFault(s) != "" || slices.Contains(noNames, strings.ToLower(s)) {
+		return "", fmt.Errorf("%s is not the name of a server: write one such as app.internal, or leave the field out for its default", quote(s))
 	}
-	if len(u.Others) == 0 && !isNamed(u.URL) {
-		return
+	return s, nil
+}
+
+// parseTarget reads a path with an optional query, as it stands on a request line.
+func parseTarget(s string) (string, error) {
+	if !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") || strings.Contains(s, "#") || !http1.IsTarget(s) {
+		return "", fmt.Errorf("%s is not a path: write /healthz", quote(s))
 	}
-	e := &u.Ejection
-	if e.Consecutive == 0 {
-		line(b, "", "instances are not ejected")
-		return
+	return s, nil
+}
+
+// parseStatuses reads one status or a range of them.
+func parseStatuses(s string) (least, most int, err error) {
+	from, to, ranged := strings.Cut(s, "-")
+	if !ranged {
+		to = from
 	}
-	line(b, "", "an instance is ejected for %s to %s after %d failures in a row, at most %s of them at once; with less than %s fit, all get requests",
-		units.Span(e.Base), units.Span(e.Most), e.Consecutive, percent(e.Share.Percent()/100), percent(u.Panic.Percent()/100))
+	least, err = parseCount(strings.TrimSpace(from), 200, 599)
+	most, wrong := parseCount(strings.TrimSpace(to), 200, 599)
+	if err != nil || wrong != nil || least > most {
+		return 0, 0, fmt.Errorf("%s is neither a status nor a range of them: write 200 or 200-399", quote(s))
+	}
+	return least, most, nil
+}
+
+// parseBuild reads the name of a build: one short line.
+func parseBuild(s string) (string, error) {
+	if s == "" || len(s) > 200 || strings.ContainsFunc(s, unicode.IsControl) {
+		return "", fmt.Errorf("%s names no build: write one line of at most 200 bytes, such as 1.4.1 or a commit", quote(s))
+	}
+	return s, nil
 }

@@ -61,9 +61,6 @@ type Guard interface {
 	Pair(p whittle.Pair)
 	// Share sets the candidate's share of the users from now on.
 	Share(s whittle.Share)
-	// CPU takes the CPU time of both sides' processes. serving: users depend on the
-	// candidate.
-	CPU(r whittle.CPUReading, serving bool)
 	// Meters may be called after every outcome. A breach stays until Reset.
 	Meters() []whittle.Meter
 	// Wait is the reason why a rise of the share must wait, as a clause; empty: it
@@ -90,6 +87,9 @@ type Options struct {
 	// ignores every share above 0 until a position's Zero shows that the trip is known.
 	// It must not block and must not call back.
 	Apply func(route string, p whittle.Position) (inForce bool)
+	// Steered says how far proxies have put in force what Apply gave them. Nil, or nil for a route:
+	// the gateway itself sends its users to the candidate. It must not block and must not call back.
+	Steered func(route string) *whittle.SteerStatus
 	// Watch sets the share of the candidate's responses to users that is compared. It
 	// must not block and must not call back. Nil: not called.
 	Watch func(route string, share whittle.Share)
@@ -99,14 +99,9 @@ type Options struct {
 	// Notify takes each decision as it is in force, and each change of a verdict. It must
 	// not block and must not call back. Nil: not called.
 	Notify func(whittle.Event)
-	// Others gives the reports of the gateways that this one has replaced and that
-	// still have requests under way, which are judged here. It must not block and must
-	// not call back. Nil: there are none.
-	Others func(route string) []whittle.Counts
-	// Alive has, by route, the runs of gateways that go on while their records are
-	// loaded: what they have under way is pending. Nil: what was under way when the
-	// record was saved is interrupted.
-	Alive map[string][]uint64
+	// Follows says that the process before goes on while records are loaded, and that what
+	// comes there still is counted here: no time is missing.
+	Follows bool
 	// NewJudge and NewGuard make the evidence's two halves for a route. Nil:
 	// those of package compare.
 	NewJudge func(whittle.Comparison) (Judge, error)
@@ -120,7 +115,7 @@ type Options struct {
 	Now func() time.Time
 	// Tick is how often the rollout is asked without a notification. 0: 100 ms.
 	Tick time.Duration
-	// Log gets decisions and errors. Nil: discarded.
+	// Log gets decisions and errors. It must not block. Nil: discarded.
 	Log *slog.Logger
 }
 
@@ -172,11 +167,11 @@ func (o Options) withDefaults() Options {
 	if o.NewJudge == nil {
 		o.NewJudge = NewJudge
 	}
-	if o.Others == nil {
-		o.Others = func(string) []whittle.Counts { return nil }
-	}
 	if o.NewGuard == nil {
 		o.NewGuard = NewGuard
+	}
+	if o.Steered == nil {
+		o.Steered = func(string) *whittle.SteerStatus { return nil }
 	}
 	if o.Watch == nil {
 		o.Watch = func(string, whittle.Share) {}
@@ -206,7 +201,7 @@ func (c *Controller) Start() {
 	for _, r := range c.routes() {
 		r.enter()
 	}
-	c.o.Alive = nil // what is loaded later was not under way meanwhile
+	c.o.Follows = false // what is loaded later has been away
 }
 
 // Run makes decisions until ctx ends, and then saves every route a last time. The
@@ -251,32 +246,37 @@ func (c *Controller) Running() <-chan struct{} { return c.running }
 
 // Observe compares one exchange, and returns the result. The gateway's mirror workers
 // call it.
-func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation { return c.ObserveOf(0, x) }
-
-// ObserveOf is Observe for an exchange of a gateway that this process's has replaced,
-// by its run.
-func (c *Controller) ObserveOf(run uint64, x *whittle.Exchange) whittle.Observation {
+func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
 	r := c.find(x.Route)
 	if r == nil {
 		return whittle.Observation{Skip: whittle.SkipOff}
 	}
-	return r.observe(origin{gateway: gatewayOf(run), run: run}, x)
+	return r.observe(Sent{}, x)
 }
 
-// Ended takes the last report of a gateway that was replaced and has ended. What it had
-// under way by then is interrupted.
-func (c *Controller) Ended(name string, last whittle.Counts) {
-	c.withEvidence(name, func(r *route) {
-		r.ev.account.Take(gatewayOf(last.Run), last)
-		r.ev.account.End(gatewayOf(last.Run))
-		r.ev.changed = true
-	})
+// Told is how many of a route's requests are in what was saved last.
+func (c *Controller) Told(name string) (total int64) {
+	if r := c.find(name); r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		total = r.disk.reports.total
+	}
+	return total
+}
+
+// Missed says that requests may have come in a time which nobody has counted.
+func (c *Controller) Missed(from, to time.Time) {
+	for _, r := range c.routes() {
+		r.ev.mu.Lock()
+		r.ev.account.Gap, r.ev.changed = &whittle.Gap{From: from, To: to}, true
+		r.ev.mu.Unlock()
+	}
 }
 
 // Recheck takes both sides' responses to a request that was sent again. more: it must
 // be sent once more, after that time.
 func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more bool) {
-	after, more, _ = c.RecheckSent(again)
+	c.withEvidence(again.Exchange.Route, func(r *route) { after, more = r.recheck(again) })
 	return after, more
 }
 

@@ -2,7 +2,6 @@ package control_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -174,25 +173,6 @@ func TestFullDiskStopsRisesOnly(t *testing.T) {
 	})
 }
 
-func TestANewShiftHasANewGuard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := shifted(t, &memory{})
-		h.users(whittle.Candidate, 500, tolerated)
-		pass(time.Second)
-		if m := h.status().Guards[0]; !m.Breached {
-			t.Fatalf("the breach is not shown: %+v", m)
-		}
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, By: "ann"}); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Second)
-		if s := h.status(); s.Share != 100 || s.Guards[0].Breached {
-			t.Errorf("after a promotion: %d, %+v", s.Share, s.Guards[0])
-		}
-		_ = h.stop()
-	})
-}
-
 func TestTheMonolithsWatchedResponsesReachTheGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
@@ -237,109 +217,6 @@ func TestFailuresAreNotMismatches(t *testing.T) {
 	})
 }
 
-func TestStragglersOfAFallCountForNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := shifted(t, &memory{})
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Rollback}); err != nil {
-			t.Fatal(err)
-		}
-		h.users(whittle.Candidate, 500, tolerated)
-		pass(time.Second)
-		if m := h.status().Guards[0]; m.Breached {
-			t.Errorf("responses from before the fall: %+v", m)
-		}
-		_ = h.stop()
-	})
-}
-
-// A trip that arrives after the fall is of a shift that is over: it makes no
-// decision, and does not stop the next shift, whose own trip does.
-func TestATripAfterAFallIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := shifted(t, &memory{})
-		order := func(kind rollout.Kind) {
-			if err := h.c.Order(t.Context(), name, rollout.Order{Kind: kind, Force: true, Reason: "test"}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		generation := h.latest[name].Generation
-		order(rollout.Rollback)
-		h.c.Tripped(name, "broken", generation)
-		pass(time.Millisecond)
-		if h.share() != 0 || len(h.status().Timeline) != 2 {
-			t.Errorf("share %d, %+v", h.share(), h.status().Timeline)
-		}
-		order(rollout.Promote)
-		h.c.Tripped(name, "broken", generation)
-		pass(time.Second)
-		if h.share() != 100 || len(h.status().Timeline) != 3 {
-			t.Errorf("share %d after a trip of the shift before: %+v", h.share(), h.status().Timeline)
-		}
-		h.trip("broken again")
-		pass(time.Second)
-		if s := h.status(); h.share() != 0 || s.Phase != whittle.PhaseRolledBack || !strings.Contains(s.Timeline[3].Reason, "broken again") {
-			t.Errorf("share %d after its own: %+v", h.share(), s.Timeline)
-		}
-		_ = h.stop()
-	})
-}
-
-// A gateway that has tripped takes no rise until it has got 0. A rise that it refuses
-// is never said to be in force, nor one that the status shows.
-func TestARiseThatTheGatewayRefusesIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
-		h.set(func() { h.refuses = true })
-		err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote})
-		if whittle.CodeOf(err) != whittle.FailedPrecondition || h.share() != 100 {
-			t.Errorf("share %d, %v", h.share(), err)
-		}
-		pass(time.Second)
-		if s := h.status(); s.Share != 100 || shareIn(disk.records[name]) != 100 || len(s.Timeline) != 1 {
-			t.Errorf("%d on disk, shown as %+v", shareIn(disk.records[name]), s)
-		}
-		h.set(func() { h.refuses = false })
-		h.trip("it was the breaker")
-		pass(time.Millisecond)
-		if s := h.status(); h.share() != 0 || s.Phase != whittle.PhaseRolledBack {
-			t.Errorf("share %d, %s", h.share(), s.Phase)
-		}
-		_ = h.stop()
-	})
-}
-
-// TestGenerationsOutliveARestart: every position has a higher generation than all
-// before it, those of rises that were given up and those of a process that ended
-// included.
-func TestGenerationsOutliveARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
-		last := h.status().Generation
-		if last == 0 || last != h.latest[name].Generation || last != h.status().Timeline[0].Generation {
-			t.Errorf("%d is shown, in force is %+v, decided was %+v", last, h.latest[name], h.status().Timeline)
-		}
-		disk.set(func(m *memory) { m.fail = errFull })
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}); !errors.Is(err, errFull) {
-			t.Error(err)
-		}
-		disk.set(func(m *memory) { m.fail = nil })
-		pass(2 * time.Second)
-		if now := h.status().Generation; now <= last+1 || now != h.latest[name].Generation {
-			t.Errorf("%d is shown after a rise to %d that was given up, in force is %+v", now, last+1, h.latest[name])
-		}
-		last = h.status().Generation
-		_ = h.stop()
-		again := newRig(t, disk, spec())
-		again.run()
-		if now := again.latest[name]; now.Generation <= last || now.Share != 100 {
-			t.Errorf("%+v in force after generation %d", now, last)
-		}
-		_ = again.stop()
-	})
-}
-
 func TestOutcomeIsDroppedRatherThanWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRig(t, &memory{}, spec()) // nobody empties the box
@@ -349,24 +226,4 @@ func TestOutcomeIsDroppedRatherThanWaitedFor(t *testing.T) {
 			t.Errorf("%v dropped", got)
 		}
 	})
-}
-
-func TestUnknownRoutes(t *testing.T) {
-	h := newRig(t, &memory{}, spec(), whittle.Route{Name: "GET /plain"})
-	x := exchange(200)
-	x.Route = "GET /plain"
-	if got := h.c.Observe(x).Skip; got != whittle.SkipOff {
-		t.Errorf("observed as %q", got)
-	}
-	h.c.Outcome(whittle.Outcome{Route: "GET /plain"})
-	h.c.Tripped("GET /plain", "x", 1)
-	if _, err := h.c.Route("GET /plain"); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("got %v", err)
-	}
-	if err := h.c.Order(t.Context(), "GET /plain", rollout.Order{Kind: rollout.Off}); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("got %v", err)
-	}
-	if all := h.c.Status(); len(all) != 1 || all[0].Route != name {
-		t.Errorf("status lists %+v", all)
-	}
 }

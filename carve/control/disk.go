@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"slices"
 	"strconv"
 	"time"
@@ -21,7 +20,7 @@ type disk struct {
 	gen, saved uint64
 	// asked says that persist was woken and has not begun.
 	asked bool
-	// began is when the last save began, retryAt when one may follow an error.
+	// began is when the last save began, retryAt when another may follow a failed one.
 	began, retryAt time.Time
 	reports        reports // as saved
 	err            error   // of the last save
@@ -61,8 +60,6 @@ type kept struct {
 	Queries map[string]json.RawMessage `json:"queries,omitempty"`
 	// Place is how far a fleet's stream is in the evidence.
 	Place uint64 `json:"place,omitempty"`
-	// Settled is how many differences that both sides were asked about are in the evidence.
-	Settled uint64 `json:"settled,omitempty"`
 	// Before is what could not be compared when the evidence began, Looks the spec's
 	// that it is counted under.
 	Before uncompared `json:"before,omitzero"`
@@ -155,10 +152,9 @@ func (r *route) saveOnce() error {
 // saved takes note of what is on disk now.
 func (r *route) saved(d *draft) {
 	r.mu.Lock()
-	defer r.log()
 	defer r.mu.Unlock()
 	if r.disk.err != nil {
-		r.say("state is saved again")
+		r.c.o.Log.Info("state is saved again", "route", r.name)
 	}
 	r.disk.err, r.disk.retryAt, r.disk.reports = nil, time.Time{}, d.reports
 	r.disk.saved = max(r.disk.saved, d.gen)
@@ -173,10 +169,9 @@ func (r *route) failed(d *draft, err error) {
 	r.ev.changed = true
 	r.ev.mu.Unlock()
 	r.mu.Lock()
-	defer r.log()
 	defer r.mu.Unlock()
 	if r.disk.err == nil {
-		r.sayAt(slog.LevelError, "state cannot be saved; no share rises until it can", "err", err)
+		r.c.o.Log.Error("state cannot be saved; no share rises until it can", "route", r.name, "err", err)
 	}
 	r.disk.err = err
 	r.disk.failures++

@@ -57,16 +57,24 @@ func (d *draft) cut(r *route, now time.Time) {
 	r.disk.began, r.disk.asked, r.ev.changed = now, false, false
 	d.reports = r.c.reportsOf(r.name)
 	r.takeReports()
+	if r.c.o.Fleet == nil {
+		d.reports.total = r.ev.account.Report(account.Local).Ledger.Total // what was taken, and no more
+	}
 	d.account = r.ev.account.Kept(now)
 	d.st, d.timeline = r.st, r.timeline
 	d.own = kept{
 		Version: keptVersion, Generation: r.generation, Served: r.ev.servedSince(r.st.Since), Exposed: r.ev.exposed,
-		Guard: r.guardID, Past: r.past.evidence, Begun: r.ev.begun, Queries: d.queries, Place: r.ev.place, Settled: r.ev.settled,
+		Guard: r.guardID, Past: r.past.evidence, Begun: r.ev.begun, Queries: d.queries, Place: r.ev.place,
 		Before: r.ev.before, Looks: r.ev.looks,
 	}
 	if up := r.rise; up != nil {
 		d.st, d.timeline = up.next, appendTimeline(d.timeline, up.decision)
 		d.own.Generation, d.own.Served = up.decision.Generation, 0
+		if !up.sent.IsZero() { // it is on disk already, and not in force
+			d.rise = nil
+			d.shown = r.snapshot(r.st, r.generation, r.timeline, r.ev.servedSince(r.st.Since))
+			return
+		}
 	}
 	d.shown = r.snapshot(d.st, d.own.Generation, d.timeline, d.own.Served)
 }
@@ -87,7 +95,7 @@ func (d *draft) record() (state.Record, error) {
 
 // snapshot is the route as a status shows it. The caller holds both locks.
 func (r *route) snapshot(st rollout.State, generation uint64, timeline []whittle.Decision, served int) *snapshot {
-	v, harm := r.ev.verdict, r.harm(st)
+	v, harm := r.ev.shown(), r.harm(st)
 	return &snapshot{
 		st: st,
 		in: rollout.Input{Verdict: v.State, Summary: v.Summary, StepServed: served, Harm: harm, Wait: r.ev.queries.wait(r.ev.guard.Wait())},

@@ -40,8 +40,6 @@ type evidence struct {
 	looks              string
 	// place is the position in the fleet's stream of the last exchange that was processed.
 	place uint64
-	// settled counts the differences that both sides were asked about.
-	settled uint64
 	// changed says that something has come since the last save began.
 	changed bool
 	spare   []whittle.Outcome
@@ -79,21 +77,27 @@ func (e *evidence) servedSince(step time.Time) int {
 	return e.served
 }
 
-// judged is the verdict on all observed exchanges. It copies the judge's slices,
-// because a status is read while the judge goes on. The caller holds mu.
+// judged is the verdict on all observed exchanges. Its slices may belong to the judge. The
+// caller holds mu.
 func (e *evidence) judged() whittle.Verdict {
 	if e.stale {
 		v := e.judge.Verdict()
 		e.sayUncompared(&v)
-		v.Bounds = slices.Clone(v.Bounds)
-		identify(v.Bounds)
-		v.Findings = slices.Clone(v.Findings)
-		for i := range v.Findings {
-			v.Findings[i].Samples = slices.Clone(v.Findings[i].Samples)
-		}
 		e.verdict, e.stale = v, false
 	}
 	return e.verdict
+}
+
+// shown is judged in a form that stays as it is while the judge goes on. The caller holds mu.
+func (e *evidence) shown() whittle.Verdict {
+	v := e.judged()
+	v.Bounds = slices.Clone(v.Bounds)
+	identify(v.Bounds)
+	v.Findings = slices.Clone(v.Findings)
+	for i := range v.Findings {
+		v.Findings[i].Samples = slices.Clone(v.Findings[i].Samples)
+	}
+	return v
 }
 
 // compare gives an exchange to the judge and the guard. The caller holds mu.
@@ -101,18 +105,21 @@ func (e *evidence) compare(x *whittle.Exchange) whittle.Observation {
 	o := e.judge.Observe(x)
 	e.stale = true
 	// Before the shift too, because the guards learn from it how the monolith behaves.
-	// An exchange that is not compared may still be a failure of either side.
-	e.guard.Pair(pairOf(x, o))
+	// An exchange that is not compared may still be a failure of either side. Guards watch
+	// users, and have nothing to learn of responses that none got.
+	if !x.Unserved {
+		e.guard.Pair(pairOf(x, o))
+	}
 	return o
 }
 
 // count enters an exchange into the ledger, as the last step: if the judge panics, the
 // gateway counts the exchange. The caller holds mu.
-func (e *evidence) count(from origin, x *whittle.Exchange, o *whittle.Observation) {
+func (e *evidence) count(from Sent, x *whittle.Exchange, o *whittle.Observation) {
 	fate, reason := o.Fate(x)
-	e.account.Judged(from.gateway, from.run, fate, reason)
+	e.account.Judged(from.Gateway, from.Run, fate, reason)
 	o.Counted, e.changed = true, true
-	e.place = max(e.place, from.place)
+	e.place = max(e.place, from.Place)
 }
 
 // pairOf converts an exchange to the form that the guards take.
@@ -125,6 +132,6 @@ func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
 	return whittle.Pair{
 		User: x.User, At: x.At, First: x.First(),
 		Monolith: outcome(whittle.Monolith, &x.Monolith), Candidate: outcome(whittle.Candidate, &x.Candidate),
-		Compared: o.Skip == "", Differs: o.Differs, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers, Steady: o.Steady, SelfSteady: o.SelfSteady,
+		Compared: o.Skip == "", Differs: o.Differs, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers,
 	}
 }

@@ -44,9 +44,8 @@ type memory struct {
 	records  map[string]state.Record
 	fail     error
 	corrupt  bool
-	hang     chan struct{}             // nil: it does not hang
-	hangAt   whittle.Share             // the share whose saving hangs
-	after    func(share whittle.Share) // called when a record is on disk
+	hang     chan struct{} // nil: it does not hang
+	hangAt   whittle.Share // the share whose saving hangs
 	saves    int
 	failLoad error
 	history  []state.Record
@@ -86,9 +85,6 @@ func (m *memory) Save(route string, r state.Record) error {
 	}
 	m.records[route] = r
 	m.journal.add("saved", route, shareIn(r))
-	if m.after != nil {
-		m.after(shareIn(r))
-	}
 	return nil
 }
 
@@ -153,15 +149,11 @@ type judge struct {
 	mu   *sync.Mutex // guards the following, shared by all of a harness's judges
 	word *whittle.State
 	seen int
-	skip *string
 }
 
 func (j *judge) Observe(x *whittle.Exchange) whittle.Observation {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if *j.skip != "" {
-		return whittle.Observation{Skip: *j.skip}
-	}
 	j.seen++
 	return whittle.Observation{Differs: x.Monolith.Status != x.Candidate.Status}
 }
@@ -184,9 +176,8 @@ func (j *judge) UnmarshalBinary(b []byte) error { return json.Unmarshal(b, &j.se
 // guard breaches when enough of the candidate's responses were bad, or enough
 // comparisons differed.
 type guard struct {
-	Bad, Differ, Good, Monolith, Dear int
-	Users                             whittle.Share
-	Cost                              whittle.CPUReading
+	Bad, Differ, Good, Monolith int
+	Users                       whittle.Share
 }
 
 const tolerated = 3
@@ -213,29 +204,13 @@ func (g *guard) Pair(p whittle.Pair) {
 
 func (g *guard) Share(s whittle.Share) { g.Users = s }
 
-// CPU breaches when the candidate used more than the monolith in as many
-// readings while users were on it.
-func (g *guard) CPU(r whittle.CPUReading, serving bool) {
-	g.Cost = r
-	if serving && r.Candidate.CPU > r.Monolith.CPU {
-		g.Dear++
-	}
-}
-
 func (g *guard) Wait() string { return "" }
 
 func (g *guard) Meters() []whittle.Meter {
-	list := []whittle.Meter{
+	return []whittle.Meter{
 		{Name: "errors", Count: g.Bad + g.Good, Breached: g.Bad >= tolerated, Summary: fmt.Sprintf("%d bad responses.", g.Bad)},
 		{Name: "mismatch", Count: g.Differ, Breached: g.Differ >= tolerated, Summary: fmt.Sprintf("%d differ.", g.Differ)},
 	}
-	if g.Cost.At.IsZero() {
-		return list
-	}
-	return append(list, whittle.Meter{
-		Name: "cpu", Count: g.Dear, Breached: g.Dear >= tolerated, Summary: fmt.Sprintf("%d dear.", g.Dear),
-		Monolith: g.Cost.Monolith.PerRequest(), Candidate: g.Cost.Candidate.PerRequest(),
-	})
 }
 
 func (g *guard) Reset() { *g = guard{Monolith: g.Monolith, Users: g.Users} }
@@ -256,10 +231,8 @@ type rig struct {
 
 	mu       sync.Mutex // guards the following
 	word     whittle.State
-	skip     string
 	reports  map[string]whittle.Ledger // the gateway's part of the ledger
 	seq      uint64
-	refuses  bool // a share above the one in force, as after a trip
 	inForce  map[string]whittle.Share
 	latest   map[string]whittle.Position
 	refused  error // of NewJudge
@@ -310,7 +283,7 @@ func (h *rig) options(routes []whittle.Route) control.Options {
 			if h.refused != nil {
 				return nil, h.refused
 			}
-			return &judge{mu: &h.mu, word: &h.word, skip: &h.skip}, nil
+			return &judge{mu: &h.mu, word: &h.word}, nil
 		},
 		NewGuard: func(whittle.Guard) control.Guard { return &guard{} },
 		Notify: func(e whittle.Event) {
@@ -329,10 +302,6 @@ func (h *rig) apply(route string, p whittle.Position) bool {
 		h.t.Errorf("%+v of %s after %+v", p, route, last)
 	}
 	h.latest[route] = p
-	if h.refuses && p.Share > h.inForce[route] {
-		h.mu.Unlock()
-		return false
-	}
 	h.inForce[route] = p.Share
 	h.mu.Unlock()
 	h.journal.add("applied", route, p.Share)

@@ -1,8 +1,6 @@
 package control
 
 import (
-	"time"
-
 	"whittle"
 	"whittle/carve/fleet"
 	"whittle/carve/rollout"
@@ -25,12 +23,10 @@ type Report struct {
 	Counts  whittle.Counts
 	// Silent says that nothing was heard of the gateway for longer than its lease.
 	Silent bool
-	// Replaced says that another process has replaced the one that sent this report,
-	// which still has requests under way.
-	Replaced bool
 }
 
-// Sent is where an exchange of a fleet's stream comes from, and its place there.
+// Sent is where an exchange of a fleet's stream comes from, and its place there. The zero
+// value is this process's own gateway.
 type Sent struct {
 	Gateway string
 	Run     uint64
@@ -40,26 +36,11 @@ type Sent struct {
 // ObserveSent compares an exchange that a gateway of the fleet has sent. skip is why it
 // is not compared; empty: it is.
 func (c *Controller) ObserveSent(s Sent, skip string, x *whittle.Exchange) {
-	from := origin{s.Gateway, s.Run, s.Place}
 	if r := c.find(x.Route); r != nil && skip == "" {
-		r.observe(from, x)
+		r.observe(s, x)
 		return
 	}
-	c.withEvidence(x.Route, func(r *route) { r.ev.count(from, x, &whittle.Observation{Skip: skip}) })
-}
-
-// RecheckSent is Recheck for what another gateway has sent. number is which of the route's
-// settled differences this is; 0: it is not settled, or is no evidence.
-func (c *Controller) RecheckSent(again *whittle.Recheck) (after time.Duration, more bool, number uint64) {
-	c.withEvidence(again.Exchange.Route, func(r *route) { after, more, number = r.recheck(again) })
-	return after, more, number
-}
-
-// Settled is how many differences of a route that both sides were asked about are in the
-// evidence.
-func (c *Controller) Settled(name string) (n uint64) {
-	c.withEvidence(name, func(r *route) { n = r.ev.settled })
-	return n
+	c.withEvidence(x.Route, func(r *route) { r.ev.count(s, x, &whittle.Observation{Skip: skip}) })
 }
 
 // Place is how far the evidence of a route has come in the fleet's stream.

@@ -234,30 +234,3 @@ func TestWhatGatewaysSend(t *testing.T) {
 		}
 	})
 }
-
-// TestShowing: a controller that only shows has what the record has, and gives out nothing.
-func TestShowing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
-		pass(2 * time.Second)
-		want := h.status()
-		if err := h.stop(); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Hour)
-		options := h.options([]whittle.Route{spec()})
-		options.Shows = true
-		c, err := control.New(options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := c.Route(name)
-		if err != nil || got.Generation != want.Generation || got.Share != want.Share || !got.Since.Equal(want.Since) || len(got.Timeline) != len(want.Timeline) {
-			t.Errorf("%+v\nin place of %+v: %v", got, want, err)
-		}
-		if control.Epoch(whittle.Upstream{URL: "a"}, spec()) == control.Epoch(whittle.Upstream{URL: "b"}, spec()) {
-			t.Error("another monolith is the same epoch")
-		}
-	})
-}

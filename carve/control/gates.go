@@ -151,7 +151,6 @@ func (c *Controller) Gated(ask *whittle.GateAsk, open bool, said string) {
 func (r *route) gated(id uint64, open bool, said string) {
 	now := r.c.o.Now()
 	r.mu.Lock()
-	defer r.log()
 	defer r.mu.Unlock()
 	q := r.gates.find(id)
 	if q == nil {

@@ -102,51 +102,6 @@ func TestAGateHoldsUpARiseAlone(t *testing.T) {
 	})
 }
 
-// TestApprovalOutlivesARestart: what somebody has approved is on disk, is good for one
-// step, and an approval that was sent twice is one.
-func TestApprovalOutlivesARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		board := spec(func(r *whittle.Route) {
-			r.Rollout.Gates = []whittle.Gate{{Name: "board", Before: []whittle.GateMoment{whittle.GateFirst, whittle.GateStep}}}
-		})
-		h := newRig(t, disk, board)
-		h.run()
-		pass(time.Second)
-		if s := h.status(); !strings.Contains(s.Next, "needs the approval of gate board") || !s.Gates[0].ByHand {
-			t.Errorf("%q, %+v", s.Next, s.Gates)
-		}
-		for _, o := range []rollout.Order{{Kind: rollout.Approve, Gate: "qa"}, {Kind: rollout.Approve, Gate: strings.Repeat("x", 200)}} {
-			if err := h.c.Order(t.Context(), name, o); err == nil {
-				t.Errorf("%+v is taken", o)
-			}
-		}
-		for range 2 {
-			if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Approve, By: "ann", Reason: "board of Monday"}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_ = h.stop()
-
-		h = newRig(t, disk, board)
-		h.run()
-		h.say(whittle.Equivalent)
-		pass(time.Second)
-		s := h.status()
-		if h.share() != 100 || !slices.ContainsFunc(s.Timeline, func(d whittle.Decision) bool {
-			return d.Reason == "Approved by ann for shadow → 1 %: gate board: board of Monday."
-		}) || len(s.Timeline) != 2 {
-			t.Errorf("at %d, %+v", h.share(), s.Timeline)
-		}
-		h.users(whittle.Candidate, 200, 5)
-		pass(time.Minute)
-		if h.share() != 100 {
-			t.Errorf("one approval was good for two steps: %d", h.share())
-		}
-		_ = h.stop()
-	})
-}
-
 // TestAGateTakesUsersOff: a gate of rollback is asked while users are on the candidate,
 // and its word is an order that is not retried.
 func TestAGateTakesUsersOff(t *testing.T) {

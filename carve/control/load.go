@@ -14,12 +14,10 @@ import (
 	"whittle/internal/notify"
 )
 
-const otherCandidate = "the candidate, the monolith, or how they are compared, is another one in the config"
+const otherCandidate = "the config has another candidate, monolith or comparison"
 
 // Epoch names the epoch of a route's evidence: the two sides, the candidate's
-// protocol, and the comparison. Evidence of one epoch does not count in another. It is the
-// same in every version of the program, so that an update takes no user off a candidate: a
-// field that comes later is left out where it is zero (json:",omitzero").
+// protocol, and the comparison. Evidence of one epoch does not count in another.
 func Epoch(monolith whittle.Upstream, spec whittle.Route) string {
 	type side struct{ URL, Build string }
 	return fingerprint(struct {
@@ -107,10 +105,8 @@ func (r *route) take(rec state.Record) (lost string) {
 	if err := json.Unmarshal(rec.Ledger, &ledger); err != nil {
 		return r.unreadable("ledger", err)
 	}
-	if alive := r.c.o.Alive[r.name]; alive != nil {
-		r.ev.account = account.TakenOver(&ledger, alive)
-	} else {
-		r.ev.account = account.Resumed(&ledger, r.c.o.Now())
+	if r.ev.account = account.Resumed(&ledger, r.c.o.Now()); r.c.o.Follows {
+		r.ev.account.Gap = ledger.Ledger.Gap
 	}
 	var own kept
 	if err := json.Unmarshal(rec.Rollout, &own); err != nil {
@@ -126,7 +122,7 @@ func (r *route) take(rec state.Record) (lost string) {
 	if !r.c.o.Shows {
 		st = rollout.Resumed(st, r.c.o.Now())
 	}
-	r.st, r.issued, r.ev.place, r.ev.settled = st, own.Generation, own.Place, own.Settled
+	r.st, r.issued, r.ev.place = st, own.Generation, own.Place
 	r.ev.served, r.ev.step, r.ev.begun = max(0, own.Served), r.st.Since, own.Begun
 	if r.ev.before, r.ev.looks = own.Before, own.Looks; r.ev.looks != looks(&r.spec) {
 		r.ev.forgetUncompared(&r.spec)
@@ -144,7 +140,7 @@ func (r *route) take(rec state.Record) (lost string) {
 		r.past.evidence = own.Past
 	}
 	for _, err := range r.ev.queries.restore(own.Queries) {
-		r.c.o.Log.Error("the saved state of a query's guardrail cannot be read; it begins anew", "route", r.name, "err", err)
+		r.c.o.Log.Error("the saved state of a query's guard cannot be read; it begins anew", "route", r.name, "err", err)
 	}
 	if own.Guard != r.guardID {
 		r.ev.exposed = false

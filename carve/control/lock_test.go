@@ -2,10 +2,8 @@ package control_test
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"whittle"
@@ -129,81 +127,4 @@ func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
 			}
 		})
 	}
-}
-
-// rollback gives the order to roll back.
-func rollback(t *testing.T, h *rig) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Rollback}) }()
-	return done
-}
-
-// asking is a log that asks for the status, the share in force and gives an order
-// with each line.
-type asking struct {
-	slog.Handler
-	line func(text string)
-}
-
-func (a *asking) Handle(_ context.Context, r slog.Record) error {
-	a.line(r.Message)
-	return nil
-}
-
-func (a *asking) Enabled(context.Context, slog.Level) bool { return true }
-
-// Lines are written once the share is in force and with no lock held, in the order
-// of the decisions.
-func TestLogsAfterTheShareIsInForce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newRig(t, &memory{}, spec())
-		o := h.options([]whittle.Route{spec()})
-		var shares []whittle.Share
-		o.Log = slog.New(&asking{Handler: slog.DiscardHandler, line: func(string) {
-			shares = append(shares, h.share())
-			h.status()
-			h.c.Observe(exchange(200))
-		}})
-		c, err := control.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.c = c
-		shift(h)
-		h.users(whittle.Candidate, 200, 5)
-		pass(11 * time.Second)
-		h.trip("broken")
-		pass(time.Second)
-		_ = h.stop()
-		if want := []whittle.Share{100, 2500, 0}; len(shares) != 3 || shares[0] != want[0] || shares[1] != want[1] || shares[2] != want[2] {
-			t.Errorf("in force while the decisions were logged: %v, want %v", shares, want)
-		}
-	})
-}
-
-// A log that hangs keeps nothing from falling.
-func TestALogThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newRig(t, &memory{}, spec())
-		o := h.options([]whittle.Route{spec()})
-		hung := newHold()
-		hung.shut()
-		o.Log = slog.New(&asking{Handler: slog.DiscardHandler, line: func(string) { hung.pass() }})
-		c, err := control.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.c = c
-		shift(h) // whose decision is being logged
-		ordered := rollback(t, h)
-		pass(time.Second)
-		if h.share() != 0 {
-			t.Error("a rollback waits for the log")
-		}
-		hung.open()
-		if err := <-ordered; err != nil {
-			t.Error(err)
-		}
-		_ = h.stop()
-	})
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"whittle"
@@ -16,13 +17,14 @@ import (
 //	settle               a fall or none           → in force, then on disk
 //	propose … rose       a rise                   → on disk, then in force
 //	apply                the position, with a generation → the gateway
+//	confirm              a rise that proxies had to take → in force
 //
 // The gateway ignores a position if it has a later one. Control ignores a trip of the
 // circuit breaker if the share has been 0 since. So neither side can undo a decision
 // of the other that it does not know of.
 
 // observe compares one exchange, and enters its fate into the ledger with the evidence.
-func (r *route) observe(from origin, x *whittle.Exchange) (o whittle.Observation) {
+func (r *route) observe(from Sent, x *whittle.Exchange) (o whittle.Observation) {
 	r.ev.mu.Lock()
 	defer r.ev.mu.Unlock()
 	at := r.decided.Load()
@@ -46,21 +48,18 @@ func (r *route) observe(from origin, x *whittle.Exchange) (o whittle.Observation
 	return o
 }
 
-// recheck takes both sides' responses to a request that was sent again. number is that of
-// a difference which is settled; 0: it is not, or is no evidence. The caller holds the
+// recheck takes both sides' responses to a request that was sent again. The caller holds the
 // evidence's lock.
-func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool, number uint64) {
+func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
 	if r.decided.Load().Phase == whittle.PhaseOff || again.Exchange.At.Before(r.ev.begun) {
-		return 0, false, 0
+		return 0, false
 	}
 	after, more = r.ev.judge.Recheck(again)
 	if !more {
-		r.ev.settled++
-		number = r.ev.settled
 		r.ev.stale, r.ev.changed = true, true
 		r.wake.Notify()
 	}
-	return after, more, number
+	return after, more
 }
 
 // gather processes all outcomes that have arrived and takes both locks. release
@@ -77,7 +76,7 @@ func (r *route) gather() {
 	r.ev.spare = outcomes
 	r.ev.judged() // which may take long, so before mu
 	r.mu.Lock()
-	if r.st.Share > 0 && tripped.generation > r.zero && r.trip.generation == 0 {
+	if (r.st.Share > 0 || r.rise != nil && !r.rise.sent.IsZero()) && tripped.generation > r.zero && r.trip.generation == 0 {
 		r.trip = tripped
 	}
 }
@@ -86,7 +85,6 @@ func (r *route) gather() {
 func (r *route) release() {
 	r.mu.Unlock()
 	r.ev.mu.Unlock()
-	r.log()
 }
 
 // input is the rollout's input. The caller holds both locks.
@@ -94,7 +92,8 @@ func (r *route) input() rollout.Input {
 	v := &r.ev.verdict
 	r.in = rollout.Input{
 		Verdict: v.State, Summary: v.Summary, Ground: r.ground(),
-		StepServed: r.ev.servedSince(r.st.Since), Harm: r.harm(r.st), Wait: r.ev.queries.wait(r.ev.guard.Wait()), Gates: r.gates.states(&r.st),
+		StepServed: r.ev.servedSince(r.st.Since), Harm: r.harm(r.st), Gates: r.gates.states(&r.st),
+		Wait: withSteered(r.ev.queries.wait(r.ev.guard.Wait()), r.c.o.Steered(r.name)),
 	}
 	if r.st.Share > 0 { // or whatever a guard still says is about users of the past
 		r.in.Breach = r.breach()
@@ -122,7 +121,11 @@ func (r *route) step(rises bool) {
 	r.gather()
 	defer r.release()
 	now := r.c.o.Now()
-	next, d := rollout.Step(r.spec.Rollout, r.st, r.input(), now)
+	in := r.input()
+	if r.confirm(now) {
+		in = r.input()
+	}
+	next, d := rollout.Step(r.spec.Rollout, r.st, in, now)
 	r.st.Refused = next.Refused // the verdict's word counts whatever becomes of the decision
 	switch {
 	case d == nil:
@@ -136,7 +139,6 @@ func (r *route) step(rises bool) {
 	r.emitVerdict()
 	r.askGates(now)
 	r.watch(r.st)
-	r.remember(now)
 	r.saveWhenDue(now)
 }
 
@@ -155,6 +157,8 @@ type rise struct {
 	next     rollout.State
 	decision whittle.Decision
 	done     chan error // of one place: gets nil when it is in force
+	// sent is when it went to proxies that have to confirm it. Zero: it did not.
+	sent time.Time
 }
 
 // propose keeps a rise until it is on disk. The caller holds both locks.
@@ -184,16 +188,74 @@ func (r *route) rose(up *rise, shown *snapshot) {
 	if !refused {
 		r.watch(up.next)
 		if r.put(&up.next, up.decision.Generation) {
-			r.rise, r.disk.shown = nil, shown
-			r.adopt(up.next, up.decision)
-			r.ev.servedSince(r.st.Since)
-			up.done <- nil
+			if r.c.o.Steered(r.name) != nil {
+				up.sent = r.c.o.Now()
+				return // confirm goes on
+			}
+			r.disk.shown = shown
+			r.risen(up)
 			return
 		}
 		r.disk.retryAt = r.c.o.Now().Add(retrySave)
 	}
 	r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken by the evidence: %s", in.Summary))
 	r.wake.Notify()
+}
+
+// risen makes a rise that is in force part of the route. The caller holds both locks.
+func (r *route) risen(up *rise) {
+	r.rise = nil
+	r.adopt(up.next, up.decision)
+	r.ev.servedSince(r.st.Since)
+	up.done <- nil
+}
+
+// confirmWithin is how long proxies have to confirm a rise before it is given up.
+const confirmWithin = 30 * time.Second
+
+// confirm puts a rise in force that all proxies have confirmed. It gives up one that the evidence
+// has turned against, or that a proxy has not confirmed for long: then all are told the share
+// from before, and the route is held, since users must not go to and fro. It reports whether
+// anything has changed. The caller holds both locks.
+func (r *route) confirm(now time.Time) (changed bool) {
+	up := r.rise
+	if up == nil || up.sent.IsZero() {
+		return false
+	}
+	s := r.c.o.Steered(r.name)
+	switch {
+	case r.trip.generation > 0: // users are on the candidate, and what follows takes them off it
+		r.risen(up)
+	case r.in.Breach != nil || r.in.Verdict == whittle.Different:
+		r.dropRise(whittle.Errorf(whittle.FailedPrecondition, "overtaken by the evidence: %s", r.in.Summary))
+	case s == nil || s.Share == up.next.Share && s.Wait == "":
+		up.next.Since = now // the step begins now, and not when it was decided
+		r.disk.shown = r.snapshot(up.next, up.decision.Generation, appendTimeline(r.timeline, up.decision), 0)
+		r.risen(up)
+		r.saveNow()
+	case now.Sub(up.sent) > confirmWithin:
+		why := strings.ToValidUTF8(s.Wait[:min(len(s.Wait), rollout.MaxReason)], "")
+		next, d, err := rollout.Command(r.spec.Rollout, r.st, r.in, rollout.Order{Kind: rollout.Hold, By: rollout.Self, Reason: why}, now)
+		if err != nil { // nothing to hold, as somebody has switched it off
+			r.dropRise(err)
+			break
+		}
+		r.settle(next, *d)
+	default:
+		return false
+	}
+	return true
+}
+
+// withSteered adds why proxies let a rise wait to why guards do.
+func withSteered(wait string, s *whittle.SteerStatus) string {
+	switch {
+	case s == nil || s.Wait == "":
+		return wait
+	case wait == "":
+		return s.Wait
+	}
+	return wait + "; " + s.Wait
 }
 
 // endRise gives up a rise that is not in force. The caller holds mu.
@@ -222,7 +284,7 @@ func (r *route) adopt(next rollout.State, d whittle.Decision) {
 	}
 	r.decided.Store(&whittle.Position{Generation: r.generation, Share: next.Share, Phase: next.Phase})
 	r.timeline = appendTimeline(r.timeline, d)
-	r.say("rollout decided", "from_bp", d.From, "to_bp", d.To,
+	r.c.o.Log.Info("rollout decided", "route", r.name, "from_bp", d.From, "to_bp", d.To,
 		"phase", string(d.Phase), "reason", d.Reason, "by", d.By, "generation", d.Generation)
 }
 

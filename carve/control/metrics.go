@@ -8,7 +8,7 @@ import (
 
 var (
 	descShare = prometheus.NewDesc("whittle_share",
-		"Part of the route's users that the candidate responds, 0 to 1, as it is on disk.", []string{"route"}, nil)
+		"Share of the route's users that the candidate serves, 0 to 1, as it is on disk.", []string{"route"}, nil)
 	descPhase = prometheus.NewDesc("whittle_phase",
 		"1 for the phase that the route's rollout is in.", []string{"route", "phase"}, nil)
 	descVerdict = prometheus.NewDesc("whittle_verdict",
@@ -23,6 +23,8 @@ var (
 		"Evidence at which the guard speaks.", []string{"route", "guard"}, nil)
 	descGuardBreached = prometheus.NewDesc("whittle_guard_breached",
 		"1 for a guard that has spoken.", []string{"route", "guard"}, nil)
+	descUnconfirmed = prometheus.NewDesc("whittle_proxies_unconfirmed",
+		"Proxies that have not confirmed the route's share, or have another one by now.", []string{"route"}, nil)
 	descGateOpen = prometheus.NewDesc("whittle_gate_open",
 		"1 for a gate before the route's next step that is open, 0 for one that is not.", []string{"route", "gate"}, nil)
 	descDecisions = prometheus.NewDesc("whittle_decisions_kept",
@@ -32,7 +34,7 @@ var (
 	descPending = prometheus.NewDesc("whittle_exchanges_pending",
 		"Requests whose fate is still open.", []string{"route"}, nil)
 	descUnknown = prometheus.NewDesc("whittle_exchanges_unknown",
-		"Of these, the ones of which whoever judges for the fleet does not know whether a fate comes: sent and not judged, or of a silent gateway.", []string{"route"}, nil)
+		"Of these, requests whose fate may never be known: of a silent gateway, or sent and not judged.", []string{"route"}, nil)
 	descDropped = prometheus.NewDesc("whittle_outcomes_dropped_total",
 		"Users' outcomes that came faster than the guards could take them.", []string{"route"}, nil)
 	descFailures = prometheus.NewDesc("whittle_state_save_failures_total",
@@ -74,6 +76,13 @@ func (r *route) collect(ch chan<- prometheus.Metric) {
 		gauge(descGuardEValue, m.EValue, m.Name)
 		gauge(descGuardThreshold, m.Threshold, m.Name)
 		gauge(descGuardBreached, one(m.Breached), m.Name)
+	}
+	if s.Steer != nil {
+		missing := 0
+		for _, p := range s.Steer.Proxies {
+			missing += int(one(!p.Confirmed))
+		}
+		gauge(descUnconfirmed, float64(missing))
 	}
 	for _, g := range s.Gates {
 		gauge(descGateOpen, one(g.Open), g.Name)

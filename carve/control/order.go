@@ -25,7 +25,7 @@ func (c *Controller) Order(ctx context.Context, name string, o rollout.Order) er
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return whittle.Errorf(whittle.DeadlineExceeded, "the order was given, but its place on disk is not confirmed: %w", ctx.Err())
+		return whittle.Errorf(whittle.DeadlineExceeded, "the order was given, but the disk has not confirmed it: %w", ctx.Err())
 	}
 }
 
@@ -35,7 +35,6 @@ func (c *Controller) Order(ctx context.Context, name string, o rollout.Order) er
 func (r *route) order(o rollout.Order) (<-chan error, error) {
 	if o.Lowers() {
 		r.mu.Lock()
-		defer r.log()
 		defer r.mu.Unlock()
 	} else {
 		r.gather()
@@ -46,7 +45,7 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 	case !r.disk.open || r.frozen:
 		return nil, whittle.Errorf(whittle.Unavailable, "whittle takes no orders now: it is starting, reloading or shutting down")
 	case o.Generation != 0 && o.Generation != r.generation && !o.Lowers():
-		return nil, whittle.Errorf(whittle.FailedPrecondition, "the order is for generation %d of the route, which is at %d", o.Generation, r.generation).
+		return nil, whittle.Errorf(whittle.FailedPrecondition, "the order is for generation %d of the route, which is now at %d", o.Generation, r.generation).
 			WithHint("look at the status again, and give the order if it still fits")
 	case r.rise != nil && o.Kind == rollout.Promote:
 		return nil, whittle.Errorf(whittle.FailedPrecondition, "a promotion is under way already").
@@ -59,7 +58,7 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 	r.st.Refused = next.Refused // as in step
 	if next.Share > r.st.Share {
 		if !r.mayRise() {
-			return nil, whittle.Errorf(whittle.Unavailable, "no share rises until the fleet has shown what was decided last").
+			return nil, whittle.Errorf(whittle.Unavailable, "no share rises until the fleet's last decision is known").
 				WithHint("give the order again in a moment; whittle fleet says what is wrong")
 		}
 		return r.propose(next, *d).done, nil
@@ -85,6 +84,6 @@ func (r *route) ground() rollout.Ground {
 }
 
 func unknown(name string) error {
-	return whittle.Errorf(whittle.NotFound, "no route with a candidate is called %q", name).
+	return whittle.Errorf(whittle.NotFound, "there is no route %q with a candidate", name).
 		WithHint("whittle status lists the routes")
 }

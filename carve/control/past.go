@@ -59,10 +59,15 @@ func (t *thinned[P]) add(p P) {
 func evidenceAt(p whittle.EvidencePoint) time.Time { return p.At }
 func trafficAt(p whittle.TrafficPoint) time.Time   { return p.At }
 
-// remember adds what is known now, where it is time to. The caller holds both locks.
-func (r *route) remember(now time.Time) {
+// remember adds what is known now, where it is time to.
+func (r *route) remember() {
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.c.o.Now()
 	if r.past.evidence.due(now, evidenceEvery, evidenceAt) {
-		v := r.ev.verdict
+		v := r.ev.shown()
 		n := len(r.past.evidence.Points)
 		if v.Compared > 0 && (n == 0 || r.past.evidence.Points[n-1].Compared != v.Compared) {
 			r.past.evidence.add(evidencePoint(v, now))

@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,56 +70,6 @@ func TestReload(t *testing.T) {
 		}
 		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now()}).Skip; skip != "" {
 			t.Errorf("an exchange with the new candidate was skipped as %q", skip)
-		}
-		_ = h.stop()
-	})
-}
-
-func TestReloadWithAnotherGuard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := shifted(t, &memory{})
-		h.users(whittle.Candidate, 500, tolerated-1)
-		pass(time.Second)
-		stricter := spec(func(r *whittle.Route) { r.Guard.Errors = 0.01 })
-		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{stricter}, noSwap); err != nil {
-			t.Fatal(err)
-		}
-		pass(2 * time.Second)
-		if s := h.status(); h.share() != 100 || s.Guards[0].Count != 0 {
-			t.Errorf("share %d, %+v", h.share(), s.Guards[0])
-		}
-		_ = h.stop()
-	})
-}
-
-func TestRefusedReloadChangesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := shifted(t, &memory{})
-		mirror(h, 200, 10)
-		pass(2 * time.Second)
-		before := h.status()
-		mended := spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} })
-		errSwap := errors.New("no such upstream")
-		for label, routes := range map[string][]whittle.Route{"changed": {mended}, "gone": nil} {
-			if err := h.c.Reload(whittle.Upstream{}, routes, func() error { return errSwap }); !errors.Is(err, errSwap) {
-				t.Errorf("%s: %v", label, err)
-			}
-			s := h.status()
-			if h.share() != 100 || s.Verdict.Compared != before.Verdict.Compared || len(s.Timeline) != len(before.Timeline) {
-				t.Errorf("%s: share %d, %+v", label, h.share(), s)
-			}
-		}
-		h.mu.Lock()
-		h.refused = whittle.Errorf(whittle.Invalid, "no such field").WithField("compare.per")
-		h.mu.Unlock()
-		err := h.c.Reload(whittle.Upstream{}, []whittle.Route{spec()}, noSwap)
-		if coded, ok := errors.AsType[*whittle.Error](err); !ok || coded.Field != "routes[0].compare.per" {
-			t.Errorf("got %v", err)
-		}
-		h.users(whittle.Candidate, 200, 5)
-		pass(11 * time.Second)
-		if got := h.share(); got != 2500 {
-			t.Errorf("the walk does not go on: share %d", got)
 		}
 		_ = h.stop()
 	})

@@ -62,7 +62,6 @@ type route struct {
 	timeline    []whittle.Decision
 	past        past
 	disk        disk
-	journal     journal
 }
 
 // start begins the route's two goroutines.
@@ -83,7 +82,7 @@ func (r *route) enter() {
 	now := r.c.o.Now()
 	if a := &r.ev.account; a.Since.IsZero() {
 		a.Since = now
-	} else if a.Gap != nil && r.c.o.Alive[r.name] == nil && r.c.o.Fleet == nil {
+	} else if a.Gap != nil && !r.c.o.Follows && r.c.o.Fleet == nil {
 		a.Gap = &whittle.Gap{From: a.Gap.From, To: now}
 	}
 	if next, d := rollout.Step(r.spec.Rollout, r.st, r.input(), now); d != nil && next.Share < r.st.Share {
@@ -116,6 +115,7 @@ func (r *route) decide(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		r.step(true)
+		r.remember()
 		select {
 		case <-ctx.Done():
 			return

@@ -33,12 +33,29 @@ func (r *route) status() whittle.RouteStatus {
 	s := shown.status
 	now := r.c.o.Now()
 	s.Monolith, s.Candidate = r.pace.shown(whittle.Monolith, now), r.pace.shown(whittle.Candidate, now)
-	addCPU(&s)
 	s.Gates = r.gateStatus()
 	in := shown.in
+	s.Steer = r.c.o.Steered(r.name)
+	in.Wait = withSteered(in.Wait, s.Steer)
 	in.Gates = r.gates.states(&shown.st)
+	if s.Sink = r.spec.Rollout.Sink; s.Sink {
+		s.Guards, s.Holds = []whittle.Meter{}, rollout.AtSink // guards watch users
+	} else if r.spec.Rollout.Observed {
+		s.Holds = rollout.AtObserver
+	} else if r.spec.Rollout.AtProxy {
+		s.Holds = rollout.AtProxy
+	}
 	s.NextShare = rollout.Promotion(r.spec.Rollout, shown.st)
-	s.Withheld = rollout.Withheld(r.spec.Rollout, shown.st, shown.in)
-	s.Next = r.trouble() + rollout.Next(r.spec.Rollout, shown.st, in, now)
+	s.Withheld = rollout.Withheld(r.spec.Rollout, shown.st, in)
+	s.Next = r.trouble() + underWay(s.Steer) + rollout.Next(r.spec.Rollout, shown.st, in, now)
 	return s
+}
+
+// underWay says that a share is not in force yet, as a sentence with a trailing space; empty: it
+// is, or nobody was told.
+func underWay(s *whittle.SteerStatus) string {
+	if s == nil || s.UnderWay == "" {
+		return ""
+	}
+	return "At the proxy " + s.Wait + ". "
 }

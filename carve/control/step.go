@@ -12,6 +12,7 @@ func (c *Controller) Step() error {
 	var errs []error
 	for _, r := range c.routes() {
 		r.step(true)
+		r.remember()
 		r.mu.Lock()
 		r.disk.open = true
 		due := r.disk.saved < r.disk.gen && !r.c.o.Now().Before(r.disk.retryAt)

@@ -29,15 +29,16 @@ func (p *pace) user(o *whittle.Outcome, now time.Time) {
 	p.sides[o.Side].user(o, now)
 }
 
-// mirrored counts the mirrored call of an exchange, which no user waited for.
+// mirrored counts the calls of an exchange that no user waited for.
 func (p *pace) mirrored(x *whittle.Exchange, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if x.Served == whittle.Candidate || x.FellBack {
+	if x.First() == whittle.Candidate || x.Unserved {
 		p.sides[whittle.Monolith].mirrored(&x.Monolith, now)
-		return
 	}
-	p.sides[whittle.Candidate].mirrored(&x.Candidate, now)
+	if x.First() == whittle.Monolith || x.Unserved {
+		p.sides[whittle.Candidate].mirrored(&x.Candidate, now)
+	}
 }
 
 func (p *pace) shown(side whittle.Side, now time.Time) whittle.Traffic {

@@ -2,6 +2,8 @@ package control
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -21,6 +23,9 @@ type uncompared struct {
 	Not map[string]int64 `json:"not,omitempty"`
 	All int64            `json:"all"`
 	Of  int64            `json:"of"`
+	// Excused are requests that say nothing by themselves: those that have no meaning in the
+	// contract (untranslated), and those to which the candidate gave no response (failed).
+	Excused map[string]int64 `json:"excused,omitempty"`
 }
 
 func uncomparedIn(l *whittle.Ledger) uncompared {
@@ -28,6 +33,8 @@ func uncomparedIn(l *whittle.Ledger) uncompared {
 	for _, reason := range blind {
 		u.Not[reason] = l.Skipped[reason]
 	}
+	u.Excused = map[string]int64{whittle.SkipUntranslated: l.Skipped[whittle.SkipUntranslated], "failed": l.Failed}
+	maps.DeleteFunc(u.Excused, func(_ string, n int64) bool { return n == 0 })
 	u.Of += u.Not[whittle.SkipTooLarge] + u.Not[whittle.SkipEncoded]
 	return u
 }
@@ -63,8 +70,9 @@ func looks(spec *whittle.Route) string {
 func (e *evidence) countUncompared() {
 	total := e.account.Total()
 	_, was := e.uncompared.since(e.before)
+	excused := e.uncompared.Excused
 	e.uncompared = uncomparedIn(&total)
-	if _, now := e.uncompared.since(e.before); now != was {
+	if _, now := e.uncompared.since(e.before); now != was || total.Compared == 0 && !maps.Equal(excused, e.uncompared.Excused) {
 		e.stale, e.changed = true, true // what is being saved has the words of before
 	}
 }
@@ -80,6 +88,20 @@ func (e *evidence) forgetUncompared(spec *whittle.Route) {
 // decide nothing. The caller holds mu.
 func (e *evidence) sayUncompared(v *whittle.Verdict) {
 	share, why := e.uncompared.since(e.before)
+	all := e.uncompared.All - e.before.All
+	var left int64
+	for _, reason := range blind {
+		left += max(0, e.uncompared.Not[reason]-e.before.Not[reason])
+	}
+	for _, reason := range slices.Sorted(maps.Keys(e.uncompared.Excused)) {
+		more := e.uncompared.Excused[reason] - e.before.Excused[reason]
+		if more <= 0 {
+			continue
+		}
+		left += more
+		share = max(share, min(1, float64(left)/float64(max(1, all))))
+		why = strings.TrimPrefix(why+fmt.Sprintf(", %s %s", units.Grouped(int(more)), reason), ", ")
+	}
 	switch {
 	case share == 0:
 	case share == 1 && v.Compared == 0:

@@ -173,34 +173,6 @@ func TestByKeyboard(t *testing.T) {
 	b.Clean(g.url)
 }
 
-func TestThemeAndMotion(t *testing.T) {
-	g := serve(t, []whittle.RouteStatus{shifting("POST /Count")})
-	b := open(t, g, "#/route/"+counted)
-	b.Prefer("prefers-color-scheme", "dark")
-	b.Until(`document.querySelectorAll('.uplot').length === 8`)
-	paper := `getComputedStyle(document.body).backgroundColor`
-	dark := b.JS(paper)
-	choose := func(theme string) {
-		b.JS(`(() => { const s = document.querySelector('[name=theme]'); s.value = '` + theme + `'; s.dispatchEvent(new Event('change', {bubbles: true})); })()`)
-	}
-	choose("light")
-	b.Until(paper + ` !== '` + dark + `' && document.querySelectorAll('.uplot').length === 8`)
-	b.Go(g.url)
-	b.Until(rows + ` === 1`)
-	if got := b.JS(paper); got == dark {
-		t.Error("the chosen theme is forgotten")
-	}
-	choose("")
-	b.Until(paper + ` === '` + dark + `'`)
-	moves := `getComputedStyle(document.querySelector('.meter > span')).transitionDuration`
-	if got := b.JS(moves); got == "0s" {
-		t.Error("the meters do not move at all")
-	}
-	b.Prefer("prefers-reduced-motion", "reduce")
-	b.Until(moves + ` === '0s'`)
-	b.Clean(g.url)
-}
-
 // TestADefectOfThePage holds that it is said, and left behind with the page.
 func TestADefectOfThePage(t *testing.T) {
 	g := serve(t, []whittle.RouteStatus{shifting("POST /Count")})
@@ -208,8 +180,8 @@ func TestADefectOfThePage(t *testing.T) {
 	b.Until(live)
 	b.Expect("TypeError")
 	b.JS(`import(document.querySelector('script[type=module]').src.replace('main.js', 'live.js')).then(m => m.status.set({...m.status.get(), routes: [{...m.status.get().routes[0], ledger: null}]}))`)
-	b.UntilText("This page has a defect")
-	b.Click(".notice button", "Load it again")
+	b.UntilText("This page has a bug")
+	b.Click(".notice button", "Reload")
 	b.Until(rows + ` === 1`)
 	b.Clean(g.url)
 }

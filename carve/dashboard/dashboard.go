@@ -1,5 +1,5 @@
 // Package dashboard is whittle's page in a browser: an overview of the routes,
-// and of one route its evidence, findings, guardrails, ledger and time line,
+// and of one route its evidence, findings, guards, ledger and time line,
 // with the orders that move its share. It is served at the admin address, reads
 // the admin API there, and asks nothing of any other origin.
 package dashboard

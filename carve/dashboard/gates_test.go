@@ -8,6 +8,23 @@ import (
 	"whittle/carve/rollout"
 )
 
+// TestProxies: a share that is under way is said so, and which proxy has not confirmed it.
+func TestProxies(t *testing.T) {
+	r := shifting("POST /Count")
+	r.Steer = &whittle.SteerStatus{By: "haproxy", Share: 2500, UnderWay: "rise to 25 %", Proxies: []whittle.SteerInstance{
+		{Name: "10.0.0.1:9999", Share: 2500, Read: time.Now(), Confirmed: true},
+		{Name: "10.0.0.2:9999", Trouble: "<b>connection</b> refused"},
+	}}
+	g := serve(t, []whittle.RouteStatus{r})
+	b := open(t, g, "")
+	b.UntilText("rise to 25 % under way")
+	b = open(t, g, "#/route/"+counted)
+	b.UntilText("rise to 25 % under way")
+	b.UntilText("Share at the proxy")
+	b.UntilText("its share is not known yet: <b>connection</b> refused")
+	b.Clean(g.url)
+}
+
 // TestGatesAndQueries: a gate's wait and a limit rule are shown, and what waits for an
 // approval can be approved.
 func TestGatesAndQueries(t *testing.T) {

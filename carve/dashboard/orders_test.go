@@ -82,9 +82,9 @@ func TestAnOrderThatIsNotGiven(t *testing.T) {
 
 	// What has moved since it was opened is not ordered by mistake.
 	g.set(func() { g.refuse, g.routes[0].Share, g.routes[0].Percent = "", 100, 1 })
-	b.UntilText("The route has moved since you opened this: it is 1 % now.")
+	b.UntilText("The route has changed since you opened this: it is at 1 % now.")
 	b.Until(`document.querySelector('dialog form button:not([type])').disabled`)
-	b.Click("dialog button", "Go on with that")
+	b.Click("dialog button", "Continue with that")
 	b.Click("dialog [name=force]", "")
 	confirm()
 	b.Until(`!document.querySelector('dialog')`)

@@ -45,13 +45,6 @@ func bounds(n int) []whittle.Bound {
 	}
 }
 
-// compared is a route whose bodies are compared: two of its bounds have one name.
-func compared(name string) whittle.RouteStatus {
-	s := shifting(name)
-	s.Verdict.Bounds = bodyBounds(s.Verdict.Compared)
-	return s
-}
-
 func bodyBounds(n int) []whittle.Bound {
 	w := 1 / math.Sqrt(float64(max(n, 1)))
 	return []whittle.Bound{
@@ -89,8 +82,8 @@ func shifting(name string) whittle.RouteStatus {
 		{At: noon.Add(-time.Minute), From: 500, To: 500, Phase: whittle.PhaseShift, Reason: "Resumed by hand.", By: "ann"},
 		{At: noon.Add(-30 * time.Second), From: 500, To: 2500, Phase: whittle.PhaseShift, Reason: "5 % was held for 30s, and 50 requests were served well.", By: "whittle"},
 	}
-	s.Monolith = whittle.Traffic{PerSecond: 41.2, Mirrored: 2.1, Errors: 0.001, P50: 11.3, P99: 48.2, CPU: 10840}
-	s.Candidate = whittle.Traffic{PerSecond: 13.6, Mirrored: 40.8, Errors: 0.0021, P50: 2.4, P99: 61.9, CPU: 412}
+	s.Monolith = whittle.Traffic{PerSecond: 41.2, Mirrored: 2.1, Errors: 0.001, P50: 11.3, P99: 48.2}
+	s.Candidate = whittle.Traffic{PerSecond: 13.6, Mirrored: 40.8, Errors: 0.0021, P50: 2.4, P99: 61.9}
 	return s
 }
 

@@ -46,49 +46,22 @@ type Route struct {
 	Exposure  int
 }
 
-// Use is how a gateway uses its permits for a candidate.
-type Use struct {
-	// Exposed requests hold a permit: under way, or without a good response since.
-	// Unproven ones are over.
-	Exposed  int `json:"exposed"`
-	Unproven int `json:"unproven"`
-	// Peak is the largest Exposed of late.
-	Peak int `json:"peak"`
-	// Limit is the permits in force, which the node fills in.
-	Limit int `json:"limit"`
-	// GoodEra is the last era in which a request has begun and got a good response,
-	// which the node fills in by Good.
-	GoodEra uint64 `json:"good_era,omitempty"`
-	// Good is when the last request with a good response began. Zero: there was none.
-	Good Instant `json:"-"`
-}
-
 // Config makes a Node.
 type Config struct {
-	// Fleet is the fleet's name, and Member the gateway's within it. Run numbers its
-	// processes, each higher than the last: it is raised above that of Kept, and above
-	// what the store has when this one begins.
-	Fleet, Member string
-	Run           uint64
+	// Member is the gateway's name within the fleet. Run numbers its processes, each higher
+	// than the last: it is raised above that of Kept, and above what the store has when this
+	// one begins.
+	Member string
+	Run    uint64
 	// Version is the program's.
 	Version string
 	// Lease is after which silence a gateway has no share and a leader no say.
-	Lease time.Duration
-	// Linger bounds how long a request of a gateway that is cut off may still be on
-	// the candidate.
-	Linger time.Duration
+	Lease  time.Duration
 	Routes []Route
 	// Kept is what Node.Kept gave in an earlier run. Nil: there was none.
 	Kept []byte
-	// Handed is what Node.HandOver gave in the process that this one replaces, which was
-	// asked for it no earlier than at Asked. Nil: there is none, or it had none.
-	Handed []byte
-	Asked  Instant
-	// Replaced gives the last reports of processes that this one has replaced. Nil: none.
-	Replaced func(route string) []whittle.Counts
-	// Counts and Use give the gateway's own figures, for its reports. Nil: none.
+	// Counts gives the gateway's own figures, for its reports. Nil: none.
 	Counts func(route string) whittle.Counts
-	Use    func(candidate string) Use
 }
 
 // beats is how many reports and renewals are sent within a lease.
@@ -120,9 +93,8 @@ type Node struct {
 	// named is since when one leader, of term namedTo, hears of this gateway.
 	named   Instant
 	namedTo uint64
-	// replaced says that a later process has this gateway's name, handed that this one goes
-	// on with an earlier one's run.
-	replaced, handed bool
+	// replaced says that a later process has this gateway's name.
+	replaced bool
 
 	lease    Lease
 	leaseRev uint64
@@ -130,13 +102,11 @@ type Node struct {
 	leaseSeen Instant
 	known     bool
 	renewals  map[uint64]Instant // of our own lease, by number
-	grants    Grants
-	grantsRev uint64
-	// grantsShown is the number of those in the store, which may have gone back.
-	grantsShown uint64
-	eraSeen     Instant // when grants.Era last rose
-	lead        *term
-	taken       uint64 // the term that was last asked for
+	permits   Permits
+	// permitsRev is the revision of what the store has of them, as last seen.
+	permitsRev uint64
+	lead       *term
+	taken      uint64 // the term that was last asked for
 }
 
 // New makes a node that has heard of nothing yet.
@@ -147,7 +117,6 @@ func New(c Config, now Instant) *Node {
 	}
 	n.SetRoutes(c.Routes)
 	n.restore(c.Kept)
-	n.takeOver(c.Handed)
 	n.unsaved = true
 	return n
 }
@@ -192,8 +161,8 @@ func (n *Node) Saw(e Entry, now Instant) {
 		n.sawReport(name, e)
 	case kindLease:
 		n.sawLease(e)
-	case kindGrants:
-		n.sawGrants(e)
+	case kindPermits:
+		n.sawPermits(e)
 	}
 }
 
@@ -201,7 +170,7 @@ func (n *Node) Saw(e Entry, now Instant) {
 // not show then, the store has lost.
 func (n *Node) Restarted() {
 	n.restarting, n.came = true, 0
-	n.leaseRev, n.grantsRev, n.grantsShown = 0, 0, 0
+	n.leaseRev, n.permitsRev = 0, 0
 	for _, r := range n.routes {
 		r.rev, r.stored, r.tripShown, r.tripRev = 0, Position{}, 0, 0
 	}
@@ -277,18 +246,10 @@ func (n *Node) report() {
 	n.dropBefore()
 	r := Report{
 		Version: formatVersion, Member: n.c.Member, Run: n.c.Run, Seq: n.seq + 1, At: n.wall(), Program: n.c.Version,
-		Connected: n.connected(), Grants: n.grants.Seq, Routes: map[string]RouteReport{}, Uses: map[string]Use{},
+		Connected: n.connected(), Routes: map[string]RouteReport{},
 	}
 	for key, rt := range n.routes {
 		r.Routes[key] = rt.reported(n)
-		if c := rt.spec.Candidate; n.c.Use != nil {
-			u := n.c.Use(c)
-			u.Limit = n.grants.Candidates[c][n.holder()].Limit
-			if n.grants.Era > 0 && u.Good != (Instant{}) && u.Good.Mono > n.eraSeen.Mono {
-				u.GoodEra = n.grants.Era
-			}
-			r.Uses[c] = u
-		}
 	}
 	if !n.known { // its report of an earlier run is read before this one takes its place
 		n.reported, n.urgent, n.unsaved = n.now, false, true
@@ -341,7 +302,7 @@ func (n *Node) sawReport(name string, e Entry) {
 			n.back(r.Seq)
 		}
 	}
-	if r.Member == n.c.Member && r.Run > n.c.Run && !n.known && !n.handed {
+	if r.Member == n.c.Member && r.Run > n.c.Run && !n.known {
 		n.c.Run, n.unsaved = r.Run+1, true // its clock was ahead, and what it kept is lost
 	}
 	if r.Member == n.c.Member && r.Run > n.c.Run && !n.restarting {
@@ -351,7 +312,7 @@ func (n *Node) sawReport(name string, e Entry) {
 		n.sawBefore(r)
 	}
 	if n.lead != nil {
-		n.lead.took(r, e.Revision, n.now, n.c.Lease)
+		n.lead.took(r, e.Revision, n.now)
 	}
 }
 

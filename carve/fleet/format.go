@@ -41,13 +41,13 @@ const (
 	kindTrip     = "trip"
 	kindMember   = "member"
 	kindLease    = "lease"
-	kindGrants   = "grants"
+	kindPermits  = "permits"
 )
 
 // Watched are the keys that a member watches, and Reports those that a leader watches
 // as well.
 func Watched(member string) []string {
-	return []string{kindLease, kindGrants, kindPosition + ".>", kindTrip + ".>", memberKey(member)}
+	return []string{kindLease, kindPermits, kindPosition + ".>", kindTrip + ".>", memberKey(member)}
 }
 
 // Reports is the pattern of the members' reports.
@@ -127,11 +127,8 @@ type Report struct {
 	// Program is the version of the program.
 	Program   string `json:"program"`
 	Connected bool   `json:"connected"`
-	// Grants is the number of the permits in force here.
-	Grants uint64 `json:"grants"`
-	// Routes are by RouteKey, Uses by candidate.
+	// Routes are by RouteKey.
 	Routes map[string]RouteReport `json:"routes"`
-	Uses   map[string]Use         `json:"uses,omitempty"`
 }
 
 // RouteReport is a gateway's view of a route.
@@ -153,35 +150,14 @@ type RouteReport struct {
 	Before whittle.Counts `json:"before,omitzero"`
 	// Earlier are those of the runs before that one, which nobody may have read either.
 	Earlier []whittle.Counts `json:"earlier,omitempty"`
-	// Replaced are the last reports of processes that this one has replaced, which had
-	// requests under way.
-	Replaced []whittle.Counts `json:"replaced,omitempty"`
 }
 
-// Grants are the permits for users' requests on candidates that nothing good is known
-// of since.
-type Grants struct {
+// Permits are how many users' requests may be exposed at each gateway.
+type Permits struct {
 	Version int    `json:"version"`
 	Term    uint64 `json:"term"`
-	Seq     uint64 `json:"seq"`
-	// Era rises whenever a gateway has gone silent with permits.
-	Era uint64 `json:"era"`
-	// Candidates has each candidate's permits by holder: a gateway's run, because
-	// another run of it does not know what the one before has exposed.
-	Candidates map[string]map[string]Grant `json:"candidates"`
-}
-
-// Grant is one gateway's part.
-type Grant struct {
-	// Limit is how many requests may be exposed there from now on.
-	Limit int `json:"limit"`
-	// Owed is how many may be, until the gateway confirms the limit.
-	Owed int `json:"owed"`
-	// Since is the number of the grants in which Limit last changed.
-	Since uint64 `json:"since"`
-	// Era is set where the gateway went silent: its permits come back with a good
-	// response of an era that is not before it.
-	Era uint64 `json:"era,omitempty"`
+	// Limits are by candidate.
+	Limits map[string]int `json:"limits"`
 }
 
 // Seat is a gateway as the leader sees it.
@@ -192,8 +168,5 @@ type Seat struct {
 	Alive  bool
 
 	seen     Instant
-	entered  Instant // when the run was first seen
 	revision uint64
-	// peaks are the largest uses of candidates of late.
-	peaks map[string]float64
 }

@@ -3,7 +3,6 @@ package fleet
 import (
 	"hash/fnv"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -23,13 +22,9 @@ type term struct {
 	// seats are the gateways that have reported, and names theirs in order.
 	seats map[string]*Seat
 	names []string
-	// dealt is when the permits were last looked at.
-	dealt Instant
-	// exhausted is since when no gateway has had a permit left, by candidate.
-	exhausted map[string]Instant
 }
 
-func (t *term) took(r Report, revision uint64, now Instant, lease time.Duration) {
+func (t *term) took(r Report, revision uint64, now Instant) {
 	s := t.seats[r.Member]
 	if s == nil {
 		if len(t.seats) >= maxMembers {
@@ -43,21 +38,7 @@ func (t *term) took(r Report, revision uint64, now Instant, lease time.Duration)
 	if r.Run < s.Report.Run || r.Run == s.Report.Run && r.Seq <= s.Report.Seq {
 		return
 	}
-	if s.Report.Run != r.Run {
-		s.entered = now
-	}
-	s.recall(r.Uses, float64(now.Mono-s.seen.Mono)/float64(lease))
 	s.Report, s.revision, s.seen = r, revision, now
-}
-
-// recall takes in the peaks of another report, after so many leases, in each of which half
-// of what was higher is forgotten: a quiet moment is no sign that users have gone.
-func (s *Seat) recall(uses map[string]Use, leases float64) {
-	peaks := make(map[string]float64, len(uses))
-	for candidate, u := range uses {
-		peaks[candidate] = max(float64(u.Peak), s.peaks[candidate]*math.Exp2(-leases))
-	}
-	s.peaks = peaks
 }
 
 // maxMembers bounds the gateways of a fleet.
@@ -136,7 +117,7 @@ func (n *Node) sawLease(e Entry) {
 	case n.lead != nil && mine && asked && at.Mono > n.lead.renewed.Mono:
 		n.lead.renewed = at
 	case n.lead == nil && mine && asked && l.Term == n.taken && l.N == 0 && n.now.since(at) < n.c.Lease:
-		n.lead = &term{number: l.Term, revision: e.Revision, began: n.now, renewed: at, asked: at, seats: map[string]*Seat{}, exhausted: map[string]Instant{}}
+		n.lead = &term{number: l.Term, revision: e.Revision, began: n.now, renewed: at, asked: at, seats: map[string]*Seat{}}
 		for _, r := range n.routes {
 			r.proposed = nil
 		}
@@ -148,9 +129,6 @@ const Unread = "?"
 
 // Leader is the gateway that leads by the lease, as last seen. Empty: none.
 func (n *Node) Leader() string { return n.lease.Holder }
-
-// Term is that of the last lease that was seen.
-func (n *Node) Term() uint64 { return n.lease.Term }
 
 // Leads reports whether this node leads, and in which term.
 func (n *Node) Leads(now Instant) (term uint64, leads bool) {
@@ -346,7 +324,7 @@ func (n *Node) tickLead() {
 		return
 	}
 	n.tickPositions()
-	n.tickGrants()
+	n.tickPermits()
 	n.tickGone()
 }
 

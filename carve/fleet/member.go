@@ -40,16 +40,11 @@ type route struct {
 // gate numbers what is in force here for the gateway, which ignores what is not
 // numbered higher than the last: a share that is 0 only while the gateway is cut off
 // has no generation of its own in the fleet.
-//
-// Another process of this gateway goes on with it: both number what is in force alike,
-// because the one puts in force in the other what it hears.
 type gate struct {
-	Local     uint64           `json:"local"`
-	Zero      uint64           `json:"zero"`
-	FleetZero uint64           `json:"fleet_zero"`
-	Last      whittle.Position `json:"last"`
-	// Numbers are the last local ones, each with its generation in the fleet.
-	Numbers [8][2]uint64 `json:"numbers"`
+	local, zero, fleetZero uint64
+	last                   whittle.Position
+	// numbers are the last local ones, each with its generation in the fleet.
+	numbers [8][2]uint64
 }
 
 // sawPosition takes a position, unless a later one is known, or one that was decided
@@ -190,28 +185,28 @@ func (n *Node) InForce(name string, now Instant) whittle.Position {
 // pass numbers a share: another one has a higher number. A share of 0 that was decided
 // is the local zero, and so is a number that is left out where one was missed.
 func (g *gate) pass(share whittle.Share, phase whittle.Phase, generation, zero uint64) whittle.Position {
-	fell := zero > g.FleetZero
-	if g.Local > 0 && !fell && share == g.Last.Share && phase == g.Last.Phase && generation == g.generation(g.Local) {
-		return g.Last
+	fell := zero > g.fleetZero
+	if g.local > 0 && !fell && share == g.last.Share && phase == g.last.Phase && generation == g.generation(g.local) {
+		return g.last
 	}
 	if fell {
-		g.Local++
-		g.Zero, g.FleetZero = g.Local, zero
+		g.local++
+		g.zero, g.fleetZero = g.local, zero
 	}
-	g.Local++
-	g.Numbers[g.Local%uint64(len(g.Numbers))] = [2]uint64{g.Local, generation}
-	g.Last = whittle.Position{Generation: g.Local, Zero: g.Zero, Share: share, Phase: phase}
-	return g.Last
+	g.local++
+	g.numbers[g.local%uint64(len(g.numbers))] = [2]uint64{g.local, generation}
+	g.last = whittle.Position{Generation: g.local, Zero: g.zero, Share: share, Phase: phase}
+	return g.last
 }
 
 // generation is the fleet's generation of a local number. A number that is no longer
 // remembered is of the last position that is: its trip may open too much, and never too
 // little.
 func (g *gate) generation(local uint64) uint64 {
-	if at := g.Numbers[local%uint64(len(g.Numbers))]; at[0] == local {
+	if at := g.numbers[local%uint64(len(g.numbers))]; at[0] == local {
 		return at[1]
 	}
-	return g.Numbers[g.Local%uint64(len(g.Numbers))][1]
+	return g.numbers[g.local%uint64(len(g.numbers))][1]
 }
 
 func (r *route) reported(n *Node) RouteReport {
@@ -230,9 +225,6 @@ func (r *route) reported(n *Node) RouteReport {
 		rr.Counts.At, rr.Counts.Over = n.wall(), n.final
 		r.counted = rr.Counts
 	}
-	if n.c.Replaced != nil {
-		rr.Replaced = n.c.Replaced(r.spec.Name)
-	}
 	return rr
 }
 
@@ -241,7 +233,7 @@ func (n *Node) Limit(candidate string, now Instant) int {
 	if !n.Connected(now) {
 		return 0
 	}
-	return n.grants.Candidates[candidate][n.holder()].Limit
+	return n.permits.Limits[candidate]
 }
 
 // Left is how much of this gateway's lease is left.
@@ -250,29 +242,6 @@ func (n *Node) Left(now Instant) time.Duration {
 		return 0
 	}
 	return n.c.Lease - n.now.since(n.heard)
-}
-
-// sawGrants takes the permits that are in force.
-func (n *Node) sawGrants(e Entry) {
-	n.grantsRev = e.Revision
-	var g Grants
-	if !decode(e.Value, &g, &g.Version) {
-		g = Grants{Seq: n.grants.Seq + 1, Era: n.grants.Era} // what cannot be read permits nothing
-	}
-	n.grantsShown = g.Seq
-	if g.Seq <= n.grants.Seq {
-		return // the store has gone back; the leader will see by our reports
-	}
-	if g.Era > n.grants.Era {
-		n.eraSeen = n.now
-	}
-	before := n.grants.Candidates
-	n.grants = g
-	for c, by := range before {
-		if g.Candidates[c][n.holder()].Limit < by[n.holder()].Limit {
-			n.urgent = true // the leader waits to hear that the limit is lower
-		}
-	}
 }
 
 // kept is what a gateway remembers over restarts: nobody can make it believe an

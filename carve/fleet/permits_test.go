@@ -6,51 +6,35 @@ import (
 	"time"
 )
 
-// TestPermitsForWhoWasIdle: where users go may be another gateway a moment later, so a
-// gateway that has had none of late still has a part of the permits that users need who come
-// at once; most go to where users are, and one quiet moment moves few of them.
-func TestPermitsForWhoWasIdle(t *testing.T) {
-	const gateways, exposure = 3, 30
-	peaks := [gateways]int{}
-	l := &log{at: Instant{Mono: time.Hour, Wall: time.Hour}, kv: map[string]Entry{}}
-	l.node = New(Config{
-		Member: "0", Run: 1, Lease: 4 * time.Second, Use: func(string) Use { return Use{Peak: peaks[0]} },
-		Routes: []Route{{Name: path, Digest: "d", Candidate: "c", Exposure: exposure}},
-	}, l.at)
-	l.node.Synced(l.at)
+// TestPermitsAreEqualParts: each gateway that is heard of has the same part of the bound, also
+// where it does not divide evenly, and where there are more gateways than permits nobody has one.
+func TestPermitsAreEqualParts(t *testing.T) {
+	l := start(t, nil) // with a bound of 10
 	seq := uint64(0)
-	limits := func(leases int) (all [gateways]int) {
-		for range leases * 5 {
+	with := func(others int) int {
+		for range 30 {
 			seq++
-			for i := 1; i < gateways; i++ {
-				l.put(memberKey(fmt.Sprint(i)), Report{
-					Version: 1, Member: fmt.Sprint(i), Run: 1, Seq: seq, Grants: l.node.grants.Seq,
-					Routes: map[string]RouteReport{RouteKey(path): {Digest: "d"}},
-					Uses:   map[string]Use{"c": {Peak: peaks[i], Limit: l.node.grants.Candidates["c"][holder(fmt.Sprint(i), 1)].Limit}},
-				})
+			for i := range others {
+				name := fmt.Sprint(i)
+				l.put(memberKey(name), Report{Version: 1, Member: name, Run: 1, Seq: seq})
 			}
-			l.run(800*time.Millisecond, true)
+			l.run(time.Second, true)
 		}
-		sum := 0
-		for i := range all {
-			all[i] = l.node.grants.Candidates["c"][holder(fmt.Sprint(i), 1)].Limit
-			sum += all[i]
+		return l.node.Limit("c", l.at)
+	}
+	for _, c := range []struct{ others, limit int }{{0, 10}, {2, 3}, {9, 1}, {10, 0}, {1, 5}} {
+		if got := with(c.others); got != c.limit {
+			t.Errorf("next to %d others it has %d permits, not %d", c.others, got, c.limit)
 		}
-		if sum > exposure {
-			t.Errorf("%v are more than %d", all, exposure)
-		}
-		return all
 	}
-	if got := limits(5); got != [gateways]int{10, 10, 10} {
-		t.Errorf("where nothing is known they are %v", got)
+	l.node.Restarted()
+	l.node.Synced(l.at) // of a store that has lost them
+	l.run(2*time.Second, true)
+	if l.kv[kindPermits].Revision == 0 || l.node.Limit("c", l.at) == 0 {
+		t.Error("what the store has lost is not written again")
 	}
-	peaks = [gateways]int{20, 0, 0}
-	got := limits(10)
-	if got[0] < exposure/2 || got[1] < exposure/2/gateways || got[2] < exposure/2/gateways {
-		t.Errorf("where one has the users they are %v", got)
-	}
-	peaks[0] = 0 // for one report
-	if after := limits(0); after != got {
-		t.Errorf("%v became %v at once", got, after)
+	l.put(kindPermits, "not what can be read")
+	if l.node.Limit("c", l.at) != 0 {
+		t.Error("what cannot be read permits something")
 	}
 }

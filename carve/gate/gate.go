@@ -1,6 +1,5 @@
 // Package gate asks the gates before a rise: webhooks that have to respond 200 before the
-// share rises by itself. What they say goes to control; nothing waits for them there but
-// the rise.
+// share rises by itself. Their responses go to control, where only the rise waits for them.
 package gate
 
 import (
@@ -189,7 +188,7 @@ func (r *run) said(reply webhook.Reply, err error) string {
 }
 
 // Question is the body of a gate's webhook. Within version 1 fields are added and never
-// renamed or removed; docs/gates.md has its schema.
+// renamed or removed; docs/rollout.md has its schema.
 type Question struct {
 	Version int                `json:"version"`
 	Event   string             `json:"event"` // "gate"

@@ -25,7 +25,7 @@ func TestLogsAreRedacted(t *testing.T) {
 	var access, failures bytes.Buffer
 	g, err := New(Options{
 		Monolith: whittle.Upstream{URL: nobody},
-		Access:   accesslog.New(slog.New(slog.NewJSONHandler(&access, nil)), accesslog.Default, 1, r), Log: slog.New(slog.NewJSONHandler(&failures, nil)), Redact: r,
+		Access:   accesslog.New(slog.New(slog.NewJSONHandler(&access, nil)), accesslog.Default, r), Log: slog.New(slog.NewJSONHandler(&failures, nil)), Redact: r,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,10 +8,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -166,75 +164,4 @@ func slowlyHTTP2(t *testing.T, url, path string, sent []byte) (begin func(), res
 		h.must(0, h.fr.WriteWindowUpdate(stream, 1<<30))
 		return h.body(stream)
 	}
-}
-
-// choppy is a ResponseWriter that takes some of its pieces slowly.
-type choppy struct {
-	*httptest.ResponseRecorder
-	rng  *rand.Rand
-	more int // times that it is slow
-}
-
-func (c *choppy) Write(p []byte) (int, error) {
-	if c.more > 0 && c.rng.IntN(4) == 0 {
-		c.more--
-		<-time.After(time.Duration(c.rng.IntN(40)) * time.Millisecond)
-	}
-	return c.ResponseRecorder.Write(p)
-}
-
-// TestAnyBufferGivesTheSameBytes: however little memory there is, and whenever the
-// client hesitates, a response comes as it was sent, or is cut where the upstream broke.
-func TestAnyBufferGivesTheSameBytes(t *testing.T) {
-	body := random(1 << 20)
-	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rng := rand.New(rand.NewPCG(uint64(len(r.URL.Path)), 1))
-		for at := 0; at < len(body); {
-			n := min(1+rng.IntN(100_000), len(body)-at)
-			_, _ = w.Write(body[at : at+n])
-			if at += n; rng.IntN(3) == 0 {
-				_ = http.NewResponseController(w).Flush()
-			}
-			if r.Header.Get("X-Break") != "" && at > len(body)/2 {
-				panic(http.ErrAbortHandler)
-			}
-		}
-	}))
-	t.Cleanup(m.Close)
-	var all sync.WaitGroup
-	for i := range 60 {
-		limits := whittle.Limits{
-			BufferBytes:  []int64{1_000, 5_000, 70_000, 2 << 20}[i%4],
-			BuffersBytes: []int64{-1, 9_000, 80_000, 300_000, 4 << 20}[i%5],
-		}
-		all.Go(func() {
-			g, err := New(Options{Monolith: upstreamAt(m.URL), Limits: limits})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer func() { _ = g.Close(t.Context()) }()
-			w := &choppy{httptest.NewRecorder(), rand.New(rand.NewPCG(uint64(i), 2)), 8}
-			r := httptest.NewRequest(http.MethodGet, "/"+strings.Repeat("x", i), http.NoBody)
-			breaks := i%7 == 6
-			if breaks {
-				r.Header.Set("X-Break", "1")
-			}
-			broke := aborts(func() { g.ServeHTTP(w, r) })
-			if got := w.Body.Bytes(); broke != breaks || !bytes.Equal(got, body[:len(got)]) || !breaks && len(got) != len(body) {
-				t.Errorf("%+v: %d bytes, cut %v", limits, len(got), broke)
-			}
-			if n := g.buffered.Load(); n != 0 {
-				t.Errorf("%+v: %d bytes are held in the end", limits, n)
-			}
-		})
-	}
-	all.Wait()
-}
-
-// aborts reports whether a handler gave up its connection.
-func aborts(serve func()) (yes bool) {
-	defer func() { yes = recover() != nil }()
-	serve()
-	return false
 }

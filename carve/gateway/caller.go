@@ -6,7 +6,6 @@ import (
 	"net/textproto"
 
 	"whittle"
-	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/upstream"
 	"whittle/carve/transcode"
 	"whittle/internal/httpfield"
@@ -103,12 +102,6 @@ func (c *Caller) Allows(method string) bool { return c.Harmless(method) || c.cod
 
 // Harmless reports whether a request changes nothing, wherever it is sent.
 func (c *Caller) Harmless(method string) bool { return c.safe || httpfield.IsSafe(method) }
-
-// Streams reports whether a request asks for an upgrade or an event stream,
-// to which no response is ever whole.
-func Streams(q *whittle.Request) bool {
-	return len(q.Header["Upgrade"]) > 0 || inbound.AcceptsStream(q.Header)
-}
 
 // Call sends q, which it leaves as it is, and holds the whole response, mapped to
 // what the monolith's clients expect. The error says that q has no meaning in

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -17,13 +18,13 @@ import (
 	"whittle/carve/gateway/mirror"
 )
 
-// Why a call of the candidate was given up, apart from the user's going.
+// Why a call of the candidate was given up, other than because the user left.
 var (
 	errCandidateSlow = error(slowError{})
 	errTripped       = errors.New("the breaker tripped while the candidate was still to respond")
 )
 
-// slowError is a timeout, which tells it from a user who has gone: so the upstream
+// slowError is a timeout. That distinguishes it from a user who left, so the upstream
 // counts it as a failure of the instance that was asked.
 type slowError struct{}
 
@@ -32,9 +33,9 @@ func (slowError) Error() string { return "the candidate took longer than its bou
 // Timeout is as in net.Error.
 func (slowError) Timeout() bool { return true }
 
-// byCandidate has the candidate serve the user, with the monolith as fallback.
-// False: nothing has been written, and the monolith must serve the request by the
-// plan, which byCandidate may have changed.
+// byCandidate lets the candidate serve the user, with the monolith as fallback. False:
+// nothing has been written, and the monolith must serve the request by the plan, which
+// byCandidate may have changed.
 func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, bool) {
 	if u.r.Streams {
 		p.skip = whittle.SkipStreaming
@@ -92,8 +93,8 @@ func (rt *route) byCandidate(v *userRequest, u *user, p *plan) (forward.Result, 
 	return c.res, true
 }
 
-// full counts and logs a request that the bound on exposure has sent to the monolith.
-// Nothing else would show that a sound candidate gets less than its share.
+// full counts and logs a request that the bound on exposure sent to the monolith. Nothing
+// else would show that a sound candidate gets less than its share.
 func (rt *route) full() {
 	n := rt.counts.full.Add(1)
 	if _, due := rt.env.g.failureLog.due(failureKey{route: rt.name, failure: "exposure"}, time.Now()); !due {
@@ -162,8 +163,8 @@ func (rt *route) buffer(v *userRequest, u *user, p *plan) bool {
 	return true
 }
 
-// bufferAhead is buffer for a body of unknown length. Who pauses may wait for a response
-// to what he has sent, as a stream's client does, and no other server could be asked.
+// bufferAhead is buffer for a body of unknown length. A client that pauses may wait for a
+// response to what it has sent, as in a stream, and then no other server could be asked.
 func (rt *route) bufferAhead(v *userRequest, u *user, p *plan, in *inbound.Body, most int) bool {
 	kept := in.Keep(most + 1)
 	body, err := kept.Fill(streamPause)
@@ -210,11 +211,10 @@ func (u *user) holdBody(body []byte) {
 	u.r.Request = &r
 	u.r.Body, u.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	u.r.HoldsBody(int64(len(body)))
-	delete(u.r.Header, "Expect") // the body is here: there is nothing left to wait for
 	u.w = &holder{w: u.w, through: true}
 }
 
-// failing gives an error once more to whoever reads on; nil: nothing.
+// failing returns a reader that gives an error again; nil: nothing.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {
@@ -257,10 +257,12 @@ type candidateCall struct {
 	// first is what the candidate did, before any fallback.
 	first    whittle.Outcome
 	fellBack bool
-	// permit is released once, whatever happens. suspected says that the breaker
-	// still waits to hear how the monolith did at the same request.
-	permit            breaker.Permit
-	judged, suspected bool
+	// permit is released once, whatever happens: judged says that it was, and a stream is
+	// judged by its beginning. suspected says that the breaker still waits to hear how the
+	// monolith did at the same request.
+	permit    breaker.Permit
+	judged    atomic.Bool
+	suspected bool
 }
 
 // begin sets the bounds within which a response can still be given up.
@@ -268,6 +270,11 @@ func (c *candidateCall) begin() {
 	rt := c.rt
 	c.ctx, c.cancel = context.WithCancelCause(c.user.r.Context())
 	c.held = &holder{w: c.user.w, copy: bodycopy.Copy{Limit: rt.spec.Mirror.MaxBody, Budget: &rt.budget}, through: !c.hasFallback}
+	c.held.flows = func() {
+		if c.held.status < http.StatusInternalServerError {
+			c.release(breaker.Good) // how long it goes on is no wait for the candidate
+		}
+	}
 	if c.user.r.ProtoMajor == 2 {
 		c.held.stall = rt.env.g.opts.Limits.StallTimeout // a stream has no deadline of its own
 	}
@@ -301,12 +308,13 @@ func (c *candidateCall) end() {
 func (c *candidateCall) forward() {
 	r := c.user.r
 	r.Request = r.WithContext(c.ctx)
-	how := forward.Options{Accept: c.accept}
+	how := forward.Options{Side: whittle.Candidate, Accept: c.accept}
 	if c.watched {
-		how.Tap = c.v
+		how.Tap = &c.v.copies
 		c.v.responseCopy.Limit = c.rt.mostCompared(c.rt.env.monolith)
 	}
 	c.res = c.rt.env.g.forwarder.Forward(c.held, r, c.rt.env.candidate, how)
+	c.held.settled()
 	if c.res.Wrote && !c.res.Abort {
 		if c.res.Failure == whittle.NoFailure && !c.held.passes() {
 			c.release(breaker.Good) // what its user takes to read it is no wait for the candidate
@@ -352,7 +360,7 @@ func (c *candidateCall) call(out *whittle.Request) {
 	}
 }
 
-// judge says what the candidate did, and reports to the breaker.
+// judge classifies the candidate's response, and reports it to the breaker.
 func (c *candidateCall) judge() {
 	res := &c.res
 	if why := c.held.givenUp(); res.Failure == whittle.FailedCanceled && c.user.r.Context().Err() == nil && why != nil {
@@ -374,15 +382,15 @@ func (c *candidateCall) judge() {
 	case res.Failure != whittle.NoFailure && !c.held.committed():
 		how = breaker.Unknown
 	}
-	if how == breaker.Bad && c.fallsBack() && !c.judged {
-		c.judged, c.suspected = true, true
+	if how == breaker.Bad && c.fallsBack() && c.judged.CompareAndSwap(false, true) {
+		c.suspected = true
 		c.rt.breaker.Suspect(c.permit)
 		return
 	}
 	c.release(how)
 }
 
-// settle reports to the breaker how the monolith did where the candidate failed.
+// settle reports to the breaker how the monolith did after the candidate failed.
 func (c *candidateCall) settle(monolithFailed bool) {
 	if c.suspected {
 		c.suspected = false
@@ -391,8 +399,7 @@ func (c *candidateCall) settle(monolithFailed bool) {
 }
 
 func (c *candidateCall) release(how breaker.Outcome) {
-	if !c.judged {
-		c.judged = true
+	if c.judged.CompareAndSwap(false, true) {
 		c.rt.breaker.Done(c.permit, how, time.Now())
 	}
 }
@@ -419,10 +426,9 @@ func (rt *route) fallBack(c *candidateCall) {
 	// The head settles it: the body may take as long as the user takes to read it.
 	how := forward.Options{Head: func(status int) { c.settle(status >= http.StatusInternalServerError) }}
 	if c.watched {
-		how.Tap = v
+		how.Tap = &v.copies
 	}
 	c.res = rt.env.g.forwarder.Forward(w, c.user.r, rt.env.monolith, how)
-	c.res.Side = whittle.Monolith
 	rt.observeMonolith(v, &c.res)
 	if c.outOfMemory || c.first.Failure == whittle.FailedBusy {
 		rt.counts.diverted.Add(1)
@@ -454,7 +460,7 @@ func (c *candidateCall) refuse() {
 		return
 	}
 	c.res.Sent, c.res.Wrote = forward.FailureStatus(c.res.Failure, nil, nil), true
-	forward.WriteError(c.user.w, nil, c.res.Sent)
+	forward.WriteError(c.user.w, forward.Blamed(whittle.Candidate, c.res.Failure), c.res.Sent)
 }
 
 // report passes the outcome on, and settles the request or hands it on.

@@ -13,10 +13,14 @@ import (
 	"whittle/internal/httpfield"
 )
 
-// holder is a ResponseWriter that buffers head and body until the response is whole
-// or exceeds the bound. Until then the response can still be replaced, so a user
-// does not see a candidate that breaks in the middle. A response above the bound, an
-// event stream, and every response of a holder in pass-through mode stream as usual.
+// streamAfter is when a response that does not say its length, and is not whole, streams:
+// its pieces may be meant for the user one by one.
+const streamAfter = 500 * time.Millisecond
+
+// holder is a ResponseWriter that buffers head and body until the response is whole,
+// exceeds the bound, or turns out to be a stream. Until then the response can still be
+// replaced, so a user does not see a candidate that breaks in the middle. A response above
+// the bound, a stream, and every response of a holder in pass-through mode stream as usual.
 //
 // It has no Unwrap on purpose: the request's body has already been read, so nobody may
 // set read deadlines on the client's connection.
@@ -25,10 +29,21 @@ type holder struct {
 	copy bodycopy.Copy
 	// stall bounds the writing of the buffered response; 0: the connection's bound holds.
 	stall time.Duration
-	// header is filled in by the forwarder until the head is written.
+	// flows is called once when the response turns out to be a stream of which something has
+	// come. Nil: nobody wants to know.
+	flows func()
+	// header is filled in by the forwarder until the head is written, and by a trailer.
 	header http.Header
-	status int
 	reason string
+
+	turn sync.Mutex // guards the following, and whoever writes to w
+	// head is the header as it was when the head was written.
+	head   http.Header
+	status int
+	timer  *time.Timer // when the response is to stream; nil: never
+	due    bool        // it is to stream as soon as something of it comes
+	came   bool        // something of its body has
+	ended  bool        // nothing more is written by timer
 
 	mu sync.Mutex // guards the following
 	// through says that writes go to w at once.
@@ -91,14 +106,54 @@ func (h *holder) Header() http.Header {
 
 // WriteHeader implements http.ResponseWriter.
 func (h *holder) WriteHeader(status int) {
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	h.status, h.head = status, maps.Clone(h.header)
 	if h.passes() {
+		h.head = h.w.Header()
 		h.commit()
 		h.w.WriteHeader(status)
-		return
 	}
-	h.status = status
-	if forward.IsStream(h.header) {
-		_ = h.release() // the next Write meets the same error
+	switch {
+	case forward.IsStream(h.head):
+		h.came = true  // the head is what a stream's user waits for
+		_ = h.stream() // the next Write meets the same error
+	case h.flows != nil && h.head["Content-Length"] == nil && httpfield.AllowsBody(status):
+		h.timer = time.AfterFunc(streamAfter, func() {
+			h.turn.Lock()
+			defer h.turn.Unlock()
+			if !h.ended {
+				_ = h.stream() // as above
+			}
+		})
+	}
+}
+
+// stream has the response stream from now on, or from when something of it comes. The
+// caller has the turn.
+func (h *holder) stream() error {
+	if h.due = !h.came; h.due {
+		return nil
+	}
+	if !h.passes() {
+		if err := h.release(); err != nil {
+			return err
+		}
+		h.flush()
+	}
+	if h.flows != nil {
+		h.flows()
+	}
+	return nil
+}
+
+// settled says that nothing more comes: what is held can be replaced, or finished.
+func (h *holder) settled() {
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	h.ended = true
+	if h.timer != nil {
+		h.timer.Stop()
 	}
 }
 
@@ -112,24 +167,38 @@ func (h *holder) SetReason(reason string) {
 }
 
 // Write implements http.ResponseWriter.
-func (h *holder) Write(p []byte) (int, error) {
-	if !h.passes() {
-		if h.copy.Hold(p) {
-			return len(p), nil
-		}
-		if err := h.release(); err != nil {
-			return 0, err
+func (h *holder) Write(p []byte) (n int, err error) {
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	h.came = h.came || len(p) > 0
+	switch {
+	case h.passes():
+		n, err = h.w.Write(p)
+	case h.copy.Hold(p):
+		n = len(p)
+	default:
+		if err = h.release(); err == nil {
+			n, err = h.w.Write(p)
 		}
 	}
-	return h.w.Write(p)
+	if h.due && h.came && err == nil {
+		err = h.stream()
+	}
+	return n, err
 }
 
 // Flush implements http.Flusher. The buffered part stays buffered.
 func (h *holder) Flush() {
+	h.turn.Lock()
+	defer h.turn.Unlock()
 	if h.passes() {
-		if f, ok := h.w.(http.Flusher); ok {
-			f.Flush()
-		}
+		h.flush()
+	}
+}
+
+func (h *holder) flush() {
+	if f, ok := h.w.(http.Flusher); ok {
+		f.Flush()
 	}
 }
 
@@ -142,7 +211,7 @@ func (h *holder) SetWriteDeadline(t time.Time) error {
 	return http.NewResponseController(h.w).SetWriteDeadline(t)
 }
 
-// release writes the head and the buffered part of the body.
+// release writes the head and the buffered part of the body. The caller has the turn.
 func (h *holder) release() error {
 	if !h.commit() {
 		return h.givenUp()
@@ -152,7 +221,7 @@ func (h *holder) release() error {
 
 func (h *holder) emit() error {
 	h.bound()
-	maps.Copy(h.w.Header(), h.header)
+	maps.Copy(h.w.Header(), h.head)
 	forward.SetReason(h.w, h.reason)
 	h.w.WriteHeader(h.status)
 	return h.copy.WriteOut(h.w)
@@ -175,16 +244,18 @@ func (h *holder) bound() {
 
 // finish writes a response that is whole, with its trailer.
 func (h *holder) finish() {
-	if h.passes() {
-		return
-	}
+	h.turn.Lock()
+	defer h.turn.Unlock()
 	fields := maps.Clone(h.header)
 	trailers := trailersOf(fields)
-	h.header = fields
-	h.settle()
-	if h.emit() == nil {
-		maps.Copy(h.w.Header(), trailers)
+	if !h.passes() {
+		h.head = fields
+		h.settle()
+		if h.emit() != nil {
+			return
+		}
 	}
+	maps.Copy(h.w.Header(), trailers)
 }
 
 // trailersOf removes the trailer's fields from a header. Otherwise they would be sent
@@ -215,4 +286,7 @@ func (h *holder) hold(a *whittle.Response) {
 	_, _ = h.w.Write(a.Body) // the user may have gone; the response was good all the same
 }
 
-func (h *holder) drop() { h.copy.Drop() }
+func (h *holder) drop() {
+	h.settled()
+	h.copy.Drop()
+}

@@ -1,7 +1,6 @@
-// Package gateway is whittle's data path: it listens, matches a request's
-// route, lets the monolith or the candidate serve it, and hands a bounded copy
-// of the exchange to whoever compares. Nothing done on the side can hold up or
-// fail the user's request.
+// Package gateway is whittle's data path. It listens, matches a request's route, lets the
+// monolith or the candidate serve it, and hands a bounded copy of the exchange over for
+// comparison. Nothing done on the side can delay or fail the user's request.
 package gateway
 
 import (
@@ -17,11 +16,9 @@ import (
 	"whittle"
 	"whittle/carve/gateway/accesslog"
 	"whittle/carve/gateway/bodycopy"
-	"whittle/carve/gateway/breaker"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/listener"
-	"whittle/carve/gateway/quota"
 )
 
 // Options make a gateway. Monolith is required; everything else has a useful
@@ -32,11 +29,9 @@ type Options struct {
 	// Routes in any order: the most specific match wins.
 	Routes []whittle.Route
 	Limits whittle.Limits
-	// Clients are bounds on each client; the zero value is none. Limit changes them.
-	Clients whittle.Clients
 	// Trusted lists the networks of proxies whose Forwarded and X-Forwarded-*
-	// headers are believed and added to. A request from anywhere else has them
-	// replaced. Empty: nobody is believed.
+	// headers are trusted and extended. In requests from anywhere else they are
+	// replaced. Empty: no proxy is trusted.
 	Trusted []netip.Prefix
 	// UpgradeGrace is how long upgraded connections (WebSocket) may go on when the
 	// gateway is asked to end, or another process has replaced it. 0: Limits.Grace.
@@ -45,29 +40,28 @@ type Options struct {
 	// they are dropped otherwise, since many servers read X_Forwarded_For as
 	// X-Forwarded-For.
 	KeepUnderscores bool
-	// NetHTTP has net/http read all requests; otherwise it reads only those that are
-	// odd. It is for tests, which hold the two ways to each other.
+	// NetHTTP makes net/http read all requests; otherwise it reads only unusual ones.
+	// Tests use it to compare the two ways.
 	NetHTTP bool
-	// Observe takes an exchange to be compared; called on mirror workers, which
-	// it may block. Nil: nothing is compared.
+	// Observe compares an exchange. Mirror workers call it, and it may block. Nil: nothing
+	// is compared.
 	Observe func(*whittle.Exchange) whittle.Observation
-	// Recheck takes what both sides said when they were asked again about a
-	// difference; more says that they are to be asked once more after a time. Called
-	// where no user waits; it may block. Nil: nothing is asked again.
+	// Recheck takes both sides' responses when they were asked again about a difference.
+	// more says that they must be asked once more after a time. No user waits for it, and
+	// it may block. Nil: nothing is asked again.
 	Recheck func(*whittle.Recheck) (after time.Duration, more bool)
-	// Known reports whether a request has a shape of which a response was compared;
-	// called on the request's goroutine, it must not block. Nil: all have.
+	// Known reports whether a response to a request of this shape was compared. It is
+	// called on the request's goroutine and must not block. Nil: every shape is known.
 	Known func(route string, q *whittle.Request) bool
 	// Outcome is called on the request's goroutine after the response, for routes
-	// with a candidate; it must not block. Nil: nobody listens.
+	// with a candidate. It must not block. Nil: not called.
 	Outcome func(whittle.Outcome)
-	// Record takes a copy of a user's exchange, of whatever route, for the log of
-	// recorded traffic; called on the request's goroutine after the response, it
-	// must not block. False: it had no room. Nil: nothing is recorded, and
-	// nothing is spent on it.
+	// Record takes a copy of a user's exchange, of any route, for the log of recorded
+	// traffic. It is called on the request's goroutine after the response and must not
+	// block. False: it had no room. Nil: nothing is recorded, and nothing is spent on it.
 	Record func(*whittle.Exchange) bool
 	// Tripped is called after a route's breaker has set its share to 0, with the
-	// generation of the position under which it tripped. Nil: nobody listens.
+	// generation of the position under which it tripped. Nil: not called.
 	Tripped func(route, reason string, generation uint64)
 	// Tracer starts a span for each request. Nil: trace headers only pass
 	// through.
@@ -78,11 +72,10 @@ type Options struct {
 	RequestID RequestID
 	// Log gets what an operator should know. Nil: discarded.
 	Log *slog.Logger
-	// Redact takes secrets out of what Log gets of requests. Nil: they get
-	// it as it came.
+	// Redact takes secrets out of what Log gets of requests. Nil: nothing is redacted.
 	Redact accesslog.Redactor
-	// Leased says that users' requests need permits of a fleet to be exposed to a
-	// candidate: none are, until Permit says so.
+	// Leased says that users' requests need a fleet's permits to reach a candidate. There
+	// are none until Permit is called.
 	Leased bool
 }
 
@@ -99,9 +92,6 @@ type Gateway struct {
 	forwarder  forward.Forwarder
 
 	clients *listener.Server
-	// quotas are the bounds on each client, and underWay counts its requests.
-	quotas   atomic.Pointer[quotas]
-	underWay quota.Count
 
 	// copies bounds what the copies of all routes hold together.
 	copies     bodycopy.Budget
@@ -109,9 +99,7 @@ type Gateway struct {
 	// buffered is what is held of bodies whose clients are slow, in bytes.
 	buffered atomic.Int64
 	active   active
-	// streams says that a client has spoken HTTP/2, and had many requests on a connection.
-	streams atomic.Bool
-	records records
+	records  records
 
 	// leaving is done when the gateway is to end, which left says when, and upgradesEnd
 	// ends upgraded connections after their time.
@@ -138,8 +126,7 @@ func New(o Options) (*Gateway, error) {
 	}
 	g.forwarder.Limits = o.Limits
 	g.forwarder.Buffers = bodycopy.Budget{Limit: max(o.Limits.BuffersBytes, 0), Used: &g.buffered}
-	g.clients = listener.New(listener.Config{Handler: g, Log: g.log, NetHTTP: o.NetHTTP, Limits: o.Limits, Exempt: o.Trusted})
-	g.Limit(o.Clients)
+	g.clients = listener.New(listener.Config{Handler: g, Log: g.log, NetHTTP: o.NetHTTP, Limits: o.Limits})
 	g.copies = bodycopy.Budget{Limit: o.Limits.CopyBytes, Used: &g.copiesHeld}
 	g.records.budget = bodycopy.Budget{Limit: recordMemory, Used: &g.records.held, Whole: &g.copies}
 	t, err := g.newTable(o.Monolith, o.Routes, &table{})
@@ -151,10 +138,10 @@ func New(o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Serve accepts connections from ls until ctx ends. Then it accepts no more, responds
-// for a moment to whoever asks over a connection that is open, lets requests under way
-// finish within Limits.Grace and upgraded connections within Options.UpgradeGrace, cuts
-// what is left, and returns nil. It closes ls.
+// Serve accepts connections from ls until ctx ends. Then it accepts no more, and for a
+// moment still responds on open connections. Requests under way may finish within
+// Limits.Grace, upgraded connections within Options.UpgradeGrace. It cuts the rest,
+// returns nil and closes ls.
 func (g *Gateway) Serve(ctx context.Context, ls ...listener.Listener) error {
 	defer context.AfterFunc(ctx, g.boundUpgrades)()
 	err := g.clients.Serve(ctx, ls...)
@@ -166,8 +153,8 @@ func (g *Gateway) Serve(ctx context.Context, ls ...listener.Listener) error {
 	return err
 }
 
-// Replace has Serve accept no more, since another process accepts from the same
-// sockets, and end when its clients have gone. Idle ones have Limits.Grace for that.
+// Replace makes Serve accept no more, because another process accepts from the same
+// sockets, and return when its clients have gone. Idle ones have Limits.Grace for that.
 func (g *Gateway) Replace() {
 	g.boundUpgrades()
 	g.clients.Replace()
@@ -208,24 +195,6 @@ func (g *Gateway) Permit(route string, n int, until time.Time) {
 	}
 }
 
-// Use says how the permits of a route's candidate are used.
-func (g *Gateway) Use(route string) breaker.Use {
-	if rt := g.table.Load().routes[route]; rt != nil {
-		return rt.bounds.Shared.Use()
-	}
-	return breaker.Use{}
-}
-
-// Leaving is how many requests clients may have under way at once here, where another
-// process accepts their connections: one on each that is still open. -1: it is not known.
-func (g *Gateway) Leaving() int {
-	open := g.clients.Open() - g.forwarder.Upgrades()
-	if !g.clients.Draining() || open > 0 && g.streams.Load() {
-		return -1
-	}
-	return int(max(0, open))
-}
-
 // Ledger accounts for the route's requests since the gateway began; zero for a route
 // that has no candidate or does not exist.
 func (g *Gateway) Ledger(route string) whittle.Ledger {
@@ -235,7 +204,7 @@ func (g *Gateway) Ledger(route string) whittle.Ledger {
 	return whittle.Ledger{}
 }
 
-// Upstreams reports how the servers are that requests are forwarded to, the monolith
+// Upstreams reports the state of the servers that requests are forwarded to, the monolith
 // first.
 func (g *Gateway) Upstreams() []whittle.UpstreamStatus {
 	all := []whittle.UpstreamStatus{}
@@ -245,9 +214,21 @@ func (g *Gateway) Upstreams() []whittle.UpstreamStatus {
 	return all
 }
 
-// Counts reports the requests of a route whose fate the gateway knows of itself. An
-// exchange that Observe has Counted is pending in it. The zero Counts for a route
-// that has no candidate or does not exist.
+// Remarks are problems in the traffic so far that an operator should mend.
+func (g *Gateway) Remarks() []whittle.Remark {
+	all := g.proxies.remarks()
+	for _, e := range g.table.Load().entries {
+		if e.route != nil {
+			all = append(all, e.route.keyRemarks()...)
+			all = append(all, e.route.groupRemarks()...)
+		}
+	}
+	return all
+}
+
+// Counts reports the requests of a route whose fate the gateway itself knows. An exchange
+// that Observe has Counted is pending in it. A route that has no candidate or does not
+// exist has the zero Counts.
 func (g *Gateway) Counts(route string) whittle.Counts {
 	if rt := g.table.Load().routes[route]; rt != nil {
 		return rt.ledgerCounts.report()
@@ -255,26 +236,17 @@ func (g *Gateway) Counts(route string) whittle.Counts {
 	return whittle.Counts{}
 }
 
-// Pace is how slow the slowest good response of a route's candidate was lately, as its
-// breaker knows it, and which candidate that is. 0: nothing is known.
-func (g *Gateway) Pace(route string) (candidate string, slowest time.Duration) {
-	rt := g.table.Load().routes[route]
-	if rt == nil {
-		return "", 0
-	}
-	return rt.candidateName(), rt.breaker.Slowest()
-}
-
-// LearnPace takes what another process's gateway knew of the same candidate.
-func (g *Gateway) LearnPace(route, candidate string, slowest time.Duration) {
-	if rt := g.table.Load().routes[route]; rt != nil && slowest > 0 && rt.candidateName() == candidate {
-		rt.breaker.ObserveMirrored(slowest)
+// Interrupted counts requests of a route at the process that this one has replaced.
+func (g *Gateway) Interrupted(route string, n int64) {
+	if rt := g.table.Load().routes[route]; rt != nil && n > 0 {
+		rt.ledgerCounts.opened.Add(n)
+		rt.ledgerCounts.own.add(whittle.FateSkipped, whittle.SkipInterrupted, n)
 	}
 }
 
 // Reload puts another table in force at once. Requests under way finish on the
-// old one, and mirrored work has Limits.Grace for it, which nobody waits for; a route that stays keeps its ledger and its share. On error nothing
-// has changed.
+// old one, and mirrored work has Limits.Grace for it, for which nobody waits. A route that
+// stays keeps its ledger and its share. On error nothing has changed.
 func (g *Gateway) Reload(monolith whittle.Upstream, routes []whittle.Route) error {
 	g.reload.Lock()
 	defer g.reload.Unlock()

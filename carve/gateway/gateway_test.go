@@ -1,23 +1,15 @@
 package gateway
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
-	"whittle/carve/gateway/accesslog"
 )
 
 // traced is a Tracer that keeps its spans.
@@ -72,29 +64,6 @@ func TestTraceIsPassedOn(t *testing.T) {
 	}
 	if want := (traced{"GET /a", "GET", "00-parent", 200, ""}); tr != want {
 		t.Errorf("span %+v, want %+v", tr, want)
-	}
-}
-
-func TestAccessRecord(t *testing.T) {
-	var out bytes.Buffer
-	g, err := New(Options{
-		Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"},
-		Access:   accesslog.New(slog.New(slog.NewJSONHandler(&out, nil)), accesslog.Default, 1, nil),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp := served(t, g, httptest.NewRequest(http.MethodGet, "/p?token=secret", http.NoBody))
-	body, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode != http.StatusBadGateway || strings.Contains(string(body), "refused") {
-		t.Errorf("client got %d %q", resp.StatusCode, body)
-	}
-	var rec map[string]any
-	if err := json.Unmarshal(out.Bytes(), &rec); err != nil {
-		t.Fatal(err)
-	}
-	if rec["status"] != 502.0 || rec["failure"] != "connect" || rec["path"] != "/p" || strings.Contains(out.String(), "secret") {
-		t.Errorf("record %s", out.String())
 	}
 }
 
@@ -180,47 +149,36 @@ func TestReloadKeepsCounting(t *testing.T) {
 	}
 }
 
-// TestTheLastResponseOfAConnectionMayHaveHints: of a connection that is to end with its
-// next response, the response says so, and an informational one before it does not: a
-// client would take it for the last message.
-func TestTheLastResponseOfAConnectionMayHaveHints(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Link", "</style.css>")
-		w.WriteHeader(http.StatusEarlyHints)
-		w.Header().Del("Link")
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	t.Cleanup(server.Close)
-	for name, netHTTP := range map[string]bool{"fast path": false, "net/http": true} {
-		t.Run(name, func(t *testing.T) {
-			ls, urls := facing(t, 1)
-			g := behind(t, ls[0], Options{Monolith: upstreamAt(server.URL), NetHTTP: netHTTP, Limits: whittle.Limits{Grace: time.Minute}})
-			c, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			said := bufio.NewReader(c)
-			for i, closes := range []bool{false, true} {
-				if closes {
-					g.Replace()
-					waits(t, time.Minute, g.clients.Draining)
-				}
-				if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
-					t.Fatal(err)
-				}
-				for _, status := range []int{http.StatusEarlyHints, http.StatusNoContent} {
-					resp, err := http.ReadResponse(said, nil)
-					if err != nil {
-						t.Fatal(err)
-					}
-					resp.Body.Close()
-					early := status == http.StatusEarlyHints
-					if resp.StatusCode != status || (resp.Header.Get("Link") != "") != early || resp.Close != (closes && !early) {
-						t.Errorf("response %d: %d, close %v, %v", i, resp.StatusCode, resp.Close, resp.Header)
-					}
-				}
-			}
-		})
+// TestOneHostReachesTheUpstream: an HTTP/2 request may carry a host field as well as its
+// authority. Two of them that differ are refused, and of two alike one goes on.
+func TestOneHostReachesTheUpstream(t *testing.T) {
+	hosts := make(chan string, 1)
+	s := open(t, everything(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hosts <- r.Host }), says(http.StatusOK, ""))
+	for _, tt := range []struct {
+		fields []string
+		status int
+	}{
+		{nil, http.StatusOK},
+		{[]string{"A.example"}, http.StatusOK},
+		{[]string{"b.example"}, http.StatusBadRequest},
+		{[]string{"a.example", "a.example"}, http.StatusBadRequest},
+	} {
+		r, w := httptest.NewRequest(http.MethodGet, "http://a.example/elsewhere", nil), httptest.NewRecorder()
+		if tt.fields != nil {
+			r.Header["Host"] = tt.fields
+		}
+		s.g.ServeHTTP(w, r)
+		if w.Code != tt.status {
+			t.Errorf("%q: status %d, want %d", tt.fields, w.Code, tt.status)
+		}
+		if tt.status != http.StatusOK {
+			continue
+		}
+		if host := <-hosts; host != "a.example" {
+			t.Errorf("%q: the upstream is asked as %q", tt.fields, host)
+		}
+	}
+	if len(hosts) > 0 {
+		t.Error("a refused request went on")
 	}
 }

@@ -1,23 +1,17 @@
 package gateway
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"whittle"
-	"whittle/internal/proxyproto"
 )
 
 // instances is an upstream at all of these URLs.
@@ -25,37 +19,6 @@ func instances(urls ...string) whittle.Upstream {
 	u := upstreamAt(urls[0])
 	u.Others, u.Insecure = urls[1:], true
 	return u
-}
-
-// TestARefusedConnectionIsTriedElsewhere: a request for which no connection could be
-// opened goes to another instance with its body, whatever its method and by whichever
-// way it is sent.
-func TestARefusedConnectionIsTriedElsewhere(t *testing.T) {
-	echo := func(w http.ResponseWriter, r *http.Request, _ <-chan struct{}) {
-		n, _ := io.Copy(io.Discard, r.Body)
-		_, _ = fmt.Fprintf(w, "%s %d", r.Method, n)
-	}
-	for _, scheme := range []string{"http", "https", "h2c"} {
-		t.Run(scheme, func(t *testing.T) {
-			_, there, _ := strings.Cut(hanging(t, scheme == "https", echo).URL, "://")
-			_, gone, _ := strings.Cut(nobody, "://")
-			ls, urls := facing(t, 1)
-			g := behind(t, ls[0], Options{Monolith: instances(scheme+"://"+gone, scheme+"://"+gone, scheme+"://"+there)})
-			for _, length := range []int{0, 100, 128 << 10} {
-				for range 8 {
-					for _, method := range []string{http.MethodGet, http.MethodPost} {
-						want := fmt.Sprintf("%s %d", method, length)
-						if status, text := ask(t, method, urls[0], strings.Repeat("x", length)); status != http.StatusOK || text != want {
-							t.Fatalf("%s with %d bytes: %d %q", method, length, status, text)
-						}
-					}
-				}
-			}
-			if free := g.table.Load().monolith.Free(); free != upstreamAt("").MaxConns {
-				t.Errorf("%d slots are free in the end", free)
-			}
-		})
-	}
 }
 
 // TestWhatWasSentIsTriedElsewhereOnlyIfItMayBe: an instance that has taken a request
@@ -214,152 +177,6 @@ func TestOneBadInstanceIsTheCandidatesFailure(t *testing.T) {
 				t.Errorf("%d of %d were bad, %d ejections", n, all.Load(), ejections)
 			}
 		})
-	}
-}
-
-// prefaced accepts connections that begin with the PROXY protocol's header, and knows
-// whom each says to be of.
-type prefaced struct{ net.Listener }
-
-type prefacedConn struct {
-	net.Conn
-	of   proxyproto.Header
-	rest *bytes.Reader
-}
-
-func (c *prefacedConn) Read(b []byte) (int, error) {
-	if c.rest.Len() > 0 {
-		return c.rest.Read(b)
-	}
-	return c.Conn.Read(b)
-}
-
-func (l prefaced) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		var had []byte
-		b := make([]byte, 512)
-		for {
-			n, err := c.Read(b)
-			had = append(had, b[:n]...)
-			h, size, wrong := proxyproto.Parse(had)
-			if size > 0 {
-				return &prefacedConn{Conn: c, of: h, rest: bytes.NewReader(had[size:])}, nil
-			}
-			if err != nil || wrong != nil {
-				c.Close()
-				break
-			}
-		}
-	}
-}
-
-type prefaceKey struct{}
-
-// TestEachClientHasItsOwnConnections: with the PROXY protocol an upstream is told whose
-// each connection is, and gets no other client's request over it, by whichever way
-// requests come and are sent.
-func TestEachClientHasItsOwnConnections(t *testing.T) {
-	var conns atomic.Int64
-	for _, tt := range []struct {
-		scheme  string
-		version int
-		nethttp bool
-	}{{"http", 1, false}, {"http", 2, true}, {"h2c", 2, false}, {"https", 1, false}} {
-		t.Run(fmt.Sprint(tt), func(t *testing.T) {
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				h := r.Context().Value(prefaceKey{}).(proxyproto.Header)
-				_, _ = fmt.Fprint(w, h.Source, " ", h.Destination, " ", h.Version)
-			}))
-			s.Listener = prefaced{s.Listener}
-			s.Config.ErrorLog = unmirroredLog
-			s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-				conns.Add(1)
-				if by, ok := c.(*tls.Conn); ok {
-					c = by.NetConn()
-				}
-				return context.WithValue(ctx, prefaceKey{}, c.(*prefacedConn).of)
-			}
-			s.Config.Protocols = new(http.Protocols)
-			s.Config.Protocols.SetHTTP1(true)
-			s.Config.Protocols.SetUnencryptedHTTP2(true)
-			if tt.scheme == "https" {
-				s.StartTLS()
-			} else {
-				s.Start()
-			}
-			t.Cleanup(s.Close)
-			m := instances(tt.scheme + "://" + s.Listener.Addr().String())
-			m.ProxyProtocol = tt.version
-			ls, urls := facing(t, 1)
-			behind(t, ls[0], Options{Monolith: m, NetHTTP: tt.nethttp})
-			before := conns.Load()
-			const clients, rounds = 3, 3
-			var all [clients]http.Transport
-			for range rounds {
-				for i := range all {
-					for _, length := range []int{0, 100, 128 << 10} {
-						var mine net.Conn
-						ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { mine = c.Conn }})
-						req, err := http.NewRequestWithContext(ctx, http.MethodPost, urls[0], strings.NewReader(strings.Repeat("x", length)))
-						if err != nil {
-							t.Fatal(err)
-						}
-						resp, err := all[i].RoundTrip(req)
-						if err != nil {
-							t.Fatal(err)
-						}
-						text, err := io.ReadAll(resp.Body)
-						resp.Body.Close()
-						if want := fmt.Sprint(mine.LocalAddr(), " ", mine.RemoteAddr(), " ", tt.version); err != nil || string(text) != want {
-							t.Fatalf("%d bytes: the upstream was told %q, not %q (%v)", length, text, want, err)
-						}
-					}
-				}
-			}
-			for i := range all {
-				all[i].CloseIdleConnections()
-			}
-			if n := conns.Load() - before; tt.scheme == "h2c" && n != clients || n > clients*rounds {
-				t.Errorf("%d clients had %d connections", clients, n)
-			}
-		})
-	}
-}
-
-// TestNoHostIsTheUpstreams: a request that names no host gets the upstream's, also where
-// its client has connections of its own.
-func TestNoHostIsTheUpstreams(t *testing.T) {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		_, _ = io.WriteString(w, r.Host)
-	}))
-	s.Listener = prefaced{s.Listener}
-	s.Start()
-	t.Cleanup(s.Close)
-	m := instances(s.URL)
-	m.ProxyProtocol = 1
-	ls, _ := facing(t, 1)
-	behind(t, ls[0], Options{Monolith: m})
-	for _, length := range []int{0, 100, 128 << 10} {
-		c, err := net.Dial("tcp", ls[0].Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = fmt.Fprintf(c, "POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("x", length))
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		host, err := io.ReadAll(resp.Body)
-		_ = c.Close()
-		if want := s.Listener.Addr().String(); err != nil || string(host) != want {
-			t.Errorf("%d bytes: the upstream has the host %q, not %q (%v)", length, host, want, err)
-		}
 	}
 }
 

@@ -97,29 +97,3 @@ func TestLatencyIsTheUpstreamsAlone(t *testing.T) {
 		})
 	}
 }
-
-// Nor is a user who takes long over a whole response a wait for the candidate.
-func TestTheBreakerDoesNotWaitForUsers(t *testing.T) {
-	for name, rpc := range map[string]transcoder{"passed": nil, "translated": shouting{}} {
-		t.Run(name, func(t *testing.T) {
-			spec := everything()
-			s := open(t, spec, says(200, "monolith"), says(200, "candidate"))
-			rt := s.g.table.Load().routes["/work"]
-			rt.rpc = rpc
-			s.apply(whittle.All, whittle.PhaseShift)
-			under := -1
-			c := &slowClient{ResponseWriter: httptest.NewRecorder(), taking: true}
-			c.looks = func() {
-				under = rt.breaker.InFlight()
-			}
-			at := time.Now()
-			s.g.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/work", http.NoBody))
-			all := time.Since(at)
-			s.rests()
-			if slowest := rt.breaker.Slowest(); under != 0 || slowest <= 0 || slowest > all-c.took {
-				t.Errorf("%d under way while the user read; learned %v of a request that took %v, its user %v of that",
-					under, slowest, all, c.took)
-			}
-		})
-	}
-}

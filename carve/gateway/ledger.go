@@ -14,7 +14,7 @@ var skipNames = [...]string{
 	whittle.SkipNotSafe, whittle.SkipSampled, whittle.SkipTooLarge, whittle.SkipStreaming,
 	whittle.SkipCanceled, whittle.SkipServed, whittle.SkipOff, whittle.SkipUntranslated,
 	whittle.SkipInterrupted, whittle.SkipStale, whittle.SkipMonolith, whittle.SkipUnread,
-	whittle.SkipEncoded, whittle.SkipPreview, whittle.SkipCutOff,
+	whittle.SkipEncoded, whittle.SkipPreview, whittle.SkipCutOff, whittle.SkipUnknown,
 }
 
 // maxOtherReasons bounds the number of other reasons that Observe may give.

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"bytes"
-	"fmt"
+	"context"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -111,19 +111,6 @@ func TestLedgerGivesUpWhatIsBeingCompared(t *testing.T) {
 	}
 }
 
-func TestLedgerBoundsMadeUpReasons(t *testing.T) {
-	var l ledger
-	for i := range 1000 {
-		var tk ledgerEntry
-		l.open(&tk)
-		tk.skip(fmt.Sprintf("reason %d", i))
-	}
-	s := l.snapshot()
-	if len(s.Skipped) != maxOtherReasons+1 || s.Skipped[otherReasons] != 1000-maxOtherReasons || s.Total != s.Sum() {
-		t.Errorf("%d reasons, %d others", len(s.Skipped), s.Skipped[otherReasons])
-	}
-}
-
 // TestReasonsAreInTheGuide: whoever reads a ledger finds each reason on the gateway's page.
 func TestReasonsAreInTheGuide(t *testing.T) {
 	page, err := os.ReadFile("../../docs/gateway.md")
@@ -134,5 +121,24 @@ func TestReasonsAreInTheGuide(t *testing.T) {
 		if !bytes.Contains(page, []byte("| `"+reason+"` |")) {
 			t.Errorf("docs/gateway.md has no row for %s", reason)
 		}
+	}
+}
+
+// TestInterruptedElsewhere: requests of a process that was replaced are in the ledger, once, where
+// the route is still there.
+func TestInterruptedElsewhere(t *testing.T) {
+	u := quick("http://127.0.0.1:1")
+	spec := everything()
+	spec.Candidate = &u
+	g, err := New(Options{Monolith: u, Routes: []whittle.Route{spec}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close(context.Background()) })
+	g.Interrupted(spec.Name, 3)
+	g.Interrupted(spec.Name, -1)
+	g.Interrupted("GET /gone", 1)
+	if l := g.Ledger(spec.Name); l.Total != 3 || l.Pending != 0 || l.Skipped[whittle.SkipInterrupted] != 3 {
+		t.Errorf("%+v", l)
 	}
 }

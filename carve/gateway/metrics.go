@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"sort"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -46,8 +45,6 @@ func (m *meter) add(sent int, took time.Duration) {
 type counts struct {
 	loops   atomic.Int64 // requests that came back
 	inBytes atomic.Int64 // requests that went in bytes
-	// crowded counts requests refused because their client had too many under way.
-	crowded atomic.Int64
 }
 
 var (
@@ -69,9 +66,6 @@ var (
 		"Requests that passed through in bytes, both messages as they came: the cheapest way.", nil, nil)
 	descBuffered = prometheus.NewDesc("whittle_buffered_bytes",
 		"Bytes held of bodies whose clients are slow.", nil, nil)
-	descLate = prometheus.NewDesc("whittle_client_limit_total",
-		"What was above the bounds on one client: connections that were closed, and requests, by bound and route (empty: all routes together). A dry run refuses none.",
-		[]string{"bound", "route", "dry_run"}, nil)
 	descUpgrades = prometheus.NewDesc("whittle_upgrades",
 		"Upgraded connections (WebSocket and the like) open.", nil, nil)
 )
@@ -89,7 +83,6 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 	to.Counter(descLoops, g.counts.loops.Load())
 	to.Counter(descInBytes, g.counts.inBytes.Load())
 	to.Gauge(descBuffered, float64(g.buffered.Load()))
-	g.collectLate(to)
 	to.Gauge(descUpgrades, float64(g.forwarder.Upgrades()))
 	if g.opts.Record != nil {
 		g.records.collect(to)
@@ -105,21 +98,6 @@ func (g *Gateway) Collect(ch chan<- prometheus.Metric) {
 		if e.route != nil {
 			e.route.collect(to)
 		}
-	}
-}
-
-// collectLate counts what was above the bounds on one client.
-func (g *Gateway) collectLate(to upstream.Scrape) {
-	to.Counter(descLate, g.clients.Crowded(), "connections", "", "false")
-	to.Counter(descLate, g.counts.crowded.Load(), lateRequests, "", "false")
-	late := func(r *rate, route string) {
-		if r != nil {
-			to.Counter(descLate, r.above.Load(), lateRate, route, strconv.FormatBool(r.spec.DryRun))
-		}
-	}
-	late(g.quotas.Load().rate, "")
-	for _, e := range g.table.Load().entries {
-		late(e.rate, e.name)
 	}
 }
 
@@ -144,11 +122,17 @@ type routeCounts struct {
 	// Of requests with a preview token: previewed were served by the candidate,
 	// unsigned had no valid one, and withheld were the monolith's all the same.
 	previewed, unsigned, withheld atomic.Int64
+	// keysGiven counts users who got their sticky key by a response, and moved those of them
+	// whose next request is the other side's.
+	keysGiven, moved atomic.Int64
+	// heldByGroup counts users' requests that the route's own share would send to the
+	// candidate, and the least share of its group does not.
+	heldByGroup atomic.Int64
 }
 
 var (
 	descShare = prometheus.NewDesc("whittle_candidate_share",
-		"Share of the route's users that the candidate responds, 0 to 1.", []string{"route"}, nil)
+		"Share of the route's users that the candidate serves, 0 to 1.", []string{"route"}, nil)
 	descCopies = prometheus.NewDesc("whittle_copy_bytes",
 		"Bytes reserved for the copies of requests and responses.", []string{"route"}, nil)
 	descAsked = prometheus.NewDesc("whittle_candidate_requests_total",
@@ -170,7 +154,7 @@ var descPreviews = prometheus.NewDesc("whittle_preview_requests_total",
 
 // collect adds the route's own metrics to a scrape.
 func (rt *route) collect(to upstream.Scrape) {
-	to.Gauge(descShare, rt.setting.Load().share.Percent()/100, rt.name)
+	to.Gauge(descShare, rt.inForce().share.Percent()/100, rt.name)
 	to.Gauge(descCopies, float64(rt.held.Load()), rt.name)
 	to.Counter(descAsked, rt.counts.served.Load(), rt.name)
 	to.Counter(descFallbacks, rt.counts.fellBack.Load(), rt.name)

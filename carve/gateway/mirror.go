@@ -2,11 +2,16 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"whittle"
+	"whittle/carve/gateway/mirror"
 	"whittle/carve/gateway/upstream"
+	"whittle/internal/coding"
 )
 
 // skipDefect is why an exchange is not compared when comparing it panicked.
@@ -48,15 +53,29 @@ func (rt *route) runMirrored(ctx context.Context, v *userRequest) {
 	}
 }
 
-// complete asks the side that has not responded yet. False: the budget has no room for
-// its response.
+// complete asks the sides that have not responded yet. False: the budget has no room for
+// a response.
 func (rt *route) complete(ctx context.Context, v *userRequest, x *whittle.Exchange) (skip string, ok bool) {
-	switch {
-	case v.broken != nil: // both have been asked for the user's sake
+	if v.broken != nil { // both have been asked for the user's sake
 		return "", true
-	case v.served == whittle.Candidate:
-		if x.Monolith, ok = rt.askSide(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); ok {
-			rt.repeat(ctx, v, x)
+	}
+	if v.unserved {
+		if skip, ok = rt.ask(ctx, v, x, v.served); skip != "" || !ok {
+			return skip, ok
+		}
+	}
+	if skip, ok = rt.ask(ctx, v, x, 1-v.served); skip == "" && ok {
+		rt.repeat(ctx, v, x)
+	}
+	return skip, ok
+}
+
+// ask asks one side alone, as complete does.
+func (rt *route) ask(ctx context.Context, v *userRequest, x *whittle.Exchange, side whittle.Side) (skip string, ok bool) {
+	if side == whittle.Monolith {
+		x.Monolith, ok = rt.askSide(ctx, v, rt.env.monolith, rt.toMonolith(v, x))
+		if v.unserved && ok && x.Monolith.Failure == whittle.NoFailure { // no user's response shows how slow it is
+			rt.shedder.Observe(x.Monolith.Latency, v.unmirrored, time.Now())
 		}
 		return "", ok
 	}
@@ -64,14 +83,10 @@ func (rt *route) complete(ctx context.Context, v *userRequest, x *whittle.Exchan
 	if x.Candidate, ok, err = rt.askCandidate(ctx, v, x); err != nil {
 		return whittle.SkipUntranslated, true
 	}
-	if !ok {
-		return "", false
-	}
-	if x.Candidate.OK() {
+	if ok && x.Candidate.OK() {
 		rt.breaker.ObserveMirrored(x.Candidate.Latency)
 	}
-	rt.repeat(ctx, v, x)
-	return "", true
+	return "", ok
 }
 
 // repeat asks the monolith a second time, for one in so many mirrored requests, if the
@@ -112,8 +127,11 @@ func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream.Upstre
 	if r.Header != nil && r.Header["X-Idempotency-Key"] == nil {
 		r.Header["X-Idempotency-Key"] = noValues
 	}
-	outOfMemory := false
-	a, spared := u.Aside(ctx, r, rt.mostResponse(u), v.room(&outOfMemory))
+	outOfMemory, most := false, rt.mostResponse(u)
+	if v.unserved {
+		most = v.mostCompared // as of what a user's response is compared with
+	}
+	a, spared := u.Aside(ctx, r, v.response.Latency, most, v.room(&outOfMemory))
 	return a, spared && !outOfMemory
 }
 
@@ -167,4 +185,126 @@ func (rt *route) observe(v *userRequest, x *whittle.Exchange) (ask bool) {
 	fate, reason := o.Fate(x)
 	v.observed(fate, reason, o.Counted)
 	return fate == whittle.FateCompared && o.Ask
+}
+
+// uncoded decodes the content coding of every response of the exchange, so that two
+// sides of which one compresses are compared by content. The user's response is not
+// changed. A coding that the request did not ask for stays in the header, for its client
+// gets bytes that it may not read. skip: the monolith's response cannot be decoded. A
+// candidate's that cannot be decoded counts as a failure, or stays as it is where it was
+// not asked for either. ok is false if the route's budget has no room for the decoded
+// body.
+func (rt *route) uncoded(v *userRequest, x *whittle.Exchange) (skip string, ok bool) {
+	if err := rt.uncode(v, x, &x.Monolith); err != nil {
+		return whittle.SkipEncoded, !errors.Is(err, errNoCopyRoom)
+	}
+	if x.Repeat != nil {
+		if err := rt.uncode(v, x, x.Repeat); err != nil {
+			x.Repeat = nil // one fewer to learn noise from
+		}
+	}
+	switch err := rt.uncodeCandidate(v, x, &x.Candidate); {
+	case err == nil:
+	case errors.Is(err, errNoCopyRoom):
+		return "", false
+	case errors.Is(err, coding.ErrUnknown):
+		return whittle.SkipEncoded, true
+	case errors.Is(err, coding.ErrTooLong):
+		x.Candidate.Failure, x.Candidate.Detail = whittle.FailedTooLarge, err.Error()
+	default:
+		x.Candidate.Failure, x.Candidate.Detail = whittle.FailedMalform, err.Error()
+	}
+	return "", true
+}
+
+// errNoCopyRoom says that the route's budget cannot hold a decoded response.
+var errNoCopyRoom = errors.New("no room for the response once its content encoding is taken off")
+
+// uncodeCandidate is uncode, but for an unknown coding that nobody asked for: that is
+// another response, whatever it holds.
+func (rt *route) uncodeCandidate(v *userRequest, x *whittle.Exchange, a *whittle.Response) error {
+	err := rt.uncode(v, x, a)
+	if errors.Is(err, coding.ErrUnknown) && !coding.Asked(x.Request.Header, a.Header) {
+		return nil
+	}
+	return err
+}
+
+func (rt *route) uncode(v *userRequest, x *whittle.Exchange, a *whittle.Response) error {
+	if a.Failure != whittle.NoFailure || coding.Plain(a.Header) {
+		return nil
+	}
+	body, err := coding.Decode(a.Header, a.Body, rt.mostResponse(rt.env.candidate))
+	if err != nil {
+		return err
+	}
+	if !v.reserve(int64(len(body))) {
+		return errNoCopyRoom
+	}
+	asked := coding.Asked(x.Request.Header, a.Header)
+	if a.Body = body; asked {
+		a.Header = maps.Clone(a.Header)
+		delete(a.Header, "Content-Encoding")
+	}
+	return nil
+}
+
+// recheck asks both sides again about a compared exchange, if the route's write
+// contract and budgets allow it. True: it owns the request from now on, and frees it.
+func (rt *route) recheck(v *userRequest, x *whittle.Exchange) bool {
+	if rt.env.g.opts.Recheck == nil || !rt.mayRepeat(v, x) || rt.shedder.Sheds(v.at) ||
+		!rt.again.Acquire(rt.ledgerCounts.opened.Load()) {
+		return false
+	}
+	go func() {
+		defer rt.again.Release()
+		defer v.free()
+		defer func() {
+			if p := recover(); p != nil {
+				rt.env.g.log.Error("asking again about a difference panicked", "route", rt.name, "panic", p, "stack", string(debug.Stack()))
+			}
+		}()
+		rt.askAgain(rt.again.Context(), v, x)
+	}()
+	return true
+}
+
+// askAgain repeats rounds until the difference is settled, the budget is used up or the
+// route closes.
+func (rt *route) askAgain(ctx context.Context, v *userRequest, x *whittle.Exchange) {
+	r := whittle.Recheck{Exchange: x}
+	for range mirror.RecheckRounds {
+		after, more := rt.env.g.opts.Recheck(&r)
+		if !more || !rt.again.Pause(after) {
+			return
+		}
+		if !rt.mayRepeat(v, x) {
+			return
+		}
+		round, ok := rt.round(ctx, v, x)
+		if !ok || ctx.Err() != nil {
+			return
+		}
+		rt.again.Spend()
+		r.Rounds = append(r.Rounds, round)
+	}
+	rt.env.g.opts.Recheck(&r)
+}
+
+// round asks both sides once more. False: there was no room, or the request cannot be
+// transcoded for the candidate.
+func (rt *route) round(ctx context.Context, v *userRequest, x *whittle.Exchange) (whittle.Round, bool) {
+	round := whittle.Round{After: time.Since(v.at)}
+	var ok bool
+	if round.Monolith, ok = rt.askSide(ctx, v, rt.env.monolith, rt.toMonolith(v, x)); !ok {
+		return round, false
+	}
+	if x.Monolith.Failure == whittle.NoFailure && round.Monolith.Failure == whittle.NoFailure {
+		rt.seeRepeat(x, &round.Monolith)
+	}
+	var err error
+	if round.Candidate, ok, err = rt.askCandidate(ctx, v, x); err != nil || !ok {
+		return round, false
+	}
+	return round, rt.uncode(v, x, &round.Monolith) == nil && rt.uncodeCandidate(v, x, &round.Candidate) == nil
 }

@@ -1,15 +1,12 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -240,43 +237,6 @@ func TestRepeatsAreBudgeted(t *testing.T) {
 	}
 }
 
-func TestReloadKeepsLedgerAndShare(t *testing.T) {
-	candidate := &counted{Handler: says(200, "candidate")}
-	s := open(t, everything(), says(200, "monolith"), candidate)
-	s.apply(whittle.All, whittle.PhaseShift)
-	s.gets(s.sends("GET", ""))
-	s.rests()
-	next := s.g.opts.Routes[0]
-	next.Mirror.Watch = 0
-	if err := s.g.Reload(s.g.opts.Monolith, []whittle.Route{next}); err != nil {
-		t.Fatal(err)
-	}
-	if _, body := s.gets(s.sends("GET", "")); body != "candidate" {
-		t.Errorf("after the reload %q answers", body)
-	}
-	if l := s.rests(); l.Total != 2 || l.Compared != 1 || l.Skipped[whittle.SkipServed] != 1 {
-		t.Errorf("ledger %+v", l)
-	}
-	bad := next
-	bad.Match.Pattern = "no slash"
-	if err := s.g.Reload(s.g.opts.Monolith, []whittle.Route{bad}); err == nil {
-		t.Error("a wrong pattern was taken")
-	}
-	if _, body := s.gets(s.sends("GET", "")); body != "candidate" {
-		t.Errorf("after the refused reload %q answers", body)
-	}
-	if l := s.rests(); l.Total != 3 {
-		t.Errorf("ledger %+v", l)
-	}
-}
-
-// inMemory serves one request without sockets on the client's side.
-func inMemory(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
 // Two equal responses are left out for both sides where the side that is asked
 // next to the user could not give its own whole.
 func TestEqualResponsesAboveTheOtherSidesBound(t *testing.T) {
@@ -314,51 +274,6 @@ func TestEqualResponsesAboveTheOtherSidesBound(t *testing.T) {
 				t.Errorf("%d exchanges were seen", n)
 			}
 			s.holdsNothing()
-		})
-	}
-}
-
-// BenchmarkShadow puts a request through the gateway with and without a copy
-// to a candidate; the difference is what the user's goroutine pays.
-func BenchmarkShadow(b *testing.B) {
-	response := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 100)) })
-	upstream := httptest.NewServer(response)
-	defer upstream.Close()
-	for _, way := range []struct {
-		name  string
-		phase whittle.Phase
-	}{{"off", whittle.PhaseOff}, {"shadow", whittle.PhaseShadow}} {
-		b.Run(way.name, func(b *testing.B) {
-			spec := everything()
-			u := upstreamAt(upstream.URL)
-			spec.Candidate = &u
-			g, err := New(Options{Monolith: u, Routes: []whittle.Route{spec}, Observe: func(*whittle.Exchange) whittle.Observation { return whittle.Observation{} }})
-			if err != nil {
-				b.Fatal(err)
-			}
-			g.Apply("/work", whittle.Position{Generation: 1, Phase: way.phase})
-			b.ReportAllocs()
-			var took []time.Duration
-			tick := time.NewTicker(time.Millisecond) // a rate well below saturation
-			defer tick.Stop()
-			for b.Loop() {
-				r := httptest.NewRequest("GET", "/work", nil)
-				at := time.Now()
-				if w := inMemory(g, r); w.Code != 200 {
-					b.Fatalf("status %d", w.Code)
-				}
-				took = append(took, time.Since(at))
-				<-tick.C
-			}
-			b.StopTimer()
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
-			if err := g.Close(context.Background()); err != nil {
-				b.Error(err)
-			}
-			for _, u := range g.table.Load().upstreams {
-				u.Close()
-			}
 		})
 	}
 }

@@ -41,7 +41,6 @@ type modelGuard struct{ Bad bool }
 func (g *modelGuard) Outcome(o whittle.Outcome)      { g.Bad = g.Bad || o.Bad() }
 func (g *modelGuard) Pair(whittle.Pair)              {}
 func (g *modelGuard) Share(whittle.Share)            {}
-func (g *modelGuard) CPU(whittle.CPUReading, bool)   {}
 func (g *modelGuard) Wait() string                   { return "" }
 func (g *modelGuard) Reset()                         { g.Bad = false }
 func (g *modelGuard) MarshalBinary() ([]byte, error) { return json.Marshal(g.Bad) }

@@ -4,10 +4,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"whittle"
-	"whittle/carve/gateway/breaker"
 )
 
 // TestPositions: of two positions the later one is in force, whatever the order in
@@ -96,25 +94,6 @@ func TestPositions(t *testing.T) {
 				t.Errorf("reported trips under %v, want %v", trips, want)
 			}
 		})
-	}
-}
-
-// TestATripNamesThePositionInForce: the breaker trips under the position that was
-// applied last, although it was closed under an earlier one.
-func TestATripNamesThePositionInForce(t *testing.T) {
-	var trips []uint64
-	s := newRouteState("/x", func(_, _ string, generation uint64) { trips = append(trips, generation) })
-	for generation := range uint64(3) {
-		s.apply(whittle.Position{Generation: generation + 1, Share: 100, Phase: whittle.PhaseShift})
-	}
-	p, ok := s.breaker.Admit(time.Now(), breaker.BoundsOf(whittle.Guard{Consecutive: 1, Exposure: 10}))
-	if !ok {
-		t.Fatal("the breaker is open")
-	}
-	s.breaker.Done(p, breaker.Bad, time.Now())
-	s.notices.Wait()
-	if !slices.Equal(trips, []uint64{3}) {
-		t.Errorf("reported trips under %v, want 3", trips)
 	}
 }
 

@@ -49,8 +49,7 @@ func (rt *route) byPreview(v *userRequest, u *user) (forward.Result, bool) {
 	w := &forward.Observer{ResponseWriter: under, Head: func(int) { preview.Mark(under.Header()) }}
 	var res forward.Result
 	if rt.rpc == nil {
-		res = rt.env.g.forwarder.Forward(w, u.r, rt.env.candidate, forward.Options{})
-		res.Side = whittle.Candidate
+		res = rt.env.g.forwarder.Forward(w, u.r, rt.env.candidate, forward.Options{Side: whittle.Candidate})
 	} else {
 		out, ok := rt.previewCall(v, u)
 		if !ok {
@@ -77,7 +76,8 @@ func (rt *route) previewCall(v *userRequest, u *user) (*whittle.Request, bool) {
 
 // callPreviewed makes a call without a permit, so the breaker is told nothing.
 func (rt *route) callPreviewed(v *userRequest, u user, out *whittle.Request) forward.Result {
-	c := candidateCall{rt: rt, v: v, user: u, judged: true}
+	c := candidateCall{rt: rt, v: v, user: u}
+	c.judged.Store(true) // nothing is
 	c.begin()
 	defer c.end()
 	c.call(out)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -174,86 +173,5 @@ func await(t *testing.T, g *Gateway, route string) whittle.Ledger {
 			t.Fatalf("still pending: %s", l.Account())
 		case <-time.After(time.Millisecond):
 		}
-	}
-}
-
-// TestPreviewOfABrokenCandidate: a tester sees the candidate's own failure; the breaker
-// and the users do not.
-func TestPreviewOfABrokenCandidate(t *testing.T) {
-	for _, b := range broken {
-		s := open(t, whittle.Route{
-			Name: "/work", Match: whittle.Match{Pattern: "/work"}, Safe: true, Candidate: candidateAt(t, b.talk),
-			Rollout: whittle.Rollout{Preview: previewing(false)}, Guard: whittle.Guard{Exposure: 3, Consecutive: 2},
-		}, says(200, "monolith"), nil)
-		s.apply(0, whittle.PhaseShadow)
-		token := preview.Sign(previewKey, "/work", time.Now().Add(time.Hour))
-		for range 5 {
-			resp, err := http.DefaultClient.Do(s.sends("GET", "", "X-Whittle-Preview", token))
-			if err != nil {
-				continue // cut, since it broke off
-			}
-			_, err = io.Copy(io.Discard, resp.Body)
-			if resp.StatusCode < 500 && err == nil || resp.Header.Get("X-Whittle-Preview") != "candidate" {
-				t.Errorf("%s: %d, %v, %v", b.name, resp.StatusCode, err, resp.Header)
-			}
-			resp.Body.Close()
-		}
-		l := s.rests()
-		s.mu.Lock()
-		if l.Skipped[whittle.SkipPreview] != 5 || len(s.outcomes) != 0 || len(s.trips) != 0 {
-			t.Errorf("%s: %s, %d outcomes, trips %v", b.name, l.Account(), len(s.outcomes), s.trips)
-		}
-		s.mu.Unlock()
-	}
-}
-
-// candidateAt is a candidate that fails in its own way, soon.
-func candidateAt(t *testing.T, talk func(net.Conn)) *whittle.Upstream {
-	u := upstreamAt(nobody)
-	if talk != nil {
-		u = upstreamAt(rawServer(t, talk))
-	}
-	u.Timeout, u.ReadTimeout = 50*time.Millisecond, 50*time.Millisecond
-	return &u
-}
-
-// TestPreviewOfAnRPC: a tester's request is mapped as a user's is; one without a meaning
-// in the contract is served as if it had no token.
-func TestPreviewOfAnRPC(t *testing.T) {
-	for _, tt := range []struct {
-		body, want string
-		status     int
-		previewed  int64
-	}{
-		{"hello", "rpc: hello", 200, 1},
-		{"oops", "rpc: oops", 500, 1},
-		{"empty", "Bad Gateway\n", 502, 1},
-		{"bad", "monolith", 200, 0},
-		{strings.Repeat("a", 1<<20), "monolith", 200, 0},
-	} {
-		spec := everything()
-		spec.Safe, spec.Rollout.Preview = true, previewing(false)
-		s := open(t, spec, says(200, "monolith"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			b, _ := io.ReadAll(r.Body)
-			switch string(b) {
-			case "EMPTY":
-			case "OOPS":
-				w.WriteHeader(500)
-				fallthrough
-			default:
-				_, _ = io.WriteString(w, "RPC: "+string(b))
-			}
-		}))
-		s.g.table.Load().routes["/work"].rpc = shouting{}
-		status, body := s.gets(s.sends("POST", tt.body, "X-Whittle-Preview", preview.Sign(previewKey, "/work", time.Now().Add(time.Hour))))
-		if status != tt.status || body != tt.want {
-			t.Errorf("%.9s: %d %q, want %d %q", tt.body, status, body, tt.status, tt.want)
-		}
-		l := s.rests()
-		s.mu.Lock()
-		if l.Skipped[whittle.SkipPreview] != tt.previewed || l.Total != 1 || int64(len(s.outcomes)) != 1-tt.previewed {
-			t.Errorf("%.9s: %s, %d outcomes", tt.body, l.Account(), len(s.outcomes))
-		}
-		s.mu.Unlock()
 	}
 }

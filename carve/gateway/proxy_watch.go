@@ -1,62 +1,110 @@
 package gateway
 
 import (
-	"log/slog"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 
-	"whittle/carve/gateway/inbound"
+	"whittle"
 )
 
-// manyForwarded is how many requests with a forwarded client address make an untrusted
-// peer count as a proxy.
-const manyForwarded = 100
+const (
+	// manyForwarded is how many requests, with several clients' addresses, make a peer
+	// elsewhere count as a proxy: whoever likes may send such a field once.
+	manyForwarded = 100
+	// maxPeers bounds the peers that are remembered.
+	maxPeers = 64
+)
 
-// proxyWatch detects that users come through a proxy that the config does not name. It
-// follows the peer of most such requests (Boyer and Moore's majority vote), so it
-// stores one address however many there are. The zero value is ready.
+// proxyWatch finds proxies that the config does not name: peers that say who their own
+// clients are, and are not believed. One with a loopback or private address is taken for a
+// proxy at once. The zero value is ready.
 type proxyWatch struct {
-	warned atomic.Bool
-
-	mu sync.Mutex // guards the following
-	// peer is followed; claim is the first client address that it forwarded, and several
-	// says that it has forwarded another one.
-	peer, claim string
-	count       int
-	several     bool
+	mu    sync.Mutex // guards the following
+	peers map[string]*forwarding
 }
 
-// see takes a request that was forwarded by peer, and reports once that peer is
-// a proxy.
-func (w *proxyWatch) see(peer, claim string) bool {
+// forwarding is what a peer has forwarded.
+type forwarding struct {
+	claim    string // the first
+	several  bool   // there was another one
+	near     bool   // its address is loopback or private
+	requests int64
+	said     bool // that it is a proxy
+}
+
+// see takes a request that was forwarded by peer, and reports once that peer is a proxy.
+func (w *proxyWatch) see(peer, claim string) (isProxy bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if peer != w.peer {
-		if w.count--; w.count <= 0 {
-			w.peer, w.claim, w.count, w.several = peer, claim, 1, false
+	f := w.peers[peer]
+	if f == nil {
+		if f = w.add(peer, claim); f == nil {
+			return false
 		}
+	}
+	f.requests++
+	f.several = f.several || claim != f.claim
+	if f.said || !f.near && (!f.several || f.requests < manyForwarded) {
 		return false
 	}
-	w.several = w.several || claim != w.claim
-	w.count = min(w.count+1, manyForwarded)
-	return w.count == manyForwarded && w.several && w.warned.CompareAndSwap(false, true)
+	f.said = true
+	return true
 }
 
-// warnProxy logs once that there is an untrusted proxy, if users are distinguished by
-// their address: all users behind that proxy count as one.
-func (g *Gateway) warnProxy(q *inbound.Request, route string) {
-	if q.Trusted || g.proxies.warned.Load() {
-		return
+// add takes in one more peer, for which any that is no proxy makes room; nil: there is none.
+// The caller holds mu.
+func (w *proxyWatch) add(peer, claim string) *forwarding {
+	ip, err := netip.ParseAddr(strings.Trim(peer, "[]"))
+	ip = ip.Unmap()
+	f := &forwarding{claim: strings.Clone(claim), near: err == nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast())}
+	if w.peers == nil {
+		w.peers = map[string]*forwarding{}
 	}
-	claims := q.Header["X-Forwarded-For"]
-	if claims == nil {
-		claims = q.Header["Forwarded"]
+	for name, other := range w.peers {
+		if len(w.peers) < maxPeers {
+			break
+		}
+		if !other.said {
+			delete(w.peers, name)
+		}
 	}
-	if claims == nil {
-		return
+	if len(w.peers) >= maxPeers {
+		return nil
 	}
-	if g.proxies.see(q.Peer, claims[0]) {
-		g.log.Warn("users are distinguished by their address, and many come from one that forwards for others: they all count as one user; if it is your proxy, name it under forwarded.trust, or let sticky_by name a header or a cookie",
-			slog.String("route", route), slog.String("peer", q.Peer))
+	w.peers[strings.Clone(peer)] = f
+	return f
+}
+
+// remarks are of the proxies that were found.
+func (w *proxyWatch) remarks() (all []whittle.Remark) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, peer := range slices.Sorted(maps.Keys(w.peers)) {
+		if f := w.peers[peer]; f.said {
+			all = append(all, whittle.Remark{Count: f.requests, Text: proxyWords(peer)})
+		}
+	}
+	return all
+}
+
+// proxyWords says what comes of a proxy that is not trusted, and the line that mends it.
+func proxyWords(peer string) string {
+	peer = strings.Trim(peer, "[]")
+	if strings.Contains(peer, ":") {
+		peer = `"` + peer + `"` // as YAML wants it
+	}
+	return fmt.Sprintf("%s says who its clients are and is not believed: they all count as one address, and the monolith is told that they came by whittle's own scheme and host;"+
+		" if it is your proxy, write forwarded: {trust: [%[1]s]}", peer)
+}
+
+// seeProxy takes a request that an untrusted peer says to be another's, and logs once for
+// each peer what comes of that.
+func (g *Gateway) seeProxy(peer, claim string) {
+	if g.proxies.see(peer, claim) {
+		g.log.Warn("a proxy is not trusted: "+proxyWords(peer), "peer", peer)
 	}
 }

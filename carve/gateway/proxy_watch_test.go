@@ -14,7 +14,7 @@ import (
 	"whittle/carve/gateway/inbound"
 )
 
-var proxyNets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+var proxyNets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/16")}
 
 // placeAt places a request that was read.
 func placeAt(reader *inbound.Reader, s *split, r *http.Request) (position, bool) {
@@ -50,8 +50,8 @@ func TestAddressesBehindAProxyAreUsers(t *testing.T) {
 	}
 }
 
-// TestUnnamedProxyIsTold holds that an operator learns once of a proxy which
-// makes one user of all, and of no proxy where there is none.
+// TestUnnamedProxyIsLogged holds that an operator learns once of each proxy that is not
+// trusted, with what mends it, and of none where there is none.
 func TestUnnamedProxyIsLogged(t *testing.T) {
 	origin := httptest.NewServer(http.NotFoundHandler())
 	defer origin.Close()
@@ -79,7 +79,15 @@ func TestUnnamedProxyIsLogged(t *testing.T) {
 			r.RemoteAddr = "192.0.2.1:1"
 			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i%50))
 			r.Header.Set("X-User", "u")
-		}, 0},
+		}, 1},
+		"a proxy next to it": {whittle.Sticky{By: "header", Name: "X-User"}, func(_ int, r *http.Request) {
+			r.RemoteAddr = "127.0.0.1:1"
+			r.Header.Set("X-Forwarded-Proto", "https")
+		}, 1},
+		"two proxies of its network": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
+			r.RemoteAddr = fmt.Sprintf("[fd12::%d]:1", i%2)
+			r.Header.Set("X-Real-IP", "198.51.100.1")
+		}, 2},
 		"a trusted proxy": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
 			r.RemoteAddr = "10.0.0.1:1"
 			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i%50))
@@ -111,10 +119,11 @@ func TestUnnamedProxyIsLogged(t *testing.T) {
 			c.request(i, r)
 			g.ServeHTTP(httptest.NewRecorder(), r)
 		}
+		remarks := g.Remarks()
 		if err := g.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if n := strings.Count(log.String(), "name it under forwarded.trust"); n != c.want {
+		if n := strings.Count(log.String(), "write forwarded: {trust: ["); n != c.want || len(remarks) != c.want {
 			t.Errorf("%s: logged %d times, want %d: %s", name, n, c.want, log.String())
 		}
 	}

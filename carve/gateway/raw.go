@@ -27,29 +27,27 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 		g.opts.Limits.BodyBytes >= 0 && int64(len(r.Body)) > g.opts.Limits.BodyBytes {
 		return false
 	}
-	fields, ok := g.requests.AppendRaw(r.Scratch(), r.Head, r.Peer, r.HTTPS)
+	fields, claim, ok := g.requests.AppendRaw(r.Scratch(), r.Head, r.Peer, r.HTTPS)
 	if !ok {
 		return false
 	}
-	fields, id := g.nameRaw(fields)
-	admitted := g.admitRaw(e, r.Peer)
-	defer g.leave(&admitted)
-	if admitted.late != "" {
-		return false // it is refused by name
+	if claim != nil {
+		g.seeProxy(r.Peer, string(claim))
 	}
+	fields, id := g.nameRaw(fields)
 	g.active.enter()
 	defer g.active.exit()
 	at := time.Now()
 	e.meter.running.Add(1)
+	defer e.meter.running.Add(-1)
 	a, err := e.monolith.SendRaw(r.Context(), &upstream.Raw{
-		Head: r.Head, Fields: fields, Body: r.Body, Peer: r.Peer, Inform: r.Inform,
+		Head: r.Head, Fields: fields, Body: r.Body, Inform: r.Inform,
 	})
 	if err == nil {
 		latency := time.Since(at)
 		if sent, passed := passRaw(r, a); passed {
 			took := time.Since(at)
 			g.counts.inBytes.Add(1)
-			e.meter.running.Add(-1)
 			e.meter.add(a.Status, took)
 			if g.opts.Access != nil {
 				g.logRaw(r, a, e.name, id, sent, took, latency)

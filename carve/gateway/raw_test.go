@@ -35,7 +35,7 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 	at := strings.TrimPrefix(m.URL, "http://")
 	ls, _ := facing(t, 2)
 	behind(t, ls[0], Options{Monolith: upstreamAt(m.URL)})
-	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: accesslog.New(slog.New(slog.DiscardHandler), []string{"response_header:x"}, 1, nil)})
+	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: accesslog.New(slog.New(slog.DiscardHandler), []string{"response_header:x"}, nil)})
 	for i, way := range []string{"in bytes", "by name"} {
 		c, err := net.Dial("tcp", ls[i].Addr().String())
 		if err != nil {
@@ -72,7 +72,7 @@ func TestAccessLogInBytes(t *testing.T) {
 	ls, _ := facing(t, 1)
 	g := behind(t, ls[0], Options{
 		Monolith: upstreamAt(m.URL), RequestID: RequestID{Header: "X-Request-Id"},
-		Access: accesslog.New(slog.New(slog.NewJSONHandler(&out, nil)), accesslog.Default, 1, nil),
+		Access: accesslog.New(slog.New(slog.NewJSONHandler(&out, nil)), accesslog.Default, nil),
 	})
 	resp, err := http.Get("http://" + ls[0].Addr().String() + "/a")
 	if err != nil {

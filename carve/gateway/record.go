@@ -106,7 +106,7 @@ type recording struct {
 // newRecording begins a copy where the request is in the sample; nil where it
 // is not.
 func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
-	if c.request.Looped || c.preview {
+	if c.request.Looped || c.preview || c.request.Origin.Sink { // of a mirror: nobody gets a response
 		return nil
 	}
 	r, share := &c.request, g.recordedShare(c.entry)

@@ -160,26 +160,6 @@ func TestRecordSkips(t *testing.T) {
 	waits(t, 10*time.Second, func() bool { return s.g.records.held.Load() == 0 })
 }
 
-// TestRecordStarves: without memory for copies users are served, and the copies
-// are shed.
-func TestRecordWithoutMemory(t *testing.T) {
-	var p tape
-	s := open(t, everything(), says(http.StatusOK, strings.Repeat("x", 10_000)), says(http.StatusOK, "c"),
-		recordedBy(&p), func(o *Options) { o.Limits.CopyBytes = 3 << 10 })
-	s.g.SetRecording(whittle.All, 0)
-	for range 5 {
-		resp, err := http.Get(s.url + "/x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, _ := io.ReadAll(resp.Body); len(b) != 10_000 {
-			t.Errorf("%d bytes reached the user", len(b))
-		}
-		resp.Body.Close()
-	}
-	waits(t, 10*time.Second, func() bool { return s.g.Records() == Records{Shed: 5} })
-}
-
 // TestRecordKeepsConnections: a connection is in the sample or out of it, its
 // exchanges are numbered and in order, and about the share of them is in.
 func TestRecordKeepsConnections(t *testing.T) {
@@ -247,39 +227,6 @@ func TestRecordKeepsConnections(t *testing.T) {
 	}
 	if turns > 2 {
 		t.Errorf("%d connections have gaps", turns)
-	}
-}
-
-// BenchmarkRecord puts a request through the gateway with recording off, on and
-// outside the sample, and all of it recorded.
-func BenchmarkRecord(b *testing.B) {
-	upstream := httptest.NewServer(says(http.StatusOK, strings.Repeat("x", 100)))
-	defer upstream.Close()
-	for _, way := range []struct {
-		name  string
-		take  func(*whittle.Exchange) bool
-		share whittle.Share
-	}{
-		{"off", nil, 0},
-		{"outside the sample", func(*whittle.Exchange) bool { return true }, 0},
-		{"all", func(*whittle.Exchange) bool { return true }, whittle.All},
-	} {
-		b.Run(way.name, func(b *testing.B) {
-			g, err := New(Options{Monolith: upstreamAt(upstream.URL), Record: way.take})
-			if err != nil {
-				b.Fatal(err)
-			}
-			g.SetRecording(way.share, 0)
-			b.ReportAllocs()
-			for b.Loop() {
-				if w := inMemory(g, httptest.NewRequest("GET", "/work", nil)); w.Code != 200 {
-					b.Fatal(w.Code)
-				}
-			}
-			for _, u := range g.table.Load().upstreams {
-				u.Close()
-			}
-		})
 	}
 }
 

@@ -1,8 +1,8 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -27,6 +27,8 @@ type route struct {
 	bounds  breaker.Bounds
 	budget  bodycopy.Budget
 	shedder mirror.Shedder
+	// group has the routes whose least share counts for this one. Nil: it is in none.
+	group atomic.Pointer[group]
 	codec
 }
 
@@ -98,7 +100,7 @@ type setting struct {
 // does not refer to it: what it held is free after its last request. (A route whose
 // spec and upstreams are unchanged is kept, without newRoute.)
 func newRoute(spec whittle.Route, env routeEnv, adopt *route) (*route, error) {
-	rt := &route{spec: spec, env: env, split: newSplit(spec.Name, spec.Rollout.Sticky), bounds: breaker.BoundsOf(spec.Guard)}
+	rt := &route{spec: spec, env: env, split: newSplit(cmp.Or(spec.Group, spec.Name), spec.Rollout.Sticky), bounds: breaker.BoundsOf(spec.Guard)}
 	rt.bounds.Shared = env.shared
 	var err error
 	if rt.codec, err = newCodec(&spec); err != nil {
@@ -238,12 +240,6 @@ func (s *routeState) close(ctx context.Context) error {
 		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: asking again about a difference does not end: %w", s.name, err)
 	}
 	return nil
-}
-
-// candidateName tells the route's candidate from another one.
-func (rt *route) candidateName() string {
-	u := rt.spec.Candidate
-	return fmt.Sprint(u.URL, u.Others, u.Build)
 }
 
 // safe reports whether a request may be mirrored as it is: its method is safe (RFC

@@ -381,7 +381,6 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 			return r
 		}, want: whittle.SkipTooLarge},
 		{name: "large response", monolith: says(200, large), want: whittle.SkipTooLarge},
-		{name: "asks for a stream", send: func(s *fixture) *http.Request { return s.sends("GET", "", "Accept", "text/event-stream") }, want: whittle.SkipStreaming},
 		{name: "answers with a stream", monolith: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "data: 1\n\n")

@@ -1,38 +1,46 @@
 package gateway
 
 import (
+	"context"
+	"crypto/rand"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"whittle"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/mirror"
+	"whittle/internal/notify"
 )
 
 // This file follows one request, from its arrival to the hand-over of its copy.
 // Each step calls the package that does the work.
 
-// ServeHTTP serves one request: it finds the route, works out the request's facts,
-// has somebody respond, and counts the result.
+// ServeHTTP serves one request: it finds the route, computes the request's facts, gets a
+// response, and counts the result.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.enter()
 	defer g.active.exit()
 	if g.clients.Draining() {
 		maps.Copy(w.Header(), forward.Closing(r))
 	}
-	if r.ProtoMajor == 2 && !g.streams.Load() {
-		g.streams.Store(true)
+	q := g.read(r)
+	if q.Origin.Candidates != nil {
+		g.observe(w, &q)
+		return
 	}
-	q := g.requests.Read(r)
 	t := g.table.Load()
 	e := t.match(r)
 	previewed := e.route != nil && e.route.takePreview(&q)
 	c := g.begin(e, q)
+	defer e.meter.running.Add(-1)
 	c.preview = previewed
 	c.accessed, w = g.newAccessed(w, &c.request)
 	rec := g.newRecording(w, &c)
@@ -40,8 +48,6 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = rec.observe()
 		defer rec.drop()
 	}
-	c.admission = g.admit(e, &q)
-	defer g.leave(&c.admission)
 	res := g.respond(w, &c, t)
 	if r.ProtoMajor == 2 { // what is left is written when this returns, and would wait for ever
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.opts.Limits.StallTimeout))
@@ -55,13 +61,23 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// read works out a request's facts, and sees a proxy that is not trusted.
+func (g *Gateway) read(r *http.Request) inbound.Request {
+	q := g.requests.Read(r)
+	if !q.Trusted {
+		if claim := q.Claim(); claim != "" {
+			g.seeProxy(q.Peer, claim)
+		}
+	}
+	return q
+}
+
 // tracked is one request between begin and end.
 type tracked struct {
 	entry   *entry
 	request inbound.Request
 	at      time.Time
 	span    Span
-	admission
 	preview bool // a tester's, for the candidate
 	// accessed is nil where no request is logged or named.
 	accessed *accessed
@@ -86,8 +102,6 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 	case r.Looped:
 		g.logLoop(r, c.entry.name)
 		return refuse(w, r, http.StatusLoopDetected, loopText)
-	case c.late != "":
-		return g.tooMany(w, c, &c.admission)
 	case r.TwoHosts: // the upstream may choose the other one
 		return refuse(w, r, http.StatusBadRequest, "Bad Request: the host field names another host than :authority.\n")
 	case r.ProtoMajor == 2 && r.Host == "":
@@ -96,6 +110,8 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 		return refuse(w, r, http.StatusNotImplemented, http.StatusText(http.StatusNotImplemented)+"\n")
 	case limit >= 0 && r.ContentLength > limit:
 		return refuse(w, r, http.StatusRequestEntityTooLarge, http.StatusText(http.StatusRequestEntityTooLarge)+"\n")
+	case r.Origin.Sink:
+		return g.sink(w, c)
 	case c.entry.route != nil:
 		return c.entry.route.serve(w, *r, c.preview)
 	}
@@ -129,14 +145,14 @@ func redirect(w http.ResponseWriter, r *inbound.Request) forward.Result {
 // httpsPort is the one that a URL need not name.
 const httpsPort = 443
 
-// refuse responds in whittle's own name to a request that no upstream gets.
+// refuse is whittle's own response to a request that no upstream gets.
 func refuse(w http.ResponseWriter, r *inbound.Request, status int, text string) forward.Result {
 	forward.WriteErrorText(w, lastOf(r), status, text)
 	return forward.Result{Sent: status, Wrote: true, Failure: whittle.FailedCanceled, Detail: "refused with " + strconv.Itoa(status)}
 }
 
-// lastOf has a request be the last on its connection, where a body that is not read would be
-// taken for the next one. It gives the fields that say so.
+// lastOf makes a request the last on its connection if its unread body would be read as the
+// next request. It returns the fields that say so.
 func lastOf(r *inbound.Request) http.Header {
 	if r.Conn != nil {
 		r.Conn.EndRequests()
@@ -146,7 +162,6 @@ func lastOf(r *inbound.Request) http.Header {
 
 func (g *Gateway) end(c *tracked, res *forward.Result) {
 	took := time.Since(c.at)
-	c.entry.meter.running.Add(-1)
 	c.entry.meter.add(res.Sent, took)
 	g.logFailure(c.request.Context(), c.entry.name, res.Side, res.Failure, res.Detail, res.Sent)
 	if c.span != nil {
@@ -170,7 +185,7 @@ func (rt *route) serve(w http.ResponseWriter, r inbound.Request, preview bool) f
 	v := newUserRequest(rt, &r)
 	rt.ledgerCounts.open(&v.ledgerEntry)
 	defer v.finish()
-	set := rt.setting.Load()
+	set := rt.inForce()
 	u := user{w: w, r: r}
 	defer u.end()
 	if preview {
@@ -178,31 +193,34 @@ func (rt *route) serve(w http.ResponseWriter, r inbound.Request, preview bool) f
 			return res
 		}
 	}
-	at := rt.place(v, &r, set)
+	at, keyed := rt.place(v, &r, set)
+	if !keyed {
+		defer rt.seeKey(w.Header(), at, set.share)
+	}
 	plan := rt.plan(v, &r, set, at)
 	if set.share > 0 && at.in(set.share, forShare) {
 		if res, ok := rt.byCandidate(v, &u, &plan); ok {
 			return res
 		}
 	}
+	if rt.spec.Group != "" && at.in(rt.setting.Load().share, forShare) && !at.in(set.share, forShare) {
+		rt.counts.heldByGroup.Add(1)
+	}
 	return rt.byMonolith(v, &u, plan)
 }
 
 // place finds the user's sticky position. It logs a warning where users cannot be
 // distinguished.
-func (rt *route) place(v *userRequest, r *inbound.Request, set *setting) position {
-	at, keyed := rt.split.placeOf(r)
+func (rt *route) place(v *userRequest, r *inbound.Request, set *setting) (at position, keyed bool) {
+	at, keyed = rt.split.placeOf(r)
 	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
-	if !keyed || rt.split.by.By == "address" {
-		rt.env.g.warnProxy(r, rt.name)
-	}
 	if !keyed {
 		rt.unkeyed.Do(func() {
 			rt.env.g.log.Warn("a request has no sticky key; such users are placed by their address",
 				"route", rt.name, "by", rt.spec.Rollout.Sticky.By, "name", rt.spec.Rollout.Sticky.Name)
 		})
 	}
-	return at
+	return at, keyed
 }
 
 // plan says whether a request is mirrored. The zero plan mirrors it; otherwise it is
@@ -236,12 +254,17 @@ func (rt *route) byMonolith(v *userRequest, u *user, p plan) forward.Result {
 	var how forward.Options
 	mirrors := p == plan{}
 	if mirrors {
-		how.Tap = v
+		how.Tap = &v.copies
 		v.watchEnd(u.r.Request)
 	}
 	res := rt.env.g.forwarder.Forward(u.w, u.r, rt.env.monolith, how)
-	res.Side = whittle.Monolith
-	rt.observeMonolith(v, &res)
+	rt.monolithServed(v, p, &res)
+	return res
+}
+
+// monolithServed reports what the monolith gave a user, and mirrors the request as planned.
+func (rt *route) monolithServed(v *userRequest, p plan, res *forward.Result) {
+	rt.observeMonolith(v, res)
 	rt.report(whittle.Outcome{Side: whittle.Monolith, Status: res.Status, Failure: res.Failure, Latency: res.Latency}, v)
 	switch {
 	case p.skip != "":
@@ -249,9 +272,8 @@ func (rt *route) byMonolith(v *userRequest, u *user, p plan) forward.Result {
 	case p.shed:
 		v.shed()
 	default:
-		rt.mirror(v, &res)
+		rt.mirror(v, res)
 	}
-	return res
 }
 
 // observeMonolith gives the monolith's latency to the shedder, if it responded.
@@ -313,4 +335,111 @@ func (rt *route) submit(v *userRequest) {
 		v.handed = false
 		v.skip(whittle.SkipInterrupted)
 	}
+}
+
+// active counts the requests under way. Unlike a WaitGroup it may grow during a wait,
+// and a wait has a time limit.
+type active struct {
+	n     atomic.Int64
+	empty atomic.Pointer[notify.Signal] // set while somebody waits
+}
+
+func (a *active) enter() { a.n.Add(1) }
+
+func (a *active) exit() {
+	if a.n.Add(-1) > 0 {
+		return
+	}
+	if s := a.empty.Load(); s != nil {
+		s.Notify()
+	}
+}
+
+// wait returns when nothing is under way, or after limit.
+func (a *active) wait(limit time.Duration) {
+	none := notify.New()
+	a.empty.Store(&none)
+	none.Await(limit, func() bool { return a.n.Load() <= 0 })
+}
+
+// logFailureEvery is how often one kind of failure of one upstream is logged. When an
+// upstream is down, every request fails, and a line for each would flood the log.
+const logFailureEvery = time.Second
+
+// maxFailureKeys bounds the kinds that are distinguished.
+const maxFailureKeys = 1024
+
+// failureLog logs failing upstreams for the operator, at a bounded rate. The
+// zero value is ready.
+type failureLog struct {
+	mu   sync.Mutex // guards the following
+	last map[failureKey]*unlogged
+}
+
+// failureKey identifies a kind of failure for an operator.
+type failureKey struct {
+	route   string
+	side    whittle.Side
+	failure whittle.Failure
+}
+
+// unlogged counts the failures that were not logged since the last line.
+type unlogged struct {
+	until time.Time
+	count int64
+}
+
+// due reports whether to log now, and how many failures before were not logged.
+func (c *failureLog) due(k failureKey, now time.Time) (more int64, due bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || len(c.last) >= maxFailureKeys {
+		c.last = map[failureKey]*unlogged{}
+	}
+	s := c.last[k]
+	if s == nil {
+		s = &unlogged{}
+		c.last[k] = s
+	}
+	if now.Before(s.until) {
+		s.count++
+		return 0, false
+	}
+	more, s.count, s.until = s.count, 0, now.Add(logFailureEvery)
+	return more, true
+}
+
+// logFailure logs an upstream's failure. A request that its client ended is none.
+func (g *Gateway) logFailure(ctx context.Context, route string, side whittle.Side, failure whittle.Failure, detail string, sent int) {
+	if failure == whittle.NoFailure || failure == whittle.FailedCanceled {
+		return
+	}
+	more, due := g.failureLog.due(failureKey{route, side, failure}, time.Now())
+	if !due {
+		return
+	}
+	g.log.LogAttrs(ctx, slog.LevelWarn, "an upstream failed a request",
+		slog.String("route", route), slog.String("side", side.String()), slog.String("failure", string(failure)),
+		slog.String("detail", g.loggedDetail(detail)), slog.Int("client_got", sent), slog.Int64("more_since_the_last_line", more))
+}
+
+// newLoopMark makes this gateway's name for that field. It is unique to the process,
+// so a gateway behind a gateway is no loop. It cannot be guessed, so nobody can have
+// other users' requests refused.
+func newLoopMark() string { return "whittle-" + strings.ToLower(rand.Text()) }
+
+const loopText = "Loop Detected: this request has passed this gateway before, so one of its upstreams leads back to it.\n"
+
+// logLoop counts a request that came back, and logs it at a bounded rate. If such a
+// request were forwarded, it would come back until no connection was left.
+func (g *Gateway) logLoop(r *inbound.Request, route string) {
+	g.counts.loops.Add(1)
+	more, due := g.failureLog.due(failureKey{route: route, failure: "loop"}, time.Now())
+	if !due {
+		return
+	}
+	g.log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError,
+		"a request came back to the gateway that had forwarded it: mend the URL of the monolith, or of the route's candidate",
+		slog.String("route", route), slog.String("host", r.Host), slog.String("peer", r.RemoteAddr),
+		slog.Int64("more_since_the_last_line", more))
 }

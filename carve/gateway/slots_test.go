@@ -28,41 +28,6 @@ func occupied(t *testing.T) (url string, entered <-chan struct{}, release func()
 	return s.URL, in, func() { close(out) }
 }
 
-// TestAWaitForAConnectionIsBounded: a request that gets none of the monolith's
-// connections gets an error after wait_timeout, by whichever way it is sent.
-func TestAWaitForAConnectionIsBounded(t *testing.T) {
-	for _, tt := range []struct{ name, first, then string }{
-		{"the pool", "", ""},
-		{"net/http", strings.Repeat("x", 128<<10), strings.Repeat("y", 128<<10)},
-		{"net/http behind the pool", "", strings.Repeat("y", 128<<10)},
-		{"the pool behind net/http", strings.Repeat("x", 128<<10), ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			url, entered, release := occupied(t)
-			m := upstreamAt(url)
-			m.MaxConns, m.WaitTimeout = 1, 10*time.Millisecond
-			ls, urls := facing(t, 1)
-			behind(t, ls[0], Options{Monolith: m})
-			slow := make(chan int)
-			go func() {
-				status, _ := ask(t, http.MethodPost, urls[0]+"/work/slow", tt.first)
-				slow <- status
-			}()
-			<-entered
-			if status, text := ask(t, http.MethodPost, urls[0]+"/work", tt.then); status != http.StatusServiceUnavailable {
-				t.Errorf("with no connection free the user got %d %q", status, text)
-			}
-			release()
-			if status := <-slow; status != http.StatusOK {
-				t.Errorf("who had the connection got %d", status)
-			}
-			if status, _ := ask(t, http.MethodPost, urls[0]+"/work", tt.then); status != http.StatusOK {
-				t.Errorf("with the connection free the user got %d", status)
-			}
-		})
-	}
-}
-
 // TestNoConnectionIsNotTheCandidatesFailure: a user for whom the candidate has no
 // connection free gets the monolith's response, also to a write, and nothing is held
 // against the candidate.

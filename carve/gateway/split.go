@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"math/bits"
 	"net/http"
 	"net/textproto"
@@ -11,7 +12,7 @@ import (
 )
 
 // split gives each user of a route a fixed sticky position between 0 and 1: a hash of
-// the user's key and the route's name. It is the same after a restart and on every
+// the user's key and the route's name, or its group's. It is the same after a restart and on every
 // replica. A user who is on the candidate at 5 % is still there at 25 %.
 type split struct {
 	by   whittle.Sticky
@@ -32,9 +33,9 @@ const (
 	fnvPrime  uint64 = 1099511628211
 )
 
-func newSplit(route string, s whittle.Sticky) split {
+func newSplit(name string, s whittle.Sticky) split {
 	s.Name = canonicalName(s)
-	return split{by: s, salt: uint64(hashOf(fnvOffset, route))}
+	return split{by: s, salt: uint64(hashOf(fnvOffset, name))}
 }
 
 // canonicalName is the name of the header or cookie, as it is looked up.
@@ -55,6 +56,52 @@ func (s *split) placeOf(r *inbound.Request) (p position, keyed bool) {
 		return hashOf(s.salt, key), true
 	}
 	return hashOf(s.salt, r.Client()), s.by.By != "header" && s.by.By != "cookie"
+}
+
+// placeOfNew hashes the key that a response's header gives its user; false: it gives none. A
+// cookie that is deleted is none.
+func (s *split) placeOfNew(h http.Header) (p position, given bool) {
+	if s.by.By != "cookie" {
+		return 0, false
+	}
+	for _, line := range h["Set-Cookie"] {
+		pair, _, _ := strings.Cut(line, ";")
+		name, value, _ := strings.Cut(pair, "=")
+		if value = strings.Trim(strings.TrimSpace(value), `"`); strings.TrimSpace(name) == s.by.Name && value != "" {
+			p, given = hashOf(s.salt, value), true
+		}
+	}
+	return p, given
+}
+
+// seeKey counts a user who had no sticky key, and whom the response's header gives one: the
+// next request has another place than this one, which went by the address.
+func (rt *route) seeKey(h http.Header, at position, share whittle.Share) {
+	next, given := rt.split.placeOfNew(h)
+	if !given {
+		return
+	}
+	moved := next.in(share, forShare) != at.in(share, forShare)
+	if moved {
+		rt.counts.moved.Add(1)
+	}
+	if rt.counts.keysGiven.Add(1) == 1 {
+		rt.env.g.log.Warn(keyWords(rt.spec.Rollout.Sticky.Name), "route", rt.name)
+	}
+}
+
+// keyWords says what comes of a sticky key that users get by a response, and what mends it.
+func keyWords(cookie string) string {
+	return "users get the sticky key, the cookie " + cookie + ", by a response: until then they are placed by their address, and may change sides with the next request;" +
+		" let sticky_by name what users bring with their first request, or write sticky_by: address"
+}
+
+func (rt *route) keyRemarks() []whittle.Remark {
+	given := rt.counts.keysGiven.Load()
+	if given == 0 {
+		return nil
+	}
+	return []whittle.Remark{{Route: rt.name, Count: given, Text: fmt.Sprintf("%s; %d did", keyWords(rt.spec.Rollout.Sticky.Name), rt.counts.moved.Load())}}
 }
 
 // in reports whether the position lies within a share, by the purpose's hash.

@@ -118,28 +118,3 @@ func TestEvenlySpreadsAShare(t *testing.T) {
 		}
 	}
 }
-
-func TestPlacingDoesNotAllocate(t *testing.T) {
-	for _, s := range []whittle.Sticky{{By: "header", Name: "X-User"}, {By: "cookie", Name: "sid"}, {By: "address"}} {
-		sp := newSplit("GET /a", s)
-		r := request("10.0.0.1:4000", "X-User", "ann", "Cookie", "a=1; sid=7")
-		n := testing.AllocsPerRun(100, func() {
-			p, _ := placeAt(&noProxy, &sp, r)
-			_ = p.in(500, forShare)
-		})
-		if n != 0 {
-			t.Errorf("by %s: %v allocations, want 0", s.By, n)
-		}
-	}
-}
-
-func BenchmarkPlace(b *testing.B) {
-	s := newSplit("GET /a", whittle.Sticky{By: "cookie", Name: "sid"})
-	r := request("10.0.0.1:4000", "Cookie", "theme=dark; sid=0123456789abcdef")
-	b.ReportAllocs()
-	q := noProxy.Read(r)
-	for b.Loop() {
-		p, _ := s.placeOf(&q)
-		_ = p.in(500, forShare)
-	}
-}

@@ -44,39 +44,6 @@ func hanging(t *testing.T, secure bool, h func(w http.ResponseWriter, r *http.Re
 	return srv
 }
 
-// TestASilentUpstreamIsGivenUp: one that falls silent in the middle of its
-// response holds neither its user nor its only connection.
-func TestASilentUpstreamIsGivenUp(t *testing.T) {
-	half := func(w http.ResponseWriter, r *http.Request, end <-chan struct{}) {
-		if r.URL.Path == "/whole" {
-			_, _ = io.WriteString(w, "whole")
-			return
-		}
-		_, _ = io.WriteString(w, "half")
-		_ = http.NewResponseController(w).Flush()
-		<-end
-	}
-	for _, how := range []string{"http", "https", "h2c"} {
-		t.Run(how, func(t *testing.T) {
-			srv := hanging(t, how == "https", half)
-			ls, urls := facing(t, 1)
-			behind(t, ls[0], Options{Monolith: impatient(strings.Replace(srv.URL, "http:", strings.TrimSuffix(how, "s")+":", 1))})
-			resp, err := http.Get(urls[0] + "/half")
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if string(body) != "half" || err == nil {
-				t.Errorf("the user got %q as a whole response (%v)", body, err)
-			}
-			if status, text := ask(t, http.MethodGet, urls[0]+"/whole", ""); status != http.StatusOK || text != "whole" {
-				t.Errorf("afterwards: %d %q", status, text)
-			}
-		})
-	}
-}
-
 // TestAnUploadThatNobodyTakesIsGivenUp: an upstream that reads no more of a long
 // body is a 504, and keeps no connection.
 func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {

@@ -13,10 +13,11 @@ import (
 	"whittle/carve/gateway/inbound"
 )
 
-// userRequest is one user's request on a route: its ledger entry, and the copies made
-// of its bodies. The user's goroutine owns it until it is enqueued, and then a worker.
+// userRequest is one user's request on a route, on its way to the comparison. The user's
+// goroutine owns it until it is enqueued, and then a worker.
 type userRequest struct {
 	ledgerEntry
+	copies
 	rt *route
 	at time.Time
 	// user is the hash of the sticky key.
@@ -32,6 +33,19 @@ type userRequest struct {
 	method, target, host string
 	header               http.Header
 
+	// served says who gave the response, or is asked first where unserved: it is a mirror's, and
+	// whittle asks both sides.
+	served   whittle.Side
+	unserved bool
+	// broken is what the candidate did where the monolith had to respond in its
+	// place; nil where it has not been asked.
+	broken *whittle.Response
+}
+
+// copies are what is kept of an exchange's two messages, within the route's budget. They are
+// the tap of their exchange.
+type copies struct {
+	budget *bodycopy.Budget
 	// body is the request's, where it was read before anyone was asked
 	// (whole); else requestCopy has it.
 	body        []byte
@@ -41,31 +55,27 @@ type userRequest struct {
 	length int64
 	ended  atomic.Bool // a body of unknown length was read to its end
 
-	// served says who gave the response below.
-	served       whittle.Side
 	response     whittle.Response
 	responseCopy bodycopy.Copy
-	// broken is what the candidate did where the monolith had to respond in its
-	// place; nil where it has not been asked.
-	broken *whittle.Response
-
-	// reserved is what the request holds of the route's budget in addition to its copies.
+	mostCompared int64 // of a response
+	// reserved is what is held of the budget in addition.
 	reserved int64
 }
 
 func newUserRequest(rt *route, r *inbound.Request) *userRequest {
 	v := &userRequest{
 		rt: rt, at: time.Now(), unmirrored: !rt.mirrorQueue.Busy(), facts: r.Facts,
-		method: r.Method, target: r.RequestURI, host: r.Host, header: r.Header, length: r.Length,
+		method: r.Method, target: r.RequestURI, host: r.Host, header: r.Header,
 	}
 	v.facts.Conn = nil // the request may outlive it
-	v.requestCopy = bodycopy.Copy{Limit: rt.spec.Mirror.MaxBody, Budget: &rt.budget}
-	v.responseCopy = bodycopy.Copy{Limit: rt.mostCompared(rt.env.candidate), Budget: &rt.budget}
+	v.budget, v.length, v.mostCompared = &rt.budget, r.Length, rt.mostCompared(rt.env.candidate)
+	v.requestCopy = bodycopy.Copy{Limit: rt.spec.Mirror.MaxBody, Budget: v.budget}
+	v.responseCopy = bodycopy.Copy{Limit: v.mostCompared, Budget: v.budget}
 	return v
 }
 
 // watchEnd lets the request see the end of a body whose length is not announced.
-func (v *userRequest) watchEnd(r *http.Request) {
+func (v *copies) watchEnd(r *http.Request) {
 	if v.length < 0 {
 		r.Body = &forward.Observed{ReadCloser: r.Body, See: func(_ []byte, err error) {
 			if errors.Is(err, io.EOF) {
@@ -75,31 +85,31 @@ func (v *userRequest) watchEnd(r *http.Request) {
 	}
 }
 
-// A userRequest is the tap of its own exchange.
+// The following are the tap.
 
-func (v *userRequest) RequestBody(p []byte) {
+func (v *copies) RequestBody(p []byte) {
 	if !v.whole {
 		v.requestCopy.Add(p)
 	}
 }
 
-func (v *userRequest) ResponseHead(status int, h whittle.Header) {
+func (v *copies) ResponseHead(status int, h whittle.Header) {
 	v.response.Status, v.response.Header = status, h
 }
-func (v *userRequest) ResponseBody(p []byte)            { v.responseCopy.Add(p) }
-func (v *userRequest) ResponseTrailer(h whittle.Header) { v.response.Trailer = h }
+func (v *copies) ResponseBody(p []byte)            { v.responseCopy.Add(p) }
+func (v *copies) ResponseTrailer(h whittle.Header) { v.response.Trailer = h }
 
 // noResponse puts a failure in the place of what was copied of a response; if one
 // follows, it is the monolith's.
-func (v *userRequest) noResponse(a whittle.Response) {
+func (v *copies) noResponse(a whittle.Response) {
 	v.response = a
 	v.responseCopy.Drop()
-	v.responseCopy = bodycopy.Copy{Limit: v.rt.mostCompared(v.rt.env.candidate), Budget: &v.rt.budget}
+	v.responseCopy = bodycopy.Copy{Limit: v.mostCompared, Budget: v.budget}
 }
 
 // incomplete says why the copies cannot be compared: a reason to skip, or that
 // the route's memory was used up.
-func (v *userRequest) incomplete() (skip string, shed bool) {
+func (v *copies) incomplete() (skip string, shed bool) {
 	if !v.whole {
 		state, size := v.requestCopy.Now()
 		switch {
@@ -130,8 +140,8 @@ func (v *userRequest) finish() {
 }
 
 // reserve takes n more bytes of the route's budget.
-func (v *userRequest) reserve(n int64) bool {
-	if !v.rt.budget.Take(n) {
+func (v *copies) reserve(n int64) bool {
+	if !v.budget.Take(n) {
 		return false
 	}
 	v.reserved += n
@@ -140,7 +150,7 @@ func (v *userRequest) reserve(n int64) bool {
 
 // room is reserve for a call that may ask several times. It sets outOfMemory to
 // whether the last was refused.
-func (v *userRequest) room(outOfMemory *bool) func(more int64) bool {
+func (v *copies) room(outOfMemory *bool) func(more int64) bool {
 	return func(more int64) bool {
 		*outOfMemory = !v.reserve(more)
 		return !*outOfMemory
@@ -148,10 +158,10 @@ func (v *userRequest) room(outOfMemory *bool) func(more int64) bool {
 }
 
 // free releases everything that the request holds of the budget.
-func (v *userRequest) free() {
+func (v *copies) free() {
 	v.requestCopy.Drop()
 	v.responseCopy.Drop()
-	v.rt.budget.Give(v.reserved)
+	v.budget.Give(v.reserved)
 	v.reserved = 0
 }
 
@@ -159,7 +169,7 @@ func (v *userRequest) free() {
 // budget has no room for that.
 func (v *userRequest) exchange() (*whittle.Exchange, bool) {
 	x := &whittle.Exchange{
-		Route: v.rt.spec.Name, Conn: v.facts.ConnNumber, User: v.user, FirstChance: v.chance, At: v.at, Served: v.served,
+		Route: v.rt.spec.Name, Conn: v.facts.ConnNumber, User: v.user, FirstChance: v.chance, At: v.at, Served: v.served, Unserved: v.unserved,
 		Request: whittle.Request{Method: v.method, Target: v.target, Host: v.host, Header: whittle.Header(v.header), Body: v.body},
 	}
 	if !v.whole && !v.flatten(&v.requestCopy, &x.Request.Body) {
@@ -180,7 +190,7 @@ func (v *userRequest) exchange() (*whittle.Exchange, bool) {
 	return x, true
 }
 
-func (v *userRequest) flatten(c *bodycopy.Copy, into *[]byte) bool {
+func (v *copies) flatten(c *bodycopy.Copy, into *[]byte) bool {
 	body, ok := c.Flatten()
 	*into = body
 	v.reserved += int64(len(body))

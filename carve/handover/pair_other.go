@@ -4,7 +4,7 @@ package handover
 
 import (
 	"errors"
-	"io"
+	"net"
 	"os"
 	"os/exec"
 )
@@ -12,8 +12,6 @@ import (
 // Requests does nothing here.
 func Requests(chan<- os.Signal) {}
 
-func pair(*exec.Cmd) (calls, orders io.ReadWriteCloser, err error) {
-	return nil, nil, errors.ErrUnsupported
-}
+func pair(*exec.Cmd) (net.Conn, error) { return nil, errors.ErrUnsupported }
 
-func inherited() (calls, orders io.ReadWriteCloser, err error) { return nil, nil, nil }
+func inherited() (net.Conn, error) { return nil, nil }

@@ -4,19 +4,17 @@ package handover
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// filesEnv has the descriptors of the two connections to the predecessor.
-const filesEnv = "WHITTLE_REPLACES"
+// fileEnv has the descriptor of the connection to the predecessor.
+const fileEnv = "WHITTLE_REPLACES"
 
 // firstFile is the first descriptor of a command's ExtraFiles.
 const firstFile = 3
@@ -24,61 +22,33 @@ const firstFile = 3
 // Requests has c told of each request to be replaced: SIGUSR2.
 func Requests(c chan<- os.Signal) { signal.Notify(c, unix.SIGUSR2) }
 
-// pair makes two connections to a command that is not started yet: one over which it is
-// called, and one over which it calls. The command's ends are among its files, also on an
-// error.
-func pair(cmd *exec.Cmd) (calls, orders io.ReadWriteCloser, err error) {
-	var own []io.ReadWriteCloser
-	defer func() {
-		if err != nil {
-			for _, c := range own {
-				_ = c.Close() // nothing was sent
-			}
-		}
-	}()
-	var numbers []string
-	for range 2 {
-		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		if err != nil {
-			return nil, nil, fmt.Errorf("connect to the new process: %w", err)
-		}
-		for _, fd := range fds {
-			unix.CloseOnExec(fd)
-		}
-		numbers = append(numbers, strconv.Itoa(firstFile+len(cmd.ExtraFiles)))
-		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fds[1]), "successor"))
-		conn, err := connOf(fds[0])
-		if err != nil {
-			return nil, nil, err
-		}
-		own = append(own, conn)
+// pair makes a connection to a command that is not started yet, whose end is among its files,
+// also on an error.
+func pair(cmd *exec.Cmd) (net.Conn, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the new process: %w", err)
 	}
-	cmd.Env = append(cmd.Env, filesEnv+"="+strings.Join(numbers, " "))
-	return own[0], own[1], nil
+	for _, fd := range fds {
+		unix.CloseOnExec(fd)
+	}
+	cmd.Env = append(cmd.Env, fileEnv+"="+strconv.Itoa(firstFile+len(cmd.ExtraFiles)))
+	cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fds[1]), "successor"))
+	return connOf(fds[0])
 }
 
-// inherited gives the other ends of pair; nil where this process replaces none.
-func inherited() (calls, orders io.ReadWriteCloser, err error) {
-	text := os.Getenv(filesEnv)
+// inherited gives the other end of pair; nil where this process replaces none.
+func inherited() (net.Conn, error) {
+	text := os.Getenv(fileEnv)
 	if text == "" {
-		return nil, nil, nil
+		return nil, nil
 	}
-	_ = os.Unsetenv(filesEnv) // it can always be
-	var ends [2]io.ReadWriteCloser
-	numbers := strings.Fields(text)
-	if len(numbers) != len(ends) {
-		return nil, nil, fmt.Errorf("%s is %q, and must be two descriptors", filesEnv, text)
+	_ = os.Unsetenv(fileEnv) // it can always be
+	fd, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s is %q, and must be a descriptor", fileEnv, text)
 	}
-	for i, number := range numbers {
-		fd, err := strconv.Atoi(number)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s is %q, and must be two descriptors", filesEnv, text)
-		}
-		if ends[i], err = connOf(fd); err != nil {
-			return nil, nil, err
-		}
-	}
-	return ends[0], ends[1], nil
+	return connOf(fd)
 }
 
 func connOf(fd int) (net.Conn, error) {

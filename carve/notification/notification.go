@@ -231,7 +231,7 @@ func (r *receiver) body(e *whittle.Event) ([]byte, error) {
 }
 
 // Message is the body of a webhook about an event. Within version 1 fields are added and
-// never renamed or removed; docs/gates.md has its schema.
+// never renamed or removed; docs/rollout.md has its schema.
 type Message struct {
 	Version    int               `json:"version"`
 	Event      whittle.EventKind `json:"event"`

@@ -100,7 +100,8 @@ func TestForms(t *testing.T) {
 			Elements []struct{ Type, Text string }
 		}
 	}
-	if err := json.Unmarshal([]byte(body), &w); err != nil || w.Text == "" || len(w.Blocks) != 2 || w.Blocks[0].Type != "section" || w.Blocks[0].Text.Type != "mrkdwn" || w.Blocks[1].Type != "context" || len(w.Blocks[1].Elements) != 1 {
+	if err := json.Unmarshal([]byte(body), &w); err != nil || w.Text == "" || len(w.Blocks) != 2 || w.Blocks[0].Type != "section" ||
+		w.Blocks[0].Text.Type != "mrkdwn" || w.Blocks[1].Type != "context" || len(w.Blocks[1].Elements) != 1 {
 		t.Fatalf("%v %s", err, body)
 	}
 	if strings.Contains(body, "hunter2") {

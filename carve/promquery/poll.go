@@ -1,5 +1,5 @@
 // Package promquery puts a team's own queries to a Prometheus server, again and again,
-// and hands on what comes of them, for the guardrails of routes.
+// and hands on what comes of them, for the guards of routes.
 package promquery
 
 import (
@@ -147,7 +147,7 @@ func (r *run) put(ctx context.Context, c *client, p place, q whittle.Query, d *d
 	defer r.mu.Unlock()
 	d.running = false
 	if reading.Missing != d.silent && reading.Missing != "" {
-		r.Log.Warn("a guardrail's query gives no data", "route", p.route, "query", p.query, "why", reading.Missing)
+		r.Log.Warn("a guard's query gives no data", "route", p.route, "query", p.query, "why", reading.Missing)
 	}
 	d.silent = reading.Missing
 }

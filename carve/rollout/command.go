@@ -93,7 +93,7 @@ func (s State) carriedOut(p whittle.Rollout, in Input, c Order, now time.Time) (
 	case Promote:
 		return s.promoted(p, in, c, now)
 	case Hold:
-		return s.held(c, now)
+		return s.hold(c, now)
 	case Resume:
 		return s.resumed(c, now)
 	case Rollback:
@@ -125,6 +125,9 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 	if s.Phase == whittle.PhaseOff {
 		next, d := s.to(whittle.PhaseShadow, 0, said("Switched on by hand, in shadow", c), c.By, now)
 		return next, d, nil
+	}
+	if p.Sink {
+		return s, nil, refuse("no promotion: a mirror feeds this route, and only the proxy can send users to the candidate", "")
 	}
 	if s.Phase == whittle.PhaseLive {
 		return s, nil, refuse(fmt.Sprintf("the candidate is live at %s: there is no further step", percent(s.Share)), "")
@@ -179,7 +182,7 @@ func Withheld(p whittle.Rollout, s State, in Input) string {
 	return why
 }
 
-func (s State) held(c Order, now time.Time) (State, *whittle.Decision, error) {
+func (s State) hold(c Order, now time.Time) (State, *whittle.Decision, error) {
 	if s.Phase == whittle.PhaseOff {
 		return s, nil, refuse("the route is off, so there is nothing to hold", "")
 	}
@@ -215,7 +218,7 @@ func (c Order) cleaned() (Order, error) {
 	c.Reason, c.By = strings.TrimSpace(c.Reason), strings.TrimSpace(c.By)
 	c.By = cmp.Or(c.By, "somebody")
 	if c.By == Self && c.Kind == Promote {
-		return c, whittle.Errorf(whittle.Invalid, "%q cannot give orders to promote", Self)
+		return c, whittle.Errorf(whittle.Invalid, "%q is whittle itself, and cannot order a promotion", Self)
 	}
 	for _, f := range []struct {
 		name, text string
@@ -233,7 +236,7 @@ func (c Order) cleaned() (Order, error) {
 	}
 	if c.Kind == Promote && c.Force && c.Reason == "" {
 		return c, whittle.Errorf(whittle.Invalid, "a forced promotion needs a reason").
-			WithHint("say why the evidence is not waited for; the reason is kept in the time line")
+			WithHint("say why you do not wait for the evidence; the reason is kept in the time line")
 	}
 	return c, nil
 }

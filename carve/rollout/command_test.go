@@ -113,33 +113,3 @@ func TestSwitchingOffEndsAHold(t *testing.T) {
 		}
 	}
 }
-
-// What a page offers as the next step is what a promotion to it reaches.
-func TestPromotionIsWhatIsReached(t *testing.T) {
-	p := whittle.Rollout{Steps: []whittle.Share{100, 2500, whittle.All}}
-	for _, tt := range []struct {
-		s    rollout.State
-		want whittle.Share
-	}{
-		{rollout.State{Phase: whittle.PhaseShadow}, 100},
-		{shift(100), 2500},
-		{shift(300), 2500}, // a config with other steps took over
-		{shift(2500), whittle.All},
-		{shift(whittle.All), 0},
-		{rollout.State{Phase: whittle.PhaseRolledBack}, 100},
-		{rollout.State{Phase: whittle.PhaseOff}, 0},
-		{rollout.State{Phase: whittle.PhaseLive, Share: whittle.All}, 0},
-	} {
-		got := rollout.Promotion(p, tt.s)
-		if got != tt.want {
-			t.Errorf("%s at %d: %d, want %d", tt.s.Phase, tt.s.Share, got, tt.want)
-		}
-		if got == 0 {
-			continue
-		}
-		next, _, err := rollout.Command(p, tt.s, rollout.Input{Verdict: whittle.Equivalent}, rollout.Order{Kind: rollout.Promote, To: got}, time.Unix(1e9, 0))
-		if err != nil || next.Share != got {
-			t.Errorf("%s at %d went to %d (%v)", tt.s.Phase, tt.s.Share, next.Share, err)
-		}
-	}
-}

@@ -86,7 +86,7 @@ func (s State) Opened(gate string) bool {
 func (s State) approved(p whittle.Rollout, c Order, now time.Time) (State, *whittle.Decision, error) {
 	gates, _ := Gates(p, s)
 	if len(gates) == 0 {
-		return s, nil, refuse("no gate stands before the next step", "rollout.gates in the config says which gates there are, and before what")
+		return s, nil, refuse("there is no gate before the next step", "rollout.gates in the config lists the gates")
 	}
 	var names, opened []string
 	for _, g := range gates {
@@ -97,9 +97,9 @@ func (s State) approved(p whittle.Rollout, c Order, now time.Time) (State, *whit
 	}
 	switch {
 	case c.Gate != "" && !slices.Contains(names, c.Gate):
-		return s, nil, refuse(fmt.Sprintf("no gate %q stands before the next step", c.Gate), "there are: "+strings.Join(names, ", "))
+		return s, nil, refuse(fmt.Sprintf("there is no gate %q before the next step", c.Gate), "there are: "+strings.Join(names, ", "))
 	case len(opened) == 0 && c.Gate == "" && s.Approved == "":
-		return s, nil, refuse("every gate before the next step is asked by a webhook", "name the one to open in its place: "+strings.Join(names, ", "))
+		return s, nil, refuse("every gate before the next step is asked by a webhook", "name the one to open by hand: "+strings.Join(names, ", "))
 	case len(opened) == 0:
 		return s, nil, nil // an order that was sent twice
 	}

@@ -172,9 +172,9 @@ func TestGatesAreOpenedByHand(t *testing.T) {
 		"one twice":         {gated(), after("bob"), "bob", "bob", "", ""},
 		"hooks alone":       {hooks, shift(500), "", "", "", "every gate before the next step is asked by a webhook"},
 		"hooks, one opened": {hooks, after("hook"), "", "hook", "", ""},
-		"unknown":           {gated(), shift(500), "dan", "", "", `no gate "dan" stands before the next step`},
-		"of another moment": {gated(), shift(500), "begin", "", "", `no gate "begin" stands before the next step`},
-		"no gates":          {plain, shift(500), "", "", "", "no gate stands before the next step"},
+		"unknown":           {gated(), shift(500), "dan", "", "", `there is no gate "dan" before the next step`},
+		"of another moment": {gated(), shift(500), "begin", "", "", `there is no gate "begin" before the next step`},
+		"no gates":          {plain, shift(500), "", "", "", "there is no gate before the next step"},
 	} {
 		s, d, err := approve(c.p, c.s, c.gate)
 		if c.refuse != "" {

@@ -61,7 +61,7 @@ func unearned(p whittle.Rollout, s State, h *whittle.Harm) string {
 	if p.Harm <= 0 || s.Share == 0 || h.Next <= p.Harm {
 		return ""
 	}
-	over := fmt.Sprintf("up to %s of the requests could be answered wrongly, and the harm budget is %s", share(h.Next), share(p.Harm))
+	over := fmt.Sprintf("up to %s of the requests could get a wrong response, and the harm budget is %s", share(h.Next), share(p.Harm))
 	switch {
 	case h.Differing > 0:
 		return fmt.Sprintf("%s: %d of %d compared responses of the candidate to users differ", over, h.Differing, h.Compared)
@@ -71,9 +71,9 @@ func unearned(p whittle.Rollout, s State, h *whittle.Harm) string {
 	case h.Binds == "users":
 		return fmt.Sprintf("%s: %d users were compared, and a user is the unit here", over, h.Users)
 	case h.Minutes >= 0:
-		return fmt.Sprintf("%s: %d more of the candidate's responses to users are to be compared, about %s at today's rate", over, h.Needed, minutes(h.Minutes))
+		return fmt.Sprintf("%s: %d more of the candidate's responses to users must be compared, about %s at today's rate", over, h.Needed, minutes(h.Minutes))
 	}
-	return fmt.Sprintf("%s: %d more of the candidate's responses to users are to be compared", over, h.Needed)
+	return fmt.Sprintf("%s: %d more of the candidate's responses to users must be compared", over, h.Needed)
 }
 
 func harmWords(p whittle.Rollout, s State, h *whittle.Harm) string {
@@ -81,9 +81,9 @@ func harmWords(p whittle.Rollout, s State, h *whittle.Harm) string {
 		return "no harm budget is kept"
 	}
 	if s.Share == 0 {
-		return fmt.Sprintf("no user is on the candidate; of the budget of %s nothing is spent", share(p.Harm))
+		return fmt.Sprintf("no user is on the candidate, so nothing of the budget of %s is spent", share(p.Harm))
 	}
-	text := fmt.Sprintf("%d of %d compared responses of the candidate to users differ: at most %s of the route's requests are answered wrongly, of a budget of %s",
+	text := fmt.Sprintf("%d of %d compared responses of the candidate to users differ: at most %s of the route's requests get a wrong response, of a budget of %s",
 		h.Differing, h.Compared, share(h.Spent), share(p.Harm))
 	if why := unearned(p, s, h); why != "" {
 		return text + "; for the next step " + why
@@ -101,13 +101,16 @@ func unsoaked(p whittle.Rollout, s State, h *whittle.Harm) string {
 	if s.Share == 0 || h.Seconds >= need {
 		return ""
 	}
-	return fmt.Sprintf("waits until responses were compared in %d different seconds (%d so far), for what comes and goes", need, h.Seconds)
+	return fmt.Sprintf("needs comparisons in %d different seconds (%d so far), to catch a fault that comes and goes", need, h.Seconds)
 }
 
 // Watch is the share of the candidate's responses to users that are compared: all
 // of them until a bound is known with which the last step keeps to the budget, then
-// fewer and fewer, but never less than floor.
+// fewer and fewer, but never less than floor; all of them again while the candidate is suspected.
 func Watch(p whittle.Rollout, s State, served whittle.Served, needed Needed, floor whittle.Share) whittle.Share {
+	if served.Suspected && s.Share > 0 {
+		return whittle.All
+	}
 	if p.Harm <= 0 || s.Share == 0 || needed == nil {
 		return floor
 	}
@@ -140,7 +143,14 @@ func UnearnedWithin(p whittle.Rollout, needed Needed, perDay float64) []whittle.
 func fraction(s whittle.Share) float64 { return float64(s) / float64(whittle.All) }
 
 // share writes a part of the requests: "0.5 %".
-func share(f float64) string { return strconv.FormatFloat(100*f, 'g', 2, 64) + " %" }
+func share(f float64) string {
+	percent := 100 * f
+	if percent > 0 {
+		places := math.Pow(10, 1-math.Floor(math.Log10(percent)))
+		percent = math.Round(percent*places) / places
+	}
+	return strconv.FormatFloat(percent, 'f', -1, 64) + " %"
+}
 
 func minutes(m float64) string {
 	switch {

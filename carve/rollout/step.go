@@ -25,12 +25,19 @@ func Step(p whittle.Rollout, s State, in Input, now time.Time) (State, *whittle.
 	s = s.remembering(in, now)
 	if s.Share > 0 {
 		if reason := fallReason(in); reason != "" {
-			return s.rolledBack(reason+monolithAgain, Self, now)
+			again := monolithAgain
+			if p.AtProxy {
+				again = "; the proxy is told to send everything to the monolith."
+			}
+			return s.rolledBack(reason+again, Self, now)
 		}
 		if last := lastStep(p); s.Share > last {
 			return s.to(whittle.PhaseShift, last, fmt.Sprintf(
 				"The steps in the config now end at %s; the share falls from %s.", percent(last), percent(s.Share)), Self, now)
 		}
+	}
+	if p.Sink && s.Share > 0 {
+		return s.to(whittle.PhaseShadow, 0, "A mirror feeds this route now, and whittle sends no user to the candidate.", Self, now)
 	}
 	if s.Held || in.Breach != nil {
 		return s, nil
@@ -67,11 +74,11 @@ func (s State) onward(p whittle.Rollout, in Input, now time.Time) (State, *whitt
 		return s.to(whittle.PhaseShift, next, fmt.Sprintf(
 			"%s have passed since the rollback and the verdict is EQUIVALENT; the shift starts again at %s.", units.Span(p.Retry), percent(next)), Self, now)
 	case whittle.PhaseShift:
-		held := fmt.Sprintf("%s was held for %s and served %s", percent(s.Share), units.Span(now.Sub(s.Since).Round(time.Second)), requests(in.StepServed))
+		stood := fmt.Sprintf("%s was held for %s and served %s", percent(s.Share), units.Span(now.Sub(s.Since).Round(time.Second)), requests(in.StepServed))
 		if !more {
-			return s.to(whittle.PhaseLive, s.Share, held+"; the shift is over.", Self, now)
+			return s.to(whittle.PhaseLive, s.Share, stood+"; the shift is over.", Self, now)
 		}
-		return s.to(whittle.PhaseShift, next, fmt.Sprintf("%s, and the verdict is EQUIVALENT; on to %s.", held, percent(next)), Self, now)
+		return s.to(whittle.PhaseShift, next, fmt.Sprintf("%s, and the verdict is EQUIVALENT; on to %s.", stood, percent(next)), Self, now)
 	}
 	return s, nil
 }
@@ -89,6 +96,9 @@ func waits(p whittle.Rollout, s State, in Input, now time.Time) (needs []string,
 
 // unready is like waits, but leaves out the gates.
 func unready(p whittle.Rollout, s State, in Input, now time.Time) (needs []string, waiting bool) {
+	if p.Sink {
+		return nil, true
+	}
 	_, more := nextStep(p, s.Share)
 	switch s.Phase {
 	case whittle.PhaseOff, whittle.PhaseLive:
@@ -105,7 +115,11 @@ func unready(p whittle.Rollout, s State, in Input, now time.Time) (needs []strin
 			needs = append(needs, earliest(left))
 		}
 		if in.StepServed < p.MinRequests {
-			needs = append(needs, fmt.Sprintf("%d of %s served", in.StepServed, requests(p.MinRequests)))
+			served := fmt.Sprintf("%d of %s served", in.StepServed, requests(p.MinRequests))
+			if in.StepServed == 0 && now.Sub(s.Since) >= p.Hold {
+				served += " (by address, all requests of one machine are one user: see rollout.sticky_by)"
+			}
+			needs = append(needs, served)
 		}
 	}
 	if more {
@@ -131,7 +145,7 @@ func unready(p whittle.Rollout, s State, in Input, now time.Time) (needs []strin
 // Promotion is the share that a promotion would reach now. 0: it reaches none,
 // because the route is off, live, or at its last step.
 func Promotion(p whittle.Rollout, s State) whittle.Share {
-	if s.Phase == whittle.PhaseOff || s.Phase == whittle.PhaseLive {
+	if p.Sink || s.Phase == whittle.PhaseOff || s.Phase == whittle.PhaseLive {
 		return 0
 	}
 	next, _ := nextStep(p, s.Share)

@@ -290,21 +290,6 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestAWaitIsRoundedUp: a wait is told in whole seconds, in whole milliseconds within
-// the last of them, and never as less than it is.
-func TestAWaitIsRoundedUp(t *testing.T) {
-	in := rollout.Input{Verdict: whittle.Equivalent, StepServed: 60}
-	for left, want := range map[time.Duration]string{
-		30 * time.Second: "30s", 1500 * time.Millisecond: "2s", time.Second + 1: "2s", time.Second: "1s",
-		time.Second - 1: "1s", 500 * time.Millisecond: "500ms", 499*time.Millisecond + 1: "500ms", 1: "1ms",
-	} {
-		got := rollout.Next(policy, shift(500), in, began.Add(policy.Hold-left))
-		if got != "5 % → 25 % in "+want+" at the earliest." {
-			t.Errorf("%v before the hold has ended: %s", left, got)
-		}
-	}
-}
-
 // TestOnlyWhatNobodyOrderedIsRetried: a shift that a guard has ended begins again
 // after a time; one that somebody has ended does not.
 func TestOnlyWhatNobodyOrderedIsRetried(t *testing.T) {

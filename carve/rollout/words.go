@@ -10,6 +10,17 @@ import (
 	"whittle/internal/units"
 )
 
+// AtSink and AtObserver say what holds where no user's request passes whittle, and what does
+// not; AtProxy where a proxy sends users to the candidate and nobody observes it.
+const (
+	AtSink = "The verdict holds, about whittle's own requests to both sides. Harm budget and exposure do not: whittle does not see what users got. " +
+		"A mirror feeds whittle, which asks both sides itself and sends no user anywhere."
+	AtProxy = "The verdict holds, about what whittle compares. Harm budget, bound on exposure, circuit breaker and fallback do not. " +
+		"The proxy sends users to the candidate, at the share that whittle sets; while whittle is gone, the share stays."
+	AtObserver = "Verdict, harm budget and guards hold, and the ledger as long as streams arrive; lost ones are unknown. " +
+		"There is no fallback, and exposure is about guard.consecutive and what is in flight. Envoy serves users, and whittle looks on."
+)
+
 // Next says in one plain sentence what happens next and what it waits for.
 func Next(p whittle.Rollout, s State, in Input, now time.Time) string {
 	now = s.clamp(now)
@@ -24,6 +35,10 @@ func Next(p whittle.Rollout, s State, in Input, now time.Time) string {
 	switch s.Phase {
 	case whittle.PhaseOff:
 		return "Nothing: the route is switched off until it is promoted or reset."
+	case whittle.PhaseShadow, whittle.PhaseRolledBack:
+		if p.Sink {
+			return "Nothing: whittle sends no user to the candidate here."
+		}
 	case whittle.PhaseLive:
 		return fmt.Sprintf("Nothing more to shift: the candidate serves %s, and a sample is still compared.", percent(s.Share))
 	}

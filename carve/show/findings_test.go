@@ -50,7 +50,7 @@ func TestWhatEquivalentWaitsForIsSaid(t *testing.T) {
 		Route(&b, &whittle.RouteStatus{Verdict: v})
 		return b.String()
 	}
-	if got := show(); strings.Count(got, waits) != 4 || strings.Count(got, "$.user differs"+waits) != 2 || !strings.Contains(got, "  waits     for the mean lies apart\n") {
+	if got := show(); strings.Count(got, waits) != 4 || strings.Count(got, "$.user differs"+waits) != 2 || !strings.Contains(got, "  waits     on this bound: the mean lies apart\n") {
 		t.Errorf("got\n%s", got)
 	}
 	for _, state := range []whittle.State{whittle.Equivalent, whittle.Different} {

@@ -149,16 +149,60 @@ func Route(w io.Writer, r *whittle.RouteStatus) {
 		held = ", held"
 	}
 	fmt.Fprintf(w, "%s\n", r.Route)
-	fmt.Fprintf(w, "  share     %g %% (%s%s)\n", r.Percent, r.Phase.Words(), held)
+	if r.Steer != nil && r.Steer.UnderWay != "" {
+		held += ", " + r.Steer.UnderWay + " under way"
+	}
+	where := ""
+	if r.Steer != nil {
+		where = " at the proxy"
+	}
+	fmt.Fprintf(w, "  share     %g %%%s (%s%s)\n", r.Percent, where, r.Phase.Words(), held)
+	showSteered(w, r.Steer)
 	fmt.Fprintf(w, "  verdict   %s\n", r.Verdict.Summary)
 	if b := furthest(&r.Verdict); b != nil {
-		fmt.Fprintf(w, "  waits     for %s\n", b.Summary)
+		fmt.Fprintf(w, "  waits     on this bound: %s\n", b.Summary)
 	}
 	fmt.Fprintf(w, "  ledger    %s\n", r.Ledger.Account()+countedFrom(&r.Ledger))
 	if r.Harm.Budget > 0 {
-		fmt.Fprintf(w, "  harm      %s\n", r.Harm.Summary)
+		spent, _, _ := strings.Cut(r.Harm.Summary, "; for the next step ") // the line below says what it waits for
+		fmt.Fprintf(w, "  harm      %s\n", spent)
 	}
 	fmt.Fprintf(w, "  next      %s\n", r.Next)
+	if r.Holds != "" {
+		fmt.Fprintf(w, "  holds     %s\n", r.Holds)
+	}
+}
+
+// showSteered writes what the proxies have that send users to the candidate.
+func showSteered(w io.Writer, s *whittle.SteerStatus) {
+	if s == nil {
+		return
+	}
+	for _, p := range s.Proxies {
+		has := "no share that is known"
+		if !p.Read.IsZero() {
+			has = fmt.Sprintf("%g %%", p.Share.Percent())
+		}
+		switch {
+		case p.Confirmed:
+			has += ", confirmed"
+		case p.Trouble != "":
+			has += ", not confirmed: " + p.Trouble
+		}
+		if p.Note != "" {
+			has += "; " + p.Note
+		}
+		fmt.Fprintf(w, "  %-9s %s has %s\n", s.By, p.Name, has)
+	}
+}
+
+// Remark writes what an operator should mend.
+func Remark(w io.Writer, r *whittle.Remark) {
+	about := r.Route
+	if about == "" {
+		about = "all routes"
+	}
+	fmt.Fprintf(w, "remark on %s, by %s: %s\n", about, units.Counted(int(r.Count), "request"), r.Text)
 }
 
 // Upstream writes the state of an upstream's instances; nothing for a single one that gets
@@ -263,7 +307,7 @@ func showGate(w io.Writer, g *whittle.GateStatus) {
 
 var gateMoments = map[whittle.GateMoment]string{whittle.GateFirst: "the first users", whittle.GateStep: "the next step", whittle.GateLive: "the end of the shift"}
 
-// Queries writes what the guardrails on a team's own queries have looked at.
+// Queries writes what the guards on a team's own queries have looked at.
 func Queries(w io.Writer, guards []whittle.Meter) {
 	for _, g := range guards {
 		if strings.HasPrefix(g.Name, "query ") {

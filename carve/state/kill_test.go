@@ -17,7 +17,7 @@ import (
 const (
 	childPath = "WHITTLE_TEST_STATE_PATH"
 	killed    = "POST /Count"
-	rounds    = 40
+	rounds    = 20
 )
 
 // TestMain lets the test binary be the process that is killed.

@@ -1,13 +1,7 @@
 package state
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"syscall"
-
-	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
+	"encoding/json"
 
 	"whittle"
 )
@@ -31,80 +25,15 @@ type Record struct {
 	Timeline []whittle.Decision
 }
 
-// Load reads a route's record: the zero Record where none was saved. A record
-// that is not what was written is an error with ErrCorrupt in its chain; it
-// stays where it is, and the next Save of the route puts it aside in the file.
-func (s *Store) Load(route string) (Record, error) {
-	var r Record
-	err := guarded(func() error {
-		return s.db.View(func(tx *bbolt.Tx) (err error) {
-			r, err = decode(route, tx.Bucket(bucketRecord).Get([]byte(route)), tx.Bucket(bucketTimeline).Get([]byte(route)))
-			return err
-		})
-	})
-	if err == nil {
-		return r, nil
+func encode(route string, r Record) ([]byte, error) {
+	if route == "" || len(route) > maxName {
+		return nil, whittle.Errorf(whittle.Invalid, "a route's name has 1 to %d bytes, not %d", maxName, len(route))
 	}
-	hint := ""
-	if errors.Is(err, ErrCorrupt) {
-		hint = "the route's evidence starts afresh on the monolith; the damaged record is kept in the state file"
-	}
-	return Record{}, whittle.Errorf(codeOf(err), "load state of %s: %w", route, err).WithHint(hint)
-}
-
-// Save writes a route's whole record in one transaction, which is on disk when
-// Save returns nil. After an error the record before is still there, whole.
-// Errors are *whittle.Error: ResourceExhausted where there is no space.
-func (s *Store) Save(route string, r Record) error {
-	record, timeline, err := encode(route, r)
-	if err == nil {
-		err = guarded(func() error {
-			return s.db.Update(func(tx *bbolt.Tx) error { return put(tx, []byte(route), record, timeline) })
-		})
-	}
-	if err == nil {
-		return nil
-	}
-	e := whittle.Errorf(codeOf(err), "save state of %s: %w", route, err)
-	if e.Code == whittle.ResourceExhausted {
-		return e.WithHint("make room on the disk that holds " + s.path + "; no share rises until then")
-	}
-	return e
-}
-
-func put(tx *bbolt.Tx, key, record, timeline []byte) error {
-	records, timelines := tx.Bucket(bucketRecord), tx.Bucket(bucketTimeline)
-	if old := records.Get(key); old != nil {
-		if _, err := decode(string(key), old, timelines.Get(key)); err != nil {
-			if err := tx.Bucket(bucketAside).Put(key, bytes.Clone(old)); err != nil {
-				return err
-			}
+	for _, part := range [][]byte{[]byte(r.Epoch), r.Rollout, r.Judge, r.Guard, r.Ledger} {
+		if len(part) > maxPart {
+			return nil, whittle.Errorf(whittle.ResourceExhausted, "a part of the record has %d bytes; %d are the limit", len(part), maxPart)
 		}
 	}
-	// The time line is the long part and changes with decisions only.
-	if !bytes.Equal(timelines.Get(key), timeline) {
-		if err := timelines.Put(key, timeline); err != nil {
-			return err
-		}
-	}
-	return records.Put(key, record)
-}
-
-func codeOf(err error) whittle.Code {
-	if coded, ok := errors.AsType[*whittle.Error](err); ok {
-		return coded.Code
-	}
-	for _, full := range []error{berrors.ErrMaxSizeReached, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, full) {
-			return whittle.ResourceExhausted
-		}
-	}
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
-		return whittle.FailedPrecondition
-	}
-	return whittle.Internal
-}
-
-func corrupt(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrCorrupt}, args...)...)
+	r.Timeline = r.Timeline[max(0, len(r.Timeline)-MaxTimeline):]
+	return json.Marshal(r)
 }

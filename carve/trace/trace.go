@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -33,13 +33,12 @@ func New(ctx context.Context, c config.Trace) (gateway.Tracer, func(context.Cont
 	if c.Endpoint == "" {
 		return nil, func(context.Context) error { return nil }, nil
 	}
-	// The config has the collector's base URL, as OTEL_EXPORTER_OTLP_ENDPOINT
-	// would; the exporter takes a URL for the whole of one.
+	// The config has the collector's base URL, as OTEL_EXPORTER_OTLP_ENDPOINT would.
 	endpoint, err := url.JoinPath(c.Endpoint, "v1/traces")
 	if err != nil {
 		return nil, nil, whittle.Errorf(whittle.Invalid, "start tracing: %w", err).WithField("trace.otlp")
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
+	exporter, err := otlptrace.New(ctx, &collector{url: endpoint})
 	if err != nil {
 		return nil, nil, whittle.Errorf(whittle.Invalid, "start tracing: %w", err).WithField("trace.otlp")
 	}

@@ -2,7 +2,9 @@ package trace
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -13,6 +15,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"whittle"
 	"whittle/carve/config"
@@ -127,10 +131,20 @@ func TestWhoWentAwayIsNoError(t *testing.T) {
 	}
 }
 
-// TestTracesAreExported has a collector take a batch at the end.
+// TestTracesAreExported: a collector that is busy at first has the spans at the end.
 func TestTracesAreExported(t *testing.T) {
-	got := make(chan string, 1)
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.URL.Path }))
+	var got []*http.Request
+	var spans tracepb.TracesData
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got = append(got, r); len(got) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		b, err := io.ReadAll(r.Body)
+		if err = errors.Join(err, proto.Unmarshal(b, &spans)); err != nil {
+			t.Error(err)
+		}
+	}))
 	t.Cleanup(collector.Close)
 	tr, stop, err := New(t.Context(), config.Trace{Endpoint: collector.URL, Sample: whittle.All})
 	if err != nil {
@@ -141,10 +155,23 @@ func TestTracesAreExported(t *testing.T) {
 	if err := stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if path := <-got; path != "/v1/traces" {
-		t.Errorf("exported to %s", path)
+	if len(got) != 2 || got[1].URL.Path != "/v1/traces" || got[1].Header.Get("Content-Type") != "application/x-protobuf" {
+		t.Fatalf("%d requests, the last %+v", len(got), got[len(got)-1])
+	}
+	if name := spans.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0].GetName(); name != "GET /a" {
+		t.Errorf("span %q", name)
 	}
 	if tr, _, err := New(t.Context(), config.Trace{}); tr != nil || err != nil {
 		t.Errorf("without an endpoint: %v, %v", tr, err)
+	}
+}
+
+// TestRefusedSpans: what a collector refuses for good is sent once.
+func TestRefusedSpans(t *testing.T) {
+	n := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { n++; w.WriteHeader(http.StatusBadRequest) }))
+	t.Cleanup(s.Close)
+	if err := (&collector{url: s.URL}).UploadTraces(t.Context(), nil); err == nil || n != 1 {
+		t.Errorf("%d requests, %v", n, err)
 	}
 }

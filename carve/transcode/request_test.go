@@ -1,14 +1,10 @@
 package transcode
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/json"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -119,56 +115,6 @@ func TestRequestRefuses(t *testing.T) {
 	}
 }
 
-func TestRequestEnvelope(t *testing.T) {
-	for _, c := range []struct {
-		protocol whittle.Protocol
-		prefix   string
-		target   string
-		header   map[string]string
-		http2    bool
-	}{
-		{whittle.Twirp, "", "/twirp/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/protobuf", "Accept-Encoding": "identity"}, false},
-		{whittle.Twirp, "/api/rpc/", "/api/rpc/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/protobuf"}, false},
-		{whittle.Twirp, "/", "/shop.v1.Shop/Plain", nil, false},
-		{whittle.TwirpJSON, "", "/twirp/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/json"}, false},
-		{whittle.Connect, "", "/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/proto", "Connect-Protocol-Version": "1", "Connect-Timeout-Ms": "2500"}, false},
-		{whittle.GRPC, "", "/shop.v1.Shop/Plain", map[string]string{"Content-Type": "application/grpc", "Te": "trailers", "Grpc-Timeout": "2500m", "Accept-Encoding": ""}, true},
-	} {
-		t.Run(string(c.protocol)+c.prefix, func(t *testing.T) {
-			tr := newTranscoder(t, whittle.RPC{Protocol: c.protocol, Prefix: c.prefix, Descriptor: contract(t), Method: "shop.v1.Shop/Plain"}, Timeout(2500*time.Millisecond))
-			r, err := tr.Request(post("/x?y=1", `{"i32":300}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := r.Method + " " + r.Target; got != "POST "+c.target || tr.HTTP2() != c.http2 {
-				t.Errorf("%s, HTTP/2 %v; want POST %s, %v", got, tr.HTTP2(), c.target, c.http2)
-			}
-			for k, v := range c.header {
-				if r.Header.Get(k) != v {
-					t.Errorf("%s: %q, want %q", k, r.Header.Get(k), v)
-				}
-			}
-			body := r.Body
-			switch c.protocol {
-			case whittle.GRPC:
-				if body[0] != 0 || binary.BigEndian.Uint32(body[1:5]) != uint32(len(body)-5) {
-					t.Fatalf("frame %x", body)
-				}
-				body = body[5:]
-			case whittle.TwirpJSON:
-				var got map[string]any
-				if err := json.Unmarshal(body, &got); err != nil || got["i32"] != 300.0 {
-					t.Fatalf("body %s: %v", body, err)
-				}
-				return
-			}
-			if want := []byte{8, 0xac, 2}; !bytes.Equal(body, want) {
-				t.Errorf("message %x, want %x", body, want)
-			}
-		})
-	}
-}
-
 func TestRequestHeader(t *testing.T) {
 	r := post("/", `{}`)
 	for name, value := range map[string]string{
@@ -193,17 +139,6 @@ func TestRequestHeader(t *testing.T) {
 	}
 	if len(r.Header) != before || r.Header.Get("Content-Type") != "application/json" {
 		t.Error("the request that was given has changed")
-	}
-}
-
-func TestGRPCTimeout(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		time.Nanosecond: "1m", 1500 * time.Microsecond: "2m", 5 * time.Second: "5000m",
-		30 * time.Hour: "108000S", math.MaxInt64: "99999999M",
-	} {
-		if got := grpcTimeout(d); got != want {
-			t.Errorf("grpcTimeout(%v) = %s, want %s", d, got, want)
-		}
 	}
 }
 
@@ -233,18 +168,6 @@ func FuzzFlat(f *testing.F) {
 			t.Fatalf("%q: %v, and protojson says %v", body, got.Interface(), long.Interface())
 		}
 	})
-}
-
-func TestFlatTakesPlainBodies(t *testing.T) {
-	tr := shop(t, whittle.Connect, "Plain")
-	for _, body := range []string{`{"i32": 10000000}`, `{"i32":1,"full_name":"ann","yesNo":true,"unknown":null}`, "{}\n"} {
-		if _, ok := tr.flat.encode([]byte(body), 0); !ok {
-			t.Errorf("%s goes the long way", body)
-		}
-	}
-	if shop(t, whittle.Connect, "Rich").flat != nil {
-		t.Error("a message with lists and messages in it has a short way")
-	}
 }
 
 // FuzzRequest: whatever is asked, there is a call or a coded error.

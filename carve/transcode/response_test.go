@@ -98,26 +98,6 @@ func TestResponseTemplate(t *testing.T) {
 	}
 }
 
-// TestTakenApart holds the template that is taken apart to the one executed.
-func TestTakenApart(t *testing.T) {
-	for text, apart := range map[string]bool{
-		"Counted to {{.i64}} \n": true, "{{ .i32 -}} x {{.fullName}}": true, "no field": true, "{{/* nothing */}}{{.s64}}": true,
-		"{{printf \"%d\" .i64}}": false, "{{.i64 | html}}": false, "{{$x := .i64}}{{$x}}": false, "{{if .yes_no}}x{{end}}": false,
-		"{{define \"a\"}}{{end}}{{.i64}}": false,
-	} {
-		tr := newTranscoder(t, whittle.RPC{Protocol: whittle.Twirp, Descriptor: contract(t), Method: "shop.v1.Shop/Plain", Template: text})
-		if (tr.render.pieces != nil) != apart {
-			t.Errorf("%q: taken apart %v, want %v", text, tr.render.pieces != nil, apart)
-		}
-		b := wire(t, tr, `{"i32":-3,"i64":"-7","s64":"9223372036854775807","fullName":"a{{b}}","yesNo":true}`)
-		got := tr.Response(response(200, "application/protobuf", string(b)))
-		tr.render.pieces = nil
-		if want := tr.Response(response(200, "application/protobuf", string(b))); string(got.Body) != string(want.Body) {
-			t.Errorf("%q: %q, executed %q", text, got.Body, want.Body)
-		}
-	}
-}
-
 func TestResponseErrors(t *testing.T) {
 	grpc := func(status int, header, trailer whittle.Header) *whittle.Response {
 		if header == nil {
@@ -210,20 +190,6 @@ func TestResponseMalformed(t *testing.T) {
 	failed := whittle.Response{Failure: whittle.FailedTimeout, Detail: "5s", Latency: 5 * time.Second}
 	if a := tr.Response(&failed); !reflect.DeepEqual(a, failed) {
 		t.Errorf("a failure became %+v", a)
-	}
-}
-
-func TestResponseHeader(t *testing.T) {
-	in := response(200, "application/protobuf", "")
-	for name, value := range map[string]string{
-		"Set-Cookie": "a=1", "Retry-After": "3", "Cache-Control": "no-store", "Content-Length": "0", "Connection": "X-Hop", "X-Hop": "1",
-		"Grpc-Status": "0", "Trailer-X": "1", "Transfer-Encoding": "chunked", "Etag": `"x"`, "Content-Security-Policy": "default-src 'self'", "Content-Md5": "x",
-	} {
-		in.Header[name] = []string{value}
-	}
-	want := whittle.Header{"Set-Cookie": {"a=1"}, "Retry-After": {"3"}, "Cache-Control": {"no-store"}, "Content-Type": {"application/json"}, "Content-Security-Policy": {"default-src 'self'"}}
-	if got := shop(t, whittle.Twirp, "Plain").Response(in).Header; !reflect.DeepEqual(got, want) {
-		t.Errorf("header %v, want %v", got, want)
 	}
 }
 

@@ -15,7 +15,7 @@ const breakAt = 25
 // actBreak lets the shift run to a quarter of the users, and then kills the
 // candidate.
 func (d *countDemo) actBreak(ctx context.Context) error {
-	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift, d.gateway)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	}
 	d.figures.Rollout.RolledBackMS = float64(last.At.Sub(at).Microseconds()) / 1000
 	d.figures.Rollout.RequestsTouched = after - before
-	report, err := t[0].stop()
+	report, err := t.stop()
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if err := d.afresh(ctx); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow+d.size.shift, d.gateway)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow+d.size.shift)
 	if err != nil {
 		return err
 	}
@@ -88,6 +88,14 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 		return err
 	}
 	d.screen.Say("EQUIVALENT again, on evidence of its own: it began at 0, and %d exchanges were compared", r.Verdict.Compared)
+	if d.front != "" {
+		if err := d.climb(ctx, breakAt); err != nil {
+			return err
+		}
+		if err := d.killGateway(ctx); err != nil {
+			return err
+		}
+	}
 	if err := d.climb(ctx, 100); err != nil {
 		return err
 	}

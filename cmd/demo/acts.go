@@ -22,7 +22,7 @@ const (
 
 // play runs the acts.
 func (d *countDemo) play(ctx context.Context) error {
-	err := d.figures.play(ctx, d.stage, func() []*process { return []*process{d.gateway} }, []act{
+	err := d.figures.play(ctx, d.stage, d.gateway, []act{
 		{"record what the monolith does, and read the contract off it", d.actRead},
 		{"load the monolith through the gateway", d.actSuffer},
 		{"shadow the service as it was published", d.actRefuse},
@@ -49,7 +49,7 @@ func (d *countDemo) seedLoad(ctx context.Context, watch ...*process) (*report.Re
 	for _, w := range append(watch, d.gateway) {
 		watched = append(watched, cpu.Process{Name: w.name, PID: w.Pid()})
 	}
-	r, err := load.Run(ctx, patient(p.WithPhases(plan.Constant(seedRate, d.size.seed))), d.loadOptions(d.gateway, watched))
+	r, err := load.Run(ctx, patient(p.WithPhases(plan.Constant(seedRate, d.size.seed))), d.loadOptions(d.target(), watched))
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	if err := d.shadow(ctx, d.published); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "mixed.yml", d.size.mixed, d.size.shadow, d.gateway)
+	t, err := d.send(ctx, "mixed.yml", d.size.mixed, d.size.shadow)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (d *countDemo) actProve(ctx context.Context) error {
 	if err := d.shadow(ctx, d.mended); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow, d.gateway)
+	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type harmPoint struct {
 	// Share, Budget, Spent and Bound are in percent.
 	Share  float64 `json:"share"`
 	Budget float64 `json:"budget"`
-	// Spent is at most which part of the route's requests are answered wrongly at
+	// Spent is at most which part of the route's requests get a wrong response at
 	// this share, Bound which part of the candidate's responses are.
 	Spent float64 `json:"spent"`
 	Bound float64 `json:"bound"`

@@ -93,7 +93,7 @@ func wideEnough(c *contract.Contract, m *contract.Method) error {
 func (d *countDemo) ask(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	status, _, err := ask(ctx, http.MethodPost, "http://"+d.gateway.Public+"/Count", "application/json", strings.NewReader(`{"times":`+strconv.Itoa(n)+`}`))
+	status, _, err := ask(ctx, http.MethodPost, d.target()+"/Count", "application/json", strings.NewReader(`{"times":`+strconv.Itoa(n)+`}`))
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("the response is %d", status)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/admin"
+	"whittle/internal/child"
 )
 
 const (
@@ -44,28 +46,45 @@ var (
 
 // countDemo owns the processes and runs the acts.
 type countDemo struct {
-	counting
-	gateway  *process
-	admin    *admin.Client
+	*stage
+	size                        countSize
+	monolith, published, mended *process
+
+	gateway *process
+	admin   *admin.Client
+	// listen and adminAt are the gateway's addresses, front that of the proxy before it.
+	// Empty: any, and none.
+	listen, adminAt, front string
+
 	recorded bool // enough is
 	figures  countFigures
 }
 
 // newCountDemo starts every server but the gateway's candidates' routes: the
 // first config passes everything through.
-func newCountDemo(ctx context.Context, on *stage, size countSize) (*countDemo, error) {
-	d := &countDemo{counting: counting{stage: on, size: size}}
+func newCountDemo(ctx context.Context, on *stage, size countSize, proxy string) (*countDemo, error) {
+	d := &countDemo{stage: on, size: size}
 	d.figures = countFigures{played: newPlayed("whittle.demo-count/1")}
 	d.figures.Rollout.budget = size.harm
 	on.screen.Heading("demo count: carve a hot endpoint out of a monolith")
-	if err := d.start(ctx); err != nil {
+	if err := d.startServices(ctx); err != nil {
 		return nil, err
+	}
+	if proxy != "" {
+		at, err := child.AddressesOfOneHost(3)
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Unavailable, "find addresses: %w", err)
+		}
+		d.listen, d.adminAt, d.front = at[0], at[1], at[2]
 	}
 	if err := d.configure(nil); err != nil {
 		return nil, err
 	}
 	var err error
 	d.gateway, d.admin, err = on.startGateway(ctx, "gateway", d.configPath())
+	if err == nil && proxy != "" {
+		err = d.startFront(ctx, proxy)
+	}
 	return d, err
 }
 
@@ -82,16 +101,10 @@ func (s *stage) startGateway(ctx context.Context, name, config string) (*process
 	return p, c, err
 }
 
-func (d *countDemo) configPath() string { return filepath.Join(d.work, "whittle.yaml") }
+// target is where users ask: the gateway, or the proxy before it.
+func (d *countDemo) target() string { return "http://" + cmp.Or(d.front, d.gateway.Public) }
 
-// configure writes a config; nil leaves the route without a candidate.
-func (d *countDemo) configure(candidate *process) error {
-	at := configured{State: filepath.Join(d.work, "whittle.db"), Candidate: candidate}
-	if !d.recorded {
-		at.Record = d.recordedPath()
-	}
-	return d.writeConfig(d.configPath(), at)
-}
+func (d *countDemo) configPath() string { return filepath.Join(d.work, "whittle.yaml") }
 
 // shadow writes a config with a candidate and waits until the gateway has it
 // in force.

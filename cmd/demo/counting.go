@@ -5,35 +5,28 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"text/template"
 	"time"
 
 	"whittle"
-	"whittle/bench/table"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
 	"whittle/internal/chart"
+	"whittle/internal/table"
 	"whittle/load"
 	"whittle/load/cpu"
 	"whittle/load/report"
 )
 
-// counting is what the demos of the count endpoint have in common: its three services,
-// the config before them, and the load on it.
-type counting struct {
-	*stage
-	size                        countSize
-	monolith, published, mended *process
-}
-
-// start starts the services.
-func (d *counting) start(ctx context.Context) (err error) {
+// startServices starts the three services.
+func (d *countDemo) startServices(ctx context.Context) (err error) {
 	node, err := d.root.node("systems/count/monolith")
 	if err != nil {
 		return err
 	}
-	if d.monolith, err = d.stage.start(ctx, "monolith", []string{node, d.root.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}); err != nil {
+	if d.monolith, err = d.start(ctx, "monolith", []string{node, d.root.path("systems/count/monolith/server.js"), "--port", "0"}, []string{"NODE_ENV=production"}); err != nil {
 		return err
 	}
 	if d.published, err = d.startService(ctx, "count-as-published", "127.0.0.1:0"); err != nil {
@@ -43,35 +36,26 @@ func (d *counting) start(ctx context.Context) (err error) {
 	return err
 }
 
-func (d *counting) startService(ctx context.Context, name, address string) (*process, error) {
+func (d *countDemo) startService(ctx context.Context, name, address string) (*process, error) {
 	return d.startBuilt(ctx, name, name, []string{"-listen", address, "-admin", "127.0.0.1:0", "-env-file", ""}, nil)
 }
 
-// configured is what the gateways' configs differ by.
-type configured struct {
-	State     string
-	Candidate *process // nil: the route has none
-	Record    string   // a folder; empty: nothing is recorded
-	// NATS and Member are of a gateway in a fleet; empty: it is alone.
-	NATS, Member string
-}
-
-var countConfig = template.Must(template.New("whittle.yaml").Parse(`listen: 127.0.0.1:0
-admin: 127.0.0.1:0
+var countConfig = template.Must(template.New("whittle.yaml").Parse(`listen: {{or .Listen "127.0.0.1:0"}}
+admin: {{or .Admin "127.0.0.1:0"}}
 monolith: http://{{.Monolith}}
-state: {{.At.State}}
+state: {{.State}}
 log: {level: warn}
-{{- if .At.NATS}}
-fleet: {nats: "{{.At.NATS}}", name: demo, member: {{.At.Member}}, lease: {{.Lease}}}
+{{- if .Front}}
+forwarded: {trust: [127.0.0.0/8]}
 {{- end}}
-{{- if .At.Record}}
-record: {dir: {{.At.Record}}, sample: 100%}
+{{- if .Record}}
+record: {dir: {{.Record}}, sample: 100%}
 {{- end}}
-{{- if .At.Candidate}}
+{{- if .Candidate}}
 routes:
   - match: POST /Count
     candidate:
-      url: http://{{.At.Candidate.Public}}
+      url: http://{{.Candidate.Public}}
       timeout: 20s
       rpc: {protocol: twirp, descriptor: {{.Descriptor}}, method: twirp.carved.Carved/Count}
       response: {content_type: text/html; charset=utf-8, template: "Counted to {{"{{.Sum}}"}} \n"}
@@ -84,12 +68,17 @@ routes:
 {{end}}
 `))
 
-// writeConfig puts a config in place, whole or not at all.
-func (d *counting) writeConfig(path string, at configured) error {
+// configure puts a config in place, whole or not at all; nil leaves the route without a candidate.
+func (d *countDemo) configure(candidate *process) error {
+	record, path := d.recordedPath(), d.configPath()
+	if d.recorded {
+		record = ""
+	}
 	var b bytes.Buffer
 	if err := countConfig.Execute(&b, map[string]any{
-		"At": at, "Monolith": d.monolith.Public, "Descriptor": d.root.path("systems/count/count.binpb"), "Lease": fleetLease,
-		"Hold": d.size.hold, "Soak": d.size.soak, "Harm": d.size.harm,
+		"State": filepath.Join(d.work, "whittle.db"), "Candidate": candidate, "Record": record,
+		"Monolith": d.monolith.Public, "Descriptor": d.root.path("systems/count/count.binpb"),
+		"Listen": d.listen, "Admin": d.adminAt, "Front": d.front, "Hold": d.size.hold, "Soak": d.size.soak, "Harm": d.size.harm,
 	}); err != nil {
 		return whittle.Errorf(whittle.Internal, "render config: %w", err)
 	}
@@ -103,9 +92,9 @@ func (d *counting) writeConfig(path string, at configured) error {
 	return nil
 }
 
-func (d *counting) loadOptions(gateway *process, watch []cpu.Process) load.Options {
+func (d *countDemo) loadOptions(target string, watch []cpu.Process) load.Options {
 	return load.Options{
-		Target: "http://" + gateway.Public,
+		Target: target,
 		Watch:  watch,
 		Grace:  30 * time.Second,
 		// The generator shares two cores with what it loads.
@@ -117,16 +106,13 @@ func (d *counting) loadOptions(gateway *process, watch []cpu.Process) load.Optio
 	}
 }
 
-// send starts one of the count's plans against each of some gateways, at a rate each.
-func (d *counting) send(ctx context.Context, name string, rate float64, most time.Duration, gateways ...*process) (all loads, err error) {
-	for _, g := range gateways {
-		p, err := load.ReadPlan(d.root.path("systems/count/plans", name))
-		if err != nil {
-			return all, err
-		}
-		all = append(all, sendPlan(ctx, p, rate, most, d.loadOptions(g, nil)))
+// send starts one of the count's plans against the gateway.
+func (d *countDemo) send(ctx context.Context, name string, rate float64, most time.Duration) (*traffic, error) {
+	p, err := load.ReadPlan(d.root.path("systems/count/plans", name))
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	return sendPlan(ctx, p, rate, most, d.loadOptions(d.target(), nil)), nil
 }
 
 // promotionRefused orders a promotion that must be refused, and gives the error.
@@ -183,8 +169,8 @@ type act struct {
 }
 
 // play runs acts in order. The first that does not come out as it must ends the demo,
-// because the later ones depend on it; what the gateways said last is shown then.
-func (p *played) play(ctx context.Context, s *stage, gateways func() []*process, acts []act) error {
+// because the later ones depend on it; what the gateway said last is shown then.
+func (p *played) play(ctx context.Context, s *stage, gateway *process, acts []act) error {
 	defer func() { p.Seconds = time.Since(p.Started).Seconds() }()
 	for i, act := range acts {
 		s.screen.Heading("Act %d: %s", i+1, act.name)
@@ -195,10 +181,8 @@ func (p *played) play(ctx context.Context, s *stage, gateways func() []*process,
 		}
 		p.Acts = append(p.Acts, outcome)
 		if err != nil {
-			for _, g := range gateways() {
-				if lines := g.Tail(); lines != "" {
-					s.screen.Say("%s's last words:\n%s", g.name, lines)
-				}
+			if lines := gateway.Tail(); lines != "" {
+				s.screen.Say("%s's last words:\n%s", gateway.name, lines)
 			}
 			return whittle.Errorf(whittle.FallsShort, "act %d (%s): %w", i+1, act.name, err)
 		}
@@ -243,19 +227,17 @@ type seen struct {
 	Requests   int64 `json:"requests"`
 }
 
-// account ends loads and adds them to what users saw.
-func (s *seen) account(all loads) error {
-	for _, t := range all {
-		r, err := t.stop()
-		if err != nil {
-			return err
-		}
-		bad := r.Failed + r.Unfinished
-		s.Requests += r.Requests
-		s.UserErrors += bad
-		if bad > 0 {
-			return seenErrors(r)
-		}
+// account ends a load and adds it to what users saw.
+func (s *seen) account(t *traffic) error {
+	r, err := t.stop()
+	if err != nil {
+		return err
+	}
+	bad := r.Failed + r.Unfinished
+	s.Requests += r.Requests
+	s.UserErrors += bad
+	if bad > 0 {
+		return seenErrors(r)
 	}
 	return nil
 }

@@ -1,3 +1,5 @@
+//go:build !demo_count
+
 package main
 
 import (
@@ -10,9 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"whittle"
-	"whittle/bench/cputime"
-	"whittle/bench/table"
 	"whittle/internal/chart"
+	"whittle/internal/cputime"
+	"whittle/internal/table"
 	"whittle/profile"
 	"whittle/profile/guard"
 	"whittle/profile/measure"
@@ -47,7 +49,6 @@ type emojifyDemo struct {
 	cache, facebox, api *process
 	picture             string // the path of a finished one
 	figures             emojifyFigures
-	reports             [2]*profile.Profile
 }
 
 // emojifyFigures is what the demo found; it is written as JSON.
@@ -99,6 +100,8 @@ func (d *emojifyDemo) startAPI(ctx context.Context, flags ...string) (err error)
 	return err
 }
 
+func (d *emojifyDemo) report() (any, *chart.Page) { return d.figures, nil }
+
 // play runs the acts.
 func (d *emojifyDemo) play(ctx context.Context) error {
 	d.screen.Heading("Act 1: a system that works, and is dear")
@@ -108,7 +111,7 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	if err := d.finishPicture(ctx); err != nil {
 		return err
 	}
-	if err := d.scene(ctx, &d.figures.With, 0); err != nil {
+	if err := d.scene(ctx, &d.figures.With); err != nil {
 		return err
 	}
 	with := &d.figures.With
@@ -130,7 +133,7 @@ func (d *emojifyDemo) play(ctx context.Context) error {
 	if err := d.startAPI(ctx); err != nil {
 		return err
 	}
-	if err := d.scene(ctx, &d.figures.Without, 1); err != nil {
+	if err := d.scene(ctx, &d.figures.Without); err != nil {
 		return err
 	}
 	without := &d.figures.Without
@@ -215,7 +218,7 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 
 // scene puts traffic on the system, first to see what it costs, then to profile
 // it: what the profiler costs is not the line's.
-func (d *emojifyDemo) scene(ctx context.Context, s *emojifyScene, side int) error {
+func (d *emojifyDemo) scene(ctx context.Context, s *emojifyScene) error {
 	b, err := d.traffic(ctx, d.times.load)
 	if err != nil {
 		return err
@@ -233,7 +236,7 @@ func (d *emojifyDemo) scene(ctx context.Context, s *emojifyScene, side int) erro
 		if err != nil {
 			return err
 		}
-		s.Profile, d.reports[side] = taken.Report(), taken.Taken[0].Profile
+		s.Profile = taken.Report()
 		return nil
 	})
 	if err := g.Wait(); err != nil {

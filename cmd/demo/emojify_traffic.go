@@ -1,3 +1,5 @@
+//go:build !demo_count
+
 package main
 
 import (
@@ -7,7 +9,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -64,27 +65,6 @@ func (d *emojifyDemo) finishPicture(ctx context.Context) error {
 		d.screen.Say("a picture of %d bytes is finished and in the cache", len(body))
 	}
 	return err
-}
-
-// ask sends one request of the demo's own.
-func ask(ctx context.Context, method, url, media string, body io.Reader) (status int, response []byte, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, url, body)
-	if err != nil {
-		return 0, nil, whittle.Errorf(whittle.Internal, "make request: %w", err)
-	}
-	if media != "" {
-		r.Header.Set("Content-Type", media)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return 0, nil, whittle.Errorf(whittle.Unavailable, "%s %s: %w", method, url, err)
-	}
-	defer resp.Body.Close()
-	response, err = io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err != nil {
-		return 0, nil, whittle.Errorf(whittle.Unavailable, "%s %s: %w", method, url, err)
-	}
-	return resp.StatusCode, response, nil
 }
 
 // noise is a picture that no format makes small.

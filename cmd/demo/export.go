@@ -2,16 +2,23 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/load"
 	"whittle/load/plan"
 )
@@ -54,23 +61,23 @@ routes:
 // export is the endpoint's two sides and the gateway before them.
 type export struct {
 	watched
-	sides, gateway *process
+	sides   *sides
+	gateway *process
 }
 
-// startExport starts the endpoint with a candidate that has a mutation of the
-// campaign in bench/proof, and a gateway that shadows it.
-func (d *countDemo) startExport(ctx context.Context, mutation string) (*export, error) {
+// startExport starts the endpoint with a candidate that has a flaw, and a gateway that shadows it.
+func (d *countDemo) startExport(ctx context.Context, fault string) (*export, error) {
 	e := &export{watched: watched{route: exportRoute}}
-	name := "export-" + mutation
+	name := "export-" + fault
 	var err error
-	if e.sides, err = d.startBuilt(ctx, name, "proof", []string{"serve", "export", mutation, "1"}, nil); err != nil {
+	if e.sides, err = startSides(ctx, fault); err != nil {
 		return nil, err
 	}
 	config := filepath.Join(d.work, name)
 	if err := os.WriteFile(config+".yaml", fmt.Appendf(nil, exportConfig, e.sides.Public, config), 0o600); err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "write config: %w", err)
 	}
-	e.gateway, e.admin, err = d.startGateway(ctx, "gateway-"+mutation, config+".yaml")
+	e.gateway, e.admin, err = d.startGateway(ctx, "gateway-"+fault, config+".yaml")
 	return e, err
 }
 
@@ -95,31 +102,17 @@ func (d *countDemo) sendExport(ctx context.Context, e *export) (*traffic, error)
 	if err != nil {
 		return nil, err
 	}
-	o := d.loadOptions(e.gateway, nil)
+	o := d.loadOptions("http://"+e.gateway.Public, nil)
 	o.Headers = func(pairs []string, i int64) []string {
-		return append(pairs, "X-Proof-Request", strconv.FormatInt(i, 10))
+		return append(pairs, requestHeader, strconv.FormatInt(i, 10))
 	}
 	return sendPlan(ctx, p, exportRate, mostExport, o), nil
-}
-
-// wrong asks the sides how many responses users got from the candidate, and how
-// many of these were wrong.
-func (e *export) wrong(ctx context.Context) (served, wrong int, err error) {
-	text, err := fetch(ctx, "http://"+e.sides.Public+"/counts")
-	if err != nil {
-		return 0, 0, err
-	}
-	var c struct{ Served, Wrong int }
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		return 0, 0, whittle.Errorf(whittle.Internal, "read counts: %w", err)
-	}
-	return c.Served, c.Wrong, nil
 }
 
 // actSwapped ends when the candidate is refused for what is wrong with it: no
 // user meets it, whatever is ordered.
 func (d *countDemo) actSwapped(ctx context.Context) error {
-	return d.flawed(ctx, "swapped", &swapped, func(e *export, b *flawedBlock, _ *whittle.RouteStatus) error {
+	return d.flawed(ctx, flawSwapped, &swapped, func(e *export, b *flawedBlock, _ *whittle.RouteStatus) error {
 		var err error
 		if b.Refused, err = promotionRefused(ctx, e.admin, exportRoute); err != nil {
 			return err
@@ -135,7 +128,7 @@ func (d *countDemo) actSwapped(ctx context.Context) error {
 // actAskedFirst ends when the candidate has lost its first users for what is
 // wrong with it. Mirrored requests cannot show that.
 func (d *countDemo) actAskedFirst(ctx context.Context) error {
-	return d.flawed(ctx, "first-100", &askedFirst, func(_ *export, b *flawedBlock, r *whittle.RouteStatus) error {
+	return d.flawed(ctx, flawFirst, &askedFirst, func(_ *export, b *flawedBlock, r *whittle.RouteStatus) error {
 		last := r.Timeline[len(r.Timeline)-1]
 		b.RolledBack = last.Reason
 		d.screen.Say("rolled back at %g %%: %s", last.From.Percent(), last.Reason)
@@ -165,8 +158,8 @@ func firstStep(r *whittle.RouteStatus) (whittle.Share, bool) {
 
 // flawed takes a candidate as far as whittle lets it come, until the flaw is named
 // by its own finding and no user is on it, and then holds it to what must be so.
-func (d *countDemo) flawed(ctx context.Context, mutation string, w *flaw, hold func(*export, *flawedBlock, *whittle.RouteStatus) error) error {
-	e, err := d.startExport(ctx, mutation)
+func (d *countDemo) flawed(ctx context.Context, fault string, w *flaw, hold func(*export, *flawedBlock, *whittle.RouteStatus) error) error {
+	e, err := d.startExport(ctx, fault)
 	if err != nil {
 		return err
 	}
@@ -190,15 +183,13 @@ func (d *countDemo) flawed(ctx context.Context, mutation string, w *flaw, hold f
 		return err
 	}
 	b.Finding = *w.finding(&r.Verdict)
-	if b.Served, b.Wrong, err = e.wrong(ctx); err != nil {
-		return err
-	}
+	b.Served, b.Wrong = e.sides.counts()
 	err = hold(e, b, r)
 	d.figures.Flawed = append(d.figures.Flawed, *b)
 	if err != nil {
 		return err
 	}
-	return d.figures.Rollout.account(loads{t})
+	return d.figures.Rollout.account(t)
 }
 
 // follow keeps the greatest share, and says when it changes and when the verdict
@@ -215,4 +206,122 @@ func (d *countDemo) follow(b *flawedBlock) func(*whittle.RouteStatus) {
 			d.screen.Say("%g %% of the users; %s", r.Percent, r.Harm.Summary)
 		}
 	}
+}
+
+// The flaws of the export's candidates: in one of so many responses another request's, or
+// wrong whenever the candidate is asked before the monolith.
+const (
+	swappedOneIn  = 200
+	flawSwapped   = "swapped"
+	flawFirst     = "asked-first"
+	requestHeader = "X-Demo-Request"
+	sidesLatency  = 5 * time.Millisecond
+)
+
+// sides are the export's monolith and candidate, in one place, since what a candidate does
+// when it is asked first can only be shown by one that knows.
+type sides struct {
+	Public string
+	flaw   string
+	server http.Server
+	ended  chan struct{}
+
+	mu     sync.Mutex // guards the following
+	seen   map[string]bool
+	last   string // what the monolith said last
+	served int    // responses to users
+	wrong  int
+}
+
+func startSides(ctx context.Context, flaw string) (*sides, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "serve the export: %w", err)
+	}
+	s := &sides{Public: l.Addr().String(), flaw: flaw, ended: make(chan struct{}), seen: map[string]bool{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/monolith/export.csv", s.monolith)
+	mux.HandleFunc("/candidate/export.csv", s.candidate)
+	s.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		defer close(s.ended)
+		_ = s.server.Serve(l) // it ends by Stop
+	}()
+	return s, nil
+}
+
+// Stop ends the server.
+func (s *sides) Stop() {
+	_ = s.server.Close() // nobody is waited for
+	<-s.ended
+}
+
+// counts are the candidate's responses to users, and the wrong ones of them.
+func (s *sides) counts() (served, wrong int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.served, s.wrong
+}
+
+func (s *sides) monolith(w http.ResponseWriter, r *http.Request) {
+	text := accountCSV(r)
+	s.mu.Lock()
+	s.seen[r.Header.Get(requestHeader)] = true
+	s.last = text
+	s.mu.Unlock()
+	respondCSV(w, r, text)
+}
+
+func (s *sides) candidate(w http.ResponseWriter, r *http.Request) {
+	right := accountCSV(r)
+	text := right
+	s.mu.Lock()
+	first := !s.seen[r.Header.Get(requestHeader)]
+	switch {
+	case s.flaw == flawSwapped && rand.IntN(swappedOneIn) == 0:
+		text = s.last
+	case s.flaw == flawFirst && first:
+		text += "0,,,0.00\n"
+	}
+	if first {
+		s.served++
+		if text != right {
+			s.wrong++
+		}
+	}
+	s.mu.Unlock()
+	respondCSV(w, r, text)
+}
+
+func respondCSV(w http.ResponseWriter, r *http.Request, text string) {
+	notify.Sleep(r.Context(), sidesLatency)
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	_, _ = io.WriteString(w, text) // whoever asked may have gone
+}
+
+// accountCSV lists an account's transactions of a month, which follow from the two.
+func accountCSV(r *http.Request) string {
+	q := r.URL.Query()
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, q.Get("account")+"/"+q.Get("month")) // a hash takes everything
+	draw := rand.New(rand.NewPCG(h.Sum64(), 1))
+	var b csvText
+	c := csv.NewWriter(&b)
+	_ = c.Write([]string{"id", "day", "name", "amount"}) // as above
+	for range 3 + draw.IntN(6) {
+		_ = c.Write([]string{
+			strconv.Itoa(draw.IntN(1e9)), strconv.Itoa(1 + draw.IntN(28)),
+			[]string{`Smith & "Sons"`, "Müller, Anna", "O'Brien"}[draw.IntN(3)], strconv.FormatFloat(float64(draw.IntN(1e6))/100, 'f', 2, 64),
+		})
+	}
+	c.Flush()
+	return string(b)
+}
+
+// csvText is a writer that keeps what is written.
+type csvText []byte
+
+func (b *csvText) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
 }

@@ -67,7 +67,7 @@ func namedFlaws(v *whittle.Verdict) map[string]string {
 // fail, and not some difference.
 func killed(reason string) error {
 	what, _, _ := strings.Cut(reason, ":")
-	failure := strings.HasPrefix(what, "The verdict is DIFFERENT after ") && strings.Contains(reason, ": "+string(whittle.FoundFailure)+" shown;")
+	failure := strings.HasPrefix(what, "The verdict is DIFFERENT after ") && strings.Contains(reason, ": "+string(whittle.FoundFailure)+" proven;")
 	if failure || strings.HasSuffix(what, "breaker tripped") || strings.HasPrefix(what, "The errors guard") {
 		return nil
 	}
@@ -100,8 +100,9 @@ func (s *countFigures) flawedSection() chart.Section {
 			{Label: "called DIFFERENT", Value: fmt.Sprintf("%d of %d", different, len(s.Flawed)), Tone: tone(different == len(s.Flawed))},
 			{Label: "users' wrong responses", Value: fmt.Sprint(wrong), Tone: tone(wrong <= mostWrong)},
 		},
-		Paragraphs: []string{"Accounts' transactions as CSV, compared byte by byte, under whittle's defaults but for the time that a step lasts. The one candidate gives another request's response in 1 of 200. The other is right whenever the monolith was asked before it, as a cache makes it that the monolith fills: no mirrored request can show that, and its first users do."},
-		Tables:     []chart.Table{table},
+		Paragraphs: []string{"Accounts' transactions as CSV, compared byte by byte, under whittle's defaults but for the time that a step lasts. The one " +
+			"candidate gives another request's response in 1 of 200. The other is right whenever the monolith was asked before it, as a cache makes it that the monolith fills: no mirrored request can show that, and its first users do."},
+		Tables: []chart.Table{table},
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build !demo_count
+
 package main
 
 import (
@@ -9,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"whittle/bench/table"
+	"whittle/internal/table"
 	"whittle/load"
 	"whittle/load/cpu"
 	"whittle/load/duel"
@@ -98,7 +100,8 @@ type contender struct {
 // differs by.
 var whatEachDoes = []struct{ Name, Does string }{
 	{nodeAlone, "reads the body, makes one call of PutRecord for it and passes on where Kinesis put it, as the seed's server does. A process for each core."},
-	{nodeTogether, "the same, but what waits goes together: a call of PutRecords where none is under way, or when a record has waited for 5 ms and fewer than 16 calls are. A process for each core, each with calls of its own."},
+	{nodeTogether, "the same, but what waits goes together: a call of PutRecords where none is under way, or when a record has waited for 5 ms and fewer " +
+		"than 16 calls are. A process for each core, each with calls of its own."},
 	{goTogether, "ingest: checks the body's JSON, its id against those that it knows and its bytes by a sum; puts records together by the same rule, in one process."},
 	{goLog, "ingest: the same onto its own log; what waits is one write and one fdatasync."},
 }
@@ -171,7 +174,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := d.judge(c.stream, audit); err != nil {
+		if err := d.judge(c.stream, isIngest(c.name), audit); err != nil {
 			return err
 		}
 	}
@@ -195,7 +198,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.judge(embedded.stream, audit)
+	return d.judge(embedded.stream, true, audit)
 }
 
 // comparison is what the seed's plan came to on two servers.

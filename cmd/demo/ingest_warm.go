@@ -1,9 +1,10 @@
+//go:build !demo_count
+
 package main
 
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -115,15 +116,4 @@ func (d *ingestDemo) batchesOf(ctx context.Context, c *contender) (batches, erro
 		}
 	}
 	return batches{}, whittle.Errorf(whittle.Internal, "demo ingest: %s does not say how many events go together", c.name)
-}
-
-// metricOf finds a metric, by its name with its labels, on a Prometheus page.
-func metricOf(page, name string) (v float64, ok bool) {
-	for line := range strings.Lines(page) {
-		if text, is := strings.CutPrefix(line, name+" "); is {
-			v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			return v, err == nil
-		}
-	}
-	return 0, false
 }

@@ -68,13 +68,14 @@ func (d *countDemo) printComparison() {
 	d.screen.Say("users' requests while it was shadowed, shifted and broken: %d; errors among them: %d", d.figures.Rollout.Requests, d.figures.Rollout.UserErrors)
 }
 
-func (d *countDemo) report() (any, *chart.Page, error) { return d.figures, d.figures.page(), nil }
+func (d *countDemo) report() (any, *chart.Page) { return d.figures, d.figures.page() }
 
 // page shows the figures as charts.
 func (s *countFigures) page() *chart.Page {
 	p := &chart.Page{
-		Title:  "demo count",
-		Lead:   "A Node.js endpoint that takes the whole CPU is carved out into a Go service. The service as it was published is refused, with its flaws named; so are two candidates of another endpoint that a test of the service alone does not catch; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
+		Title: "demo count",
+		Lead: "A Node.js endpoint that takes the whole CPU is carved out into a Go service. The service as it was published is refused, with its flaws " +
+			"named; so are two candidates of another endpoint that a test of the service alone does not catch; the mended one is proven on live traffic, takes the users over step by step, is broken on purpose in between, and finishes.",
 		Footer: s.footer("count", "make demo"),
 	}
 	p.Sections = append(p.Sections, s.wonSection())

@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"whittle"
@@ -73,4 +77,36 @@ func (s *stage) end() {
 	for _, end := range slices.Backward(s.ends) {
 		end()
 	}
+}
+
+// ask sends one request of the demo's own.
+func ask(ctx context.Context, method, url, media string, body io.Reader) (status int, response []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return 0, nil, whittle.Errorf(whittle.Internal, "make request: %w", err)
+	}
+	if media != "" {
+		r.Header.Set("Content-Type", media)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, whittle.Errorf(whittle.Unavailable, "%s %s: %w", method, url, err)
+	}
+	defer resp.Body.Close()
+	response, err = io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if err != nil {
+		return 0, nil, whittle.Errorf(whittle.Unavailable, "%s %s: %w", method, url, err)
+	}
+	return resp.StatusCode, response, nil
+}
+
+// metricOf finds a metric, by its name with its labels, on a Prometheus page.
+func metricOf(page, name string) (v float64, ok bool) {
+	for line := range strings.Lines(page) {
+		if text, is := strings.CutPrefix(line, name+" "); is {
+			v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			return v, err == nil
+		}
+	}
+	return 0, false
 }

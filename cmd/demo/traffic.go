@@ -108,15 +108,6 @@ func (t *traffic) stop() (*report.Report, error) {
 	return t.report, t.err
 }
 
-// loads are those of one act.
-type loads []*traffic
-
-func (l loads) end() {
-	for _, t := range l {
-		t.end()
-	}
-}
-
 // patient waits for responses as long as the seed's users did.
 func patient(p *plan.Plan) *plan.Plan {
 	p.HTTP.Timeout = time.Minute

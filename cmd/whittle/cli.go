@@ -17,38 +17,40 @@ import (
 // cli is the command line: one field per verb, one file per verb.
 type cli struct {
 	Run      runVerb     `cmd:"" help:"Run the gateway with its admin API."`
-	Check    checkVerb   `cmd:"" help:"Validate a config and show every route as it will be treated."`
-	Status   statusVerb  `cmd:"" help:"Show the routes of a running gateway: share, verdict, ledger, guardrails."`
+	Check    checkVerb   `cmd:"" help:"Validate a config, and show every route with its defaults."`
+	Status   statusVerb  `cmd:"" help:"Show the routes of a running gateway: share, verdict, ledger, guards."`
 	Fleet    fleetVerb   `cmd:"" help:"List the gateways of a fleet, and say what is wrong with it."`
-	Diffs    diffsVerb   `cmd:"" help:"Show what differs on a route, by how much, in how many of how many, with samples."`
+	Diffs    diffsVerb   `cmd:"" help:"Show what differs on a route, how often and by how much, with samples."`
 	Promote  promoteVerb `cmd:"" help:"Take a route one step further."`
 	Hold     orderVerb   `cmd:"" help:"Keep a route's share where it is."`
-	Resume   orderVerb   `cmd:"" help:"Let a held route go on by itself."`
+	Resume   orderVerb   `cmd:"" help:"End a hold: the route goes on by itself."`
 	Approve  approveVerb `cmd:"" help:"Open the gates before a route's next step by hand."`
-	Rollback orderVerb   `cmd:"" help:"Give a route back to the monolith, now."`
+	Rollback orderVerb   `cmd:"" help:"Send all of a route's users back to the monolith, now."`
 	Off      orderVerb   `cmd:"" help:"Switch a route's candidate off: no mirroring, no share."`
-	Reset    orderVerb   `cmd:"" help:"Begin a route's evidence afresh, in shadow: the candidate has been mended."`
-	Preview  previewVerb `cmd:"" help:"Sign a token by which a tester's requests go to a route's candidate at any share."`
-	Load     loadVerb    `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report the latency that its users saw."`
-	Worker   workerVerb  `cmd:"" help:"Wait for orders to run parts of load plans, with other machines."`
+	Reset    orderVerb   `cmd:"" help:"Discard a route's evidence and start afresh in shadow, once the candidate is mended."`
+	Preview  previewVerb `cmd:"" help:"Sign a token that sends a tester's requests to the candidate at any share."`
+	Load     loadVerb    `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report the latency that users saw."`
+	Worker   workerVerb  `cmd:"" help:"Wait to run a part of a load plan, together with other machines."`
 	Compare  compareVerb `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
-	Profile  profileVerb `cmd:"" help:"Say which line of a Go or Node service uses the CPU, and what changed; guard it."`
+	Profile  profileVerb `cmd:"" help:"Find the line of a Go or Node service that uses the CPU, compare profiles, and guard CPU per request."`
 	Find     findVerb    `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`
-	Record   recordVerb  `cmd:"" help:"Record what passes to a monolith, redacted; look at it, check it, take it from and to HAR files."`
-	Replay   replayVerb  `cmd:"" help:"Send recorded exchanges to a candidate and compare its answers with the recorded ones."`
-	New      newVerb     `cmd:"" help:"Make a contract and a whole service of recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
+	Record   recordVerb  `cmd:"" help:"Record a monolith's traffic, redacted; list, show and verify recordings; import HAR files."`
+	Replay   replayVerb  `cmd:"" help:"Send recorded requests to a candidate and compare its responses with the recorded ones."`
+	New      newVerb     `cmd:"" help:"Make a contract and a Go service from recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
 	Demo     demoVerb    `cmd:"" help:"Say where the worked systems' demos are."`
 	Schema   schemaVerb  `cmd:"" help:"Print the JSON Schema of whittle.yaml, for editors."`
 
-	Man        manVerb        `cmd:"" help:"Print the manual page: whittle man | man -l -"`
-	Completion completionVerb `cmd:"" help:"Print what a shell sources to complete verbs and flags."`
+	Completion completionVerb `cmd:"" help:"Print a script that completes verbs and flags in a shell."`
+	Complete   completeVerb   `cmd:"" hidden:""`
 	Health     healthVerb     `cmd:"" help:"Ask a running gateway whether it is ready: for health checks of containers."`
 	Version    versionVerb    `cmd:"" help:"Print the version, commit, date and Go release."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and exit."`
 }
 
-const description = `whittle carves a hot endpoint out of a monolith into a fast service, and tests on real traffic, at a stated error rate and within stated margins, that the replacement gives the same responses and costs less before users depend on it.
+const description = `whittle moves one hot endpoint out of a monolith, and checks on live traffic that its replacement behaves the same before users depend on it.
+
+It shadows the replacement, decides at a stated error rate whether the responses are the same, and shifts users in steps, or back.
 
 Exit status: 0 as asked; 1 the thing measured falls short; 2 bad usage or a bad config; 3 could not run.`
 
@@ -67,7 +69,7 @@ func Run(ctx context.Context, args []string, s cmdline.Streams) (status int) {
 		Options: []kong.Option{kong.UsageOnError(), kong.Vars{"version": version()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true})},
 		Out:     s.Out, Err: s.Err,
 	}
-	return p.Run(ctx, secondDash(args))
+	return p.Run(ctx, args)
 }
 
 // remote says which running gateway a verb talks to.

@@ -1,6 +1,5 @@
-// Command whittle carves a hot endpoint out of a monolith into a fast service, and
-// tests on real traffic, at a stated error rate and within stated margins, that the
-// replacement gives the same responses and costs less before users depend on it.
+// Command whittle moves one hot endpoint out of a monolith, and checks on live traffic
+// that its replacement behaves the same before users depend on it.
 package main
 
 import (

@@ -65,7 +65,7 @@ func TestLinesThatComeTooFastAreLeftOutAndCounted(t *testing.T) {
 	if printed := int64(strings.Count(w.String(), "\n")) - 1; left < 400 || printed != lines+1-left {
 		t.Errorf("%d of %d printed, %d left out", printed, lines, left)
 	}
-	if want := fmt.Sprintf("(%d further lines were not printed", left); !strings.Contains(w.String(), want) {
+	if want := fmt.Sprintf("(%d more lines were not printed", left); !strings.Contains(w.String(), want) {
 		t.Errorf("%q is not in what was printed", want)
 	}
 }

@@ -14,39 +14,10 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
-	"whittle/internal/units"
 	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/show"
 )
-
-func TestMomentsAreRead(t *testing.T) {
-	now := time.Now()
-	today := time.Date(now.Year(), now.Month(), now.Day(), 12, 30, 0, 0, time.Local)
-	for text, want := range map[string]time.Time{
-		"2026-03-01T12:00:00Z":      time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		"2026-03-01T12:00:00.5Z":    time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC),
-		"2026-03-01T14:00:00+02:00": time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		"2026-03-01 12:00":          time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local),
-		"2026-03-01":                time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local),
-		"12:30":                     today,
-		"12:30:05":                  today.Add(5 * time.Second),
-	} {
-		var m show.Moment
-		if err := m.UnmarshalText([]byte(text)); err != nil || !m.Equal(want) {
-			t.Errorf("%s is %s, want %s: %v", text, m.Time, want, err)
-		}
-	}
-	var m show.Moment
-	if err := m.UnmarshalText([]byte("10m")); err != nil || m.After(time.Now().Add(-10*time.Minute)) || m.Before(now.Add(-10*time.Minute)) {
-		t.Errorf("10m is %s: %v", m.Time, err)
-	}
-	for _, text := range []string{"", "12", "yesterday", "2026-13-01"} {
-		if m.UnmarshalText([]byte(text)) == nil {
-			t.Errorf("%q is %s", text, m.Time)
-		}
-	}
-}
 
 func TestStatusesAreChosen(t *testing.T) {
 	for _, c := range []struct {
@@ -78,35 +49,6 @@ func TestStatusesAreChosen(t *testing.T) {
 		v := show.Choice{Status: []string{bad}}
 		if _, err := v.Filter(); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%q: %v", bad, err)
-		}
-	}
-}
-
-func TestNothingRecordedMovesTheCursor(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain é 日本 👍\n\ttab": "plain é 日本 👍\n\ttab",
-		"\x1b[2J":             `\u001b[2J`,
-		"a\rb\x00":            `a\u000db\u0000`,
-		"bad \xff utf8":       `bad \xff utf8`,
-		"\u202eright to left": `\u202eright to left`,
-	} {
-		if got := show.Harmless(text); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
-	}
-	line := show.RequestLine(&capture.Entry{Request: whittle.Request{Method: "GET", Target: "/a\nb"}})
-	if line != "GET /a b" {
-		t.Errorf("%q", line)
-	}
-}
-
-func TestThingsAreCounted(t *testing.T) {
-	for got, want := range map[string]string{
-		units.Counted(1, "entry"): "1 entry", units.Counted(2, "entry"): "2 entries", units.Counted(0, "segment"): "0 segments",
-		units.Size(10): "10 B", units.Size(20 << 10): "20 KiB", units.Size(50 << 20): "50 MiB", units.Size(20 << 30): "20 GiB",
-	} {
-		if got != want {
-			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"whittle/carve/state"
 	"whittle/cmdline"
 	"whittle/internal/listening"
 	"whittle/record/capture"
@@ -197,10 +199,7 @@ routes:
 		t.Error("the metrics do not tell of the recorder")
 	}
 	h.ends()
-	kept, err := os.ReadFile(h.file("whittle.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := keptBy(t, h.file("whittle.db"))
 	list := entriesOf(t, h.file("recorded"))
 	if len(list) != 41 {
 		t.Errorf("%d exchanges are recorded, want 41", len(list))
@@ -219,6 +218,24 @@ routes:
 			}
 		}
 	}
+}
+
+// keptBy is all that a state file has, with its parts as they were before they were encoded.
+func keptBy(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := bytes.Cut(b, []byte("\n"))
+	var all map[string]state.Record
+	if err := json.Unmarshal(body, &all); err != nil || len(all) == 0 {
+		t.Fatalf("%d records: %v", len(all), err)
+	}
+	for _, r := range all {
+		b = slices.Concat(b, r.Rollout, r.Judge, r.Guard, r.Ledger)
+	}
+	return b
 }
 
 // TestRecordingReloads: a reload begins, changes and ends what is recorded.

@@ -176,16 +176,13 @@ func (d *deployment) readAnew(why string) {
 		d.log.Warn(w)
 	}
 	for _, what := range keepStarted(next, d.config()) {
-		d.log.Warn("changed, and in force only after a restart", "setting", what)
+		d.log.Warn("changed, but in force only after a restart", "setting", what)
 	}
 	d.file.Store(next)
 	d.log.Info("config in force", "cause", why, "routes", len(next.Routes))
 }
 
 func (d *deployment) put(next *config.File) error {
-	if err := next.LeadsBack(d.addresses()...); err != nil {
-		return err // another listen: in the file is in force only after a restart
-	}
 	return d.control.Reload(next.Monolith, next.Routes, func() error { return d.swap(next) })
 }
 
@@ -198,8 +195,8 @@ func (d *deployment) swap(next *config.File) error {
 		return errors.Join(err, d.records.Put(d.config()))
 	}
 	recording.SetOn(d.gateway, next)
+	d.proxies.Put(next.Routes)
 	d.notices.Put(next.Notices)
-	d.gateway.Limit(d.clients(next))
 	return nil
 }
 
@@ -209,7 +206,7 @@ var restartOnly = []struct {
 	fields  []string
 }{
 	{"listen", []string{"Listen"}},
-	{"admin", []string{"Admin", "AdminToken", "ViewerToken"}},
+	{"admin", []string{"Admin", "AdminToken", "ViewerToken", "HookKey"}},
 	{"state", []string{"State"}},
 	{"limits", []string{"Limits"}},
 	{"log", []string{"Log"}},

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"whittle/carve/config"
-	"whittle/carve/gateway/listener"
 )
 
 // A token that was changed because it leaked must not seem to be in force.
@@ -113,24 +111,5 @@ func TestConfigThatIsGone(t *testing.T) {
 	}
 	if got := lines.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "stays") || !strings.Contains(got, path) {
 		t.Errorf("three looks at a file that is gone:\n%s", got)
-	}
-}
-
-// TestReloadThatLeadsBack holds that a config is refused whose monolith is the
-// address that is bound now, whatever it says that it would listen on after a
-// restart.
-func TestReloadThatLeadsBack(t *testing.T) {
-	public, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer public.Close()
-	next, err := config.Parse("w.yaml", []byte("listen: 127.0.0.1:1\nmonolith: http://"+public.Addr().String()+"\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &deployment{public: []listener.Listener{{Listener: public}}}
-	if err := next.Locate(d.put(next)); err == nil || !strings.Contains(err.Error(), "w.yaml:2:11: monolith: ") || !strings.Contains(err.Error(), "leads back to whittle itself") {
-		t.Errorf("put = %v", err)
 	}
 }

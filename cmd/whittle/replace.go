@@ -36,14 +36,16 @@ func inherit() (in inherited, err error) {
 // replacement is the part of a deployment that is about being replaced.
 type replacement struct {
 	inherited
-	relay *handover.Relay
 	// requests are those to be replaced by another process.
 	requests <-chan os.Signal
 	// replaced is closed once another process has taken over, and left is called then.
 	replaced chan struct{}
 	left     func()
+	after    *handover.Successor // that process; set before replaced is closed
 	// endSoon is called when the process that has taken over ends as well.
 	endSoon func()
+	// released says that nobody decides here: what is observed counts as interrupted.
+	released atomic.Bool
 	// reloading is held while a config is put in force, and while another process is
 	// about to take over. missed says that a config was not read meanwhile.
 	reloading sync.Mutex
@@ -51,10 +53,13 @@ type replacement struct {
 
 	stopDecisions context.CancelFunc
 	decided       chan error
+
+	mu        sync.Mutex                  // guards the following
+	positions map[string]whittle.Position // that were last put in force
 }
 
 func newReplacement(in inherited) replacement {
-	return replacement{inherited: in, relay: handover.NewRelay(), replaced: make(chan struct{})}
+	return replacement{inherited: in, replaced: make(chan struct{}), positions: map[string]whittle.Position{}}
 }
 
 func (r *replacement) isReplaced() bool {
@@ -127,25 +132,18 @@ func (d *deployment) recordedFirst(f *config.File) *config.File {
 }
 
 // takeOver takes state and records over from the process that is to be replaced, which
-// goes on if this fails. alive has the runs of its gateways, by route.
-func (d *deployment) takeOver(f *config.File) (alive map[string][]uint64, err error) {
+// goes on if this fails.
+func (d *deployment) takeOver(f *config.File) error {
 	if d.before == nil {
-		return nil, nil
+		return nil
 	}
-	if alive, err = d.before.Take(); err == nil {
-		d.place.asked = time.Now()
-		d.place.handed, err = d.before.Handed()
-	}
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "take over: %w", err)
-	}
-	if err := samePlace(f.Fleet, d.place.handed); err != nil {
-		return nil, err
+	if err := d.before.Take(); err != nil {
+		return whittle.Errorf(whittle.Unavailable, "take over: %w", err)
 	}
 	if err := d.store.open(f.State, d.log); err != nil {
-		return nil, err
+		return err
 	}
-	return alive, d.records.Put(f)
+	return d.records.Put(f)
 }
 
 // commit tells the process that is to be replaced to accept no more connections. If it has
@@ -157,10 +155,85 @@ func (d *deployment) commit() {
 	if err := d.sockets.SetModes(); err != nil {
 		d.log.Error("set the mode of a Unix socket that was taken over", "err", err)
 	}
-	if err := d.relay.Commit(d.before); err != nil {
+	begun := time.Now()
+	if err := d.before.Commit(func(last map[string]int64) { d.ended(last, begun) }); err != nil {
 		d.log.Error("the process that was to be replaced is gone", "err", err)
 	}
 	d.log.Info("took over", "pid", os.Getpid(), "from", os.Getppid())
+}
+
+// ended counts the requests of the process that was replaced which it has not saved. One that
+// was killed has not said how many they are: then the ledger has a gap.
+func (d *deployment) ended(last map[string]int64, since time.Time) {
+	if last == nil {
+		d.log.Error("the process that was replaced was killed: its last requests are not in the ledger")
+		d.control.Missed(since, time.Now())
+	}
+	for route, n := range last {
+		d.gateway.Interrupted(route, n)
+	}
+}
+
+// apply puts a position in force: at the proxies of the route, if it has any, and here and in the
+// process that was replaced. Where proxies send users to the candidate unseen, the gateway does not.
+func (d *deployment) apply(route string, p whittle.Position) bool {
+	if d.proxies.Apply(route, p.Share) {
+		p.Share = 0 // whoever comes here gets the monolith
+		if p.Phase != whittle.PhaseOff {
+			p.Phase = whittle.PhaseShadow
+		}
+	}
+	return d.enforce(route, p)
+}
+
+// enforce puts a position in force here and in the process that was replaced.
+func (d *deployment) enforce(route string, p whittle.Position) bool {
+	if d.before != nil {
+		d.before.Apply(route, p)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.positions[route] = p
+	return d.gateway.Apply(route, p)
+}
+
+// follow puts in force what the process that has taken over has decided, whose numbers may be
+// others than those here.
+func (d *deployment) follow(route string, p whittle.Position) {
+	d.mu.Lock()
+	last := d.positions[route]
+	d.mu.Unlock()
+	p.Generation, p.Zero = last.Generation+1, last.Zero
+	if p.Share == 0 {
+		p.Zero = p.Generation
+	}
+	d.enforce(route, p)
+}
+
+// observe has an exchange compared.
+func (d *deployment) observe(x *whittle.Exchange) whittle.Observation {
+	if d.released.Load() {
+		return whittle.Observation{Skip: whittle.SkipInterrupted}
+	}
+	return d.control.Observe(x)
+}
+
+// recheck has it judged what both sides responded when they were asked again.
+func (d *deployment) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
+	if d.released.Load() {
+		return 0, false
+	}
+	return d.control.Recheck(again)
+}
+
+// finish tells the process that has taken over how many requests came after the state was
+// saved.
+func (d *deployment) finish() {
+	last := map[string]int64{}
+	for _, route := range d.candidates() {
+		last[route] = d.gateway.Counts(route).Ledger.Total - d.control.Told(route)
+	}
+	d.after.Finish(last)
 }
 
 // decide runs the controller until stopDeciding. It outlives the requests, so that what they
@@ -169,7 +242,15 @@ func (d *deployment) decide(ctx context.Context) {
 	ctx, d.stopDecisions = context.WithCancel(context.WithoutCancel(ctx))
 	decided := make(chan error, 1)
 	d.decided = decided
-	go func() { decided <- d.control.Run(ctx) }()
+	go func() {
+		var steering sync.WaitGroup
+		on, stop := context.WithCancel(context.WithoutCancel(ctx))
+		steering.Go(func() { d.proxies.Run(on) })
+		err := d.control.Run(ctx)
+		stop() // after the last decision, which is still carried out
+		steering.Wait()
+		decided <- err
+	}()
 }
 
 // stopDeciding ends what decide began. The error is of the last save.
@@ -236,14 +317,14 @@ func (d *deployment) replace() error {
 		if err = errors.Join(err, d.records.Put(d.config())); err != nil {
 			d.log.Error("go on after another process did not take over", "err", err)
 		}
+		d.released.Store(false)
 		d.decide(ctx)
 	}
-	h := handover.Hooks{
+	return handover.Replace(cmd, handover.Hooks{
 		Release: func() error {
-			if d.part != nil {
-				d.part.HandOver()
-			}
+			d.released.Store(true)
 			if err := d.stopDeciding(); err != nil {
+				d.released.Store(false)
 				d.decide(ctx)
 				return err
 			}
@@ -256,23 +337,27 @@ func (d *deployment) replace() error {
 			return err
 		},
 		Resume: resume,
-		Leave: func() {
+		Leave: func(s *handover.Successor) {
+			d.after = s
 			d.notify("MAINPID=" + strconv.Itoa(cmd.Process.Pid))
 			close(d.replaced)
 			d.gateway.Replace()
 			d.left()
-			if d.part != nil {
-				d.part.Left()
-			}
+			d.leaveFleet()
 		},
-		End:    d.endSoon,
-		Routes: d.candidates(),
-		Log:    d.log,
-	}
+		Apply: d.follow,
+		End:   d.endSoon,
+		Lost: func() {
+			d.log.Error("the process that took over is gone: what is still under way here is not compared, and the share stays")
+		},
+	})
+}
+
+// leaveFleet lets go of the fleet, once nobody decides here.
+func (d *deployment) leaveFleet() {
 	if d.part != nil {
-		h.Handed, h.Keep, h.Lost = d.part.Handed, d.part.Keep, d.part.Lost
+		d.part.Close()
 	}
-	return d.relay.Replace(cmd, h)
 }
 
 // candidates are the names of the routes that have one.
@@ -302,6 +387,6 @@ func program() (string, error) {
 // notify tells systemd.
 func (d *deployment) notify(state string) {
 	if err := listening.Notify(state); err != nil {
-		d.log.Warn("systemd is not told", "state", state, "err", err)
+		d.log.Warn("systemd could not be notified", "state", state, "err", err)
 	}
 }

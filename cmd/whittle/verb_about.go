@@ -12,7 +12,6 @@ import (
 	"whittle"
 	"whittle/carve/config"
 	"whittle/cmdline"
-	"whittle/cmdline/manual"
 )
 
 type versionVerb struct{}
@@ -26,12 +25,12 @@ func (versionVerb) Run(s cmdline.Streams) error {
 func version() string { return cmdline.Version("whittle") }
 
 type schemaVerb struct {
-	Include bool `help:"Of a file that include: names, which has routes: and nothing else."`
+	Include bool `help:"Of a file that include: names, which has only routes:."`
 }
 
 // Help gives the examples.
 func (schemaVerb) Help() string {
-	return `Prints the JSON Schema of whittle.yaml, or with --include of the files that it includes. By it editors complete keys, show what each is for, and mark what is wrong while it is typed. What relates one key to another is left to "whittle check".
+	return `Prints the JSON Schema of whittle.yaml, or with --include that of the files it includes. Editors use it to complete keys, show what they are for, and mark mistakes. How keys relate to each other, only "whittle check" says.
 
 Examples:
   whittle schema > whittle.schema.json
@@ -50,30 +49,14 @@ func (v *schemaVerb) Run(s cmdline.Streams) error {
 	return err
 }
 
-type manVerb struct{}
-
-// Help gives the examples.
-func (manVerb) Help() string {
-	return `Prints the manual page of section 1 with every verb and flag, made of what --help shows.
-
-Examples:
-  whittle man | man -l -
-  whittle man > /usr/local/share/man/man1/whittle.1`
-}
-
-// Run prints the page.
-func (manVerb) Run(s cmdline.Streams, c *kong.Context) error {
-	return manual.Man(s.Out, c.Model, version(), cmdline.BuiltOn())
-}
-
 type completionVerb struct {
 	Shell   string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
-	Command string `default:"whittle" placeholder:"NAME" help:"The name that the program is called by (${default}), where it is another one."`
+	Command string `default:"whittle" placeholder:"NAME" help:"The command's name, if it is not ${default}."`
 }
 
 // Help gives the examples.
 func (completionVerb) Help() string {
-	return `Prints what completes verbs, flags, and the words and files that flags take.
+	return `Prints a script that completes verbs, flags, and the values of flags.
 
 Examples:
   source <(whittle completion bash)
@@ -83,26 +66,43 @@ Examples:
 }
 
 // Run prints the shell's script.
-func (v *completionVerb) Run(s cmdline.Streams, c *kong.Context) error {
-	if err := manual.Completion(s.Out, v.Shell, v.Command, c.Model); err != nil {
+func (v *completionVerb) Run(s cmdline.Streams) error {
+	if err := cmdline.Completion(s.Out, v.Shell, v.Command); err != nil {
 		return whittle.Errorf(whittle.Invalid, "--command: %w", err)
+	}
+	return nil
+}
+
+// completeVerb is what the shells' scripts ask.
+type completeVerb struct {
+	Words []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run prints the words that may end a line, one in each line.
+func (v *completeVerb) Run(s cmdline.Streams, c *kong.Context) error {
+	words := v.Words
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	for _, word := range cmdline.Complete(c.Model, words) {
+		fmt.Fprintln(s.Out, word)
 	}
 	return nil
 }
 
 type healthVerb struct {
 	remote
-	URL     string        `arg:"" optional:"" placeholder:"URL" help:"Ask this page of any service instead: a status of 200 is ready."`
+	URL     string        `arg:"" optional:"" placeholder:"URL" help:"Ask this URL of any service instead: 200 means ready."`
 	Timeout time.Duration `default:"3s" help:"How long the gateway may take to respond (${default})."`
 }
 
 // Help gives the examples.
 func (healthVerb) Help() string {
-	return `Asks the admin address of a running gateway, by --admin or its config, for /readyz. It needs no token and no shell, so a container without one can check itself.
+	return `Asks the admin address of a running gateway (--admin, or the config's) for /readyz. It needs neither a token nor a shell, so a container without a shell can check itself.
 
 Exit status: 0 ready; 3 not ready yet, leaving, or nothing responds.
 
-With a URL it asks that page, so a service next to it in an image needs no health check of its own.
+With a URL it asks that page instead, so a service in the same image needs no health check of its own.
 
 Examples:
   whittle health --admin 127.0.0.1:8081
@@ -116,7 +116,7 @@ func (v *healthVerb) Run(ctx context.Context, s cmdline.Streams, c *kong.Context
 		return whittle.Errorf(whittle.Invalid, "--timeout %s is not above 0", v.Timeout)
 	}
 	if flag := cmdline.GivenOf(c, "admin", "token", "config"); flag != "" && v.URL != "" {
-		return whittle.Errorf(whittle.Invalid, "health: either the gateway is asked, by %s, or the page %s", flag, v.URL)
+		return whittle.Errorf(whittle.Invalid, "health: give either %s or the URL %s", flag, v.URL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (v *healthVerb) page(ctx context.Context, s cmdline.Streams) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL, nil)
 	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return whittle.Errorf(whittle.Invalid, "%q is not a URL such as http://127.0.0.1:8091/readyz", v.URL).
-			WithHint("a gateway is asked by --admin HOST:PORT")
+			WithHint("to ask a gateway, write --admin HOST:PORT")
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
@@ -163,7 +163,6 @@ func (demoVerb) Help() string {
 
 Examples:
   make demo            # carve the count endpoint: flaws refused, shift, break, rollback, live
-  make demo-fleet      # the same with three gateways, the one that leads killed in the middle
   make demo-emojify    # profile a service, name the line, take it out, guard against its return
   make demo-ingest     # events onto a stream, Go next to Node.js, every one read back`
 }

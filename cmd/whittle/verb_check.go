@@ -23,7 +23,7 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/fleet/embedded"
 	"whittle/carve/gateway/upstream"
-	"whittle/carve/transcode"
+	"whittle/carve/state"
 	"whittle/cmdline"
 	"whittle/record/recorder"
 	"whittle/record/redact"
@@ -31,12 +31,12 @@ import (
 
 type checkVerb struct {
 	Config string  `short:"c" default:"whittle.yaml" placeholder:"FILE" help:"The config (${default})."`
-	Rate   float64 `placeholder:"N" help:"Requests a second on each route: name the steps that they could not earn within a day (the harm budget)."`
+	Rate   float64 `placeholder:"N" help:"Requests a second on each route: list the steps whose harm budget they could not earn within a day."`
 }
 
 // Help gives the examples.
 func (checkVerb) Help() string {
-	return `Reads the config as "whittle run" would, compiles its expressions and contracts, reads its certificates and those of its upstreams, looks whether files can be where it says, and shows each route with every default in force. Nothing is started and nothing written.
+	return `Reads the config as "whittle run" would, with its expressions, contracts and certificates, and shows each route with its defaults. It starts nothing and writes nothing. All faults are listed, each with file, line and column.
 
 Examples:
   whittle check -c whittle.yaml
@@ -47,7 +47,7 @@ Examples:
 // Run prints every route as it will be treated, or everything that is wrong.
 func (v *checkVerb) Run(s cmdline.Streams) error {
 	if !(v.Rate >= 0 && v.Rate <= 1e9) { // nor NaN
-		return whittle.Errorf(whittle.Invalid, "--rate %g is no number of requests a second: write one above 0, such as 0.5", v.Rate)
+		return whittle.Errorf(whittle.Invalid, "--rate %g is not a number of requests a second: write one above 0, such as 0.5", v.Rate)
 	}
 	f, err := readConfig(v.Config)
 	if err != nil {
@@ -103,11 +103,6 @@ func readConfig(path string) (*config.File, error) {
 		if _, err := compare.NewJudge(r.Compare); err != nil {
 			faults = append(faults, whittle.Within(field, err))
 		}
-		if r.RPC != nil {
-			if _, err := transcode.New(*r.RPC); err != nil {
-				faults = append(faults, whittle.Within(field, err))
-			}
-		}
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, f.Locate(err)
@@ -125,7 +120,7 @@ func checkUpstream(field string, u *whittle.Upstream) error {
 			continue
 		}
 		if info, err := os.Stat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
-			faults = append(faults, whittle.Errorf(whittle.Invalid, "%q is %s, and no socket: write the path at which the server listens", path, kindOf(info)).WithField(field))
+			faults = append(faults, whittle.Errorf(whittle.Invalid, "%q is %s, not a socket: write the path on which the server listens", path, kindOf(info)).WithField(field))
 		}
 	}
 	return errors.Join(append(faults, whittle.Within(field, upstream.CheckTLS(u)))...)
@@ -149,7 +144,7 @@ func checkPlaces(f *config.File) error {
 		}
 		field := listenerField(f, i)
 		if info, err := os.Lstat(l.Unix); err == nil && info.Mode().Type() != fs.ModeSocket {
-			faults = append(faults, whittle.Errorf(whittle.Invalid, "%q is %s already, and no socket: write another path", l.Unix, kindOf(info)).WithField(field))
+			faults = append(faults, whittle.Errorf(whittle.Invalid, "%q is already %s, not a socket: write another path", l.Unix, kindOf(info)).WithField(field))
 		} else {
 			faults = append(faults, missing(field, l.Unix, false))
 		}
@@ -174,8 +169,8 @@ func stateFault(path string) error {
 	isText := n > 0 && utf8.Valid(head[:max(0, n-utf8.UTFMax)]) && !bytes.ContainsFunc(head, func(r rune) bool {
 		return unicode.IsControl(r) && !unicode.IsSpace(r)
 	})
-	if isText {
-		return whittle.Errorf(whittle.Invalid, "%q is a text, and no state file: write the name of one that whittle makes", path).WithField("state")
+	if isText && !state.Begins(head) {
+		return whittle.Errorf(whittle.Invalid, "%q is a text file, not a state file: write the name of one that whittle makes", path).WithField("state")
 	}
 	return nil
 }
@@ -278,7 +273,7 @@ func elsewhere(f *config.File) (list []error) {
 			slices.ContainsFunc(here, func(a net.Addr) bool { n, ok := a.(*net.IPNet); return ok && n.IP.Equal(ip) }) {
 			return
 		}
-		list = append(list, whittle.Errorf(whittle.Invalid, "%s is no address of this machine, so whittle run cannot listen on it here", host).WithField(field))
+		list = append(list, whittle.Errorf(whittle.Invalid, "this machine does not have the address %s, so whittle run cannot listen on it here", host).WithField(field))
 	}
 	for i, l := range f.Listen {
 		look(listenerField(f, i), l.Address)
@@ -286,7 +281,7 @@ func elsewhere(f *config.File) (list []error) {
 	look("admin", f.Admin)
 	if a := f.Access; a != nil {
 		if info, err := os.Stat(a.File); err == nil && info.Mode().Type() == fs.ModeNamedPipe && !strings.HasPrefix(a.File, "/dev/") {
-			list = append(list, whittle.Errorf(whittle.Invalid, "%q is a named pipe: whittle run starts while something reads it", a.File).WithField("access.file"))
+			list = append(list, whittle.Errorf(whittle.Invalid, "%q is a named pipe: whittle run starts only while something reads it", a.File).WithField("access.file"))
 		}
 	}
 	return list

@@ -18,19 +18,18 @@ import (
 )
 
 type findVerb struct {
-	Processes []string `arg:"" optional:"" name:"target" placeholder:"TARGET" help:"The monolith, or its processes: Node process ids or inspector URLs, or Go services' pprof URLs. With a config, the processes that listen at its monolith's port."`
+	Processes []string `arg:"" optional:"" name:"target" placeholder:"TARGET" help:"The monolith, or its processes: Node process ids or inspector URLs, or Go services' pprof URLs. With a config: the processes that listen on its monolith's port."`
 
-	Config    string   `group:"What is measured" short:"c" placeholder:"FILE" help:"A whittle.yaml: its monolith is measured, on this machine."`
-	Endpoints []string `group:"What is measured" name:"endpoint" sep:"none" placeholder:"ENDPOINT" help:"Load this endpoint, \"METHOD /path\" or \"METHOD /path JSON\", and others that are given, all alike. They are really called."`
+	Config    string   `group:"What is measured" short:"c" placeholder:"FILE" help:"Measure the monolith of this whittle.yaml, on this machine."`
+	Endpoints []string `group:"What is measured" name:"endpoint" sep:"none" placeholder:"ENDPOINT" help:"Really call this endpoint, \"METHOD /path\" or \"METHOD /path JSON\". Repeatable: all get the same load."`
 	Rate      float64  `group:"What is measured" needs:"endpoint" default:"20" placeholder:"N" help:"Requests a second, over all of --endpoint (${default})."`
 	measure.Settings
 	JSON string `name:"json" placeholder:"FILE" help:"Write the ranking as JSON (\"-\": standard output)."`
-	HTML string `name:"html" placeholder:"FILE" help:"Write the ranking as one HTML file."`
 }
 
 // Help gives the examples.
 func (findVerb) Help() string {
-	return `Watches the monolith under its own traffic, or loads it by a plan or a list of endpoints, and ranks its endpoints by what they cost: their part of the CPU, how long they keep their users waiting, how long they block the event loop for everyone. It advises which to carve first, unless more of the CPU than that endpoint's lead belongs to no request that is known: then it says what is missing, and the exit status is 1.
+	return `Watches the monolith under its own traffic, or loads it by a plan or a list of endpoints, and ranks its endpoints by what they cost: their share of the CPU, how long their users wait, and how long they block the event loop for everyone. It advises which to carve first. If the CPU of unknown requests could overturn that advice, it gives none, says what is missing, and exits with status 1.
 
 Examples:
   whittle find -c whittle.yaml --duration 30s
@@ -53,7 +52,7 @@ func (v *findVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := cmdline.Writable(v.JSON, v.HTML); err != nil {
+	if err := cmdline.Writable(v.JSON); err != nil {
 		return err
 	}
 	all, err := v.MeasureAll(ctx, targets, nil, under, screen.Progress)
@@ -65,7 +64,7 @@ func (v *findVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	}
 	screen.Clear()
 	r := rank.Endpoints(all)
-	if err := cmdline.WriteResult(s, v.JSON, v.HTML, r); err != nil {
+	if err := cmdline.WriteSummary(s, v.JSON, r); err != nil {
 		return err
 	}
 	return r.Err()
@@ -98,7 +97,7 @@ func (v *findVerb) targets(ctx context.Context) (targets []string, monolith stri
 		slices.Sort(all)
 		return slices.Compact(all), monolith, nil
 	case monolith == "":
-		return nil, "", whittle.Errorf(whittle.Invalid, "find: what is to be measured?").
+		return nil, "", whittle.Errorf(whittle.Invalid, "find: there is nothing to measure").
 			WithHint("give a process id, a URL, or -c whittle.yaml: see whittle find --help")
 	}
 	if targets, err = collect.Locate(ctx, monolith); err != nil {
@@ -115,10 +114,10 @@ func (v *findVerb) targets(ctx context.Context) (targets []string, monolith stri
 // hasEndpoints refuses what has none to rank.
 func hasEndpoints(target string) error {
 	if collect.IsFile(target) {
-		return whittle.Errorf(whittle.Unsupported, "find: %s is a saved profile; endpoints are ranked of a running process", target).
+		return whittle.Errorf(whittle.Unsupported, "find: %s is a saved profile; only a running process has endpoints to rank", target).
 			WithHint("whittle profile " + target + " names its lines, and the endpoints that it knows")
 	}
-	return collect.HasEndpoints(target)
+	return nil
 }
 
 // Bounds of one call of find.
@@ -131,13 +130,13 @@ const (
 func (v *findVerb) plan() (*plan.Plan, error) {
 	switch {
 	case v.During != "" && len(v.Endpoints) > 0:
-		return nil, whittle.Errorf(whittle.Invalid, "find: either --during or --endpoint says what the load is")
+		return nil, whittle.Errorf(whittle.Invalid, "find: give either --during or --endpoint, not both")
 	case v.During != "":
 		return load.ReadPlan(v.During)
 	case len(v.Endpoints) == 0:
 		return nil, nil
 	case v.Target == "":
-		return nil, whittle.Errorf(whittle.Invalid, "find: where do the requests go?").WithHint("give --target URL, or -c whittle.yaml")
+		return nil, whittle.Errorf(whittle.Invalid, "find: the requests have no target").WithHint("give --target URL, or -c whittle.yaml")
 	case len(v.Endpoints) > maxEndpoints || !(v.Rate > 0):
 		return nil, whittle.Errorf(whittle.Invalid, "find: 1 to %d endpoints at a --rate above 0", maxEndpoints)
 	}

@@ -17,7 +17,6 @@ import (
 	"whittle/carve/fleet/part"
 	"whittle/carve/gate"
 	"whittle/carve/gateway"
-	"whittle/carve/handover"
 	"whittle/carve/show"
 	"whittle/cmdline"
 	"whittle/internal/pemfile"
@@ -30,7 +29,7 @@ type fleetVerb struct {
 
 // Help gives the examples.
 func (fleetVerb) Help() string {
-	return `Lists the gateways that make one rollout together, each by its last report: version, what users have there, config, how far it is behind. Any of them can be asked. Exits with status 1 while something is wrong.
+	return `Lists the gateways of a fleet by their last reports: version, share in force, config, and how far each is behind. Any gateway of the fleet can answer. Exits with status 1 while something is wrong.
 
 Examples:
   whittle fleet
@@ -63,20 +62,27 @@ func (v *fleetVerb) Run(ctx context.Context, s cmdline.Streams) error {
 // decider decides the routes' shares: this process's own controller, or its part in a
 // fleet.
 type decider interface {
-	handover.Control
+	Observe(x *whittle.Exchange) whittle.Observation
+	Recheck(again *whittle.Recheck) (after time.Duration, more bool)
+	Known(route string, q *whittle.Request) bool
+	Outcome(o whittle.Outcome)
+	Tripped(route, reason string, generation uint64)
 	admin.Controller
 	gate.Controller
 	prometheus.Collector
-	CPU(route string, reading whittle.CPUReading)
 	Query(route, name string, reading whittle.QueryReading)
 	Start()
 	Run(ctx context.Context) error
 	Running() <-chan struct{}
 	Reload(monolith whittle.Upstream, routes []whittle.Route, swap func() error) error
+	// Told is how many of a route's requests here are in what was last saved or reported, and
+	// Missed says that others may have come in a time.
+	Told(route string) int64
+	Missed(from, to time.Time)
 }
 
-// newDecider makes what decides. alive has the runs of gateways that go on, by route.
-func (d *deployment) newDecider(f *config.File, alive map[string][]uint64) (decider, error) {
+// newDecider makes what decides.
+func (d *deployment) newDecider(f *config.File) (decider, error) {
 	if f.Fleet != nil {
 		p, err := d.join(f)
 		if err != nil {
@@ -89,11 +95,11 @@ func (d *deployment) newDecider(f *config.File, alive map[string][]uint64) (deci
 		Store:    &d.store,
 		Monolith: f.Monolith,
 		Routes:   f.Routes,
-		Apply:    d.relay.Apply,
-		Watch:    d.relay.Watch,
+		Apply:    d.apply,
+		Steered:  d.proxies.Status,
+		Watch:    d.gateway.Watch,
 		Counts:   d.gateway.Counts,
-		Others:   d.relay.Others,
-		Alive:    alive,
+		Follows:  d.before != nil,
 		NewJudge: control.Redacting(d.records),
 		Notify:   d.notices.Tell,
 		Log:      d.log,
@@ -121,58 +127,23 @@ func (d *deployment) join(f *config.File) (*part.Part, error) {
 		Fleet: jetstream.Options{
 			Server: own, Servers: f.Fleet.NATS, Credentials: f.Fleet.Credentials, TLS: c, Name: f.Fleet.Name, Replicas: f.Fleet.Replicas,
 			Evidence: jetstream.Limits{Bytes: f.Fleet.MaxBytes, Age: f.Fleet.MaxAge},
-			Handed:   d.place.handed, Asked: d.place.asked,
-			Node: fleet.Config{Fleet: f.Fleet.Name, Member: f.Fleet.Member, Version: version(), Lease: f.Fleet.Lease, Linger: linger(f)},
+			Node:     fleet.Config{Member: f.Fleet.Member, Version: version(), Lease: f.Fleet.Lease},
 		},
 		PerSecond: f.Fleet.PerSecond, Monolith: f.Monolith, Routes: f.Routes,
-		Gateway: fleetGateway{d.gateway, d.relay}, Others: d.relay.Others, Exposed: d.relay.Exposed, Store: &d.store, Redact: d.records, NewJudge: control.Redacting(d.records), Notify: d.notices.Tell, Log: d.log,
+		Gateway: fleetGateway{d.gateway, d.apply}, Replaces: d.before != nil, Store: &d.store,
+		Redact: d.records, NewJudge: control.Redacting(d.records), Notify: d.notices.Tell, Log: d.log,
 	})
 }
 
-// fleetGateway is this process's gateway; what is in force here is so in the processes that
-// it has replaced as well.
+// fleetGateway is this process's gateway; what is in force here is so in the process that it
+// has replaced as well.
 type fleetGateway struct {
 	*gateway.Gateway
-	relay *handover.Relay
+	apply func(route string, p whittle.Position) bool
 }
 
 // Apply implements part.Gateway.
-func (g fleetGateway) Apply(route string, p whittle.Position) bool { return g.relay.Apply(route, p) }
-
-// Watch implements part.Gateway.
-func (g fleetGateway) Watch(route string, share whittle.Share) { g.relay.Watch(route, share) }
-
-// place is what another process has handed over of its place in a fleet, and when it was
-// asked for at the earliest.
-type place struct {
-	handed []byte
-	asked  time.Time
-}
-
-// samePlace says whether this process can take the place that another one had: in the same
-// fleet under the same name, or in none.
-func samePlace(f *config.Fleet, handed []byte) error {
-	if f == nil && len(handed) == 0 {
-		return nil
-	}
-	if f != nil {
-		if h, ok := fleet.ReadHanded(handed); ok && h.Is(f.Name, f.Member) {
-			return nil
-		}
-	}
-	return whittle.Errorf(whittle.FailedPrecondition, "take over: a gateway's place in a fleet is not changed while it runs").WithField("fleet").
-		WithHint("end this gateway with SIGTERM and start it again to have it join, leave or be called something else")
-}
-
-// linger bounds how long a user's request may still be on a candidate.
-func linger(f *config.File) (most time.Duration) {
-	for i := range f.Routes {
-		if c := f.Routes[i].Candidate; c != nil {
-			most = max(most, c.Timeout)
-		}
-	}
-	return most
-}
+func (g fleetGateway) Apply(route string, p whittle.Position) bool { return g.apply(route, p) }
 
 // fleetTLS is how a fleet's NATS is spoken to. Nil: as its URL says.
 func fleetTLS(f *config.Fleet) (*tls.Config, error) {

@@ -37,23 +37,6 @@ func TestCtrlCEndsALoadEarlyWithItsReport(t *testing.T) {
 	}
 }
 
-func TestOneDashDoesForTwo(t *testing.T) {
-	for args, want := range map[string]string{
-		"load -rate 5 -json {} -H a:b URL":       "load --rate 5 --json-body {} -H a:b URL",
-		"load -json={} -users=3 --json r.json U": "load --json-body={} --users=3 --json r.json U",
-		"load -- -rate":                          "load -- -rate",
-		"load -r -ratex --rate=1 -":              "load -r -ratex --rate=1 -",
-		"load -protocol h2 -descriptor d.pb U":   "load --protocol h2 --descriptor d.pb U",
-		"load -workers n -nats-subject=a U":      "load --workers n --nats-subject=a U",
-		"run -config x":                          "run -config x",
-		"":                                       "",
-	} {
-		if got := secondDash(strings.Fields(args)); !slices.Equal(got, strings.Fields(want)) {
-			t.Errorf("%q became %q", args, got)
-		}
-	}
-}
-
 // A run of nothing but failures measured nothing, whatever the reason, and must not pass
 // for a success in a script.
 func TestALoadOfNothingButFailuresFails(t *testing.T) {
@@ -142,7 +125,7 @@ func TestWhereALoadsReportsGo(t *testing.T) {
 	}{
 		{[]string{"--csv", "-"}, 0, "name,requests,completed", "", 1},
 		{[]string{"--json", "-", "--csv", dir + "/new/a.csv"}, 0, "{\n", "", 1},
-		{[]string{"--json-artillery", "-", "--html", dir + "/a.html"}, 0, "{\n", "", 1},
+		{[]string{"--json", "-", "--html", dir + "/a.html"}, 0, "{\n", "", 1},
 		{[]string{"--html", "-"}, 0, "<!doctype html>", "", 1},
 		{[]string{"--csv", dir + "/b.csv", "--json", dir + "/b.json"}, 0, srv.URL, "", 1},
 		{[]string{"--csv", "-", "--json", "-"}, 2, "", "2 outputs are", 0},
@@ -176,26 +159,6 @@ func TestWhereALoadsReportsGo(t *testing.T) {
 	}
 }
 
-// Responses that are all redirects or refusals are a note, and no failure; a plan that
-// expects a status, or any other response, is none.
-func TestANoteIsOnResponsesOfOneClass(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/away" {
-			http.Redirect(w, r, "/", http.StatusFound)
-		}
-		if r.URL.Path == "/gone" {
-			w.WriteHeader(http.StatusGone)
-		}
-	}))
-	defer srv.Close()
-	for path, note := range map[string]string{"/": "", "/away": "every response was a redirect (status 302: 1), which is not followed", "/gone": "every response was a refusal (status 410: 1)"} {
-		status, out, _ := whittleOnce(t, "load", srv.URL+path, "--max-late", "1m")
-		if status != 0 || strings.Contains(out, "every response") != (note != "") || !strings.Contains(out, note) {
-			t.Errorf("%s: status %d\n%s", path, status, out)
-		}
-	}
-}
-
 // What is wrong with a command line is said before anything is sent, in its own words.
 func TestWrongCommandLinesAreRefused(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("something was sent") }))
@@ -204,7 +167,6 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 		"URL --rate 0 -d 1s":               "--rate 0 is not above 0",
 		"URL --rate -5 -d 1s":              "--rate -5 is not above 0",
 		"URL --rate=-5 -d 1s":              "--rate -5 is not above 0",
-		"URL -rate -5 -d 1s":               "--rate -5 is not above 0",
 		"URL --rate NaN -d 1s":             "--rate NaN is not above 0",
 		"URL --rate 1e9 -d 1s":             "--rate 1e+09 is above 1e+06",
 		"URL --users 0":                    "--users 0 is not above 0",
@@ -214,9 +176,6 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 		"URL -n -3":                        "-n -3 is not above 0",
 		"URL -n 5 --loops 2":               "5 requests in all go not together with 2 loops each",
 		"URL -n 9223372036854775807":       "requests in all are not within 0 and 1000000000",
-		"URL --stream-messages 3":          "goes with the protocol grpc",
-		"URL --otlp x":                     "--otlp: \"x\" is not a URL",
-		"URL --export-header a:b":          "--export-header goes with",
 		"URL -n 5 --rate 5 -d 1s":          "either -n is given or --duration",
 		"URL --rate 5 -d -1s":              `--duration: "-1s" is not above 0`,
 		"URL --rate 5 -d 0s":               `--duration: "0s" is not above 0`,
@@ -253,104 +212,5 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 		if status != 2 || !strings.Contains(errs, says) || strings.Contains(out, "virtual users") {
 			t.Errorf("%s: status %d\n%s%s; want %q", args, status, out, errs, says)
 		}
-	}
-}
-
-// Several conditions may follow one --fail-if, and each counts.
-func TestConditionsFollowOneFailIf(t *testing.T) {
-	srv := httptest.NewServer(http.NotFoundHandler())
-	defer srv.Close()
-	for _, c := range []struct {
-		args   []string
-		status int
-		says   string
-	}{
-		{[]string{"--fail-if", "p99 > 1h", "errors > 1%"}, 0, ""},
-		{[]string{"--fail-if", "p99 > 1h", "requests < 9", "errors > 1%"}, 1, "requests < 9"},
-		{[]string{"--fail-if", "p99 > 1h", "--fail-if", "requests < 9"}, 1, "requests < 9"},
-		{[]string{"-fail-if", "requests < 9", "p99 > 1h"}, 1, "requests < 9"},
-	} {
-		status, out, errs := whittleOnce(t, append([]string{"load", srv.URL, "--max-late", "1m", "-n", "2"}, c.args...)...)
-		if status != c.status || !strings.Contains(errs, c.says) {
-			t.Errorf("%v: status %d\n%s%s", c.args, status, out, errs)
-		}
-	}
-}
-
-// -n is the number of requests, however many users take them; a URL's name and password
-// are sent to it; --csv has a row for each name.
-func TestRequestsInAllCredentialsAndCSV(t *testing.T) {
-	var asked, named atomic.Int64
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		if user, password, ok := r.BasicAuth(); ok && user == "ann" && password == "p:w@" {
-			named.Add(1)
-		}
-	}))
-	defer srv.Close()
-	address := strings.Replace(srv.URL, "http://", "http://ann:p%3Aw%40@", 1) + "/a"
-	for _, load := range [][]string{{"--users", "3", "-n", "10"}, {"-n", "10"}, {"--users", "7", "--requests", "10", "--ramp", "10ms"}, {"--rate", "300", "-n", "10"}} {
-		asked.Store(0)
-		named.Store(0)
-		file := filepath.Join(t.TempDir(), "out.csv")
-		status, out, errs := whittleOnce(t, append([]string{"load", address, "--max-late", "1m", "--csv", file}, load...)...)
-		csv, err := os.ReadFile(file)
-		lines := strings.Split(strings.TrimSpace(string(csv)), "\n")
-		if status != 0 || asked.Load() != 10 || named.Load() != 10 || err != nil || len(lines) != 3 ||
-			!strings.HasPrefix(lines[1], "GET /a,10,10,0,") || !strings.HasPrefix(lines[2], "all,10,10,0,") {
-			t.Errorf("%v: status %d, %d requests, %d by name, %s\n%s%s", load, status, asked.Load(), named.Load(), csv, out, errs)
-		}
-	}
-}
-
-// A dry run shows what would be sent and when, and sends nothing.
-func TestADryRunSendsNothing(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("something was sent") }))
-	defer srv.Close()
-	plan := filepath.Join(t.TempDir(), "plan.yml")
-	if err := os.WriteFile(plan, []byte(`
-config: {target: "`+srv.URL+`", variables: {id: [7]}, phases: [{duration: 3600, arrivalRate: 5}]}
-before: {flow: [{post: {url: /login, json: {a: 1}}}]}
-scenarios:
-  - {name: first, flow: [{get: {url: /a}}, {think: 3600}, {get: {url: "/b/{{ id }}"}}, {loop: [{get: {url: /l}}], count: 100}]}
-  - {name: second, weight: 3, flow: [{parallel: [{get: {url: /p}}, {get: {url: /q}}]}]}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	status, out, errs := whittleOnce(t, "load", plan, "--dry-run")
-	for _, says := range []string{"nothing is sent", "before the run, once", "POST /login", `{"a":1}`, `scenario "first", 25 % of 18000 users`, "+0s       GET /a\n", "+1h0m0s   GET /b/7\n", "  …", `scenario "second"`, "GET /p", "GET /q"} {
-		if !strings.Contains(out, says) {
-			t.Errorf("no %q in:\n%s%s", says, out, errs)
-		}
-	}
-	if status != 0 || strings.Count(out, "GET /l") != 8 {
-		t.Errorf("status %d\n%s%s", status, out, errs)
-	}
-	// By flags it shows no more than there is to send.
-	for args, want := range map[string]struct {
-		title string
-		shown int
-	}{
-		"": {"1 user", 1}, "-n 3 -u 2": {"2 users", 3}, "-u 1 --loops 4": {"1 user", 4}, "-n 30": {"1 user", 10},
-		"--rate 5 -n 4": {"100 % of 4 users", 1}, "-d 1h -u 3": {"3 users", 10},
-	} {
-		status, out, errs := whittleOnce(t, append([]string{"load", srv.URL + "/x", "--dry-run"}, strings.Fields(args)...)...)
-		if status != 0 || !strings.Contains(out, "\n\n"+want.title+"\n") || strings.Count(out, "GET /x") != want.shown {
-			t.Errorf("%s: status %d\n%s%s", args, status, out, errs)
-		}
-	}
-}
-
-// Of several outputs that cannot be written each is said, not the first alone.
-func TestEachOutputThatFailsIsSaid(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
-	full := filepath.Join(t.TempDir(), "full.json")
-	if err := os.Symlink("/dev/full", full); err != nil {
-		t.Fatal(err)
-	}
-	status, _, errs := whittleOnce(t, "load", srv.URL, "-n", "1", "--max-late", "1m", "--csv", "/dev/full", "--json-artillery", full)
-	if status != 3 || !strings.Contains(errs, "write /dev/full: ") || !strings.Contains(errs, "write "+full+": ") {
-		t.Errorf("status %d\n%s", status, errs)
 	}
 }

@@ -18,29 +18,29 @@ import (
 )
 
 type newVerb struct {
-	From string `arg:"" placeholder:"SOURCE" help:"A folder that whittle record wrote, a .har file, an OpenAPI 3 or Swagger 2.0 document (.yaml, .json) or a .proto file."`
-	To   string `required:"" placeholder:"DIR" help:"The project's folder: empty, not there yet, or a project of an earlier run, whose field numbers and changed files stay."`
+	From string `arg:"" placeholder:"SOURCE" help:"A folder that whittle record wrote, a .har file, an OpenAPI 3 document (.yaml, .json) or a .proto file."`
+	To   string `required:"" placeholder:"DIR" help:"The project's folder: new, empty, or of an earlier run, whose field numbers and changed files stay."`
 
 	Route []string `group:"The contract" sep:"none" placeholder:"ROUTE" help:"Only this endpoint, such as 'POST /Count' or 'GET /users/{id}'. Repeatable."`
 	Safe  []string `group:"The contract" sep:"none" placeholder:"ROUTE" help:"This endpoint changes nothing, although its method could: it may be mirrored. Repeatable."`
 
-	Package   string `group:"The contract" placeholder:"NAME" help:"The proto package, such as shop.v1 (made of the service's name)."`
-	Service   string `group:"The contract" placeholder:"NAME" help:"The service, such as ShopService (made of the paths); of a .proto file, the one to take (its first)."`
-	ProtoPath string `group:"The contract" name:"proto-path" placeholder:"DIR" help:"Where imports of a .proto file begin (its folder)."`
+	Package   string `group:"The contract" placeholder:"NAME" help:"The proto package, such as shop.v1 (from the service's name)."`
+	Service   string `group:"The contract" placeholder:"NAME" help:"The service, such as ShopService (from the paths); of a .proto file, the one to use (the first)."`
+	ProtoPath string `group:"The contract" name:"proto-path" placeholder:"DIR" help:"The folder in which a .proto file's imports are looked up (its own)."`
 
 	Module   string `group:"The project" placeholder:"PATH" help:"The Go module, such as example.com/shop (the folder's name)."`
 	Monolith string `group:"The project" default:"http://127.0.0.1:3000" placeholder:"URL" help:"What responds until the service has logic of its own (${default})."`
-	NoBuild  bool   `group:"The project" name:"no-build" help:"Write the project, and do not build and test it."`
+	NoBuild  bool   `group:"The project" name:"no-build" help:"Write the project without building and testing it."`
 	JSON     string `group:"The project" name:"json" placeholder:"FILE" help:"Write what was inferred and made as JSON (\"-\": standard output)."`
 }
 
 // Help gives the examples.
 func (newVerb) Help() string {
-	return `Infers a contract from recorded exchanges (or reads it from a document) and makes a whole small project of it: the .proto file, a Go service over Connect, gRPC and Twirp, tests of the recorded exchanges, a typed Node client, a Dockerfile, a config for the gateway with routes that another config can include, and a load plan. Each guess is printed with its evidence and kept in CONTRACT.md.
+	return `Infers a contract from recorded exchanges, or reads it from a document, and makes a project of it: the .proto file, a Go service over Connect, gRPC and Twirp, tests of the recorded exchanges, a Dockerfile, a config for the gateway with routes that another config can include, and a load plan. Each guess is printed with its evidence and kept in CONTRACT.md.
 
-Until you write its logic the service lets the monolith respond, so it is right from its first minute. The project needs nothing of whittle; to make it, Go must be installed.
+Until you write its logic, the service lets the monolith respond, so it is right from its first minute. The project does not depend on whittle. Go must be installed.
 
-Exit status: 0 the project is made, builds and passes its tests; 1 it does not, or the folder is somebody's; 2 what <from> says makes no contract; 3 could not run.
+Exit status: 0 the project builds and passes its tests; 1 it does not, or the folder is somebody else's; 2 the source makes no contract; 3 could not run.
 
 Examples:
   whittle new recorded --to shop
@@ -59,7 +59,7 @@ func (v *newVerb) Run(ctx context.Context, s cmdline.Streams, flags *kong.Contex
 		return whittle.Errorf(whittle.Invalid, "%s is not for a .proto file: %s says itself what it is called", flag, v.From)
 	}
 	if v.ProtoPath != "" && !proto {
-		return whittle.Errorf(whittle.Invalid, "--proto-path goes with a .proto file, and %s is none", v.From)
+		return whittle.Errorf(whittle.Invalid, "--proto-path goes with a .proto file, and %s is not one", v.From)
 	}
 	if u, err := url.Parse(v.Monolith); err != nil || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") || u.Scheme != "http" && u.Scheme != "https" {
 		return whittle.Errorf(whittle.Invalid, "--monolith %q is not a URL such as http://127.0.0.1:3000", v.Monolith)
@@ -122,7 +122,7 @@ func (v *newVerb) amend(c *contract.Contract) error {
 			}
 		}
 		if !found {
-			return whittle.Errorf(whittle.NotFound, "--safe %q is no endpoint of the contract", safe).
+			return whittle.Errorf(whittle.NotFound, "--safe %q is not an endpoint of the contract", safe).
 				WithHint("it has: " + strings.Join(c.Endpoints(), ", "))
 		}
 	}
@@ -153,7 +153,7 @@ func (v *newVerb) next(screen *cmdline.Screen, p *scaffold.Project) {
 	}
 	for i := range p.Contract.Methods {
 		if m := &p.Contract.Methods[i]; !m.Safe {
-			screen.Say("%s may change something, so nothing of it is mirrored: --safe '%[1]s' if it does not", m.Endpoint())
+			screen.Say("%s may change something, so it is not mirrored: give --safe '%[1]s' if it changes nothing", m.Endpoint())
 		}
 	}
 }

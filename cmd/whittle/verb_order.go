@@ -51,7 +51,7 @@ type promoteVerb struct {
 
 // Help gives the examples.
 func (promoteVerb) Help() string {
-	return `One step of the config's rollout.steps. Refused, with the reason, while the verdict is DIFFERENT, and while it is UNDECIDED unless forced.
+	return `Takes one step of the config's rollout.steps. It is refused, with the reason, while the verdict is DIFFERENT; while it is UNDECIDED, it has to be forced.
 
 Examples:
   whittle promote "POST /Count"
@@ -70,12 +70,12 @@ func (v *promoteVerb) Run(ctx context.Context, s cmdline.Streams) error {
 
 type approveVerb struct {
 	order
-	Gate string `placeholder:"NAME" help:"Only this gate, which may be one that is asked by a webhook. Default: all with confirm: manual."`
+	Gate string `placeholder:"NAME" help:"Only this gate; it may be a webhook's. Default: all with confirm: manual."`
 }
 
 // Help gives the examples.
 func (approveVerb) Help() string {
-	return `Opens gates before the route's next step (rollout.gates in the config). An approval is kept over a restart and is good for one step; a fall ends it.
+	return `Opens gates before the route's next step (rollout.gates in the config). An approval survives a restart and is good for one step; a fall ends it.
 
 Examples:
   whittle approve "POST /Count" -m "board of Monday"
@@ -111,12 +111,12 @@ Example:
 	rollout.Rollback: `The monolith serves everything from the next request on. The route stays there until it is promoted or reset by hand.
 
 Example:
-  whittle rollback "POST /Count" -m "support sees odd totals"`,
+  whittle rollback "POST /Count" -m "support reports wrong totals"`,
 	rollout.Off: `Like a rollback, and nothing is mirrored either. "whittle promote" switches the route on again, in shadow.
 
 Example:
   whittle off "POST /Count"`,
-	rollout.Reset: `For a candidate that was mended behind the same URL: what was learned of the old one says nothing of the new one. The time line and the ledger go on. If the verdict was DIFFERENT, no promotion can be forced until enough was compared afresh; "build:" in the config names another build.
+	rollout.Reset: `For a candidate that was mended behind the same URL: evidence about the old one says nothing about the new one. The time line and the ledger go on. If the verdict was DIFFERENT, no promotion can be forced until enough is compared afresh; "build:" in the config names another build.
 
 Example:
   whittle reset "POST /Count" -m "deployed 1.4.1"`,

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/bench/table"
 	"whittle/cmdline"
+	"whittle/internal/table"
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/guard"
@@ -22,19 +22,19 @@ type guardVerb struct {
 
 	measure.Settings
 	Runs     int    `group:"What is measured" default:"5" help:"How many short runs, 2 to 100 (${default})."`
-	Baseline string `required:"" placeholder:"FILE" help:"What the service cost when it was found good."`
+	Baseline string `required:"" placeholder:"FILE" help:"The file with what the service cost when it was healthy."`
 	Max      string `name:"max-cpu-per-request" not:"update" default:"+10%" placeholder:"+10%" help:"How much dearer a request may be (${default})."`
 	Update   bool   `help:"Write the baseline instead of checking against it."`
 	JSON     string `name:"json" not:"update" placeholder:"FILE" help:"Write the verdict as JSON (\"-\": standard output)."`
-	JUnit    string `name:"junit" not:"update" placeholder:"FILE" help:"Write the verdict as a test in JUnit's form, for a CI system."`
-	GitHub   bool   `name:"github" not:"update" help:"Print the verdict as an annotation of GitHub's workflows, too."`
+	JUnit    string `name:"junit" not:"update" placeholder:"FILE" help:"Write the verdict as a JUnit test, for a CI system."`
+	GitHub   bool   `name:"github" not:"update" help:"Also print the verdict as a GitHub annotation."`
 }
 
 // Help gives the examples.
 func (guardVerb) Help() string {
-	return `Exit status 1 means: surely above the limit, by the 95 % interval over several short runs, with the function to blame. Where the interval holds the limit, the guard says that it cannot tell, and passes: raise --runs or --duration.
+	return `Exit status 1 means: surely above the limit, by the 95 % interval over several short runs, with the function to blame. If the interval contains the limit, the guard says that it cannot tell, and passes: raise --runs or --duration.
 
-A service that fails cheaply costs little a request. So exit status 1 also means that the responses are clearly not the baseline's: more of them fail, or more of them have another status. A run without CPU time or responses, or whose load was void or over before a profile began, is taken again, three times at most.
+A service that fails cheaply costs little a request. So exit status 1 can also mean that the responses are clearly not the baseline's: more of them fail, or more of them have another status. A run is repeated, at most three times, if it had no CPU time or responses, or if its load was void or ended before a profile began.
 
 Examples:
   whittle profile guard http://127.0.0.1:8091 --during plan.yml --baseline cost.json --update
@@ -105,9 +105,9 @@ func (v *guardVerb) keep(b *guard.Baseline, screen *cmdline.Screen) error {
 	screen.Say("kept %d runs of %s in %s", len(b.Runs), b.Service, v.Baseline)
 	switch failed, known := b.Failed(); {
 	case !known:
-		screen.Say("note: what was returned is not known, so that a service that fails cheaply will not be seen")
+		screen.Say("note: the responses are not known, so a service that fails cheaply will not be noticed")
 	case failed > 0:
-		screen.Say("note: %.3g %% of the requests failed; a baseline is of a service that was found good", 100*failed)
+		screen.Say("note: %.3g %% of the requests failed; take the baseline of a healthy service", 100*failed)
 	}
 	return nil
 }

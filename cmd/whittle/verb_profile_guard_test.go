@@ -204,7 +204,7 @@ func TestTheGuardReadsCodesOfWhatIsLive(t *testing.T) {
 	s, folder := startGoService(t), t.TempDir()
 	s.others.Store(50)
 	args := []string{"profile", "guard", s.URL, "--duration", "1s", "--baseline", filepath.Join(folder, "cost.json"), "--runs", "2"}
-	if status, out, errs := whittleOnce(t, append(args, "--update")...); status != 0 || !strings.Contains(out, "what was returned is not known") {
+	if status, out, errs := whittleOnce(t, append(args, "--update")...); status != 0 || !strings.Contains(out, "the responses are not known") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 	s.codes.Store(true)

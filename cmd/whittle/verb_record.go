@@ -15,16 +15,15 @@ import (
 // recordVerb keeps exchanges, and is the exchange log on the command line.
 type recordVerb struct {
 	Live   recordLive   `cmd:"" default:"withargs" help:"Record what passes to a monolith and back (the default)."`
-	Ls     recordLs     `cmd:"" help:"Say what a log has: routes, targets, responses, times."`
-	Show   recordShow   `cmd:"" help:"Show a log's exchanges, as they come if asked to."`
-	Export recordExport `cmd:"" help:"Write a log as an HTTP Archive (HAR)."`
+	Ls     recordLs     `cmd:"" help:"List what a log has: routes, targets, responses, times."`
+	Show   recordShow   `cmd:"" help:"Show a log's exchanges; with --follow, as they come."`
 	Import recordImport `cmd:"" help:"Add what a browser or a proxy saved (HAR) to a log, redacted."`
-	Verify recordVerify `cmd:"" help:"Read all of a log and say what is damaged."`
+	Verify recordVerify `cmd:"" help:"Read a whole log, and list what is damaged."`
 }
 
 // Help gives the examples.
 func (recordVerb) Help() string {
-	return `Without a further word it stands in front of a monolith and records what passes; "whittle record live --help" has the flags. What is secret is taken out before anything reaches the disk.
+	return `Without a subcommand, it stands in front of a monolith and records what passes; "whittle record live --help" has the flags. Secrets are taken out before anything reaches the disk.
 
 Examples:
   whittle record --listen :8080 --monolith http://127.0.0.1:3000 --to recorded
@@ -35,14 +34,14 @@ Examples:
 }
 
 type recordLs struct {
-	Log   string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
+	Log   string `arg:"" placeholder:"DIR" help:"A recording's folder, or one of its segments."`
 	Limit int    `bound:">=0" default:"10" help:"How many targets of each route (${default}); 0: all."`
 	JSON  string `name:"json" placeholder:"FILE" help:"Write it as JSON (\"-\": standard output)."`
 }
 
 // Help gives the examples.
 func (recordLs) Help() string {
-	return `Reads the blocks' headers alone, so it is quick however long the log is. * stands for a part of a path that looks like an id. What can be seen to be damaged is listed; record verify reads everything.
+	return `Reads only the blocks' headers, so it is quick however long the log is. * stands for a part of a path that looks like an id. Damage in the headers is listed; record verify reads everything.
 
 Examples:
   whittle record ls recorded
@@ -56,7 +55,7 @@ func (v *recordLs) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	if st, err := os.Stat(v.Log); err == nil && !st.IsDir() && l.Entries == 0 && len(l.Damages) > 0 {
-		return whittle.Errorf(whittle.Invalid, "record ls: %s is no segment of a log, or nothing is left of it", v.Log).
+		return whittle.Errorf(whittle.Invalid, "record ls: %s is not a segment of a log, or nothing is left of it", v.Log).
 			WithHint("name the folder that was recorded into, or one of its .wcap files")
 	}
 	r := show.NewListing(l)
@@ -73,15 +72,15 @@ func (v *recordLs) Run(ctx context.Context, s cmdline.Streams) error {
 }
 
 type recordVerify struct {
-	Log  string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
+	Log  string `arg:"" placeholder:"DIR" help:"A recording's folder, or one of its segments."`
 	JSON string `name:"json" placeholder:"FILE" help:"Write what the log has, and every damage, as JSON (\"-\": standard output)."`
 }
 
 // Help gives the examples.
 func (recordVerify) Help() string {
-	return `Reads every block, checks its sums and takes every exchange apart. What is damaged is named with its place; the rest stays readable. A log may be verified while it is written to.
+	return `Reads every block, checks its checksums and decodes every exchange. Each damage is listed with its place; the rest stays readable. A log may be verified while it is written to.
 
-Exit status: 0 all is whole; 1 something is damaged.
+Exit status: 0 the log is whole; 1 something is damaged.
 
 Examples:
   whittle record verify recorded

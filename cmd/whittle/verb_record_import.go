@@ -21,16 +21,16 @@ import (
 
 type recordImport struct {
 	HAR string `arg:"" placeholder:"FILE" help:"A HAR file that a browser or a proxy saved (\"-\": standard input)."`
-	Dir string `arg:"" placeholder:"DIR" help:"The folder to record into; it is made where it is missing."`
+	Dir string `arg:"" placeholder:"DIR" help:"The folder to record into; created if missing."`
 	recorder.Flags
 	JSON string `name:"json" placeholder:"FILE" help:"Write what was imported, and what was not, as JSON (\"-\": standard output)."`
 }
 
 // Help gives the examples.
 func (recordImport) Help() string {
-	return `Reads what Chrome, Firefox, Safari, mitmproxy, Charles, Fiddler and others save, however long it is, and redacts it on its way like everything else that is recorded. Entries that are no exchange with a server (from the browser's cache, WebSockets, data: URLs) are left out and listed. DIR may have a log already: the exchanges are added to it.
+	return `Reads HAR files of any length, as Chrome, Firefox, Safari, mitmproxy, Charles, Fiddler and others save them, and redacts them like everything else that is recorded. Entries that are not an exchange with a server (from the browser's cache, WebSockets, data: URLs) are left out and listed. If DIR already has a log, the exchanges are added to it.
 
-Exit status: 0 imported; 1 nothing was; 2 the file is no HAR, or ends early: what stands before that is kept.
+Exit status: 0 imported; 1 nothing was imported; 2 the file is not a HAR, or ends early: the entries before that are kept.
 
 Examples:
   whittle record import shop.har recorded
@@ -174,6 +174,6 @@ func (im *imported) say(screen *cmdline.Screen, dir string) {
 		screen.Say("  entry %d: %s", l.Entry, show.Harmless(l.Why))
 	}
 	if im.Disorder > 0 {
-		screen.Say("%s began before the one in front, and kept the file's order", units.Counted(im.Disorder, "exchange"))
+		screen.Say("%s began before the one listed in front of it; the file's order was kept", units.Counted(im.Disorder, "exchange"))
 	}
 }

@@ -24,12 +24,12 @@ import (
 type recordLive struct {
 	Listen   string        `default:":8080" placeholder:"ADDRESS" help:"Where users' requests arrive (${default})."`
 	Monolith string        `required:"" placeholder:"URL" help:"The server that responds to them."`
-	To       string        `required:"" placeholder:"DIR" help:"The folder to record into; it is made where it is missing."`
-	Sample   share         `default:"100%" help:"Part of the connections that are recorded, each without gaps for a minute at a time (${default})."`
+	To       string        `required:"" placeholder:"DIR" help:"The folder to record into; created if missing."`
+	Sample   share         `default:"100%" help:"Share of connections to record, each without gaps for a minute at a time (${default})."`
 	MaxBody  bytesFlag     `default:"1MiB" placeholder:"SIZE" help:"Leave out longer bodies (${default})."`
-	MaxBytes bytesFlag     `default:"1GiB" placeholder:"SIZE" help:"Of the folder; the oldest exchanges go first (${default})."`
-	MaxAge   time.Duration `bound:">0" default:"168h" placeholder:"DURATION" help:"Of an exchange (${default})."`
-	For      time.Duration `bound:">0" placeholder:"DURATION" help:"End by itself after so long."`
+	MaxBytes bytesFlag     `default:"1GiB" placeholder:"SIZE" help:"Size of the folder; the oldest exchanges go first (${default})."`
+	MaxAge   time.Duration `bound:">0" default:"168h" placeholder:"DURATION" help:"Age of an exchange (${default})."`
+	For      time.Duration `bound:">0" placeholder:"DURATION" help:"Stop after this time."`
 	recorder.Flags
 	JSON string `name:"json" placeholder:"FILE" help:"At the end, write what was recorded as JSON (\"-\": standard output)."`
 }

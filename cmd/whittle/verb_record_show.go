@@ -22,10 +22,10 @@ const followEvery = 200 * time.Millisecond
 const defaultShown = 50
 
 type recordShow struct {
-	Log    string `arg:"" placeholder:"DIR" help:"A folder that was recorded into, or one of its segments."`
+	Log    string `arg:"" placeholder:"DIR" help:"A recording's folder, or one of its segments."`
 	Number int64  `bound:">0" arg:"" optional:"" name:"n" placeholder:"N" help:"Show this exchange whole, by its number in the list."`
 	show.Choice
-	Limit  *int64 `bound:">=0" placeholder:"N" help:"How many (50; with --follow all); 0: all."`
+	Limit  *int64 `bound:">=0" placeholder:"N" help:"How many (50; with --follow or --json all); 0: all."`
 	Follow bool   `short:"f" help:"Show exchanges as they are recorded, from now on."`
 	JSON   string `name:"json" placeholder:"FILE" help:"Write them as JSON, one a line, with headers and bodies (\"-\": standard output)."`
 }
@@ -38,7 +38,7 @@ Examples:
   whittle record show recorded --route 'POST /Count' --status 5xx
   whittle record show recorded 17
   whittle record show recorded --follow
-  whittle record show recorded --limit 0 --json - | jq -r .request.target | sort | uniq -c`
+  whittle record show recorded --json - | jq -r .request.target | sort | uniq -c`
 }
 
 // Run shows the exchanges.
@@ -49,10 +49,10 @@ func (v *recordShow) Run(ctx context.Context, s cmdline.Streams, c *kong.Context
 	}
 	if v.Number != 0 {
 		if v.Number < 0 {
-			return whittle.Errorf(whittle.Invalid, "record show: %d is no exchange: the first one is 1", v.Number)
+			return whittle.Errorf(whittle.Invalid, "record show: there is no exchange %d: the first one is 1", v.Number)
 		}
 		if flag := cmdline.GivenOf(c, "route", "status", "from", "to", "limit", "follow"); flag != "" {
-			return whittle.Errorf(whittle.Invalid, "record show: one number, from 1 on, is shown by itself").
+			return whittle.Errorf(whittle.Invalid, "record show: an exchange is shown by its number alone").
 				WithHint("leave out " + flag + ", or the number")
 		}
 		filter = journal.Filter{}
@@ -119,8 +119,9 @@ func (v *recordShow) show(ctx context.Context, s cmdline.Streams, w io.Writer, r
 		return whittle.Errorf(whittle.NotFound, "record show: %s has no exchange %d", v.Log, v.Number).
 			WithHint("whittle record ls " + v.Log + " says how many it has")
 	}
-	if shown == 0 && v.JSON == "" {
-		fmt.Fprintln(w, "No exchange is like that.")
+	if shown == 0 {
+		return whittle.Errorf(whittle.FallsShort, "record show: %s has no such exchange", v.Log).
+			WithHint("whittle record ls " + v.Log + " prints the routes and targets that it has")
 	}
 	return nil
 }
@@ -130,7 +131,7 @@ func (v *recordShow) limit() int64 {
 	switch {
 	case v.Limit != nil:
 		return *v.Limit
-	case v.Follow:
+	case v.Follow || v.JSON != "":
 		return 0
 	}
 	return defaultShown

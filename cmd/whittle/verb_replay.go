@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,30 +19,27 @@ type replayVerb struct {
 	Log     string `arg:"" help:"A folder that whittle record wrote, one of its segments, or a .har file." placeholder:"LOG"`
 	Against string `required:"" placeholder:"URL" help:"The candidate. Nothing is sent anywhere else."`
 
-	Config string   `short:"c" group:"What is compared, and how" placeholder:"FILE" help:"Take routes, contract, comparison and write contract from this config. Without it every request goes as it is."`
+	Config string   `short:"c" group:"What is compared, and how" placeholder:"FILE" help:"Take routes, contract, comparison and write contract from this config. Without it, every request is sent as it is."`
 	Route  []string `group:"What is compared, and how" sep:"none" placeholder:"ROUTE" help:"Only this route. Repeatable."`
 	Ignore []string `group:"What is compared, and how" sep:"none" placeholder:"PATH" help:"A JSON path that is not compared, such as '$.id'. Repeatable."`
 
 	Unordered   []string `group:"What is compared, and how" sep:"none" placeholder:"PATH" help:"A JSON path of an array whose order does not matter. Repeatable."`
-	Monolith    string   `group:"What is compared, and how" placeholder:"URL" help:"Ask the monolith as well, once in --repeat-every requests that change nothing, to learn what differs by itself or has changed since."`
+	Monolith    string   `group:"What is compared, and how" placeholder:"URL" help:"Also ask the monolith, once in --repeat-every requests that change nothing, to learn what varies by itself or has changed since."`
 	RepeatEvery int      `bound:">0" group:"What is compared, and how" name:"repeat-every" needs:"monolith" default:"10" help:"How often the monolith is asked: once in so many (${default})."`
 
 	Speed       string        `group:"How it is sent" default:"1x" help:"A multiple of the recorded pace, such as 10x, or max: as fast as the connections allow (${default})."`
 	Connections int           `bound:">0" group:"How it is sent" default:"16" help:"How many requests may be under way (${default})."`
-	Key         string        `group:"How it is sent" default:"connection" help:"What keeps requests in order: connection, header:NAME, cookie:NAME, path, body:$.PATH or none (${default})."`
+	Key         string        `group:"How it is sent" default:"connection" help:"What keeps requests in order: connection, header:NAME or none (${default})."`
 	Header      []string      `group:"How it is sent" short:"H" sep:"none" placeholder:"NAME:VALUE" help:"Set a header on every request, such as a real Authorization in place of a redacted one. Repeatable."`
 	AllowWrites bool          `group:"How it is sent" name:"allow-writes" help:"Send requests that may change something."`
-	Timeout     time.Duration `bound:">=0" group:"How it is sent" help:"Give a request up after this time (the route's, or 10s)."`
+	Timeout     time.Duration `bound:">=0" group:"How it is sent" help:"Give up on a request after this time (the route's, or 10s)."`
 	Insecure    bool          `group:"How it is sent" short:"k" help:"Accept any TLS certificate."`
 
 	RedactKey string `group:"What is secret in addition to the defaults" name:"redact-key" placeholder:"FILE" help:"The key of the log's tokens (default: LOG.key next to the folder, if it exists)."`
 	recorder.Flags
 
-	FailIf  []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or if any response differs (differs). Repeatable."`
-	ToTests string   `group:"The outcome" name:"to-tests" placeholder:"DIR" help:"Make a Go test package of what differs, with the recorded responses as what is right."`
-	Cover   bool     `group:"The outcome" help:"With --to-tests: of distinct requests of every shape, whether they differ or not."`
-	JSON    string   `group:"The outcome" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
-	HTML    string   `group:"The outcome" name:"html" placeholder:"FILE" help:"Write the report as one HTML file."`
+	FailIf []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or if any response differs (differs). Repeatable."`
+	JSON   string   `group:"The outcome" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 }
 
 // Help gives the examples.
@@ -56,9 +52,8 @@ Examples:
   whittle replay recorded --against http://127.0.0.1:8090
   whittle replay recorded --against http://127.0.0.1:8090 -c whittle.yaml --route 'POST /Count' --speed max --connections 32
   whittle replay session.har --against http://127.0.0.1:8090 --speed 10x --ignore '$.at' --fail-if differs
-  whittle replay recorded --against http://127.0.0.1:8090 --speed max --to-tests regression --cover
-  (cd regression && TARGET_URL=http://127.0.0.1:8090 go test .)
-  whittle replay recorded --against http://127.0.0.1:8090 --monolith http://127.0.0.1:3000 --header 'Authorization: Bearer …' --html replay.html`
+  whittle replay recorded --against http://127.0.0.1:8090 --speed max --fail-if differs --fail-if undecided
+  whittle replay recorded --against http://127.0.0.1:8090 --monolith http://127.0.0.1:3000 --header 'Authorization: Bearer …'`
 }
 
 // Run replays the log and prints the report.
@@ -78,7 +73,7 @@ func (v *replayVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err := o.RedactLike(ctx, log, rules, key); err != nil {
 		return recorder.OfFlag(err)
 	}
-	if err := cmdline.Writable(v.JSON, v.HTML); err != nil {
+	if err := cmdline.Writable(v.JSON); err != nil {
 		return err
 	}
 	screen := cmdline.NewScreen(s, v.JSON)
@@ -88,8 +83,13 @@ func (v *replayVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := v.write(s, r, o.Cases); err != nil {
+	if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
 		return err
+	}
+	if v.JSON != "-" {
+		if err := r.WriteSummary(s.Out); err != nil {
+			return err
+		}
 	}
 	return r.Err(v.FailIf)
 }
@@ -99,12 +99,6 @@ func (v *replayVerb) options() (replay.Options, redact.Rules, error) {
 		Against: v.Against, Only: v.Route, Timeout: v.Timeout, Insecure: v.Insecure, Connections: v.Connections,
 		AllowWrites: v.AllowWrites, Ignore: v.Ignore, Unordered: v.Unordered, Monolith: v.Monolith, RepeatEvery: v.RepeatEvery,
 		Header: whittle.Header{},
-	}
-	if v.Cover && v.ToTests == "" {
-		return o, redact.Rules{}, whittle.Errorf(whittle.Invalid, "--cover goes with --to-tests DIR")
-	}
-	if v.ToTests != "" {
-		o.Cases = replay.NewCases(v.Cover)
 	}
 	var err error
 	if o.Speed, err = replay.ParseSpeed(v.Speed); err != nil {
@@ -117,7 +111,7 @@ func (v *replayVerb) options() (replay.Options, redact.Rules, error) {
 		name, value, ok := strings.Cut(line, ":")
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
 		if !ok || name == "" || strings.ContainsAny(value, "\r\n") {
-			return o, redact.Rules{}, whittle.Errorf(whittle.Invalid, "--header %q is none", line).WithHint("write NAME:VALUE")
+			return o, redact.Rules{}, whittle.Errorf(whittle.Invalid, "--header %q is not a header", line).WithHint("write NAME:VALUE")
 		}
 		o.Header[name] = append(o.Header[name], strings.TrimSpace(value))
 	}
@@ -149,23 +143,4 @@ func (v *replayVerb) key() ([]byte, error) {
 		return nil, nil
 	}
 	return key, err
-}
-
-// write puts the report where it is wanted.
-func (v *replayVerb) write(s cmdline.Streams, r *replay.Report, cases *replay.Cases) error {
-	if err := cmdline.WriteResult(s, v.JSON, v.HTML, r); err != nil {
-		return err
-	}
-	if v.ToTests == "" {
-		return nil
-	}
-	n, err := cases.Write(v.ToTests, r)
-	switch {
-	case err != nil || v.JSON == "-":
-	case n == 0:
-		fmt.Fprintln(s.Out, "Tests        none: there is nothing to make one of")
-	default:
-		fmt.Fprintf(s.Out, "Tests        %d in %s, of %s; run them by: cd %s && TARGET_URL=%s go test .\n", n, v.ToTests, cases.Coverage(r), v.ToTests, v.Against)
-	}
-	return err
 }

@@ -20,7 +20,6 @@ import (
 
 	"whittle"
 	"whittle/carve/config"
-	"whittle/carve/cpuwatch"
 	"whittle/carve/fleet/embedded"
 	"whittle/carve/fleet/part"
 	"whittle/carve/gate"
@@ -33,6 +32,7 @@ import (
 	"whittle/carve/promquery"
 	"whittle/carve/recording"
 	"whittle/carve/state"
+	"whittle/carve/steer"
 	"whittle/carve/trace"
 	"whittle/cmdline"
 	"whittle/internal/listening"
@@ -45,7 +45,9 @@ type runVerb struct {
 
 // Help gives the examples.
 func (runVerb) Help() string {
-	return `Listens, passes requests on, mirrors and compares what the config's routes say, and shifts their traffic by the evidence. Prints one line "listening public=ADDRESS admin=ADDRESS" when it is ready. The config is read again on SIGHUP and when the file changes; a bad one is refused and the old one stays in force. On SIGUSR2 another process takes over, of the binary and the config as they are then, and no request is lost; if it does not get as far as serving, nothing changes. SIGTERM ends it after the requests under way, a second one at once.
+	return `Forwards requests, mirrors and compares those of the config's routes, and shifts users on the evidence. When it is ready it prints one line, "listening public=ADDRESS admin=ADDRESS".
+
+SIGHUP, or a change of the file, reads the config again; a faulty config is refused, and the old one stays in force. SIGUSR2 starts the present binary and config in place of this process, and loses no request; if the new one cannot serve, nothing changes. SIGTERM ends whittle after the requests under way, a second SIGTERM at once.
 
 Examples:
   whittle run -c whittle.yaml
@@ -75,15 +77,12 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	requests := make(chan os.Signal, 1)
 	handover.Requests(requests) // from the beginning, since the signal would end the process
 	defer signal.Stop(requests)
-	rotations := make(chan os.Signal, 1)
-	accesslog.Rotations(rotations) // likewise, also without a file
-	defer signal.Stop(rotations)
 	in, err := inherit()
 	if err != nil {
 		return err
 	}
 	lines := logqueue.New(s.Err, func(to io.Writer, dropped int64) {
-		newLog(to, f.Log).Warn("log lines were dropped, since nobody took those before them", "lines", dropped)
+		newLog(to, f.Log).Warn("log lines were dropped: the log's output was too slow", "lines", dropped)
 	})
 	defer lines.Close(logFlush)
 	ballast := make([]byte, heapBallast)
@@ -97,7 +96,7 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return f.Locate(err)
 	}
 	d.seen = seen
-	d.requests, d.rotations = requests, rotations
+	d.requests = requests
 	return d.serve(ctx, func() {
 		fmt.Fprintf(s.Out, "listening public=%s admin=%s\n", strings.Join(d.addresses(), ","), d.adminAddr())
 		d.notify("READY=1")
@@ -130,17 +129,7 @@ func (d *deployment) accessLog() (*accesslog.Log, error) {
 		d.metrics = append(d.metrics, d.access.Dropped())
 		to = d.access.Logger()
 	}
-	return accesslog.New(to, c.Fields, c.Sample, d.records), nil
-}
-
-// rotateAccess opens the access log again on request, until ctx ends.
-func (d *deployment) rotateAccess(ctx context.Context) error {
-	if d.access != nil {
-		d.access.Rotate(ctx, d.rotations, func(err error) {
-			d.log.Error("open the access log again: the one before is written on", "err", err)
-		})
-	}
-	return nil
+	return accesslog.New(to, c.Fields, d.records), nil
 }
 
 // closeAccess writes what is left of the access log.
@@ -169,23 +158,18 @@ type deployment struct {
 	store   stateFile
 	gateway *gateway.Gateway
 	control decider
+	// proxies send users to candidates where the config says so.
+	proxies *steer.Proxies
 	// fleet shows the fleet that this gateway is of; nil: it is alone.
 	fleet func() *whittle.FleetStatus
 	part  *part.Part // likewise
-	// place is what it was handed over of the fleet.
-	place place
 	// nats is the fleet's server in this process; nil: there is none.
 	nats    embedded.Server
 	admin   *adminServer // nil where it is switched off
 	records *recording.Recording
 	notices *notification.Sender
 	public  []listener.Listener
-	// connections is how many clients may have open, which the limit of open files may
-	// have lowered.
-	connections int
-	access      *accesslog.Output // nil: no file of its own
-	// rotations are requests to open it again.
-	rotations <-chan os.Signal
+	access  *accesslog.Output // nil: no file of its own
 	// metrics are those that no part has of its own.
 	metrics []prometheus.Collector
 	// stopTraces flushes the spans that wait for export.
@@ -218,30 +202,30 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 		return nil, err
 	}
 	d.notices = notification.New(d.redacted, log)
+	d.proxies = steer.New(d.redacted, log)
+	d.proxies.Put(f.Routes)
 	access, err := d.accessLog()
 	if err != nil {
 		return nil, err
 	}
 	limits := f.Limits
 	limits.Connections = fitConnections(f, log)
-	d.connections = limits.Connections
 	d.gateway, err = gateway.New(gateway.Options{
 		Monolith: f.Monolith,
 		Routes:   f.Routes,
 		Limits:   limits,
-		Clients:  d.clients(f),
 		Trusted:  f.Forwarded.Trust,
 
 		KeepUnderscores: f.Underscores,
 		UpgradeGrace:    f.Drain.Upgraded,
 		RequestID:       requestID(f.Access),
-		// The relay is bound before anything is served.
-		Observe: d.relay.Observe,
-		Recheck: d.relay.Recheck,
-		Known:   d.relay.Known,
-		Outcome: d.relay.Outcome,
-		Tripped: d.relay.Tripped,
-		Record:  d.relay.Record,
+		// What decides is there before anything is served.
+		Observe: d.observe,
+		Recheck: d.recheck,
+		Known:   func(route string, q *whittle.Request) bool { return d.control.Known(route, q) },
+		Outcome: func(o whittle.Outcome) { d.control.Outcome(o) },
+		Tripped: func(route, reason string, generation uint64) { d.control.Tripped(route, reason, generation) },
+		Record:  d.records.Take,
 		Tracer:  tracer,
 		Access:  access,
 		Log:     log,
@@ -254,19 +238,17 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 	if err = d.listen(ctx); err != nil {
 		return nil, err
 	}
-	alive, err := d.takeOver(f)
-	if err != nil {
+	if err = d.takeOver(f); err != nil {
 		return nil, err
 	}
 	recording.SetOn(d.gateway, f)
-	if d.control, err = d.newDecider(f, alive); err != nil {
+	if d.control, err = d.newDecider(f); err != nil {
 		return nil, err
 	}
 	d.notices.Put(f.Notices)
-	d.relay.Bind(d.control, d.gateway, d.records.Take)
 	d.admin, err = newAdminServer(ctx, d)
 	for _, name := range d.sockets.Unused() {
-		log.Warn("an inherited socket is for no address of the config, and was closed", "socket", name)
+		log.Warn("an inherited socket matches no address of the config, and was closed", "socket", name)
 	}
 	return d, err
 }
@@ -309,23 +291,13 @@ func fitConnections(f *config.File, log *slog.Logger) int {
 	return fits
 }
 
-// clients gives the bounds on each client. None may have all connections, where there are
-// fewer than configured.
-func (d *deployment) clients(f *config.File) whittle.Clients {
-	c := f.Clients
-	if d.connections < f.Limits.Connections && c.Connections > 0 {
-		c.Connections = min(c.Connections, max(1, d.connections*3/4))
-	}
-	return c
-}
-
 // listen binds the users' addresses, or takes their sockets over, and reads the
 // certificates.
 func (d *deployment) listen(ctx context.Context) error {
 	f := d.config()
 	for i, c := range f.Listen {
 		field := listenerField(f, i)
-		l := listener.Listener{Proxies: c.Proxies}
+		l := listener.Listener{Proxies: c.Proxies, Sink: c.Sink, Candidates: c.Candidates}
 		var err error
 		if l.TLS, err = certificates(c.TLS, d.log); err != nil {
 			return err
@@ -343,7 +315,7 @@ func (d *deployment) listen(ctx context.Context) error {
 		}
 		d.public = append(d.public, l)
 	}
-	return f.LeadsBack(d.addresses()...) // a port may have been the system's to choose
+	return nil
 }
 
 // addresses are where users' requests arrive: HOST:PORT, or unix:PATH.
@@ -430,14 +402,15 @@ func (d *deployment) adminAddr() string {
 // the state file, the traces. It says ready once orders are taken; who asks before that
 // waits.
 func (d *deployment) serve(ctx context.Context, ready func()) error {
-	d.commit()
 	d.control.Start()
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	signal.Ignore(syscall.SIGUSR1) // log rotation sends it to other proxies; it would end this one
 
 	d.decide(ctx)
 	<-d.control.Running()
+	d.commit()
 	ready()
 
 	group, failing := errgroup.WithContext(ctx)
@@ -462,9 +435,7 @@ func (d *deployment) serve(ctx context.Context, ready func()) error {
 		return nil
 	})
 	group.Go(func() error { return d.watchConfig(staying, hup) })
-	group.Go(func() error { return d.cpuWatch().Run(staying) })
 	group.Go(func() error { return d.replaceOnRequest(staying) })
-	group.Go(func() error { return d.rotateAccess(serving) })
 	group.Go(func() error { return d.gates().Run(staying) })
 	group.Go(func() error { return d.queries().Run(staying) })
 	if d.admin != nil {
@@ -488,23 +459,26 @@ func (d *deployment) awaitEnd(ctx context.Context) {
 	}
 }
 
-// unhurried is how long mirrored requests of a process that was replaced may take.
-const unhurried = time.Minute
-
 // windDown ends what is left when no request is under way any more.
 func (d *deployment) windDown(ctx context.Context) error {
-	d.relay.AwaitPredecessors(ctx, d.config().Limits.Grace)
-	limit := d.config().Limits.Grace
-	if d.isReplaced() {
-		limit = max(limit, unhurried) // nobody waits for it
+	if d.before != nil {
+		d.before.Await(ctx, d.config().Limits.Grace)
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config().Limits.Grace)
 	defer cancel()
-	err := d.gateway.Close(grace)
-	d.relay.Finish()
-	if !d.isReplaced() {
+	mirroring, stop := context.WithCancel(grace)
+	defer stop()
+	if d.isReplaced() {
+		stop() // what is still mirrored is not compared
+	}
+	err := d.gateway.Close(mirroring)
+	if d.isReplaced() {
+		err = nil
+		d.finish()
+	} else {
 		d.records.Close()
 		err = errors.Join(err, d.stopDeciding(), d.store.Close())
+		d.leaveFleet()
 		d.endNATS()
 	}
 	d.notices.Close(noticeFlush)
@@ -532,8 +506,4 @@ func (d *deployment) redacted(text string) string {
 	a := whittle.Response{Detail: text}
 	d.records.Response(&a)
 	return a.Detail
-}
-
-func (d *deployment) cpuWatch() *cpuwatch.Watch {
-	return &cpuwatch.Watch{Config: d.config, Reading: d.control.CPU, Log: d.log}
 }

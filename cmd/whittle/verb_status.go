@@ -13,7 +13,7 @@ import (
 
 type statusVerb struct {
 	remote
-	Route string `arg:"" optional:"" help:"Only this route, with its guardrails and time line."`
+	Route string `arg:"" optional:"" help:"Only this route, with its guards and time line."`
 	JSON  string `name:"json" placeholder:"FILE" help:"Write it as JSON (\"-\": standard output)."`
 }
 
@@ -60,6 +60,9 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	}
 	for i := range all.Upstreams {
 		show.Upstream(out, &all.Upstreams[i])
+	}
+	for i := range all.Remarks {
+		show.Remark(out, &all.Remarks[i])
 	}
 	if f := all.Fleet; f != nil {
 		fmt.Fprintf(out, "fleet %s: %s, %s leads\n", f.Name, units.Counted(len(f.Members), "gateway"), cmp.Or(f.Leader, "nobody"))

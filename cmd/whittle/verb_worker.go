@@ -17,9 +17,9 @@ import (
 
 // meeting says where a load's coordinator and its workers meet.
 type meeting struct {
-	Subject     string `name:"nats-subject" default:"whittle.load" placeholder:"NAME" help:"What the subjects of all messages begin with: who has the same meets (${default})."`
+	Subject     string `name:"nats-subject" default:"whittle.load" placeholder:"NAME" help:"Prefix of all subjects, the same for the coordinator and its workers (${default})."`
 	Credentials string `name:"nats-creds" placeholder:"FILE" help:"Credentials for NATS, a .creds file."`
-	CA          string `name:"nats-ca" placeholder:"FILE" help:"Whose certificates of NATS are trusted, in PEM. Unless given, the system's."`
+	CA          string `name:"nats-ca" placeholder:"FILE" help:"PEM file of the authorities trusted for NATS. Default: the system's."`
 	Cert        string `name:"nats-cert" placeholder:"FILE" help:"A certificate for NATS, in PEM, with --nats-key."`
 	Key         string `name:"nats-key" placeholder:"FILE" help:"The key that belongs to --nats-cert."`
 	ServerName  string `name:"nats-server-name" placeholder:"NAME" help:"The name in the certificate of NATS, where it is not the URL's."`
@@ -51,9 +51,9 @@ const load64KiB = 64 << 10
 
 // severalMachines are the flags of a load that workers run.
 type severalMachines struct {
-	Workers string        `not:"dry-run" placeholder:"NATS" help:"Divide the plan among the workers (whittle worker) that wait at nats://host:4222."`
-	Expect  *int          `placeholder:"N" help:"Begin with exactly so many. Unless given: with those who are there."`
-	Wait    time.Duration `needs:"workers" default:"30s" help:"How long workers are waited for (${default})."`
+	Workers string        `placeholder:"NATS" help:"Divide the plan among the workers (whittle worker) that wait at nats://host:4222."`
+	Expect  *int          `placeholder:"N" help:"Begin with exactly this many workers. Default: with those that are there."`
+	Wait    time.Duration `needs:"workers" default:"30s" help:"How long to wait for workers (${default})."`
 	meeting `embed:""`
 }
 
@@ -87,13 +87,13 @@ func (v *severalMachines) run(ctx context.Context, w load.Workload, o load.Optio
 
 type workerVerb struct {
 	Servers string `arg:"" placeholder:"NATS" help:"Where to wait for orders: nats://host:4222, several separated by commas."`
-	Name    string `placeholder:"NAME" help:"What reports call this worker: no other may have it. Unless given, the host's name with the process's number."`
+	Name    string `placeholder:"NAME" help:"This worker's name in reports, unique. Default: the host's name with the process id."`
 	meeting `embed:""`
 }
 
 // Help gives the examples.
 func (workerVerb) Help() string {
-	return `Runs parts of load plans: "whittle load PLAN --workers NATS", anywhere, divides a plan among all workers that wait at the same NATS, has them begin at one moment, and reports what they did as one run. A worker runs only what it is ordered there: plan, files and environment come from the coordinator, so whoever may use that NATS decides what is sent from here. Ctrl-C ends it; a run that it has a part of is then void.
+	return `Runs parts of load plans. "whittle load PLAN --workers NATS", on any machine, divides a plan among all workers that wait at that NATS, starts them at one moment, and reports what they did as one run. Plan, files and environment come from the coordinator, so anybody who may use that NATS decides what is sent from here. Ctrl-C ends the worker, and a run that it takes part in is then void.
 
 Examples:
   whittle worker nats://nats.internal:4222 --name load-1

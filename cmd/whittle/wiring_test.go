@@ -103,11 +103,11 @@ func TestWhatNeedsARestart(t *testing.T) {
 // TestEachSettingIsReloadedOrKept: after a reload each field of a config is the new one's or,
 // where that takes a restart, the old one's, and the pages list it among those that do.
 func TestEachSettingIsReloadedOrKept(t *testing.T) {
-	reloaded := []string{"Path", "Monolith", "Routes", "Clients", "Record", "Redact", "Prometheus", "Notices", "Warnings"}
+	reloaded := []string{"Path", "Monolith", "Routes", "Record", "Redact", "Prometheus", "Notices", "Warnings"}
 	all := config.File{
-		Path: "new", Listen: []config.Listener{{Address: ":1"}}, Admin: "a", AdminToken: "t", ViewerToken: "v", State: "s",
+		Path: "new", Listen: []config.Listener{{Address: ":1"}}, Admin: "a", AdminToken: "t", ViewerToken: "v", HookKey: "h", State: "s",
 		Monolith: whittle.Upstream{URL: "m"}, Routes: []whittle.Route{{Name: "r"}}, Limits: whittle.Limits{Streams: 1},
-		Drain: config.Drain{Upgraded: 1}, Clients: whittle.Clients{Requests: 1}, Forwarded: config.Forwarded{Trust: []netip.Prefix{{}}},
+		Drain: config.Drain{Upgraded: 1}, Forwarded: config.Forwarded{Trust: []netip.Prefix{{}}},
 		Underscores: true, Trace: config.Trace{Endpoint: "e"}, Log: config.Log{Level: slog.LevelDebug}, Access: &config.Access{},
 		Record: &config.Record{}, Redact: redact.Rules{Headers: []string{"h"}}, Prometheus: &whittle.Prometheus{}, Fleet: &config.Fleet{},
 		Notices: []whittle.Notice{{}}, Warnings: []string{"w"},
@@ -124,7 +124,7 @@ func TestEachSettingIsReloadedOrKept(t *testing.T) {
 			t.Errorf("%s: kept %v", f.Name, is.FieldByIndex(f.Index).IsZero())
 		}
 	}
-	page, err := os.ReadFile("../../docs/cli.md")
+	page, err := os.ReadFile("../../docs/config.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestEachSettingIsReloadedOrKept(t *testing.T) {
 	line, _, _ = strings.Cut(line, "take a restart")
 	for _, name := range append(restart, "tls") {
 		if !strings.Contains(line, "`"+name+"`") {
-			t.Errorf("docs/cli.md does not say that %s takes a restart: %s", name, line)
+			t.Errorf("docs/config.md does not say that %s takes a restart: %s", name, line)
 		}
 	}
 }

@@ -34,7 +34,7 @@ type echo struct {
 	low, high     float64
 }
 
-// scalar is a value at a place: its name in a guess, and in CEL where it is one
+// scalar is a value at a place: its name in a guess, and in `compare.per` where it is one
 // that compare.per can read.
 type scalar struct{ name, cel, text string }
 
@@ -46,7 +46,7 @@ func (s *echoes) see(e *endpoint, wildcards []string, query url.Values, request,
 	}
 	for _, name := range sortedNames(query) {
 		if v := query[name]; len(v) == 1 {
-			in = append(in, scalar{"query " + name, "double(query[" + document.Quote(name) + "])", v[0]})
+			in = append(in, scalar{"query " + name, "float(query[" + document.Quote(name) + "])", v[0]})
 		}
 	}
 	if request != nil {

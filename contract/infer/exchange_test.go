@@ -187,18 +187,6 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-func TestFormsAndPathsWithBodies(t *testing.T) {
-	form := entry("POST", "/login/5?id=7", "", `{"ok":true}`)
-	form.Request.Body = []byte("id=9&keep=true&user=a%26b")
-	form.Request.Header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
-	c := learn(t, Options{}, form, entry("PUT", "/users/5", `{"user_id":5,"userId":6,"path":"x"}`, `{}`))
-	m := methodOf(t, c, "PostLogin")
-	if m.HTTP.Body.Form != contract.Form || len(m.HTTP.Body.Pairs) != 3 || m.Safe {
-		t.Errorf("%+v", m.HTTP.Body)
-	}
-	compiles(t, c)
-}
-
 func TestComparisonsAreSuggested(t *testing.T) {
 	var random, noisy, shuffled []*capture.Entry
 	for i := range 40 {

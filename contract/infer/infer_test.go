@@ -65,25 +65,3 @@ func TestHeadersOfResponses(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
-
-// TestGuessesInWords: figures with no more digits than they were written with,
-// and what a text was not taken for.
-func TestGuessesInWords(t *testing.T) {
-	var log []*capture.Entry
-	for i := range 20 {
-		log = append(log, entry("GET", fmt.Sprintf("/quote?amount=%v", float64(i)+float64(i%2)/2), "", fmt.Sprintf(`{"payment":%d.33,"code":"a%03d"}`, i*i%17, i*7)))
-	}
-	got := map[string]string{}
-	for _, g := range learn(t, Options{}, log...).Methods[0].Guesses {
-		got[g.Path] += g.Chosen + ", not " + g.Against + ": " + g.Evidence
-	}
-	for path, want := range map[string]string{
-		"response $.payment": "double, not an amount in hundredths: 20 values; Seen from 0.33 to 16.33, with at most 2 digits after the point",
-		"response $.code":    "string, not enum: 20 strings of 4 bytes, with no form in common",
-		"query amount":       "string, not a number: in 20 of 20 exchanges; 10 of 20 values are integers",
-	} {
-		if got[path] != want {
-			t.Errorf("%s: %s\nwant %s", path, got[path], want)
-		}
-	}
-}

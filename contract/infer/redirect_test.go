@@ -46,17 +46,3 @@ func TestARedirectIsASuccessWhereThereIsNoOther(t *testing.T) {
 	}
 	compiles(t, c)
 }
-
-// TestManyRedirectsAreAWildcard: short links by words are one endpoint.
-func TestManyRedirectsAreAWildcard(t *testing.T) {
-	var log []*capture.Entry
-	for i := range 40 {
-		word := string(rune('a'+i%26)) + string(rune('a'+i/26)) + "link"
-		x := status(text("GET", "/go/"+word, "Found. Redirecting to /articles/"+word), 302)
-		log = append(log, x)
-	}
-	c := learn(t, Options{}, log...)
-	if got := patterns(c); len(got) != 1 || c.Methods[0].HTTP.Response.Status != 302 || c.Methods[0].Seen != 40 {
-		t.Errorf("%v, %+v", got, c.Methods[0].HTTP.Response)
-	}
-}

@@ -73,7 +73,7 @@ func (l *log) stragglers() {
 				continue
 			}
 			whole := l.endpoints[e.openKey(i)]
-			if whole != nil && whole.segments[i].Chosen && whole.takes(e) {
+			if whole != nil && whole.segments[i].Chosen && whole.resembles(e) {
 				whole.absorb(e, i)
 				delete(l.endpoints, k)
 				break
@@ -82,9 +82,9 @@ func (l *log) stragglers() {
 	}
 }
 
-// takes reports whether another endpoint's successes, if any, look like those
+// resembles reports whether another endpoint's successes, if any, look like those
 // of this one.
-func (e *endpoint) takes(o *endpoint) bool {
+func (e *endpoint) resembles(o *endpoint) bool {
 	a, b := e.responses[e.success()], o.responses[o.success()]
 	switch {
 	case b == nil:

@@ -137,7 +137,8 @@ func (g *guesser) responses(m *method) {
 
 func (g *guesser) headers(m *method) {
 	for _, name := range slices.Sorted(maps.Keys(m.e.asked.by)) {
-		g.add("request header "+name, "not in the message", "a field", fmt.Sprintf("%s of %s have it; where the response depends on it, logic of your own reads delegate.RequestHeader(ctx)", units.Grouped(m.e.asked.by[name]), contract.Count(m.m.Seen, "request")))
+		g.add("request header "+name, "not in the message", "a field", fmt.Sprintf("%s of %s have it; where the response depends on it, logic of "+
+			"your own reads delegate.RequestHeader(ctx)", units.Grouped(m.e.asked.by[name]), contract.Count(m.m.Seen, "request")))
 	}
 	compared := whittle.Comparison{AllHeaders: true}
 	for _, name := range slices.Sorted(maps.Keys(m.e.headers.by)) {

@@ -1,4 +1,4 @@
-// Package openapi reads an OpenAPI document, 3.0, 3.1 or Swagger 2.0, as a contract.
+// Package openapi reads an OpenAPI document, 3.0 or 3.1, as a contract.
 package openapi
 
 import (
@@ -97,21 +97,19 @@ func otherForm(root *node) string {
 			return f.says
 		}
 	}
-	return "has no member openapi or swagger"
+	return "has no member openapi"
 }
 
 func (r *reader) read() {
 	switch v := r.root.str("openapi"); {
 	case strings.HasPrefix(v, "3.0"), strings.HasPrefix(v, "3.1"):
-	case r.root.str("swagger") == "2.0":
-		r.fromSwagger()
 	case r.root.str("swagger") != "":
-		panic(whittle.Errorf(whittle.Unsupported, "%s: it is Swagger %s, and not 2.0 or OpenAPI 3", r.root.at, r.root.str("swagger")).
-			WithHint("convert it to OpenAPI 3 first"))
+		panic(whittle.Errorf(whittle.Unsupported, "%s: it is Swagger %s, and OpenAPI 3.0 and 3.1 are read",
+			r.root.at, r.root.str("swagger")).WithHint("convert it to OpenAPI 3 first (npx swagger2openapi FILE)"))
 	case v == "":
-		panic(invalid(r.root.at, "it %s, and OpenAPI 3.0 and 3.1 and Swagger 2.0 are read", otherForm(r.root)))
+		panic(invalid(r.root.at, "it %s, and OpenAPI 3.0 and 3.1 are read", otherForm(r.root)))
 	default:
-		panic(invalid(r.root.at, "openapi is %q, and 3.0, 3.1 and Swagger 2.0 are read", v))
+		panic(invalid(r.root.at, "openapi is %q, and 3.0 and 3.1 are read", v))
 	}
 	title := contract.TypeName(r.root.get("info").str("title"))
 	title = strings.TrimSuffix(strings.TrimSuffix(title, "Api"), "Service")

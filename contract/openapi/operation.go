@@ -124,6 +124,10 @@ func (r *reader) input(m *contract.Method, path string, item, op *node) (fields 
 	for _, p := range params {
 		switch in, name := p.str("in"), p.str("name"); in {
 		case "query":
+			if why := r.spread(p); why != "" {
+				r.guess("query "+name, "not in the message", "its members as fields", label(p, "parameters")+" "+why+"; the monolith gets requests that have them")
+				continue
+			}
 			f := r.parameter([]*node{p}, in, name)
 			f.Name = names.Make(contract.FieldName(name), "")
 			m.HTTP.Query = append(m.HTTP.Query, contract.Parameter{Name: name, Field: f.Name})
@@ -229,6 +233,22 @@ func (r *reader) parameter(params []*node, in, name string) contract.Field {
 		f.Doc = strings.Join(strings.Fields(d), " ")
 	}
 	return f
+}
+
+// spread says how an object's members are written as several parameters of the query, of
+// which none has its name. "": they are not.
+func (r *reader) spread(p *node) string {
+	s, _ := r.follow(p.get("schema"))
+	if s == nil || r.kind(s) != "object" && s.get("allOf") == nil && s.get("oneOf") == nil && s.get("anyOf") == nil {
+		return ""
+	}
+	switch explode := p.get("explode") == nil || p.is("explode"); {
+	case p.str("style") == "deepObject":
+		return "is an object, each member of which is a parameter such as " + p.str("name") + "[member]"
+	case explode && (p.str("style") == "" || p.str("style") == "form"):
+		return "is an object, each member of which is a parameter of its own"
+	}
+	return ""
 }
 
 // content chooses the media type of a body that a contract has words for: JSON

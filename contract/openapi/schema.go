@@ -19,9 +19,11 @@ type object struct {
 	schemas  map[string]*node
 	required map[string]bool
 	// open says that further members are declared; extra is their schema.
-	open  bool
-	extra *node
-	doc   string
+	open bool
+	// choice is the alternative by which members depend on each other. nil: there is none.
+	choice *node
+	extra  *node
+	doc    string
 }
 
 // whole reads the schema of a whole body: the members of an object as the
@@ -29,8 +31,8 @@ type object struct {
 // each member is a field, whatever it is called.
 func (r *reader) whole(s *node, form contract.BodyForm, message, name string) ([]contract.Field, contract.BodyForm) {
 	n, ref := r.follow(s)
-	if n != nil && ref == "" && r.kind(n) == "object" && len(n.get("properties").members()) > 0 && !nullable(n) && n.get("additionalProperties").absent() {
-		if o := r.object(n, 0); form == contract.Form || !slices.ContainsFunc(o.keys, contract.OddKey) {
+	if n != nil && ref == "" && r.kind(n) == "object" && len(n.get("properties").members()) > 0 && !nullable(n) {
+		if o := r.object(n, 0); !o.open && o.choice == nil && (form == contract.Form || !slices.ContainsFunc(o.keys, contract.OddKey)) {
 			return r.fields(o, message, 0), contract.Object
 		}
 	}
@@ -95,7 +97,7 @@ func (r *reader) kind(n *node) string {
 
 // nullable reports whether a schema takes null.
 func nullable(n *node) bool {
-	if n.is("nullable") || n.is("x-nullable") { // x-nullable: as Swagger 2.0 is written
+	if n.is("nullable") || n.is("x-nullable") { // the second is of older tools, and means the same
 		return true
 	}
 	for _, key := range []string{"type", "enum"} {
@@ -146,7 +148,7 @@ func (r *reader) resolved(n *node, ref, hint, above string, depth int) reading {
 	if list := n.get("allOf"); list != nil && len(list.items) == 1 && n.get("properties") == nil {
 		return r.schema(list.items[0], hint, above, depth+1)
 	}
-	if n.get("allOf") != nil {
+	if n.get("allOf") != nil || len(n.get("properties").members()) > 0 && (n.get("oneOf") != nil || n.get("anyOf") != nil) {
 		return r.message(n, ref, hint, above, depth)
 	}
 	for _, key := range []string{"oneOf", "anyOf"} {
@@ -238,6 +240,9 @@ func (r *reader) element(s *node, hint, above string, depth int) contract.Field 
 func (r *reader) message(n *node, ref, hint, above string, depth int) reading {
 	o := r.object(n, depth)
 	switch {
+	case o.choice != nil:
+		r.guess(label(o.choice, "its alternatives"), "google.protobuf.Value", "a message", "its members depend on alternatives")
+		return reading{field: contract.Field{Type: contract.Value}}
 	case len(o.keys) == 0 && o.extra != nil:
 		f := r.element(o.extra, hint, above, depth)
 		f.Map = true
@@ -285,6 +290,9 @@ func (r *reader) gather(o *object, n *node, depth int) {
 			r.gather(o, part, depth+8)
 		}
 	}
+	if c := r.choiceOf(n); c != nil && o.choice == nil {
+		o.choice = c
+	}
 	if d := n.str("description"); d != "" {
 		o.doc = strings.Join(strings.Fields(d), " ")
 	}
@@ -307,6 +315,30 @@ func (r *reader) gather(o *object, n *node, depth int) {
 	default:
 		o.open = true
 	}
+	o.open = o.open || n.get("patternProperties") != nil
+}
+
+// choiceOf gives the keyword by which a schema's members depend on alternatives. nil: none
+// does. Alternatives that say only which members are required name no member.
+func (r *reader) choiceOf(n *node) *node {
+	for _, key := range []string{"oneOf", "anyOf"} {
+		list := n.get(key)
+		if list == nil {
+			continue
+		}
+		for _, item := range list.items {
+			part, _ := r.follow(item)
+			if part == nil || slices.ContainsFunc(part.keys, func(k string) bool { return k != "required" && k != "not" && k != "title" && k != "description" }) {
+				return list
+			}
+		}
+	}
+	for _, key := range []string{"then", "else", "dependentSchemas"} {
+		if c := n.get(key); c != nil {
+			return c
+		}
+	}
+	return nil
 }
 
 // fields reads an object's members as fields, without names and numbers.

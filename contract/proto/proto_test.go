@@ -3,7 +3,6 @@ package proto
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -163,23 +162,6 @@ func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
 	b, errB := again.Descriptor()
 	if errA != nil || errB != nil || !proto.Equal(a, b) {
 		t.Errorf("%v %v\n%s\n%s", errA, errB, prototext.Format(a), prototext.Format(b))
-	}
-}
-
-func TestReadsTheCountContract(t *testing.T) {
-	b, err := os.ReadFile("../../systems/count/count.proto")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := Read("count.proto", "", files{"count.proto": string(b)}.read)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m := c.Methods[0]; m.Name != "Count" || m.HTTP.Pattern != "/twirp.carved.Carved/Count" || m.Input != "Times" {
-		t.Errorf("%+v", m)
-	}
-	if f := c.Message("Sum").Fields[0]; f.Type != contract.Int64 || f.JSON != "Sum" {
-		t.Errorf("%+v", f)
 	}
 }
 

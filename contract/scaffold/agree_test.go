@@ -25,12 +25,11 @@ type body string
 // MarshalText gives its bytes as they are written in Go.
 func (b body) MarshalText() ([]byte, error) { return []byte(strconv.Quote(string(b))), nil }
 
-// TestTheServiceTakesWhatTheGatewayTakes: the port that speaks the monolith's
-// own HTTP makes a message of a request where the gateway does, which refuses
-// what is unknown and what would be lost, and nowhere else.
-func TestTheServiceTakesWhatTheGatewayTakes(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "shop")
-	makeShop(t, dir, shopContract())
+// theyAgree holds what the gateway takes from users, and adds a test of the same to the shop's
+// project: the port that speaks the monolith's own HTTP makes a message of a request where the
+// gateway does, which refuses what is unknown and what would be lost, and nowhere else.
+func theyAgree(t *testing.T, dir string) {
+	t.Helper()
 	f, err := readConfig(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -118,9 +117,6 @@ func TestTheServiceTakesWhatTheGatewayTakes(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, path), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if out, err := goTool(t.Context(), dir, nil, "test", "-run", "TestAgree", "./internal/server"); err != nil {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // contractPage is CONTRACT.md: what was inferred, how sure it is, and why.
 func (v *view) contractPage() []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The contract of %s\n\nMade of %s. Each guess below is what the exchanges suggest and do not prove, with its evidence: read them before you rely on them. Where you know better, change `proto/%s` and `make generate`: from then on the contract is yours, and `whittle new` leaves it and all that is generated from it alone.\n",
+	fmt.Fprintf(&b, "# The contract of %s\n\nMade of %s. Each guess below is what the exchanges suggest and do not prove, with its evidence: read them "+
+		"before you rely on them. Where you know better, change `proto/%s` and `make generate`: from then on the contract is yours, and `whittle new` leaves it and all that is generated from it alone.\n",
 		v.FullService, v.Source, v.Contract.FileName())
 	guesses(&b, v.Contract.Guesses)
 	for i := range v.Methods {

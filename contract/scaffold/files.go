@@ -20,9 +20,8 @@ var embedded embed.FS
 
 // templates have [[ and ]] around what is filled in, since Go, YAML and
 // whittle's own configs have braces of their own.
-var templates = template.Must(template.New("").Delims("[[", "]]").Funcs(template.FuncMap{
-	"json": jsonText, "upper": strings.ToUpper, "join": strings.Join,
-}).ParseFS(embedded, "files/*.tmpl", "files/*/*.tmpl", "files/*/*/*.tmpl"))
+var templates = template.Must(template.New("").Delims("[[", "]]").
+	ParseFS(embedded, "files/*.tmpl", "files/*/*.tmpl", "files/*/*/*.tmpl"))
 
 // layout maps the templates to the project's files. Nobody should edit a
 // generated one.
@@ -69,11 +68,6 @@ var layout = []struct {
 	{"golangci.yml.tmpl", ".golangci.yml", false},
 	{"ci.yml.tmpl", ".github/workflows/ci.yml", false},
 	{"README.md.tmpl", "README.md", false},
-	{"package.json.tmpl", "clients/node/package.json", false},
-	{"index.js.tmpl", "clients/node/index.js", false},
-	{"schema.js.tmpl", "clients/node/schema.js", true},
-	{"index.d.ts.tmpl", "clients/node/index.d.ts", true},
-	{"client.test.js.tmpl", "clients/node/test/client.test.js", false},
 }
 
 // files are all of the project's but the generators'.
@@ -146,8 +140,7 @@ func (v *view) render(name string, data any) ([]byte, error) {
 	return out, nil
 }
 
-// jsonText writes v as JSON, which is also a literal of JavaScript and a value
-// of YAML.
+// jsonText writes v as JSON, which is also a value of YAML.
 func jsonText(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

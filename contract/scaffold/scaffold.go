@@ -1,6 +1,6 @@
 // Package scaffold makes a small complete project from a contract: the .proto
 // file, a Go service that delegates to the monolith until it has logic of its
-// own, tests of the recorded exchanges, a Node client, the route's config and a
+// own, tests of the recorded exchanges, the route's config and a
 // load plan. The project does not import whittle.
 package scaffold
 

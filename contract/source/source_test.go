@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/cmdline"
 	"whittle/contract/infer"
 )
 
@@ -45,7 +44,7 @@ func TestOtherForms(t *testing.T) {
 		"calls.json":     {`{"info": {"_postman_id": "x"}, "item": []}`, "is a Postman collection"},
 		"answer.json":    {`{"__schema": {"types": []}}`, "is a GraphQL schema"},
 		"user.json":      {`{"$schema": "http://json-schema.org/draft-07/schema#"}`, "is a JSON Schema"},
-		"api.yaml":       {"#%RAML 1.0\ntitle: x\n", "has no member openapi or swagger"},
+		"api.yaml":       {"#%RAML 1.0\ntitle: x\n", "has no member openapi"},
 		"schema.graphql": {"type Query { a: Int }\n", "is a GraphQL schema"},
 		"notes.txt":      {"hello", "is of no form that is known"},
 		"00000001.wcap":  {"hello", "none of 0 exchanges shows an endpoint"}, // a log's segment is read by itself, too
@@ -87,26 +86,5 @@ func TestADocumentOfTooMuchIsTakenInParts(t *testing.T) {
 	}
 	if err := read("GET /a7", "GET /a250"); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestFailuresOfADocument were never counted, and need no content type.
-func TestFailuresOfADocument(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "document.yaml")
-	if err := os.WriteFile(path, []byte("openapi: 3.0.0\npaths:\n  /a: {get: {responses: {'204': {description: none}, '409': {description: no}}}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(path, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := s.Contract(t.Context(), nil, infer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	Say(cmdline.NewScreen(cmdline.Streams{Out: &out, Err: &out}), c, s)
-	if !strings.Contains(out.String(), "    409: passed on word for word\n") {
-		t.Errorf("it says\n%s", out.String())
 	}
 }

@@ -20,6 +20,7 @@ import (
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -67,6 +68,7 @@ func decoded(t *testing.T, text string) (out []any) {
 			"apps/v1/Deployment": &apps.Deployment{}, "v1/ConfigMap": &core.ConfigMap{}, "v1/Service": &core.Service{},
 			"v1/PersistentVolumeClaim": &core.PersistentVolumeClaim{}, "policy/v1/PodDisruptionBudget": &policy.PodDisruptionBudget{},
 			"networking.k8s.io/v1/NetworkPolicy": &networking.NetworkPolicy{}, "monitoring.coreos.com/v1/ServiceMonitor": &monitoring.ServiceMonitor{},
+			"gateway.networking.k8s.io/v1/HTTPRoute": &gateway.HTTPRoute{},
 		}
 		into := kinds[head.APIVersion+"/"+head.Kind]
 		if into == nil {

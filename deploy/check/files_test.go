@@ -16,6 +16,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
+	core "k8s.io/api/core/v1"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // TestUnit: the service goes on where SIGUSR2 puts another process in the main one's place,
@@ -136,6 +138,26 @@ func TestComposeFiles(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestRouteOfAGateway: the example leads to whittle's Service, and keeps no session where it
+// is, since that would outlive a rollback.
+func TestRouteOfAGateway(t *testing.T) {
+	text, err := os.ReadFile("../../examples/gateway-api/route.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := decoded(t, string(text))
+	service := the(t, all, func(*core.Service) bool { return true })
+	rules := the(t, all, func(*gateway.HTTPRoute) bool { return true }).Spec.Rules
+	if to := rules[0].BackendRefs[0]; string(to.Name) != service.Name || *to.Port != service.Spec.Ports[0].Port {
+		t.Errorf("the path leads to %s", to.Name)
+	}
+	for _, r := range rules {
+		if r.SessionPersistence != nil {
+			t.Error("sessions are kept where they are")
 		}
 	}
 }

@@ -157,7 +157,6 @@ func (r *release) extras(ctx context.Context) ([]file, error) {
 	}
 	var files []file
 	says := map[string][]string{
-		"man/whittle.1":       {"man"},
 		"whittle.schema.json": {"schema"},
 		"routes.schema.json":  {"schema", "--include"},
 	}

@@ -95,7 +95,6 @@ func serial(sum [sha256.Size]byte) string {
 
 // places says where a package puts what an archive has.
 var places = map[string]string{
-	"man/whittle.1":            "/usr/share/man/man1/whittle.1",
 	"completions/whittle.bash": "/usr/share/bash-completion/completions/whittle",
 	"completions/_whittle":     "/usr/share/zsh/vendor-completions/_whittle",
 	"completions/whittle.fish": "/usr/share/fish/vendor_completions.d/whittle.fish",

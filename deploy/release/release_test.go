@@ -133,7 +133,7 @@ func lookIntoArchive(t *testing.T, program string, b []byte) {
 			t.Error("the binary names the folder that it was built in")
 		}
 	}
-	want := []string{program, "CHANGELOG.md", "LICENSE", "README.md", "completions/_" + program, "completions/" + program + ".bash", "completions/" + program + ".fish", "etc/whittle.yaml", "man/whittle.1", "routes.schema.json", "systemd/whittle.service", "whittle.schema.json"}
+	want := []string{program, "CHANGELOG.md", "LICENSE", "README.md", "completions/_" + program, "completions/" + program + ".bash", "completions/" + program + ".fish", "etc/whittle.yaml", "routes.schema.json", "systemd/whittle.service", "whittle.schema.json"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the archive has %q", names)
 	}
@@ -207,9 +207,7 @@ func lookIntoPackage(t *testing.T, b []byte) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(dir, "whittle.service")
-		// man: knows no page of a package that is not installed.
 		text := strings.ReplaceAll(string(unit), "/usr/bin/whittle", filepath.Join(root, "usr/bin/whittle"))
-		text = strings.ReplaceAll(text, "Documentation=man:whittle(1)\n", "")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +222,7 @@ func lookIntoPackage(t *testing.T, b []byte) {
 
 // TestEachHasItsOwnCompletions, and all else with the others.
 func TestEachHasItsOwnCompletions(t *testing.T) {
-	extra := []file{{path: "man/whittle.1"}}
+	var extra []file
 	for _, p := range programs {
 		extra = append(extra, file{path: completions + p.name + ".bash"}, file{path: completions + "_" + p.name}, file{path: completions + p.name + ".fish"})
 	}
@@ -233,7 +231,7 @@ func TestEachHasItsOwnCompletions(t *testing.T) {
 		for _, f := range p.own(extra) {
 			got = append(got, f.path)
 		}
-		if want := []string{"man/whittle.1", "completions/" + p.name + ".bash", "completions/_" + p.name, "completions/" + p.name + ".fish"}; !slices.Equal(got, want) {
+		if want := []string{"completions/" + p.name + ".bash", "completions/_" + p.name, "completions/" + p.name + ".fish"}; !slices.Equal(got, want) {
 			t.Errorf("%s has %q", p.name, got)
 		}
 	}

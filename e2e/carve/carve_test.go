@@ -84,7 +84,7 @@ func TestDemoCount(t *testing.T) {
 	if err := process.NeedMonolith(); err != nil {
 		t.Fatal(err)
 	}
-	built, err := process.Build("./cmd/demo", "./cmd/whittle", "./systems/count/cmd/...", "./bench/proof")
+	built, err := process.Build("./cmd/demo", "./cmd/whittle", "./systems/count/cmd/...")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ const shifting = `routes:
     safe: true
     compare: {kind: statistical, value: number in the body, per: request.times}
     mirror: {shed_above: off}
-    rollout: {steps: [5, 25, 50, 100], hold: 8s, soak: 8s, min_requests: 30, sticky_by: header:X-User}
+    rollout: {steps: [5, 25, 50, 100], hold: 8s, soak: 8s, harm: 2%, min_requests: 30, sticky_by: header:X-User}
     guard: {p99: 3x}
 `
 
@@ -40,11 +40,11 @@ func TestScreenshot(t *testing.T) {
 	users(t, g.Public, 4, func(client *http.Client, base string, i int) error {
 		return ask(client, "POST", base+"/Count", fmt.Sprintf(`{"times":%d}`, []int{20_000, 5000, 50_000}[i%3]), i)
 	})
-	b.Size(1280, 1126)
+	b.Size(1280, 1040)
 	b.Prefer("prefers-color-scheme", "light")
 	b.Go(g.url() + count)
 	b.Until(`document.querySelector('.stand .large:not(.verdict)').textContent.match(/^(25|50)/) && document.querySelectorAll('.bound .uplot').length === 4`)
-	b.Until(`document.querySelectorAll('.guard').length === 3`)
+	b.Until(`document.querySelectorAll('[aria-labelledby=guards-title] .guard').length === 3`)
 	b.JS(`document.activeElement.blur()`)
 	picture := b.Picture()
 	if len(picture) > maxPicture {

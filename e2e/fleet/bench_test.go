@@ -9,7 +9,8 @@ import (
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"whittle/bench/cputime"
+	"whittle/e2e/process"
+	"whittle/internal/cputime"
 )
 
 // BenchmarkServers is what a report of a gateway costs the three NATS servers that keep
@@ -27,7 +28,7 @@ func BenchmarkServers(b *testing.B) {
 		b.Fatal(err)
 	}
 	var kv jetstream.KeyValue
-	until(b, "a bucket", func() bool {
+	process.Until(b, "a bucket", func() bool {
 		kv, err = js.CreateKeyValue(b.Context(), jetstream.KeyValueConfig{Bucket: "bench", Replicas: 3})
 		return err == nil
 	})
@@ -72,7 +73,7 @@ func BenchmarkFleet(b *testing.B) {
 			lead := w.leader()
 			var others []*whole
 			for _, g := range w.all {
-				until(b, "it is connected", func() bool { return g.fleet().Connected })
+				process.Until(b, "it is connected", func() bool { return g.fleet().Connected })
 				if g != lead {
 					others = append(others, g)
 				}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/e2e/process"
 )
 
 // TestEmbeddedIsRefused: what keeps a gateway's server from starting is an error of "run"
@@ -58,19 +59,19 @@ func TestEmbeddedReplaced(t *testing.T) {
 	settled := func() {
 		t.Helper()
 		for _, g := range w.all {
-			until(t, g.name+" hears of the fleet, and misses nobody", func() bool { f := g.fleet(); return f.Connected && len(f.Wrong) == 0 })
+			process.Until(t, g.name+" hears of the fleet, and misses nobody", func() bool { f := g.fleet(); return f.Connected && len(f.Wrong) == 0 })
 		}
 		w.everywhere(5000)
 	}
 	for _, g := range w.all {
 		settled()
 		began := time.Now()
-		g.succeed()
+		g.processes.Replace()
 		t.Logf("%s is replaced after %v", g.name, time.Since(began).Round(time.Millisecond))
 	}
 	settled()
 
-	w.all[0].fails("name: walk", "name: other")
+	w.all[0].fails()
 	settled()
 	cancel()
 	w.users.Wait()
@@ -88,7 +89,7 @@ func TestEmbedded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer func() { cancel(); w.users.Wait() }()
 	w.serve(ctx)
-	until(t, "users are served, and the operator reads who is missing", func() bool {
+	process.Until(t, "users are served, and the operator reads who is missing", func() bool {
 		return w.requests.Load() > 20 && strings.Contains(strings.Join(w.all[0].fleet().Wrong, " "), "see no g2")
 	})
 	if f := w.all[0].inForce(); f != 0 {
@@ -106,7 +107,7 @@ func TestEmbedded(t *testing.T) {
 	w.everywhere(whittle.All)
 	t.Logf("the next step, after the leader and its server were killed, was taken after %v", time.Since(began).Round(time.Millisecond))
 	old.start()
-	until(t, "it is back", func() bool { return old.fleet().Connected })
+	process.Until(t, "it is back", func() bool { return old.fleet().Connected })
 	w.everywhere(whittle.All)
 
 	for _, g := range w.all {
@@ -114,7 +115,7 @@ func TestEmbedded(t *testing.T) {
 		g.leave(syscall.SIGTERM)
 		ended := time.Since(began)
 		g.start()
-		until(t, g.name+" is back", func() bool { return g.fleet().Connected })
+		process.Until(t, g.name+" is back", func() bool { return g.fleet().Connected })
 		w.everywhere(whittle.All)
 		t.Logf("%s ended after %v, and was back after %v more", g.name, ended.Round(time.Millisecond), (time.Since(began) - ended).Round(time.Millisecond))
 	}

@@ -17,28 +17,29 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/e2e/process"
 	"whittle/internal/child"
 )
 
-// faults are what befalls the fleet of TestFaults in the middle of a decision. Each gives
-// what mends it.
+// faults are what befalls the fleet of TestFaults in the middle of a decision, the first two
+// in the suite. Each gives what mends it.
 var faults = []struct {
 	name   string
 	inject func(w *walk, c *cluster, r *rand.Rand) (mend func())
 }{
+	{"the leader and JetStream's are killed", func(w *walk, c *cluster, _ *rand.Rand) func() {
+		gateway, server := w.lose(w.leader()), c.lose(c.leading(w.t))
+		return func() { server(); gateway() }
+	}},
+	{"the leader is killed", func(w *walk, _ *cluster, _ *rand.Rand) func() { return w.lose(w.leader()) }},
 	{"JetStream's leader is killed", func(w *walk, c *cluster, _ *rand.Rand) func() { return c.lose(c.leading(w.t)) }},
 	{"a NATS server is killed", func(_ *walk, c *cluster, r *rand.Rand) func() { return c.lose(r.IntN(3)) }},
-	{"the leader is killed", func(w *walk, _ *cluster, _ *rand.Rand) func() { return w.lose(w.leader()) }},
 	{"two gateways are killed", func(w *walk, _ *cluster, r *rand.Rand) func() {
 		i := r.IntN(3)
 		return w.lose(w.all[i], w.all[(i+1)%3])
 	}},
 	{"the leader is cut off", func(w *walk, _ *cluster, _ *rand.Rand) func() { return w.isolate(w.leader()) }},
 	{"a gateway is cut off", func(w *walk, _ *cluster, r *rand.Rand) func() { return w.isolate(w.all[r.IntN(3)]) }},
-	{"the leader and JetStream's are killed", func(w *walk, c *cluster, _ *rand.Rand) func() {
-		gateway, server := w.lose(w.leader()), c.lose(c.leading(w.t))
-		return func() { server(); gateway() }
-	}},
 	{"two NATS servers are killed", func(w *walk, c *cluster, _ *rand.Rand) func() {
 		i := c.leading(w.t)
 		one, other := c.lose(i), c.lose((i+1)%3)
@@ -48,7 +49,7 @@ var faults = []struct {
 		for _, g := range w.all {
 			g.leave(syscall.SIGTERM)
 			g.start()
-			until(w.t, g.name+" is back", func() bool { return g.fleet().Connected })
+			process.Until(w.t, g.name+" is back", func() bool { return g.fleet().Connected })
 		}
 		return func() {}
 	}},
@@ -75,7 +76,7 @@ var faults = []struct {
 	{"the leader hangs", func(w *walk, _ *cluster, _ *rand.Rand) func() {
 		g := w.leader()
 		suspend(w.t, g.p, syscall.SIGSTOP)
-		until(w.t, "another one leads", func() bool {
+		process.Until(w.t, "another one leads", func() bool {
 			for _, other := range w.all {
 				if other != g && other.fleet().Leader != g.name && other.fleet().Leader != "" {
 					return true
@@ -97,7 +98,7 @@ var faults = []struct {
 		js, end := c.connect(w.t)
 		defer end()
 		for _, name := range []string{"KV_whittle_walk", "whittle_walk_evidence"} {
-			until(w.t, name+" is deleted", func() bool {
+			process.Until(w.t, name+" is deleted", func() bool {
 				ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
 				defer cancel()
 				err := js.DeleteStream(ctx, name)
@@ -166,7 +167,7 @@ func (w *walk) recount() {
 func (w *walk) connected() {
 	w.t.Helper()
 	for _, g := range w.all {
-		until(w.t, g.name+" is connected, and knows who leads", func() bool {
+		process.Until(w.t, g.name+" is connected, and knows who leads", func() bool {
 			f := g.fleet()
 			return f.Connected && f.Leader != "" && g.route().Generation > 0
 		})
@@ -184,7 +185,7 @@ func (c *cluster) leading(t testing.TB) (at int) {
 	t.Helper()
 	js, end := c.connect(t)
 	defer end()
-	until(t, "one leads the log", func() bool {
+	process.Until(t, "one leads the log", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		s, err := js.Stream(ctx, "KV_whittle_walk")
@@ -221,16 +222,17 @@ func (w *walk) isolate(g *whole) (mend func()) {
 		}
 	}
 	set(true)
-	until(w.t, g.name+" has nobody on the candidate", func() bool { return g.inForce() == 0 })
+	process.Until(w.t, g.name+" has nobody on the candidate", func() bool { return g.inForce() == 0 })
 	return func() { set(false) }
 }
 
 // TestFaults: whatever befalls a fleet of three gateways and three NATS servers in the
 // middle of a step or of a rollback, no user sees an error, each is on one side, a rollback
-// is not undone, the shift goes on afterwards, and the ledger is whole. FLEET_ROUNDS is how
+// is not undone, the shift goes on afterwards, the ledger is whole, and a candidate that breaks
+// then meets no more users than one gateway would let it. FLEET_ROUNDS is how
 // many faults there are, FLEET_SEED which.
 func TestFaults(t *testing.T) {
-	rounds, seed := envInt(t, "FLEET_ROUNDS", 1), envInt(t, "FLEET_SEED", 0)
+	rounds, seed := envInt(t, "FLEET_ROUNDS", 2), envInt(t, "FLEET_SEED", 0)
 	servers := startCluster(t, 3)
 	w := &walk{t: t, cut: servers.clients, lease: lease}
 	w.start(3)
@@ -256,9 +258,11 @@ func TestFaults(t *testing.T) {
 			t.FailNow()
 		}
 	}
+	w.breaks()
 	cancel()
 	w.users.Wait()
 	w.adds()
+	w.faultless()
 }
 
 func envInt(t *testing.T, name string, otherwise int) int {
@@ -281,7 +285,7 @@ func (w *walk) stepAmid(f inject, c *cluster, r *rand.Rand) {
 	w.t.Helper()
 	mend, _ := w.amid(f, c, r, rollout.Order{Kind: rollout.Promote, To: whittle.All}) // whatever becomes of it
 	mend()
-	until(w.t, "all users are on the candidate", func() bool { // from 0, where the evidence was lost
+	process.Until(w.t, "all users are on the candidate", func() bool { // from 0, where the evidence was lost
 		g := w.any(r.IntN(3))
 		for _, to := range []whittle.Share{5000, whittle.All} {
 			_, _ = w.order(g, rollout.Order{Kind: rollout.Promote, To: to}) // refused where it is not the next step
@@ -330,7 +334,7 @@ func (w *walk) none(what string) {
 			continue
 		}
 		var force float64
-		until(w.t, g.name+" says what users have", func() bool { force = g.inForce(); return force <= 1 })
+		process.Until(w.t, g.name+" says what users have", func() bool { force = g.inForce(); return force <= 1 })
 		if force > 0 {
 			w.say(what)
 			w.t.Fatalf("%s: %s has users on the candidate", what, g.name)
@@ -341,7 +345,7 @@ func (w *walk) none(what string) {
 // rollBack takes all users off the candidate, as soon as somebody takes the order.
 func (w *walk) rollBack(r *rand.Rand) {
 	w.t.Helper()
-	until(w.t, "a rollback is taken", func() bool {
+	process.Until(w.t, "a rollback is taken", func() bool {
 		after, err := w.order(w.any(r.IntN(3)), rollout.Order{Kind: rollout.Rollback})
 		return err == nil && after.Share == 0 || w.latest().Phase == whittle.PhaseRolledBack
 	})
@@ -361,7 +365,7 @@ func (w *walk) half(r *rand.Rand) {
 // is at.
 func (w *walk) reset(at func() *whole) {
 	w.t.Helper()
-	until(w.t, "a new beginning is taken", func() bool {
+	process.Until(w.t, "a new beginning is taken", func() bool {
 		_, err := w.order(at(), rollout.Order{Kind: rollout.Reset})
 		return err == nil || w.latest().Phase == whittle.PhaseShadow
 	})

@@ -1,33 +1,21 @@
 package fleet
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"whittle"
-	"whittle/carve/fleet"
-	"whittle/carve/fleet/jetstream"
 	"whittle/internal/child"
 )
-
-const path = "GET /x"
 
 // runServer is the process of a NATS server.
 func runServer() {
@@ -60,82 +48,6 @@ func hostPort(address string) (host string, port int) {
 	host, text, _ := net.SplitHostPort(address)
 	port, _ = strconv.Atoi(text)
 	return host, port
-}
-
-// state is what a gateway has in force.
-type state struct {
-	Share      whittle.Share
-	Generation uint64
-	Leads      bool
-	Connected  bool
-	Tripped    bool
-}
-
-// runGateway is the process of a gateway's part in the fleet.
-func runGateway() {
-	lease, err := time.ParseDuration(os.Getenv("FLEET_LEASE"))
-	if err != nil {
-		panic(err)
-	}
-	kept, _ := os.ReadFile(os.Getenv("FLEET_KEPT")) // none at first
-	m, err := jetstream.Open(jetstream.Options{
-		Servers: os.Getenv("FLEET_SERVERS"), Name: "test", Replicas: 3,
-		Node: fleet.Config{
-			Member: os.Getenv("FLEET_NAME"), Run: 1, Lease: lease, Kept: kept,
-			Routes: []fleet.Route{{Name: path, Digest: "d", Candidate: "c", Exposure: 50}},
-		},
-		Save: func(b []byte) error {
-			next := os.Getenv("FLEET_KEPT") + ".next"
-			return errors.Join(os.WriteFile(next, b, 0o600), os.Rename(next, filepath.Clean(os.Getenv("FLEET_KEPT"))))
-		},
-	})
-	if err != nil {
-		panic(err)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	s := &http.Server{Handler: orders(m), ReadHeaderTimeout: time.Minute}
-	go func() { _ = s.Serve(l) }()
-	fmt.Println("listening public=" + l.Addr().String())
-	m.Run(ctx)
-	_ = s.Close()
-}
-
-func orders(m *jetstream.Member) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) {
-		var s state
-		m.Do(func(n *fleet.Node, now fleet.Instant) {
-			p := n.InForce(path, now)
-			_, s.Leads = n.Leads(now)
-			s.Share, s.Generation, s.Connected = p.Share, n.Taken(path).Generation, n.Connected(now)
-			s.Tripped = p.Phase == whittle.PhaseRolledBack
-		})
-		_ = json.NewEncoder(w).Encode(s)
-	})
-	mux.HandleFunc("POST /trip", func(http.ResponseWriter, *http.Request) {
-		m.Do(func(n *fleet.Node, now fleet.Instant) { n.Tripped(path, "broken", n.InForce(path, now).Generation) })
-	})
-	mux.HandleFunc("POST /decide", func(w http.ResponseWriter, r *http.Request) {
-		share, _ := strconv.Atoi(r.URL.Query().Get("share"))
-		done := false
-		m.Do(func(n *fleet.Node, now fleet.Instant) {
-			f := n.Floor(path)
-			p := whittle.Position{Generation: f.Generation + 1, Zero: f.Zero, Share: whittle.Share(share), Phase: whittle.PhaseShift}
-			if share == 0 {
-				p.Zero, p.Phase = p.Generation, whittle.PhaseRolledBack
-			}
-			done = n.Propose(path, p, now)
-		})
-		if !done {
-			w.WriteHeader(http.StatusConflict)
-		}
-	})
-	return mux
 }
 
 // link passes connections on to a server, until it is cut.

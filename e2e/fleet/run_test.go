@@ -9,10 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,12 +114,9 @@ type walk struct {
 	peers            []string // where the gateways' own NATS servers are; empty: they have none
 	cut              []string // addresses of servers that gateways reach by links
 	lease            time.Duration
-	exposure         int                                // guard.exposure; 0: walkExposure
-	replaceable      bool                               // the gateways' processes are replaced by others
-	program          string                             // what the gateways run; empty: what this tree makes
-	begin            func(*whole) func(*exec.Cmd) error // how a gateway is started; nil: as it is
-	dirs             func() string                      // makes a gateway's folder; nil: a temporary one
-	unreported       int64                              // requests of gateways that were killed, which no report has
+	exposure         int   // guard.exposure; 0: walkExposure
+	replaceable      bool  // the gateways' processes are replaced by others
+	unreported       int64 // requests of gateways that were killed, which no report has
 	sides            *sides
 	number           atomic.Int64
 	mu               sync.Mutex // guards all where users ask
@@ -136,21 +131,15 @@ type whole struct {
 	w    *walk
 	name string
 	dir  string
-	// program is what is run; empty: the walk's.
-	program string
-	// clock is its own; nil: it goes by the machine's.
-	clock interface {
-		Set(ahead time.Duration) error
-	}
 	// links are its connections to the servers, which can be cut; empty: there are none.
 	links []*link
+	// processes are its own, where each is replaced by another.
+	processes *process.Replaceable
 	// taken are the requests that this run has responded to.
 	taken atomic.Int64
 
 	mu     sync.Mutex // guards the following
 	p      *child.Process
-	first  int // the process that was started, where others replace it
-	ended  <-chan struct{}
 	up     bool
 	killed bool
 }
@@ -180,7 +169,7 @@ func (g *whole) start() {
 	if err := errors.Join(err, f.Close()); err != nil {
 		g.w.t.Fatal(err)
 	}
-	program := cmp.Or(g.program, g.w.program, filepath.Join(built, "whittle"))
+	program := filepath.Join(built, "whittle")
 	if len(g.w.peers) > 0 {
 		program = filepath.Join(builtEmbedded, "whittle")
 	}
@@ -189,9 +178,6 @@ func (g *whole) start() {
 		return
 	}
 	o := child.Options{Env: []string{"FLEET_SECRET=0123456789abcdef"}, Log: filepath.Join(g.dir, "log")}
-	if g.w.begin != nil {
-		o.Begin = g.w.begin(g)
-	}
 	p, err := child.Start(g.w.t.Context(), o, program, "run", "-c", file)
 	if err != nil {
 		g.w.t.Fatal(err)
@@ -207,7 +193,7 @@ func (g *whole) start() {
 func (g *whole) unreported() (n int64) {
 	g.w.t.Helper()
 	for range 2 { // a list is at most a second old
-		until(g.w.t, "the reports are read", func() bool {
+		process.Until(g.w.t, "the reports are read", func() bool {
 			for _, other := range g.w.all {
 				if _, up := other.address(); !up {
 					continue
@@ -297,23 +283,8 @@ func (g *whole) metric(name string) (v float64, ok bool) {
 	g.mu.Lock()
 	address := g.p.Admin
 	g.mu.Unlock()
-	r, err := http.NewRequestWithContext(g.w.t.Context(), http.MethodGet, "http://"+address+"/metrics", http.NoBody)
-	if err != nil {
-		g.w.t.Fatal(err)
-	}
-	a, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return 0, false
-	}
-	defer a.Body.Close()
-	b, _ := io.ReadAll(a.Body)
-	for _, line := range strings.Split(string(b), "\n") {
-		if rest, is := strings.CutPrefix(line, name+"{route=\""+walked+"\"} "); is {
-			v, err := strconv.ParseFloat(rest, 64)
-			return v, err == nil
-		}
-	}
-	return 0, false
+	v, ok = process.Metrics(address)[name+"{route=\""+walked+"\"}"]
+	return v, ok
 }
 
 // shown are the gateways' own NATS servers, as their config has them.
@@ -328,10 +299,6 @@ func (w *walk) shown() string {
 	return ", secret_env: FLEET_SECRET, peers: {" + strings.Join(all, ", ") + "}"
 }
 
-func startWalk(t testing.TB, nats []string, gateways int) *walk {
-	return (&walk{t: t, nats: nats, lease: lease}).start(gateways)
-}
-
 func (w *walk) start(gateways int) *walk {
 	t := w.t
 	w.sides = newSides(t)
@@ -342,10 +309,7 @@ func (w *walk) start(gateways int) *walk {
 }
 
 func (w *walk) add(name string) {
-	g := &whole{w: w, name: name}
-	if g.dir = w.t.TempDir(); w.dirs != nil {
-		g.dir = w.dirs()
-	}
+	g := &whole{w: w, name: name, dir: w.t.TempDir()}
 	for _, to := range w.cut {
 		g.links = append(g.links, newLink(w.t, to))
 	}
@@ -427,7 +391,7 @@ func (w *walk) ask(ctx context.Context, client *http.Client, n int) {
 func (w *walk) leader() *whole {
 	w.t.Helper()
 	var at *whole
-	until(w.t, "one leads", func() bool {
+	process.Until(w.t, "one leads", func() bool {
 		for _, g := range w.all {
 			if _, up := g.address(); !up {
 				continue
@@ -451,7 +415,8 @@ func (w *walk) say(what string) {
 	for _, g := range w.all {
 		if _, up := g.address(); up {
 			r, f := g.route(), g.fleet()
-			w.t.Logf("%s: %s: share %v, %s, verdict %s, compared %d of %d, generation %d; leader %s, wrong %q; next: %s", what, g.name, r.Share, r.Phase, r.Verdict.State, r.Verdict.Compared, r.Ledger.Total, r.Generation, f.Leader, f.Wrong, r.Next)
+			w.t.Logf("%s: %s: share %v, %s, verdict %s, compared %d of %d, generation %d; leader %s, wrong %q; next: %s",
+				what, g.name, r.Share, r.Phase, r.Verdict.State, r.Verdict.Compared, r.Ledger.Total, r.Generation, f.Leader, f.Wrong, r.Next)
 			for _, d := range r.Timeline {
 				w.t.Logf("   %d: %d → %d: %s", d.Generation, d.From, d.To, d.Reason)
 			}
@@ -483,78 +448,6 @@ func (w *walk) everywhere(share whittle.Share) {
 	}
 }
 
-// TestWholeGateways: three gateways shift as one while their leader is killed, and while
-// each is restarted; at each step a user is on one side, whichever gateway takes the
-// request; a rollback is ordered at one that does not lead, and its leader is killed; with
-// NATS gone nobody has users on the candidate, and all are served; a candidate that breaks
-// meets no more users than one gateway would let it.
-func TestWholeGateways(t *testing.T) {
-	servers := startCluster(t, 1)
-	var nats []string
-	for _, c := range servers.clients {
-		nats = append(nats, "nats://"+c)
-	}
-	w := startWalk(t, nats, 3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
-
-	// The leader is killed in the middle of the shift.
-	w.promote(5000)
-	w.everywhere(5000)
-	w.oneSide()
-	old := w.leader()
-	old.leave(syscall.SIGKILL)
-	w.promote(whittle.All)
-	w.everywhere(whittle.All)
-	old.start()
-	w.everywhere(whittle.All)
-
-	// A rollback at a gateway that does not lead, whose leader is killed then.
-	lead := w.leader()
-	follower := w.all[(slices.Index(w.all, lead)+1)%3]
-	after, err := w.order(follower, rollout.Order{Kind: rollout.Rollback})
-	if err != nil || after.Share != 0 {
-		t.Fatalf("%v %v", after.Share, err)
-	}
-	lead.leave(syscall.SIGKILL)
-	w.everywhere(0)
-	lead.start()
-	w.everywhere(0)
-
-	// All are restarted, one after the other, while the shift goes on.
-	w.promote(5000)
-	w.everywhere(5000)
-	for _, g := range w.all {
-		g.leave(syscall.SIGTERM)
-		g.start()
-		until(t, g.name+" is back", func() bool { return g.fleet().Connected })
-	}
-	w.promote(whittle.All)
-	w.everywhere(whittle.All)
-
-	// NATS goes.
-	for _, s := range servers.servers {
-		s.Kill()
-	}
-	until(t, "nobody is on the candidate", func() bool {
-		return !slices.ContainsFunc(w.all, func(g *whole) bool { return g.inForce() > 0 })
-	})
-	for i := range servers.servers {
-		servers.start(i)
-	}
-	w.everywhere(whittle.All)
-
-	// The candidate breaks.
-	harmed := w.breaks()
-
-	cancel()
-	w.users.Wait()
-	w.adds()
-	w.faultless()
-	t.Logf("%d requests, %d of which met the broken candidate", w.requests.Load(), harmed)
-}
-
 // breaks has the candidate break, and waits until it is rolled back, having met no more
 // users than it may. It returns how many it has met. None at all is possible: who found no
 // room within the bound was compared in the shadow.
@@ -563,7 +456,7 @@ func (w *walk) breaks() (harmed int) {
 	shifted := w.latest().Generation
 	w.sides.broken.Store(true)
 	// Not the share in force: that is 0 too where gateways cannot hear of their fleet.
-	until(w.t, "the candidate is rolled back", func() bool {
+	process.Until(w.t, "the candidate is rolled back", func() bool {
 		last := w.latest()
 		return last.Generation > shifted && last.Share == 0
 	})
@@ -591,7 +484,7 @@ func (w *walk) oneSide() {
 	w.t.Helper()
 	pass := func(n int64) {
 		begun := w.requests.Load()
-		until(w.t, "users ask", func() bool { return w.requests.Load() > begun+n })
+		process.Until(w.t, "users ask", func() bool { return w.requests.Load() > begun+n })
 	}
 	pass(20) // what is under way was placed before
 	diverted := w.diverted()
@@ -649,7 +542,7 @@ func (w *walk) adds() {
 		w.t.Logf("of %d requests, %d of which gateways that were killed had not reported, the ledger has %s", w.requests.Load(), w.unreported, l.Account())
 	}()
 	const underWay = 8
-	until(w.t, "the ledger adds up", func() bool {
+	process.Until(w.t, "the ledger adds up", func() bool {
 		n := w.requests.Load()
 		l = w.all[0].route().Ledger
 		if l.Total > n+underWay || l.Total != l.Sum() {
@@ -657,12 +550,6 @@ func (w *walk) adds() {
 		}
 		return l.Total >= n-w.unreported-underWay && l.Compared > 0 && l.Pending == l.Unknown
 	})
-}
-
-// judged waits until whoever leads has judged all that was sent.
-func (w *walk) judged() {
-	w.t.Helper()
-	until(w.t, "all is judged", func() bool { return w.latest().Ledger.Unknown == 0 })
 }
 
 var built, builtEmbedded string

@@ -15,19 +15,29 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/needs"
 )
 
 const (
-	users    = 8
-	requests = 24 // of each user
+	users = 8
 	// memoryBound is what the gateway's process may hold at its peak, whatever
 	// the candidate does. Some 50 MiB are there before the first request, so it is
-	// passed by less than half a mebibyte left behind by each request.
+	// passed by half a mebibyte left behind by each request of a whole run.
 	memoryBound = 128 << 20
-	// seen is how much a user takes of a response without end: kept of each request
-	// it would pass the bound.
-	seen = memoryBound / (users * requests) * 3 / 4
 )
+
+// requests is how many each user sends: in the short form enough to trip the breaker and
+// to fill each bound.
+func requests() int {
+	if testing.Short() {
+		return 8
+	}
+	return 24
+}
+
+// seen is how much a user takes of a response without end, in bytes: kept of each request
+// it would pass the bound.
+func seen() int64 { return memoryBound / int64(users*requests()) * 3 / 4 }
 
 // monolithAt answers what it got, at once.
 func monolithAt(t *testing.T) string {
@@ -52,6 +62,9 @@ const patience = 4 * time.Second
 // gateway whose candidate is a copy of the monolith, asked by the same users in turn:
 // what the machine does meanwhile is in both.
 func TestShadow(t *testing.T) {
+	if process.NetHTTP {
+		needs.Long(t, "nobody waits for a candidate, whoever has read the request")
+	}
 	for _, c := range candidates {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +102,7 @@ func TestServed(t *testing.T) {
 				if c.streams && resp.Header.Get("Content-Type") == "" {
 					// A response of any length in good health: it streams, and
 					// the user leaves when he has seen enough.
-					if _, err := io.CopyN(io.Discard, resp.Body, seen); err != nil {
+					if _, err := io.CopyN(io.Discard, resp.Body, seen()); err != nil {
 						t.Errorf("the stream ended: %v", err)
 					}
 					return
@@ -109,8 +122,8 @@ func TestServed(t *testing.T) {
 
 func check(t *testing.T, r report, peak int64) {
 	t.Helper()
-	if l := r.Ledger; l.Total != l.Sum() || l.Pending != 0 || l.Total != users*requests {
-		t.Errorf("ledger %+v for %d requests", l, users*requests)
+	if l := r.Ledger; l.Total != l.Sum() || l.Pending != 0 || l.Total != int64(users*requests()) {
+		t.Errorf("ledger %+v for %d requests", l, users*requests())
 	}
 	if peak > memoryBound {
 		t.Errorf("the gateway held %d MiB, bound %d", peak>>20, memoryBound>>20)
@@ -142,7 +155,7 @@ func clients(t *testing.T, look func(t *testing.T, sent int, resp *http.Response
 		wg.Go(func() {
 			client := &http.Client{Transport: &http.Transport{}}
 			defer client.CloseIdleConnections()
-			for i := range requests {
+			for i := range requests() {
 				// Bodies on both sides of what sockets hold by themselves.
 				sent := []int{0, 10, 200 << 10}[i%3]
 				for g, url := range urls[:1+(len(urls)-1)*(1-i%2)] {
@@ -163,7 +176,7 @@ func clients(t *testing.T, look func(t *testing.T, sent int, resp *http.Response
 	wg.Wait()
 	for g, at := range took {
 		slices.Sort(at)
-		if want := users * requests / min(1+g, 2); len(at) != want {
+		if want := users * requests() / min(1+g, 2); len(at) != want {
 			t.Fatalf("%d of %d requests got a response", len(at), want)
 		}
 	}

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(process.BothWays{M: m})
 }
 
-// setup configures the gateway's process.
+// setup configures the gateway's process; without a candidate all passes through.
 type setup struct {
 	Monolith, Candidate string
 	Timeout             time.Duration
@@ -69,11 +69,17 @@ func child(spec string) error {
 	upstream := func(url string, timeout time.Duration) whittle.Upstream {
 		return whittle.Upstream{URL: url, Timeout: timeout, MaxResponse: 1 << 20, MaxConns: 64, Insecure: true}
 	}
-	candidate := upstream(s.Candidate, s.Timeout)
 	tripped := make(chan struct{}, 1024)
-	g, err := gateway.New(gateway.Options{
+	o := gateway.Options{
 		Monolith: upstream(s.Monolith, time.Minute), NetHTTP: s.NetHTTP,
-		Routes: []whittle.Route{{
+		Observe: func(*whittle.Exchange) whittle.Observation { return whittle.Observation{} },
+		Tripped: func(string, string, uint64) { tripped <- struct{}{} },
+	}
+	if s.Candidate == "" {
+		o.Monolith = whittle.Upstream{URL: s.Monolith}
+	} else {
+		candidate := upstream(s.Candidate, s.Timeout)
+		o.Routes = []whittle.Route{{
 			Name: "/", Match: whittle.Match{Pattern: "/"}, Candidate: &candidate, Safe: true,
 			Mirror: whittle.Mirror{
 				Sample: whittle.All, Watch: whittle.All, Queue: 96, Concurrency: 16,
@@ -81,10 +87,9 @@ func child(spec string) error {
 			},
 			Rollout: whittle.Rollout{Sticky: whittle.Sticky{By: "header", Name: "X-User"}},
 			Guard:   whittle.Guard{Consecutive: 5, Exposure: 50},
-		}},
-		Observe: func(*whittle.Exchange) whittle.Observation { return whittle.Observation{} },
-		Tripped: func(string, string, uint64) { tripped <- struct{}{} },
-	})
+		}}
+	}
+	g, err := gateway.New(o)
 	if err != nil {
 		return err
 	}
@@ -99,7 +104,9 @@ func child(spec string) error {
 	if s.Share > 0 {
 		phase = whittle.PhaseShift
 	}
-	g.Apply("/", whittle.Position{Generation: 1, Share: s.Share, Phase: phase})
+	if s.Candidate != "" {
+		g.Apply("/", whittle.Position{Generation: 1, Share: s.Share, Phase: phase})
+	}
 	reopened := make(chan int)
 	go func() {
 		n := 0
@@ -122,7 +129,10 @@ func child(spec string) error {
 		return err
 	}
 	close(tripped)
-	r := report{Trips: <-reopened, Ledger: g.Ledger("/")}
+	r := report{Trips: <-reopened}
+	if s.Candidate != "" {
+		r.Ledger = g.Ledger("/")
+	}
 	if status, err := os.ReadFile("/proc/self/status"); err == nil {
 		if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {
 			_, _ = fmt.Sscan(rest, &r.Peak)

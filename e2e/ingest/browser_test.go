@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/e2e/process"
 	"whittle/internal/needs"
 
 	"github.com/chromedp/chromedp"
@@ -65,6 +66,6 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 			}
 			want++
 		}
-		within(t, name+": all are kept", func() bool { return s.figure("ingest_log_records_total") == float64(want) })
+		process.Until(t, name+": all are kept", func() bool { return s.figure("ingest_log_records_total") == float64(want) })
 	}
 }

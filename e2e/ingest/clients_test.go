@@ -3,6 +3,7 @@ package ingest
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/e2e/process"
 	"whittle/internal/checkout"
 	"whittle/internal/filelock"
 	"whittle/internal/needs"
@@ -19,25 +21,21 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// installed gives a folder of .cache in which a command has installed a client's
-// packages; files are what the command reads. What cannot be installed here is
-// listed as not tried. Nothing of it is part of make deps.
-func installed(t *testing.T, what, remedy string, files []string, command ...string) string {
+// nodeClients gives a folder of .cache in which npm has installed the clients' packages,
+// which are no part of make deps. What cannot be installed here is listed as not tried.
+func nodeClients(t *testing.T) string {
 	t.Helper()
-	sum := sha256.New()
-	for _, f := range files {
-		b, err := os.ReadFile(filepath.Join("clients", f))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum.Write(b)
-	}
+	npm := needs.Tool(t, "RudderStack's SDKs", "apt-get install nodejs npm", "npm")
 	root := checkout.Root()
 	if root == "" {
 		root = t.TempDir()
 	}
+	sum, err := os.ReadFile("clients/package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cache := filepath.Join(root, ".cache", "ingest-clients")
-	dir := filepath.Join(cache, fmt.Sprintf("%s-%x", files[0], sum.Sum(nil)[:6]))
+	dir := filepath.Join(cache, fmt.Sprintf("%x", sha256.Sum256(sum)))
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -46,30 +44,18 @@ func installed(t *testing.T, what, remedy string, files []string, command ...str
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	within(t, "another test's installation", func() bool { return filelock.Hold(lock) == nil })
+	process.Until(t, "another test's installation", func() bool { return filelock.Hold(lock) == nil })
 	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
 		return dir
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS("clients"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		b, err := os.ReadFile(filepath.Join("clients", f))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, f), b, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd := exec.CommandContext(t.Context(), npm, "ci", "--silent", "--no-audit", "--no-fund")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Logf("%s: %v\n%s", strings.Join(command, " "), err, out)
-		needs.Missing(t, what, remedy)
+		t.Logf("npm ci: %v\n%s", err, out)
+		needs.Missing(t, "RudderStack's SDKs", "let npm reach its registry")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "installed"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -77,28 +63,14 @@ func installed(t *testing.T, what, remedy string, files []string, command ...str
 	return dir
 }
 
-func nodeClients(t *testing.T) string {
-	t.Helper()
-	needs.Tool(t, "RudderStack's SDKs", "apt-get install nodejs npm", "npm")
-	return installed(t, "RudderStack's SDKs", "let npm reach its registry", []string{"package.json", "package-lock.json", ".npmrc"},
-		"npm", "ci", "--silent", "--no-audit", "--no-fund")
-}
-
-// pythonClients has one environment with both SDKs and AWS's library for KPL records.
-func pythonClients(t *testing.T, python string) string {
-	t.Helper()
-	return installed(t, "packages of Python clients", "let pip reach its index (apt-get install python3-venv)", []string{"requirements.txt"},
-		"sh", "-c", python+" -m venv env && env/bin/pip install --quiet --disable-pip-version-check -r requirements.txt")
-}
-
 // keyed starts the service with one write key.
-func keyed(t *testing.T, data string, flags ...string) *service {
+func keyed(t *testing.T, data string) *service {
 	t.Helper()
 	keys := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(keys, []byte("key-of-the-test\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, data, append([]string{"--keys", keys}, flags...)...)
+	return serve(t, data, "--keys", keys)
 }
 
 // arrived holds what a client sent: so many events of each kind, each once, with
@@ -108,8 +80,8 @@ func arrived(t *testing.T, data string, want map[string]int) {
 	kinds, ids := map[string]int{}, map[string]bool{}
 	for _, e := range entries(t, data) {
 		var event struct {
-			Type, MessageID, UserID, AnonymousID string
-			Properties                           struct {
+			Type, MessageID, UserID, AnonymousID, ReceivedAt, Timestamp string
+			Properties                                                  struct {
 				N    *float64
 				Text string
 			}
@@ -122,6 +94,9 @@ func arrived(t *testing.T, data string, want map[string]int) {
 			t.Errorf("the message %q is there twice, or has no id", event.MessageID)
 		}
 		ids[event.MessageID] = true
+		if event.ReceivedAt == "" || event.Timestamp == "" {
+			t.Errorf("an event lacks what it needs: %s", e.Value)
+		}
 		if event.Properties.N != nil && event.Properties.Text != "größer ✓" {
 			t.Errorf("the text became %q", event.Properties.Text)
 		}
@@ -134,6 +109,30 @@ func arrived(t *testing.T, data string, want map[string]int) {
 	}
 }
 
+// TestSegmentsNodeSDK lets Segment's own SDK send every kind of call and a burst, by a key
+// that is known and by one that is not. (It sends batches side by side, so their order is
+// its own.)
+func TestSegmentsNodeSDK(t *testing.T) {
+	node := needs.Node(t)
+	if _, err := os.Stat("segment/node_modules"); err != nil {
+		t.Fatal("the SDK is not installed: make deps")
+	}
+	const burst = 1000
+	data := t.TempDir()
+	s := keyed(t, data)
+	send := func(key string) ([]byte, error) {
+		return exec.CommandContext(t.Context(), node, "segment/send.js", s.public, key, fmt.Sprint(burst)).CombinedOutput()
+	}
+	if out, err := send("another-key"); err == nil {
+		t.Errorf("a key that is not known was let in: %s", out)
+	}
+	if out, err := send("key-of-the-test"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s.Kill()
+	arrived(t, data, map[string]int{"identify": 1, "track": 1 + burst, "page": 1, "screen": 1, "group": 1, "alias": 1})
+}
+
 // TestRudderStacksNodeSDK sends its gzip as a form, and ends its process where a
 // response is no success.
 func TestRudderStacksNodeSDK(t *testing.T) {
@@ -142,40 +141,10 @@ func TestRudderStacksNodeSDK(t *testing.T) {
 	s := keyed(t, data)
 	out, err := exec.CommandContext(t.Context(), node, "clients/rudder.js", filepath.Join(modules, "node_modules"), s.public, "key-of-the-test", "200").CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %s\n%s", err, out, s.stderr)
+		t.Fatalf("%v: %s\n%s", err, out, s.Said())
 	}
-	s.kill()
+	s.Kill()
 	arrived(t, data, map[string]int{"identify": 1, "track": 200})
-}
-
-// TestRudderStacksBrowserSDK sends from a page of another origin, with a header
-// of its own that a preflight asks for, and by beacons.
-func TestRudderStacksBrowserSDK(t *testing.T) {
-	ctx := browser(t)
-	modules := nodeClients(t)
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/sdk.js":
-			http.ServeFile(w, r, filepath.Join(modules, "node_modules/@rudderstack/analytics-js/dist/npm/modern/bundled/umd/index.js"))
-		case strings.HasPrefix(r.URL.Path, "/sourceConfig"):
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, `{"source":{"id":"s","name":"shop","writeKey":"key-of-the-test","enabled":true,"workspaceId":"w","config":{},"destinations":[]}}`)
-		default:
-			http.ServeFile(w, r, "clients/rudder.html")
-		}
-	}))
-	defer page.Close()
-	for _, beacon := range []string{"0", "1"} {
-		data := t.TempDir()
-		s := keyed(t, data)
-		if err := chromedp.Do(ctx, chromedp.Navigate(page.URL+"/page?beacon="+beacon+"&url="+s.public)); err != nil {
-			t.Fatal(err)
-		}
-		want := map[string]int{"identify": 1, "track": 5}
-		within(t, "beacon="+beacon+": all are kept", func() bool { return s.figure("ingest_log_records_total") >= 6 })
-		s.kill()
-		arrived(t, data, want)
-	}
 }
 
 // TestSegmentsBrowserSDK sends from a page of another origin, event by event, and as
@@ -202,7 +171,7 @@ func TestSegmentsBrowserSDK(t *testing.T) {
 		if err := chromedp.Do(ctx, chromedp.Navigate(page.URL+"/page?batching="+batching+"&url="+s.public)); err != nil {
 			t.Fatal(err)
 		}
-		within(t, "batching="+batching+": the SDK has taken all", func() bool {
+		process.Until(t, "batching="+batching+": the SDK has taken all", func() bool {
 			state, err := chromedp.Run(ctx, chromedp.Evaluate[string]("window.state"))
 			if err != nil || state != "sent" && state != "loading" {
 				t.Fatalf("%s, %v", state, err)
@@ -212,87 +181,9 @@ func TestSegmentsBrowserSDK(t *testing.T) {
 		if err := chromedp.Do(ctx, chromedp.Navigate(page.URL+"/another")); err != nil {
 			t.Fatal(err)
 		}
-		within(t, "batching="+batching+": all are kept", func() bool { return s.figure("ingest_log_records_total") >= 6 })
-		s.kill()
+		process.Until(t, "batching="+batching+": all are kept", func() bool { return s.figure("ingest_log_records_total") >= 6 })
+		s.Kill()
 		arrived(t, data, map[string]int{"identify": 1, "track": 5})
-	}
-}
-
-// TestSegmentsPythonSDK sends a NaN among its events: that one is rejected with
-// its place, and is a dead letter.
-func TestSegmentsPythonSDK(t *testing.T) {
-	python := needs.Tool(t, "Segment's Python SDK", "apt-get install python3 python3-venv", "python3")
-	env := pythonClients(t, python)
-	for _, gzip := range [][]string{nil, {"gzip"}} {
-		data := t.TempDir()
-		s := keyed(t, data)
-		args := append([]string{"clients/send.py", s.public, "key-of-the-test", "150"}, gzip...)
-		out, err := exec.CommandContext(t.Context(), filepath.Join(env, "env/bin/python"), args...).CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "NaN is none of its values") {
-			t.Fatalf("%v: %s\n%s", err, out, s.stderr)
-		}
-		s.kill()
-		arrived(t, data, map[string]int{"identify": 1, "track": 149})
-		if dead := entries(t, filepath.Join(data, "dead")); len(dead) != 1 || !strings.Contains(string(dead[0].Value), `"price": NaN`) {
-			t.Errorf("the dead letters are %+v", dead)
-		}
-	}
-}
-
-// installedJars is installed for a Java program: its jars, and the program compiled.
-func installedJars(t *testing.T, what, pom, program string) (dir string) {
-	t.Helper()
-	return installed(t, what, "let Maven reach its central repository", []string{pom, program},
-		"sh", "-c", "mvn --quiet --batch-mode --strict-checksums -f "+pom+" org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=jars"+
-			" && javac -encoding UTF-8 -cp 'jars/*' "+program)
-}
-
-// javaArgs run one of them in a JVM that starts fast.
-func javaArgs(dir, class string) []string {
-	return []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", dir + string(filepath.ListSeparator) + filepath.Join(dir, "jars", "*"), class}
-}
-
-func TestSegmentsJavaSDK(t *testing.T) {
-	java := needs.Tool(t, "Segment's Java SDK", "apt-get install default-jdk-headless maven", "java")
-	needs.Tool(t, "Segment's Java SDK", "apt-get install maven", "mvn")
-	jars := installedJars(t, "Segment's Java SDK", "pom.xml", "Send.java")
-	data := t.TempDir()
-	s := keyed(t, data)
-	out, err := exec.CommandContext(t.Context(), java, append(javaArgs(jars, "Send"), s.public, "key-of-the-test", "100")...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s\n%s", err, out, s.stderr)
-	}
-	s.kill()
-	arrived(t, data, map[string]int{"identify": 1, "track": 100})
-}
-
-// TestRudderStacksPythonSDK sends plain and gzipped JSON.
-func TestRudderStacksPythonSDK(t *testing.T) {
-	python := needs.Tool(t, "RudderStack's Python SDK", "apt-get install python3 python3-venv", "python3")
-	env := pythonClients(t, python)
-	sendsAll(t, filepath.Join(env, "env/bin/python"), "clients/rudder.py")
-}
-
-// TestRudderStacksJavaSDK sends plain and gzipped JSON.
-func TestRudderStacksJavaSDK(t *testing.T) {
-	java := needs.Tool(t, "RudderStack's Java SDK", "apt-get install default-jdk-headless maven", "java")
-	needs.Tool(t, "RudderStack's Java SDK", "apt-get install maven", "mvn")
-	jars := installedJars(t, "RudderStack's Java SDK", "rudder.xml", "SendRudder.java")
-	sendsAll(t, append([]string{java}, javaArgs(jars, "SendRudder")...)...)
-}
-
-// sendsAll runs a client that takes URL, KEY, COUNT and perhaps gzip, both ways.
-func sendsAll(t *testing.T, client ...string) {
-	t.Helper()
-	for _, gzip := range [][]string{nil, {"gzip"}} {
-		data := t.TempDir()
-		s := keyed(t, data)
-		args := append(append(client[1:len(client):len(client)], s.public, "key-of-the-test", "100"), gzip...)
-		if out, err := exec.CommandContext(t.Context(), client[0], args...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s\n%s", err, out, s.stderr)
-		}
-		s.kill()
-		arrived(t, data, map[string]int{"identify": 1, "track": 100})
 	}
 }
 
@@ -322,7 +213,7 @@ func TestPlainCurl(t *testing.T) {
 			t.Errorf("curl %q: %s", args, out)
 		}
 	}
-	s.kill()
+	s.Kill()
 	if n := len(entries(t, data)); n != 8 {
 		t.Errorf("%d records", n)
 	}

@@ -1,20 +1,23 @@
 package ingest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"whittle/e2e/process"
 	"whittle/internal/needs"
+	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kafka/kafkatest"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 // shared is the one real broker of this room, started by the first test that asks for
@@ -49,48 +52,6 @@ func closeBroker() {
 	}
 }
 
-// run returns what one of the binary's verbs prints.
-func run(t *testing.T, argv ...string) (string, error) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, argv...)
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
-	if err != nil {
-		err = fmt.Errorf("%s: %w\n%s%s", argv[0], err, &out, &said)
-	}
-	return out.String(), err
-}
-
-// figures reads metrics without labels, all at one moment.
-func (s *service) figures() map[string]float64 {
-	r, err := http.Get(s.admin + "/metrics")
-	if err != nil {
-		return nil
-	}
-	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil
-	}
-	all := map[string]float64{}
-	for line := range strings.Lines(string(text)) {
-		name, rest, _ := strings.Cut(line, " ")
-		if v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64); err == nil {
-			all[name] = v
-		}
-	}
-	return all
-}
-
-// figure reads one; -1 where it is not there.
-func (s *service) figure(name string) float64 {
-	if v, ok := s.figures()[name]; ok {
-		return v
-	}
-	return -1
-}
-
 // TestLogFirstOverABrokerThatIsKilled responds from the local log while Kafka is
 // killed with -9 and started again. No producer sees anything but success, and
 // Kafka then holds every event. From its return until the backlog is gone, three
@@ -100,67 +61,77 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 	b := broker(t)
 	s := serve(t, t.TempDir(), "--log-first", filepath.Join(t.TempDir(), "first"),
 		"--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "first", "--kafka-create")
-	l := newLedger()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer cancel()
-	for p := range 4 {
-		all.Go(func() { l.produce(ctx, func() string { return s.public }, 0, p) })
-	}
-	more := func(n int64) {
-		t.Helper()
-		from := l.acknowledged.Load()
-		within(t, "producers go on", func() bool { return l.acknowledged.Load() >= from+n })
-	}
-	more(200)
-	within(t, "the drain began", func() bool { _, drained := s.drained(); return drained > 100 })
-	b.Kill()
-	more(500)
-	l.paced.Store(true) // for as long as a broker takes to start
-	for n := range backlog / 500 {
-		batch(t, s, n, 500)
-	}
-	if err := b.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	l.paced.Store(false)
-	s.catchesUp(t, backlog)
-	more(200)
-	cancel()
-	all.Wait()
-	within(t, "all is drained", func() bool { return s.figure("ingest_drain_lag_events") == 0 })
-	// A post that was cut off at the end is broken off by its client.
-	if refused := l.refused.Load(); refused > 0 {
+	l := streamtest.NewLedger(1)
+	l.AtLeastOnce, l.Unordered = true, true
+	h := newOverHTTP(t, func() string { return s.public })
+	l.During(t, h, 4, time.Minute, func() {
+		l.Reach(t, 200)
+		process.Until(t, "the drain began", func() bool { _, drained := s.drained(); return drained > 100 })
+		b.Kill()
+		l.Reach(t, 500)
+		h.paced.Store(true) // for as long as a broker takes to start
+		for n := range backlog / 500 {
+			batch(t, s, n, 500)
+		}
+		if err := b.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		h.paced.Store(false)
+		s.catchesUp(t, backlog)
+		l.Reach(t, 200)
+	})
+	process.Until(t, "all is drained", func() bool { return s.figure("ingest_drain_lag_events") == 0 })
+	if refused := h.refused.Load(); refused > 0 {
 		t.Errorf("%d requests were refused while the broker was away", refused)
 	}
-	s.kill()
+	s.Kill()
+	var ours []stream.Entry
+	for _, k := range records(t, b.Address(), "first") {
+		id := ""
+		for _, h := range k.Headers {
+			if h.Key == "whittle-id" {
+				id = string(h.Value)
+			}
+		}
+		if len(k.Key) == 0 && id != "" { // not of a batch
+			e := stream.Entry{Record: stream.Record{ID: id, Value: k.Value}}
+			e.Seal()
+			ours = append(ours, e)
+		}
+	}
+	r := l.Audit(t, map[string][]stream.Entry{"": ours})
+	t.Logf("AUDIT log first over Kafka, broker killed and restarted: %v", r)
+}
 
-	out, err := run(t, "tail", "--env-file", "", "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "first", "-n", "1000000", "--values")
+// records are all of a topic, as any consumer reads them.
+func records(t *testing.T, broker, topic string) (all []*kgo.Record) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	times := map[string]int{}
-	for line := range strings.Lines(out) {
-		times[strings.TrimSuffix(line, "\n")]++
+	defer client.Close()
+	ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
 	}
-	lost, doubled := 0, 0
-	for id := range l.kept {
-		switch n := times[body(id)]; {
-		case n == 0:
-			lost++
-			t.Errorf("LOST: %s", id)
-		case n > 1:
-			doubled++
+	left := int64(0)
+	ends.Each(func(o kadm.ListedOffset) { left += o.Offset })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for int64(len(all)) < left {
+		got := client.PollFetches(ctx)
+		if err := got.Err0(); err != nil {
+			t.Fatalf("%d of %d records of %s: %v", len(all), left, topic, err)
 		}
+		all = append(all, got.Records()...)
 	}
-	t.Logf("AUDIT log first over Kafka, broker killed and restarted: %d acknowledged, %d refused, %d lost, %d doubled in the sink", len(l.kept), l.refused.Load(), lost, doubled)
+	return all
 }
 
 // drained is how many events are in the log, and how many of them in the sink.
 func (s *service) drained() (logged, drained float64) {
-	f := s.figures()
+	f := process.Metrics(s.Admin)
 	return f["ingest_log_records_total"], f["ingest_log_records_total"] - f["ingest_drain_lag_events"]
 }
 
@@ -173,7 +144,7 @@ func (s *service) catchesUp(t *testing.T, backlog float64) {
 		t.Fatalf("%.0f events wait for a broker that is dead, of %.0f", logged-drained, backlog)
 	}
 	var nowLogged, nowDrained float64
-	within(t, "the drain caught up", func() bool {
+	process.Until(t, "the drain caught up", func() bool {
 		nowLogged, nowDrained = s.drained()
 		if nowDrained == drained { // it has not begun
 			logged = nowLogged
@@ -204,46 +175,15 @@ func batch(t *testing.T, s *service, n, events int) {
 	}
 }
 
-// TestMoveToKafka moves an embedded log to Kafka, sends the move a -9 once
-// something has arrived, which may be near its end, and runs it again: both
-// sides count and hash the same.
-func TestMoveToKafka(t *testing.T) {
-	const events = 30_000
-	b := broker(t)
-	data := filled(t, events)
-	argv := []string{
-		"move", "--env-file", "", "--data", data, "--state", filepath.Join(t.TempDir(), "state"),
-		"--to-sink", "kafka", "--to-kafka-brokers", b.Address(), "--to-kafka-topic", "moved", "--to-kafka-create",
-	}
-	first := exec.CommandContext(t.Context(), binary, argv...)
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
-	within(t, "something has been moved", func() bool {
-		out, err := run(t, "tail", "--env-file", "", "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "moved", "-n", "1")
-		return err == nil && out != ""
-	})
-	_ = first.Process.Kill()
-	_ = first.Wait()
-
-	out, err := run(t, argv...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	moved(t, out, events)
-	t.Logf("AUDIT move to Kafka, run again after a -9:\n%s", out)
-}
-
 // TestStraightToKafka is acknowledged when all of Kafka's replicas have the event.
 func TestStraightToKafka(t *testing.T) {
 	b := broker(t)
 	s := serve(t, t.TempDir(), "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "straight", "--kafka-create")
-	a, err := post(t.Context(), http.DefaultClient, s.public, "one", body("one"))
+	a, err := post(t.Context(), http.DefaultClient, s.public, "one", "the one")
 	if err != nil || a.code != http.StatusOK || a.Durability != "kafka-all" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	out, err := run(t, "tail", "--env-file", "", "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "straight", "-n", "10", "--values")
-	if err != nil || out != body("one")+"\n" {
-		t.Errorf("Kafka holds %q (%v)", out, err)
+	if all := records(t, b.Address(), "straight"); len(all) != 1 || string(all[0].Value) != "the one" {
+		t.Errorf("Kafka holds %v", all)
 	}
 }

@@ -1,25 +1,22 @@
 // Package ingest tests the ingestion service end to end as its clients see it:
-// real processes that are killed, logs that are torn, a disk that is full.
+// real processes that are killed, logs that are torn, sinks that die.
 package ingest
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"whittle/e2e/process"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
 )
 
 // binary is the service, demo the program that plays its story.
@@ -42,80 +39,46 @@ func rounds(few int) int {
 	return few
 }
 
-// service is a running ingest.
+// service is a running ingest; public is its URL.
 type service struct {
-	cmd           *exec.Cmd
-	public, admin string
-	stderr        *bytes.Buffer
-	read          sync.WaitGroup
+	*process.Process
+	public string
 }
 
 // serve starts the service on a log's folder.
 func serve(t *testing.T, data string, flags ...string) *service {
 	t.Helper()
-	return serveBy(t, (*exec.Cmd).Start, data, flags...)
+	p := process.Start(t, append([]string{binary, "serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--data", data}, flags...)...)
+	return &service{p, "http://" + p.Public}
 }
 
-// serveBy is serve with another way to start a process.
-func serveBy(t *testing.T, start func(*exec.Cmd) error, data string, flags ...string) *service {
-	t.Helper()
-	argv := append([]string{"serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--data", data}, flags...)
-	s := &service{cmd: exec.Command(binary, argv...), stderr: &bytes.Buffer{}}
-	s.cmd.Stderr = s.stderr
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+// figure reads a metric without labels; -1 where it is not there.
+func (s *service) figure(name string) float64 {
+	if v, ok := process.Metrics(s.Admin)[name]; ok {
+		return v
 	}
-	if err := start(s.cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.kill)
-	lines := bufio.NewReader(out)
-	line, err := lines.ReadString('\n')
-	if err != nil {
-		s.kill()
-		t.Fatalf("the service did not start: %v\n%s", err, s.stderr)
-	}
-	s.read.Go(func() { _, _ = io.Copy(io.Discard, lines) })
-	for field := range strings.FieldsSeq(line) {
-		name, value, _ := strings.Cut(field, "=")
-		switch name {
-		case "public":
-			s.public = "http://" + value
-		case "admin":
-			s.admin = "http://" + value
-		}
-	}
-	return s
-}
-
-// kill ends it as a power cut would end the process.
-func (s *service) kill() {
-	if s.cmd.ProcessState != nil {
-		return
-	}
-	_ = s.cmd.Process.Kill()
-	s.read.Wait()
-	_ = s.cmd.Wait()
+	return -1
 }
 
 // response is what the service says of one event.
 type response struct {
-	Status     string `json:"status"`
-	Durability string `json:"durability"`
-	Position   string `json:"position"`
-	code       int
-	retryAfter string
+	Status, Durability, Position, DeadLetter string
+	code                                     int
 }
 
 // post sends one event under an id.
 func post(ctx context.Context, c *http.Client, base, id, body string) (response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/import", strings.NewReader(body))
+	return send(ctx, c, base+"/import", body, "Content-Type", "text/plain", "Idempotency-Key", id)
+}
+
+func send(ctx context.Context, c *http.Client, url, body string, header ...string) (response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return response{}, err
 	}
-	r.Header.Set("Content-Type", "text/plain")
-	r.Header.Set("Idempotency-Key", id)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
 	resp, err := c.Do(r)
 	if err != nil {
 		return response{}, err
@@ -125,21 +88,28 @@ func post(ctx context.Context, c *http.Client, base, id, body string) (response,
 	if err != nil {
 		return response{}, err
 	}
-	a := response{code: resp.StatusCode, retryAfter: resp.Header.Get("Retry-After")}
+	a := response{code: resp.StatusCode}
 	if err := json.Unmarshal(b, &a); err != nil {
 		return response{}, fmt.Errorf("status %d: %w: %q", resp.StatusCode, err, b)
 	}
 	return a, nil
 }
 
-// within waits for a condition, and fails the test after a while.
-func within(t *testing.T, what string, holds func() bool) {
+// entries reads a log at rest.
+func entries(t *testing.T, data string) (all []stream.Entry) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 30 s: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
+	log, err := embedded.Open(data, embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer log.Close(t.Context())
+	err = log.Walk(t.Context(), 0, func(e *stream.Entry) error {
+		e.Value = append([]byte(nil), e.Value...)
+		all = append(all, *e)
+		return nil
+	}, func(e *stream.CorruptError) error { return e })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

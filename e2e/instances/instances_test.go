@@ -36,7 +36,7 @@ func TestInstancesKilledInTurn(t *testing.T) {
 	more := func(name string) {
 		t.Helper()
 		want := l.count(name) + some
-		until(t, "requests at "+name, func() bool { return l.count(name) >= want })
+		process.Until(t, "requests at "+name, func() bool { return l.count(name) >= want })
 	}
 	const kills = 4
 	var ends [kills]span // from the signal until its sockets were closed
@@ -65,8 +65,8 @@ func TestInstancesKilledInTurn(t *testing.T) {
 		}
 	}
 	const class = `whittle_requests_total{class="5xx",route=""}`
-	if got := g.metric(t, class); got != fmt.Sprint(len(l.failed)) {
-		t.Errorf("%d writes failed, and the gateway counts %s", len(l.failed), got)
+	if got := process.Metrics(g.Admin)[class]; got != float64(len(l.failed)) {
+		t.Errorf("%d writes failed, and the gateway counts %v", len(l.failed), got)
 	}
 	said, err := exec.CommandContext(t.Context(), gateway, "status", "--admin", "http://"+g.Admin).CombinedOutput()
 	for i := range both {
@@ -121,13 +121,13 @@ func TestDNSMovesUnderLoad(t *testing.T) {
 	more := func(name string) {
 		t.Helper()
 		want := l.count(name) + some
-		until(t, "requests at "+name, func() bool { return l.count(name) >= want })
+		process.Until(t, "requests at "+name, func() bool { return l.count(name) >= want })
 	}
 	more("0")
 	ready := func(n int) {
 		t.Helper()
 		line := fmt.Sprintf(`whittle_upstream_instances{state="ready",upstream="srv+http://%s"}`, name)
-		until(t, fmt.Sprintf("%d instances", n), func() bool { return g.metric(t, line) == fmt.Sprint(n) })
+		process.Until(t, fmt.Sprintf("%d instances", n), func() bool { return process.Metrics(g.Admin)[line] == float64(n) })
 	}
 	for i := 1; i <= 2; i++ {
 		next := fmt.Sprint(i)
@@ -139,7 +139,7 @@ func TestDNSMovesUnderLoad(t *testing.T) {
 		ready(1)
 		// What was chosen before may still be under way: a round of all users ends it.
 		want := l.count("") + 10*(readers+writers)
-		until(t, "all users have asked again", func() bool { return l.count("") >= want })
+		process.Until(t, "all users have asked again", func() bool { return l.count("") >= want })
 		before := l.count(fmt.Sprint(i - 1))
 		more(next)
 		if after := l.count(fmt.Sprint(i - 1)); after != before {

@@ -104,37 +104,6 @@ func (g *gate) write(t *testing.T, config string) {
 	}
 }
 
-// metric is a line's value, "" if there is none that begins so.
-func (g *gate) metric(t *testing.T, line string) string {
-	t.Helper()
-	resp, err := http.Get("http://" + g.Admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for l := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(l, line+" "); ok {
-			return strings.TrimSpace(rest)
-		}
-	}
-	return ""
-}
-
-func until(t *testing.T, what string, come func() bool) {
-	t.Helper()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for end := time.Now().Add(process.Patience); !come(); <-poll.C {
-		if time.Now().After(end) {
-			t.Fatal("never came about: " + what)
-		}
-	}
-}
-
 // span is a stretch of time.
 type span struct{ from, to time.Time }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,10 +27,12 @@ import (
 // nobody recorded, in requests and in responses.
 var later atomic.Bool
 
-// shop is a monolith of three endpoints: an order with members that may be
+// shop is a monolith of six endpoints: an order with members that may be
 // missing, null or lists, a path with a plain text, and a list whose ids and
 // times are new at each call. Their
 // headers, of failures too, are those that a candidate must have as well.
+// The others made services fail at once: a login that is responded with a redirect, a
+// cookie and no body, a short link, and a path that begins with a parameter.
 func shop() http.Handler {
 	var ids atomic.Int64
 	reply := func(w http.ResponseWriter, status int, v any) {
@@ -106,6 +109,22 @@ func shop() http.Handler {
 		}
 		reply(w, 200, list)
 	})
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
+		if r.PostFormValue("password") == "wrong" {
+			w.Header().Set("Location", "/login?error=1&user="+url.QueryEscape(r.PostFormValue("user")))
+		} else {
+			w.Header().Set("Location", "/home")
+			w.Header().Set("Set-Cookie", "sid="+url.QueryEscape(r.PostFormValue("user"))+"; Path=/; HttpOnly; SameSite=Lax")
+		}
+		w.WriteHeader(http.StatusFound)
+	})
+	mux.HandleFunc("GET /go/to/{code}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/articles/"+r.PathValue("code"), http.StatusMovedPermanently)
+	})
+	mux.HandleFunc("GET /{tenant}/items/all", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `[{"id":1,"of":%q}]`, r.PathValue("tenant"))
+	})
 	return mux
 }
 
@@ -139,6 +158,14 @@ var shopRequests = map[string]func(i int) request{
 		return request{"GET", "/greetings/" + []string{"ann", "bob%20b", "%C3%A9va", "nobody", "user-" + strconv.Itoa(i*i%997)}[i%5] + []string{"", "?lang=de", "?lang=en"}[i%3], ""}
 	},
 	"GET /events": func(i int) request { return request{"GET", "/events?limit=" + strconv.Itoa(i%4), ""} },
+	"POST /login": func(i int) request {
+		password := []string{"right", "wrong", "right again"}[i%3]
+		return request{"POST", "/login", url.Values{"user": {fmt.Sprint("ann", i%11)}, "password": {password}}.Encode()}
+	},
+	"GET /go/to/{code}": func(i int) request { return request{"GET", fmt.Sprint("/go/to/", 100+i%7), ""} },
+	"GET /{tenant}/items/all": func(i int) request {
+		return request{"GET", "/" + []string{"acme", "globex", "initech"}[i%3] + "/items/all", ""}
+	},
 }
 
 // countRequest is what users of the count monolith send.

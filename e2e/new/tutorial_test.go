@@ -13,19 +13,21 @@ import (
 	"whittle/record/capture"
 )
 
-// tutorial gives the block of docs/tutorial.md that begins with a line.
-func tutorial(t *testing.T, begin string) string {
+// tutorial gives a file of examples/express-endpoint, which docs/tutorial.md shows whole.
+func tutorial(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(process.Repository, "docs/tutorial.md"))
+	file, err := os.ReadFile(filepath.Join(process.Repository, "examples/express-endpoint", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(text), "\n"+begin)
-	block, _, ended := strings.Cut(rest, "\n```\n")
-	if !found || !ended {
-		t.Fatalf("docs/tutorial.md has no block that begins with %q", begin)
+	page, err := os.ReadFile(filepath.Join(process.Repository, "docs/tutorial.md"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return begin + block + "\n"
+	if !strings.Contains(string(page), "\n"+string(file)+"```\n") {
+		t.Fatalf("docs/tutorial.md does not show examples/express-endpoint/%s as it is", name)
+	}
+	return string(file)
 }
 
 // replaced puts a text in the place of one that is there once.
@@ -48,7 +50,7 @@ func tutorialMonolith(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Setenv("NODE_PATH", packages)
-	app := replaced(t, tutorial(t, "const express"), "app.listen(3000, '127.0.0.1');",
+	app := replaced(t, tutorial(t, "app.js"), "app.listen(3000, '127.0.0.1');",
 		"const server = app.listen(0, '127.0.0.1', () => console.log(`listening public=127.0.0.1:${server.address().port}`));")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "app.js"), []byte(app), 0o600); err != nil {
@@ -67,6 +69,7 @@ var tutorialInputs = []int{0, 2, 10, 100, 500, 1000, 2000, 5000, 300000}
 // them as well.
 func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 	monolith, work := tutorialMonolith(t), t.TempDir()
+	tutorial(t, "users.yml")
 	record(t, monolith, filepath.Join(work, "recorded"), 500, func(i int) request {
 		// The first input alone for long, as a log may begin.
 		n := tutorialInputs[0]
@@ -101,7 +104,7 @@ func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 		}
 	}
 
-	logic := tutorial(t, "package service")
+	logic := tutorial(t, "getprime.go.txt")
 	logic = replaced(t, logic, "import (\n", "import (\n\t\"os\"\n\t\"strconv\"\n")
 	logic = replaced(t, logic, "if n < 0 || n > most {", "broken := os.Getenv(\"BROKEN\") == strconv.Itoa(int(n))\n\tif (n < 0 || n > most) && !broken {")
 	logic = replaced(t, logic, "\treturn out, nil\n", "\tif broken {\n\t\tout.Count++\n\t}\n\treturn out, nil\n")

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,7 +50,6 @@ func newProject(t *testing.T, monolith string, n int, next func(i int) request, 
 		t.Fatalf("%+v, %v\n%s", m, err, said)
 	}
 	t.Logf("%s\n%s", said, m.Proto)
-	run(t, filepath.Join(dir, "clients", "node"), 0, "node", "--test")
 	for _, one := range m.Methods {
 		if one.Seen == 0 || one.Novelty < 0 || one.Novelty >= 1 {
 			t.Errorf("%s: seen %d times, novelty %g", one.Endpoint, one.Seen, one.Novelty)
@@ -57,13 +58,13 @@ func newProject(t *testing.T, monolith string, n int, next func(i int) request, 
 	return dir, m
 }
 
-// hurry shortens a config's times, and lets the walk get on by fewer responses to
-// users: the same steps in seconds. That users' requests earn the shipped budget is
-// held by e2e/walk, and by one route of TestShop.
+// hurry shortens a config's times, and lets the walk get on in fewer steps and by fewer
+// responses to users. That users' requests earn the shipped budget, step by step, is held
+// by e2e/walk, and by one route of TestShop in its full form.
 var hurry = strings.NewReplacer(
 	"listen: 127.0.0.1:8080", "listen: 127.0.0.1:0",
 	"admin: 127.0.0.1:8081", "admin: 127.0.0.1:0",
-	"      hold: 30s\n", "      hold: 50ms\n      min_requests: 5\n      harm: 3%\n",
+	"      steps: [1, 5, 25, 50, 100]\n      hold: 30s\n", "      steps: [10, 50, 100]\n      hold: 50ms\n      min_requests: 5\n      harm: 3%\n",
 )
 
 // walkers of a route ask at a time. More would only wait for each other where there
@@ -101,6 +102,7 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 		}
 	}
 	gateway := process.StartIn(t, dir, whittled, "run", "-c", "whittle.yaml")
+	defer gateway.Stop() // the next walk opens the same state
 	client, err := admin.Dial(gateway.Admin, "")
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +229,9 @@ func TestCount(t *testing.T) {
 	if err != nil || !strings.Contains(string(config), "kind: statistical") || !strings.Contains(string(config), `"request.times"`) {
 		t.Errorf("routes.yaml does not suggest a statistical comparison by times:\n%s", config)
 	}
-	walk(t, monolith, dir, map[string]func(int) request{"POST /Count": countRequest}, true)
+	if !testing.Short() { // TestShop has a service that asks the monolith in the short run too
+		walk(t, monolith, dir, map[string]func(int) request{"POST /Count": countRequest}, true)
+	}
 	ownLogic(t, monolith, dir, m)
 }
 
@@ -271,37 +275,43 @@ func (s *CountService) Count(ctx context.Context, in *countv1pb.CountRequest) (*
 			t.Fatal(err)
 		}
 		_ = os.Remove(filepath.Join(dir, "whittle.db")) // evidence of the logic before
-		run(t, dir, 0, "go", "test", "-vet=all", "./...")
-		said := run(t, filepath.Dir(dir), 0, whittled, "new", "recorded", "--to", "carved", "--safe", "POST /Count", "--no-build", "--monolith", monolith)
-		if !strings.Contains(said, "kept "+filepath.FromSlash("internal/service/count.go")) {
-			t.Errorf("the second run said\n%s", said)
+		if c.right {
+			run(t, dir, 0, "go", "test", "-vet=all", "./...")
+			said := run(t, filepath.Dir(dir), 0, whittled, "new", "recorded", "--to", "carved", "--safe", "POST /Count", "--no-build", "--monolith", monolith)
+			if !strings.Contains(said, "kept "+filepath.FromSlash("internal/service/count.go")) {
+				t.Errorf("the second run said\n%s", said)
+			}
 		}
 		walk(t, monolith, dir, map[string]func(int) request{"POST /Count": countRequest}, c.right)
 	}
 }
 
-// TestShop carves three endpoints of other shapes at once.
+// TestShop carves six endpoints of other shapes at once.
 func TestShop(t *testing.T) {
 	monolith := shopMonolith(t)
-	all := []string{"POST /quotes", "GET /greetings/{name}", "GET /events"}
-	dir, m := newProject(t, monolith, 1200, func(i int) request { return shopRequests[all[i%3]](i / 3) }, "--safe", "POST /quotes",
-		"--route", all[0], "--route", all[1], "--route", all[2])
-	if len(m.Methods) != 3 {
+	all := slices.Sorted(maps.Keys(shopRequests))
+	args := []string{"--safe", "POST /quotes", "--safe", "POST /login"}
+	for _, route := range all {
+		args = append(args, "--route", route)
+	}
+	dir, m := newProject(t, monolith, 1500, func(i int) request { return shopRequests[all[i%len(all)]](i / len(all)) }, args...)
+	if len(m.Methods) != len(all) {
 		t.Errorf("endpoints: %+v", m.Methods)
 	}
 	// Now come words that nobody recorded. The candidate carries them like any
 	// other, and is given every request.
 	later.Store(true)
 	defer later.Store(false)
-	// One route's users earn the budget and the counts that whittle ships.
-	path := filepath.Join(dir, "routes.yaml")
-	config, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = bytes.Replace(config, []byte("      hold: 30s\n"), []byte("      hold: 50ms\n"), 1)
-	if err := os.WriteFile(path, config, 0o600); err != nil {
-		t.Fatal(err)
+	if !testing.Short() { // One route's users earn the budget and the counts that whittle ships.
+		path := filepath.Join(dir, "routes.yaml")
+		config, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config = bytes.Replace(config, []byte("      hold: 30s\n"), []byte("      hold: 50ms\n"), 1)
+		if err := os.WriteFile(path, config, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	said := walk(t, monolith, dir, shopRequests, true)
 	if n := said.routes["POST /quotes"].Ledger.Skipped[whittle.SkipUntranslated]; n != 0 {

@@ -287,45 +287,6 @@ func TestGzipUntouched(t *testing.T) {
 	}
 }
 
-func TestBodilessResponses(t *testing.T) {
-	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/204":
-			w.WriteHeader(http.StatusNoContent)
-		case "/304":
-			w.Header().Set("Etag", `"x"`)
-			w.WriteHeader(http.StatusNotModified)
-		default:
-			w.Header().Set("Content-Length", "12345")
-			w.Header().Set("Content-Type", "image/png")
-		}
-	})
-	g := through(t, u.URL)
-	c := client(t)
-	for _, tc := range []struct {
-		method, path string
-		status       int
-		length       int64
-	}{
-		{"GET", "/204", 204, 0},
-		{"GET", "/304", 304, 0},
-		{"HEAD", "/head", 200, 12345},
-		{"HEAD", "/204", 204, 0},
-		{"GET", "/204", 204, 0},
-	} {
-		req, _ := http.NewRequest(tc.method, g.url(tc.path), nil)
-		resp, err := c.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if body := mustRead(t, resp.Body); resp.StatusCode != tc.status || body != "" ||
-			(tc.method == "HEAD" && tc.length > 0 && resp.ContentLength != tc.length) {
-			t.Errorf("%s %s: status %d, body %q, length %d", tc.method, tc.path, resp.StatusCode, body, resp.ContentLength)
-		}
-		_ = resp.Body.Close()
-	}
-}
-
 func TestStatusesPass(t *testing.T) {
 	for _, status := range []int{200, 201, 206, 301, 307, 400, 401, 404, 418, 426, 500, 503, 599, 799, 999} {
 		url, _ := wiretap(t, fmt.Sprintf("HTTP/1.1 %d Whatever\r\nContent-Length: 1\r\nLocation: /there\r\nUpgrade: h2c\r\n\r\nx", status))

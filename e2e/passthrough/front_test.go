@@ -21,14 +21,13 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"whittle/carve/gateway/listener"
-	"whittle/internal/needs"
+	"whittle/e2e/process"
 )
 
 // whoUpstream responds with who the client is said to be.
@@ -121,7 +120,7 @@ func TestProxyProtocolInTime(t *testing.T) {
 // TestProxyProtocolBeforeTLS has the header in front of the handshake, for HTTP/1.1 and
 // HTTP/2.
 func TestProxyProtocolBeforeTLS(t *testing.T) {
-	files, roots := certificate(t, t.TempDir(), "one")
+	files, roots := certificate(t, t.TempDir())
 	g := through(t, whoUpstream(t), behindProxies, func(o *options) { o.TLS = &files })
 	for _, http2 := range []bool{false, true} {
 		client := tlsClient(t, roots, http2)
@@ -140,45 +139,6 @@ func TestProxyProtocolBeforeTLS(t *testing.T) {
 			t.Errorf("%s: %q", resp.Proto, got)
 		}
 		_ = resp.Body.Close()
-	}
-}
-
-// TestProxyProtocolOfTools takes the headers that curl and HAProxy send.
-func TestProxyProtocolOfTools(t *testing.T) {
-	g := through(t, whoUpstream(t), behindProxies)
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		needs.Missing(t, "PROXY protocol of curl", "apt-get install curl")
-	}
-	out, err := exec.CommandContext(t.Context(), curl, "-sS", "--haproxy-protocol", "-m", "20", "http://"+g.addr).CombinedOutput()
-	if err != nil || string(out) != "127.0.0.1 http" {
-		t.Errorf("curl got %q, %v", out, err)
-	}
-	haproxy, err := exec.LookPath("haproxy")
-	if err != nil {
-		needs.Missing(t, "PROXY protocol of HAProxy", "apt-get install haproxy")
-	}
-	for _, send := range []string{"send-proxy", "send-proxy-v2", "send-proxy-v2 proxy-v2-options crc32c,authority,unique-id"} {
-		path := filepath.Join(t.TempDir(), "s")
-		conf := filepath.Join(t.TempDir(), "haproxy.cfg")
-		text := fmt.Sprintf("defaults\n mode http\n timeout connect 9s\n timeout client 9s\n timeout server 9s\nlisten a\n bind unix@%s\n source 127.0.0.1\n server s %s %s\n", path, g.addr, send)
-		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.CommandContext(t.Context(), haproxy, "-q", "-db", "-f", conf)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		var got []byte
-		eventually(t, "a response by "+send, func() bool {
-			got, err = exec.CommandContext(t.Context(), curl, "-sS", "-m", "20", "--unix-socket", path, "http://h/").CombinedOutput()
-			return err == nil
-		})
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if string(got) != "127.0.0.1 http" {
-			t.Errorf("%s: %q", send, got)
-		}
 	}
 }
 
@@ -337,7 +297,7 @@ func TestCertificatesByHost(t *testing.T) {
 	chain, key = a.sign(t, host("new.example"))
 	put(t, filepath.Join(dir, "new.pem"), chain)
 	put(t, filepath.Join(dir, "new.key"), key)
-	eventually(t, "the new certificate in use", func() bool { return name("new.example") == "new.example" })
+	process.Until(t, "the new certificate in use", func() bool { return name("new.example") == "new.example" })
 	if name("cube.example") != "cube.example" || name("a.wild.example") != "other.example" {
 		t.Errorf("a bad one: %s; one that is gone: %s", name("cube.example"), name("a.wild.example"))
 	}
@@ -439,22 +399,5 @@ func TestUnixSocketClients(t *testing.T) {
 			t.Errorf("%q", b)
 		}
 		_ = c.Close()
-	}
-}
-
-// TestConnectionsBehindABalancerAreTheirClients: a client that a balancer names has as
-// many connections as it may have, and those of others are not counted as its own.
-func TestConnectionsBehindABalancerAreTheirClients(t *testing.T) {
-	g := through(t, whoUpstream(t), behindProxies, func(o *options) { o.Clients.Connections = 2 })
-	served := func(client string) bool {
-		c := dial(t, g.addr)
-		_, _ = io.WriteString(c, "PROXY TCP4 "+client+" 127.0.0.1 4711 80\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n")
-		n, _ := c.Read(make([]byte, 1))
-		return n == 1
-	}
-	for i, client := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.2"} {
-		if got := served(client); got != (i%3 < 2) {
-			t.Errorf("connection %d, of %s, is served: %v", i, client, got)
-		}
 	}
 }

@@ -3,21 +3,13 @@ package passthrough
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"whittle/bench/server"
 	"whittle/carve/gateway/listener"
 )
 
@@ -93,7 +86,7 @@ func TestGRPC(t *testing.T) {
 			creds := insecure.NewCredentials()
 			var change []func(*options)
 			if secure {
-				files, roots := certificate(t, t.TempDir(), "one")
+				files, roots := certificate(t, t.TempDir())
 				change = append(change, func(o *options) { o.TLS = &files })
 				creds = credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: "localhost"})
 			}
@@ -173,34 +166,15 @@ func echoBidi(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
 }
 
 // certificate writes a self-signed pair and gives what trusts it.
-func certificate(t *testing.T, dir, name string) (listener.TLS, *x509.CertPool) {
+func certificate(t *testing.T, dir string) (listener.TLS, *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	public, err := server.Certificate(dir, "localhost")
 	if err != nil {
-		t.Fatal(err)
-	}
-	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := listener.TLS{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
-	if err := errors.Join(os.WriteFile(files.Certificate, certPEM, 0o600), os.WriteFile(files.Key, keyPEM, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(certPEM)
-	return files, roots
+	roots.AppendCertsFromPEM(public)
+	return listener.TLS{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}, roots
 }
 
 func tlsClient(t *testing.T, roots *x509.CertPool, http2 bool) *http.Client {
@@ -219,7 +193,7 @@ func TestTLS(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "%s %s %d", r.Header.Get("X-Forwarded-Proto"), r.Host, len(body))
 	})
 	dir := t.TempDir()
-	files, roots := certificate(t, dir, "one")
+	files, roots := certificate(t, dir)
 	g := through(t, u.URL, func(o *options) { o.TLS = &files })
 	for _, http2 := range []bool{false, true} {
 		for _, size := range []int{0, 10, 100_000} {
@@ -262,7 +236,7 @@ func TestTLS(t *testing.T) {
 // nothing.
 func TestPlainHTTPToTLS(t *testing.T) {
 	u := upstream(t, func(http.ResponseWriter, *http.Request) { t.Error("the upstream was asked") })
-	files, _ := certificate(t, t.TempDir(), "one")
+	files, _ := certificate(t, t.TempDir())
 	g := through(t, u.URL, func(o *options) { o.TLS = &files })
 	for sent, want := range map[string]string{
 		"GET / HTTP/1.1\r\nHost: h\r\n\r\n":     "HTTP/1.1 400 Bad Request",
@@ -287,61 +261,6 @@ func TestPlainHTTPToTLS(t *testing.T) {
 		if resp.Proto+" "+resp.Status != want || err != nil || !strings.Contains(string(body), "HTTPS") {
 			t.Errorf("%.20q got %s %s, %q, %v", sent, resp.Proto, resp.Status, body, err)
 		}
-	}
-}
-
-func TestCertificateIsReadAgain(t *testing.T) {
-	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
-	dir := t.TempDir()
-	files, _ := certificate(t, dir, "one")
-	g := through(t, u.URL, func(o *options) { o.TLS = &files })
-	name := func() string {
-		c, err := tls.Dial("tcp", g.addr, &tls.Config{InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.ConnectionState().PeerCertificates[0].Subject.CommonName
-	}
-	if got := name(); got != "one" {
-		t.Fatalf("certificate %q", got)
-	}
-	if err := os.WriteFile(files.Certificate, []byte("half written"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := name(); got != "one" {
-		t.Fatalf("with a bad file: certificate %q", got)
-	}
-	certificate(t, dir, "two")
-	eventually(t, "the new certificate in use", func() bool { return name() == "two" })
-}
-
-func TestTLSUpstream(t *testing.T) {
-	for _, http2 := range []bool{false, true} {
-		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.WriteString(w, r.Proto+" "+r.RequestURI)
-		}))
-		s.EnableHTTP2 = http2
-		s.StartTLS()
-		t.Cleanup(s.Close)
-		g := through(t, s.URL, func(o *options) { o.Monolith.Insecure = true })
-		resp, err := client(t).Get(g.url("/a%2fb?c"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[bool]string{false: "HTTP/1.1 /a%2fb?c", true: "HTTP/2.0 /a%2fb?c"}[http2]
-		if got := mustRead(t, resp.Body); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		_ = resp.Body.Close()
-		strict := through(t, s.URL)
-		if resp, err = client(t).Get(strict.url("/")); err != nil {
-			t.Fatal(err)
-		}
-		if body := mustRead(t, resp.Body); resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "x509") {
-			t.Errorf("an unknown certificate gave %d %q", resp.StatusCode, body)
-		}
-		_ = resp.Body.Close()
 	}
 }
 

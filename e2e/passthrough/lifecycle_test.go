@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"whittle"
+	"whittle/e2e/process"
 )
 
 // TestConnectionLimit lets the third client wait until one of the two before it
@@ -76,7 +76,7 @@ func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 	<-arrived
 	stopped := make(chan error, 1)
 	go func() { stopped <- g.stop() }()
-	eventually(t, "the listener closed", func() bool {
+	process.Until(t, "the listener closed", func() bool {
 		c, err := net.Dial("tcp", g.addr)
 		if err == nil {
 			_ = c.Close()
@@ -131,54 +131,6 @@ func TestStopCutsWhatNeverEnds(t *testing.T) {
 	for _, c := range []net.Conn{events, tunnel} {
 		if _, err := io.ReadAll(c); err != nil && strings.Contains(err.Error(), "timeout") {
 			t.Errorf("a connection was left open: %v", err)
-		}
-	}
-}
-
-// TestReloadUnderLoad swaps the monolith to and fro while requests pass.
-func TestReloadUnderLoad(t *testing.T) {
-	response := func(text string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
-	}
-	a, b := upstream(t, response("a")), upstream(t, response("b"))
-	g := through(t, a.URL)
-	stop, failed := make(chan struct{}), make(chan string, 4)
-	for range cap(failed) {
-		go func() {
-			c := client(t)
-			for {
-				select {
-				case <-stop:
-					failed <- ""
-					return
-				default:
-				}
-				resp, err := c.Get(g.url("/"))
-				if err != nil {
-					failed <- err.Error()
-					return
-				}
-				if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "a" && string(got) != "b" {
-					failed <- string(got)
-					return
-				}
-				_ = resp.Body.Close()
-			}
-		}()
-	}
-	for i := range 50 {
-		m := whittle.Upstream{URL: []string{b.URL, a.URL}[i%2], Timeout: patience}
-		if err := g.Reload(m, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := g.Reload(whittle.Upstream{URL: "ftp://x"}, nil); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("a bad reload gave %v", err)
-	}
-	close(stop)
-	for range cap(failed) {
-		if why := <-failed; why != "" {
-			t.Errorf("a request failed: %s", why)
 		}
 	}
 }

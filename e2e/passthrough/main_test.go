@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -29,9 +28,6 @@ import (
 const patience = 20 * time.Second
 
 func TestMain(m *testing.M) {
-	if upstream := os.Getenv(childUpstream); upstream != "" {
-		os.Exit(child(upstream))
-	}
 	goleak.VerifyTestMain(process.BothWays{M: m})
 }
 
@@ -190,16 +186,4 @@ func mustRead(t *testing.T, r io.Reader) string {
 		t.Fatalf("read body: %v", err)
 	}
 	return string(b)
-}
-
-// eventually waits for a condition that another goroutine brings about.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !ok(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: did not happen", what)
-		}
-	}
 }

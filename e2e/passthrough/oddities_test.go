@@ -198,7 +198,7 @@ func gist(stream string, head bool) string {
 		for _, line := range fields {
 			name, value, _ := strings.Cut(line, ": ")
 			switch name {
-			case "Date", "X-Content-Type-Options", "Connection", "Content-Type":
+			case "Date", "X-Content-Type-Options", "X-Whittle-Failure", "Connection", "Content-Type":
 			case "Transfer-Encoding":
 				chunked = value == "chunked"
 			case "Content-Length":

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"strings"
 	"testing"
 
@@ -127,116 +125,6 @@ func TestChunkBoundaryIsNotWaitedOver(t *testing.T) {
 		t.Errorf("after the end: %q", rest)
 	}
 	seen <- struct{}{}
-}
-
-func TestTrailers(t *testing.T) {
-	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
-		req, _, err := readRequest(r)
-		if err != nil {
-			return
-		}
-		if got := req.Trailer.Get("X-Sum"); req.Method == http.MethodPost && got != "abc" {
-			t.Errorf("upstream saw the trailer %q", got)
-		}
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTrailer: X-Announced\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"+
-			"X-Announced: 1\r\nX-Sudden: 2\r\nContent-Length: 5\r\n\r\n")
-	})
-	g := through(t, u)
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		var body io.Reader
-		if method == http.MethodPost {
-			body = io.MultiReader(strings.NewReader("body"))
-		}
-		req, _ := http.NewRequest(method, g.url("/"), body)
-		if body != nil {
-			req.Trailer = http.Header{"X-Sum": {"abc"}}
-		}
-		resp, err := client(t).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := mustRead(t, resp.Body)
-		_ = resp.Body.Close()
-		if got != "abc" || resp.Trailer.Get("X-Announced") != "1" || resp.Trailer.Get("X-Sudden") != "2" || resp.Trailer.Get("Content-Length") != "" {
-			t.Errorf("%s: body %q, trailer %v", method, got, resp.Trailer)
-		}
-	}
-}
-
-func TestInformationalResponsesPass(t *testing.T) {
-	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
-		if _, _, err := readRequest(r); err != nil {
-			return
-		}
-		_, _ = io.WriteString(c, "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"+
-			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Final: 1\r\n\r\nok")
-	})
-	g := through(t, u)
-	for _, size := range []int{0, 10_000} {
-		var codes []int
-		var links []string
-		ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
-			Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
-				codes, links = append(codes, code), append(links, h.Get("Link"))
-				return nil
-			},
-		})
-		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, g.url("/"), strings.NewReader(strings.Repeat("x", size)))
-		resp, err := client(t).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := mustRead(t, resp.Body); got != "ok" || resp.Header.Get("X-Final") != "1" || resp.Header.Get("Link") != "" {
-			t.Errorf("size %d: final response %q %v", size, got, resp.Header)
-		}
-		_ = resp.Body.Close()
-		if fmt.Sprint(codes) != "[103 102]" || links[0] != "</a.css>; rel=preload" || links[1] != "" {
-			t.Errorf("size %d: informational responses %v %q", size, codes, links)
-		}
-	}
-	old := raw(t, g.addr, "GET / HTTP/1.0\r\n\r\n")
-	if !strings.HasPrefix(old, "HTTP/1.0 200") {
-		t.Errorf("an HTTP/1.0 client got %q", firstLine(old))
-	}
-}
-
-// TestContinueComesFromTheUpstream holds the body back until the upstream has
-// asked for it, and sees a refusal without sending any.
-func TestContinueComesFromTheUpstream(t *testing.T) {
-	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Expect") != "100-continue" {
-			t.Errorf("upstream saw Expect %q", r.Header.Get("Expect"))
-		}
-		if r.URL.Path == "/refuse" {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		body, _ := io.ReadAll(r.Body) // asks for it
-		_, _ = w.Write(body)
-	})
-	g := through(t, u.URL)
-	for _, path := range []string{"/take", "/refuse"} {
-		c := dial(t, g.addr)
-		_, _ = fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n", path)
-		r := bufio.NewReader(c)
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if path == "/refuse" {
-			if resp.StatusCode != http.StatusForbidden {
-				t.Errorf("refusal came as %d", resp.StatusCode)
-			}
-			continue
-		}
-		if resp.StatusCode != http.StatusContinue {
-			t.Fatalf("before the body came %d", resp.StatusCode)
-		}
-		_, _ = io.WriteString(c, "body")
-		if resp, err = http.ReadResponse(r, nil); err != nil || resp.StatusCode != http.StatusOK || mustRead(t, resp.Body) != "body" {
-			t.Errorf("after the body came %v, %v", resp, err)
-		}
-	}
 }
 
 func TestWebSocket(t *testing.T) {

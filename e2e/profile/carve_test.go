@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"whittle/e2e/process"
 	"whittle/profile/report"
@@ -43,9 +42,7 @@ func TestTheCarveIsReported(t *testing.T) {
 
 	node := process.Monolith(t)
 	inspectors := listeningOn(t, node.Pid())
-	out := must(t, "profile", pid(node), "--during", counting(t, "/Count", 5), "--target", "http://"+node.Public,
-		"--save", before, "--json", filepath.Join(before, "report.json"), "--html", filepath.Join(before, "report.html"))
-	r := reads[report.Report](t, filepath.Join(before, "report.json"))
+	out, r := counted(t, pid(node), node.Public, "/Count", before, 5)
 	random := line(t, "systems/count/monolith/app.js", "Math.random")
 	if len(r.Sites) == 0 || r.Sites[0].Where() != random {
 		t.Errorf("the random sum at %s is not the dearest line: %+v", random, r.Sites)
@@ -67,18 +64,13 @@ func TestTheCarveIsReported(t *testing.T) {
 	if len(r.Endpoints) == 0 || r.Endpoints[0].Name != "POST /Count" || r.Endpoints[0].CPUPerRequest <= 0 || r.Endpoints[0].Requests == 0 {
 		t.Errorf("endpoints: %+v", r.Endpoints)
 	}
-	if len(r.Phases) != 2 || r.Phases[1].Name != "busy" || r.Phases[1].Dearest != random || r.Phases[1].Cores <= r.Phases[0].Cores {
-		t.Errorf("phases: %+v", r.Phases)
-	}
-	until(t, "the inspector is closed again", func() bool {
+	process.Until(t, "the inspector is closed again", func() bool {
 		return fmt.Sprint(listeningOn(t, node.Pid())) == fmt.Sprint(inspectors)
 	})
 	node.Kill()
 
 	published := counter(t, "count-as-published")
-	must(t, "profile", "http://"+published.Admin, "--during", counting(t, "/twirp/twirp.carved.Carved/Count", 60), "--target", "http://"+published.Public,
-		"--save", after, "--json", filepath.Join(after, "report.json"))
-	r = reads[report.Report](t, filepath.Join(after, "report.json"))
+	_, r = counted(t, "http://"+published.Admin, published.Public, "/twirp/twirp.carved.Carved/Count", after, 60)
 	if len(r.Sites) == 0 || !strings.HasSuffix(r.Sites[0].Where(), line(t, "systems/count/published/published.go", "s += r.Int31n(100)")) {
 		t.Errorf("the line that draws is not the dearest: %+v", r.Sites)
 	} else if s := r.Sites[0]; s.Callee != "math/rand.(*Rand).Int31n" || s.CalleeShare < 0.4 || !strings.Contains(r.Words, "by what it calls, rand.(*Rand).Int31n") {
@@ -86,7 +78,7 @@ func TestTheCarveIsReported(t *testing.T) {
 	}
 
 	path := filepath.Join(t.TempDir(), "difference.json")
-	out = must(t, "profile", "diff", filepath.Join(before, "cpu.cpuprofile"), filepath.Join(after, "cpu.pb.gz"), "--json", path, "--html", path+".html")
+	out = must(t, "profile", "diff", filepath.Join(before, "cpu.cpuprofile"), filepath.Join(after, "cpu.pb.gz"), "--json", path)
 	c := reads[report.Comparison](t, path)
 	const carved = "POST /Count → /twirp.carved.Carved/Count"
 	if !c.PerRequest || len(c.Endpoints) == 0 || c.Endpoints[0].Name != carved {
@@ -99,9 +91,6 @@ func TestTheCarveIsReported(t *testing.T) {
 	if !strings.HasPrefix(c.Words, carved+": ") || !strings.Contains(c.Words, "before in Node.js") || !strings.Contains(c.Words, "after in Go") ||
 		!strings.Contains(c.Before.Sentence, random) || !strings.Contains(c.After.Sentence, "rand.(*Rand).Int31n") || !strings.Contains(out, c.Words) {
 		t.Errorf("the comparison:  %q; %q; %q", c.Words, c.Before.Sentence, c.After.Sentence)
-	}
-	if page, err := os.ReadFile(path + ".html"); err != nil || !strings.Contains(string(page), "handler of POST /Count") || !strings.Contains(string(page), "published.(*Counter).draw") {
-		t.Errorf("the page has not both sides: %v", err)
 	}
 }
 
@@ -116,20 +105,6 @@ func TestAProfilingPortForAllIsPointedOut(t *testing.T) {
 	ask(t, shut)
 	if out := must(t, "profile", pid(shut), "--duration", "1s"); strings.Contains(out, "can be reached from other machines") {
 		t.Error("one on loopback is pointed out")
-	}
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(process.Patience)
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for !done() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v until %s", process.Patience, what)
-		}
-		<-poll.C
 	}
 }
 

@@ -24,7 +24,7 @@ func TestFindSeesAGoServiceWithoutLabels(t *testing.T) {
 	}
 	own := "-gcflags=./...=-trimpath=" + filepath.Join(checkout, "none")
 	build := exec.Command("go", "build", "-trimpath", own, "-o", binary, "./http")
-	build.Dir = filepath.Join(process.Repository, "bench/find/services/go")
+	build.Dir = filepath.Join(process.Repository, "e2e/frameworks/testdata/services/go")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

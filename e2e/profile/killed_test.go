@@ -57,7 +57,7 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 				}
 			}
 			t.Cleanup(kill)
-			until(t, "the profiler runs", func() bool { return profiled(t, id) })
+			process.Until(t, "the profiler runs", func() bool { return profiled(t, id) })
 			if during := fmt.Sprint(listeningOn(t, id)); (during == before) != way.open {
 				t.Fatalf("it listened on %s before, on %s now", before, during)
 			}
@@ -70,7 +70,7 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 				t.Error("the profile ended with a whittle that was only stopped")
 			}
 			kill()
-			until(t, "the profiler is off and the inspector as it was", func() bool {
+			process.Until(t, "the profiler is off and the inspector as it was", func() bool {
 				return !profiled(t, id) && fmt.Sprint(listeningOn(t, id)) == before
 			})
 			count(t, node)

@@ -7,9 +7,9 @@ package profile
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,20 +17,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"whittle/e2e/process"
-	"whittle/systems/count/server"
-	"whittle/systems/count/sum"
+	"whittle/profile/report"
 )
 
 // built is where the commands are.
 var built string
 
 func TestMain(m *testing.M) {
-	if os.Getenv(countsTwice) != "" {
-		os.Exit(server.Main(twice()))
-	}
 	process.Main(m, func() (err error) {
 		if err := process.NeedMonolith(); err != nil {
 			return err
@@ -45,26 +39,6 @@ func counter(t testing.TB, name string, flags ...string) *process.Process {
 	t.Helper()
 	argv := []string{filepath.Join(built, name), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", ""}
 	return process.Start(t, append(argv, flags...)...)
-}
-
-// countsTwice marks the test's own binary as a count service that does everything
-// twice.
-const countsTwice = "WHITTLE_COUNTS_TWICE"
-
-func twice() server.Program {
-	return server.Program{Name: "counts-twice", Summary: "counts-twice needs twice the CPU of count.", Start: func(prometheus.Registerer) (server.Counter, func(), error) {
-		pool := sum.New(sum.Options{MaxActive: 1024})
-		return twiceCounter{pool}, pool.Close, nil
-	}}
-}
-
-type twiceCounter struct{ *sum.Pool }
-
-func (c twiceCounter) Count(ctx context.Context, times int32) (int64, error) {
-	if _, err := c.Pool.Count(ctx, times); err != nil {
-		return 0, err
-	}
-	return c.Pool.Count(ctx, times)
 }
 
 // pid is a process's id as whittle profile takes it.
@@ -127,17 +101,28 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// counting is a plan of counts at a path, in two phases: at a rate, and at twice that.
-func counting(t *testing.T, path string, rate int) string {
+// enough is how many samples a report names a line from.
+const enough = 100
+
+// counted profiles a server while it counts, at a rate a second, and returns what is printed
+// and the report saved in a folder. A busy machine gives the server little of a core: the load
+// then goes on for longer, until the samples suffice.
+func counted(t *testing.T, target, server, path, folder string, rate int) (out string, r report.Report) {
 	t.Helper()
-	return write(t, "plan.yml", `
+	for seconds := 4; ; seconds *= 2 {
+		plan := write(t, "plan.yml", fmt.Sprintf(`
 config:
   target: "http://127.0.0.1:1"
   phases:
-    - {name: quiet, duration: 3, arrivalRate: `+strconv.Itoa(rate)+`}
-    - {name: busy, duration: 3, arrivalRate: `+strconv.Itoa(2*rate)+`}
+    - {duration: %d, arrivalRate: %d}
 scenarios:
   - flow:
-      - post: {url: "`+path+`", json: {times: 1000000}}
-`)
+      - post: {url: %q, json: {times: 1000000}}
+`, seconds, 2*rate, path))
+		file := filepath.Join(folder, "report.json")
+		out = must(t, "profile", target, "--during", plan, "--target", "http://"+server, "--save", folder, "--json", file)
+		if r = reads[report.Report](t, file); r.Samples >= enough || seconds > 60 {
+			return out, r
+		}
+	}
 }

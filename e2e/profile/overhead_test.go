@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"whittle/bench/cputime"
 	"whittle/e2e/process"
+	"whittle/internal/cputime"
 	"whittle/internal/paired"
 )
 
@@ -35,7 +35,7 @@ func BenchmarkOverhead(b *testing.B) {
 		{"Node/counts", http.MethodPost, "/Count", hotNode, nil},
 		{"Node/short responses", http.MethodGet, "/", hotNode, nil},
 		{"Node/short responses, cheap lines", http.MethodGet, "/", hotNode, []string{"--lines", "cheap"}},
-		{"Go/counts", http.MethodPost, countPath, func(b *testing.B) (*process.Process, string) {
+		{"Go/counts", http.MethodPost, "/twirp/twirp.carved.Carved/Count", func(b *testing.B) (*process.Process, string) {
 			p := counter(b, "count-as-published")
 			return p, "http://" + p.Admin
 		}, nil},

@@ -52,7 +52,7 @@ func TestCount(t *testing.T) {
 	argv[0] = filepath.Join(built, "count-as-published")
 	published := start(t, append(argv, "-flaws", "all")...)
 
-	status, r := replayed(t, dir, "--against", published, "-c", config, "--speed", "max", "--html", filepath.Join(t.TempDir(), "replay.html"))
+	status, r := replayed(t, dir, "--against", published, "-c", config, "--speed", "max")
 	if status != 1 || r.Verdict != whittle.Different || r.Ledger.Compared != n {
 		t.Fatalf("the published service: status %d, %s, %+v", status, r.Verdict, r.Ledger)
 	}

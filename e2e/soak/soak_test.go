@@ -1,16 +1,30 @@
-// Package soak has the short form of bench/soak: the same upstreams, users and
-// disturbances for as long as a test may take.
+// Package soak keeps whittle under everything at once: upstreams that fail in every way,
+// clients of every kind, reloads, upgrades and restarts. Every response is held to what it
+// must be. make soak runs it for long.
 package soak
 
 import (
+	"encoding/json"
+	"flag"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"whittle/bench/soak/run"
 	"whittle/e2e/process"
+	"whittle/e2e/soak/run"
 )
+
+var (
+	lasts = flag.Duration("for", 10*time.Second, "how long to soak")
+	seed  = flag.Uint64("seed", 1, "what is drawn")
+	many  = flag.Int("many", 1, "users of each kind, as a multiple")
+	out   = flag.String("out", "", "the report's file")
+)
+
+// short is how many requests the short form sends at most.
+const short = 6_000
 
 var gateway string
 
@@ -23,13 +37,14 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestSoak soaks for a few seconds: no user has an error that direct access would not
-// have had, the ledgers are whole, and no goroutine and no file is left.
+// TestSoak soaks: no user has an error that direct access would not have had, the ledgers
+// are whole, and no goroutine and no file is left.
 func TestSoak(t *testing.T) {
-	const requests = 6_000
-	r, err := run.Run(t.Context(), run.Options{
-		Whittle: gateway, Duration: 10 * time.Second, Requests: requests, Seed: 1, Many: 1, Restart: run.Replaced, Progress: t.Output(),
-	})
+	o := run.Options{Whittle: gateway, Duration: *lasts, Seed: *seed, Many: *many, Progress: t.Output()}
+	if *out == "" {
+		o.Requests = short
+	}
+	r, err := run.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +54,17 @@ func TestSoak(t *testing.T) {
 		t.Error(text.String())
 	}
 	// What was to be met, was.
-	if r.Requests < requests/10 || len(r.Accounts) == 0 || len(r.Rests) == 0 || r.Events["whittle restart"] == 0 || r.Events["reload"] == 0 || r.Events["candidate restart"] == 0 {
+	if r.Requests < short/10 || len(r.Accounts) == 0 || len(r.Rests) == 0 || r.Events["whittle restart"] == 0 || r.Events["reload"] == 0 || r.Events["candidate restart"] == 0 {
 		t.Errorf("it was too little:\n%s", text.String())
+	}
+	if *out != "" {
+		t.Log(text.String())
+		b, err := json.MarshalIndent(r, "", " ")
+		if err == nil {
+			err = os.WriteFile(*out, b, 0o600)
+		}
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }

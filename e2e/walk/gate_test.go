@@ -3,11 +3,8 @@ package walk
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"text/template"
@@ -78,13 +75,6 @@ type gate struct {
 	client  *admin.Client
 	// name is the route that the methods are about.
 	name string
-}
-
-// on is the same gate with the methods about another route.
-func (g *gate) on(route string) *gate {
-	other := *g
-	other.name = route
-	return &other
 }
 
 // open starts whittle with a config; the setting's Work folder is made where
@@ -235,27 +225,11 @@ func (g *gate) atRest(t *testing.T) whittle.Ledger {
 // them; an empty label takes all.
 func (g *gate) metric(t *testing.T, name, label string) int64 {
 	t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: process.Patience}
-	resp, err := client.Get("http://" + g.Admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	sum, found := 0.0, false
-	for line := range strings.Lines(string(b)) {
-		series, value, ok := strings.Cut(strings.TrimSpace(line), "} ")
-		if !ok || !strings.HasPrefix(series, name+"{") || !strings.Contains(series, fmt.Sprintf("route=%q", g.name)) || !strings.Contains(series, label) {
-			continue
+	for series, v := range process.Metrics(g.Admin) {
+		if strings.HasPrefix(series, name+"{") && strings.Contains(series, fmt.Sprintf("route=%q", g.name)) && strings.Contains(series, label) {
+			sum, found = sum+v, true
 		}
-		f, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum, found = sum+f, true
 	}
 	if !found {
 		t.Fatalf("no metric %s with %q", name, label)

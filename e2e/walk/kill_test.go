@@ -14,7 +14,11 @@ import (
 // TestKill kills whittle under load in every phase of a rollout, again and
 // again on the same state file, at moments drawn from a seed.
 func TestKill(t *testing.T) {
-	const rounds, users = 20, 8
+	const users = 8
+	rounds := 20
+	if testing.Short() {
+		rounds = 10
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	m := process.Monolith(t)
 	g := open(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true})

@@ -42,7 +42,11 @@ func (g *gate) placeOf(t *testing.T, word string) string {
 // TestReload changes the config under load: by signal, by the file alone, and
 // by a file that is wrong. No user notices any of it.
 func TestReload(t *testing.T) {
-	const reloads, users = 20, 8
+	const users = 8
+	reloads := 20
+	if testing.Short() {
+		reloads = 6
+	}
 	m := process.Monolith(t)
 	s := setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true}
 	g := open(t, s)

@@ -9,10 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,47 +24,17 @@ import (
 // replaceable is a whittle whose processes follow each other.
 type replaceable struct {
 	gate
-	log string
-	pid int
+	*process.Replaceable
 }
 
-// openReplaceable starts whittle with a log file, since a process that takes over has
-// no pipe to the test.
 func openReplaceable(t *testing.T, s setting) *replaceable {
 	t.Helper()
 	s.Work = t.TempDir()
-	r := &replaceable{gate: gate{setting: s, name: countRoute}, log: filepath.Join(s.Work, "log")}
+	r := &replaceable{gate: gate{setting: s, name: countRoute}}
 	r.write(t, s)
-	out, err := os.Create(r.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(gateway, "run", "-c", r.path())
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = out.Close() // the process has it
-	r.pid = cmd.Process.Pid
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = cmd.Wait() }()
-	t.Cleanup(func() {
-		for _, pid := range r.pids(t) {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
-		}
-		<-ended
-		if said := r.said(t); strings.Contains(said, "DATA RACE") || strings.Contains(said, "panic:") {
-			t.Errorf("whittle said\n%s", said)
-		}
-	})
-	until(t, "whittle to listen", func() (bool, string) {
-		m := regexp.MustCompile(`listening public=(\S+) admin=(\S+)`).FindStringSubmatch(r.said(t))
-		if m == nil {
-			return false, r.said(t)
-		}
-		r.Process = &process.Process{Process: &child.Process{Public: m[1], Admin: m[2]}}
-		return true, ""
-	})
+	r.Replaceable = process.StartReplaceable(t, s.Work, nil, gateway, "run", "-c", r.path())
+	r.Process = &process.Process{Process: &child.Process{Public: r.Public, Admin: r.Admin}}
+	var err error
 	if r.client, err = admin.Dial(r.Admin, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -75,43 +42,15 @@ func openReplaceable(t *testing.T, s setting) *replaceable {
 	return r
 }
 
-func (r *replaceable) said(t *testing.T) string {
-	t.Helper()
-	b, err := os.ReadFile(r.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-var tookOver = regexp.MustCompile(`msg="took over" pid=(\d+)`)
-
-// pids are those of all processes so far.
-func (r *replaceable) pids(t *testing.T) []int {
-	t.Helper()
-	all := []int{r.pid}
-	for _, m := range tookOver.FindAllStringSubmatch(r.said(t), -1) {
-		pid, _ := strconv.Atoi(m[1]) // digits
-		all = append(all, pid)
-	}
-	return all
-}
-
-// replace has the present process replaced, and waits until another has taken over.
-func (r *replaceable) replace(t *testing.T) {
-	t.Helper()
-	all := r.pids(t)
-	if err := syscall.Kill(all[len(all)-1], syscall.SIGUSR2); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "another process to take over", func() (bool, string) { return len(r.pids(t)) > len(all), r.said(t) })
-}
-
-// TestReplace replaces the process five times under load, over kept and fresh
+// TestReplace replaces the process again and again under load, over kept and fresh
 // connections: nobody sees an error, no user changes sides, and the ledger has each
-// request once.
+// request once, those that were under way as interrupted.
 func TestReplace(t *testing.T) {
-	const rounds, users = 5, 12
+	const users = 12
+	rounds := 5
+	if testing.Short() {
+		rounds = 2
+	}
 	m := process.Monolith(t)
 	candidate := newFake(t)
 	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: candidate.address(), Plain: true, Top: "limits: {grace: 60s}\naccess: {file: access.log, fields: [side, \"header:X-User\"]}\n"})
@@ -127,7 +66,7 @@ func TestReplace(t *testing.T) {
 	before, from := r.route(t), time.Now()
 	for range rounds {
 		c.more(t, 4*users)
-		r.replace(t)
+		r.Replace()
 		after := r.await(t, "the status of the other process", func(s *whittle.RouteStatus) bool { return s.Ledger.Total > before.Ledger.Total })
 		if after.Share != before.Share || after.Phase != before.Phase || after.Verdict.Compared < before.Verdict.Compared || len(after.Timeline) < len(before.Timeline) {
 			t.Errorf("%s at %d with %d compared became %s at %d with %d", before.Phase, before.Share, before.Verdict.Compared, after.Phase, after.Share, after.Verdict.Compared)
@@ -137,19 +76,7 @@ func TestReplace(t *testing.T) {
 	c.more(t, 4*users)
 	c.home()
 	c.content(t)
-	until(t, "the processes that were replaced to end", func() (bool, string) {
-		all := r.pids(t)
-		for _, pid := range all[:len(all)-1] {
-			if !gone(pid) {
-				return false, fmt.Sprint(pid)
-			}
-		}
-		return true, ""
-	})
-	l := r.atRestReplaced(t)
-	if l.Total != c.served.Load() || l.Skipped[whittle.SkipInterrupted] != 0 {
-		t.Errorf("%d were served, and the ledger has %s\n%s", c.served.Load(), l.Account(), r.said(t))
-	}
+	r.holdsEach(t, c.served.Load())
 	r.oneSide(t, from)
 }
 
@@ -185,15 +112,25 @@ func (r *replaceable) oneSide(t *testing.T, from time.Time) {
 	}
 }
 
-// atRestReplaced waits until nothing is under way in any process.
-func (r *replaceable) atRestReplaced(t *testing.T) whittle.Ledger {
+// holdsEach waits until every replaced process has ended, whose last word is part of the
+// ledger, and holds that the ledger has each request once.
+func (r *replaceable) holdsEach(t *testing.T, served int64) {
 	t.Helper()
-	var last whittle.Ledger
-	return r.await(t, "the ledger at rest", func(s *whittle.RouteStatus) bool {
-		same := s.Ledger.Pending == 0 && s.Ledger.Total == last.Total
-		last = s.Ledger
-		return same
+	until(t, "the processes that were replaced to end", func() (bool, string) {
+		all := r.Pids()
+		for _, pid := range all[:len(all)-1] {
+			if !gone(pid) {
+				return false, fmt.Sprint(pid)
+			}
+		}
+		return true, ""
+	})
+	l := r.await(t, "the ledger to have all requests", func(s *whittle.RouteStatus) bool {
+		return s.Ledger.Pending == 0 && s.Ledger.Total >= served
 	}).Ledger
+	if l.Total != served || l.Gap != nil {
+		t.Errorf("%d were served, and the ledger has %s\n%s", served, l.Account(), r.Said())
+	}
 }
 
 // TestReplaceFails: a process that cannot take over leaves everything as it was.
@@ -208,27 +145,19 @@ func TestReplaceFails(t *testing.T) {
 	// A state file that cannot be opened fails only once the old process has let go of its own.
 	late := good
 	late.Work = filepath.Join(good.Work, "whittle.db")
-	for i, s := range []setting{bad, late} {
+	for _, s := range []setting{bad, late} {
 		r.write(t, s)
-		if err := syscall.Kill(r.pid, syscall.SIGUSR2); err != nil {
-			t.Fatal(err)
-		}
-		until(t, "the attempt to fail", func() (bool, string) {
-			said := r.said(t)
-			return strings.Count(said, "not replaced: this process goes on serving") > i, said
-		})
+		r.FailToReplace()
 		c.more(t, 20)
 	}
 	r.write(t, good)
 	r.order(t, "promote")
 	c.more(t, 20)
-	r.replace(t)
+	r.Replace()
 	c.more(t, 20)
 	c.home()
 	c.content(t)
-	if l := r.atRestReplaced(t); l.Total != c.served.Load() {
-		t.Errorf("%d were served, and the ledger has %s", c.served.Load(), l.Account())
-	}
+	r.holdsEach(t, c.served.Load())
 }
 
 // echoUpstream responds with a name, and echoes what comes after an upgrade.
@@ -291,14 +220,14 @@ func TestReplaceUpgraded(t *testing.T) {
 		open = append(open, upgraded(t, r.Public))
 		for i, c := range open {
 			if got, err := echo(c, "hello"); got != "hello" {
-				t.Fatalf("connection %d: %q, %v\n%s", i, got, err, r.said(t))
+				t.Fatalf("connection %d: %q, %v\n%s", i, got, err, r.Said())
 			}
 		}
 		if len(open) < 3 {
-			r.replace(t)
+			r.Replace()
 		}
 	}
-	all := r.pids(t)
+	all := r.Pids()
 	for _, pid := range all {
 		if err := syscall.Kill(pid, 0); err != nil {
 			t.Errorf("process %d has ended with a connection open: %v", pid, err)
@@ -308,12 +237,12 @@ func TestReplaceUpgraded(t *testing.T) {
 		_ = c.Close()
 	}
 	until(t, "the processes that were replaced to end", func() (bool, string) {
-		return syscall.Kill(all[0], 0) != nil && syscall.Kill(all[1], 0) != nil, r.said(t)
+		return syscall.Kill(all[0], 0) != nil && syscall.Kill(all[1], 0) != nil, r.Said()
 	})
 	if err := syscall.Kill(all[2], syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the last process to end", func() (bool, string) { return gone(all[2]), r.said(t) })
+	until(t, "the last process to end", func() (bool, string) { return gone(all[2]), r.Said() })
 }
 
 // gone reports whether a process that is no child of the test's has ended: it may wait
@@ -347,7 +276,7 @@ func TestReplaceChangesListeners(t *testing.T) {
 	s := r.setting
 	s.Listen = "[\"127.0.0.1:0\", {address: \"unix:b\", mode: \"0600\"}, {address: \"unix:kept\", mode: \"0600\"}]"
 	r.write(t, s)
-	r.replace(t)
+	r.Replace()
 	until(t, "the old socket to be closed", func() (bool, string) {
 		got := ask("unix", path("a"))
 		return strings.Contains(got, "refused"), got
@@ -378,21 +307,21 @@ func TestLameDuck(t *testing.T) {
 	if got := status("http://" + r.Admin + "/readyz"); got != http.StatusOK {
 		t.Fatalf("ready: %d", got)
 	}
-	if err := syscall.Kill(r.pid, syscall.SIGTERM); err != nil {
+	if err := syscall.Kill(r.Pids()[0], syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "it to be no longer ready", func() (bool, string) {
-		return status("http://"+r.Admin+"/readyz") == http.StatusServiceUnavailable, r.said(t)
+		return status("http://"+r.Admin+"/readyz") == http.StatusServiceUnavailable, r.Said()
 	})
 	for range 20 {
 		if got := status("http://" + r.Public + "/"); got != http.StatusOK {
 			t.Fatalf("a fresh connection got %d", got)
 		}
 	}
-	if err := syscall.Kill(r.pid, syscall.SIGTERM); err != nil { // a second one ends it at once
+	if err := syscall.Kill(r.Pids()[0], syscall.SIGTERM); err != nil { // a second one ends it at once
 		t.Fatal(err)
 	}
-	until(t, "it to end", func() (bool, string) { return gone(r.pid), r.said(t) })
+	until(t, "it to end", func() (bool, string) { return gone(r.Pids()[0]), r.Said() })
 }
 
 // TestSystemd: the service manager is told when whittle is ready, which process is the main one
@@ -418,14 +347,14 @@ func TestSystemd(t *testing.T) {
 	if got := next(); got != "READY=1" {
 		t.Errorf("at the start: %s", got)
 	}
-	r.replace(t)
-	all := r.pids(t)
+	r.Replace()
+	all := r.Pids()
 	for _, want := range []string{fmt.Sprintf("MAINPID=%d", all[1]), "READY=1"} {
 		if got := next(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	until(t, "the first process to end", func() (bool, string) { return gone(all[0]), r.said(t) })
+	until(t, "the first process to end", func() (bool, string) { return gone(all[0]), r.Said() })
 	_ = l.SetReadDeadline(time.Now())
 	if n, err := l.Read(make([]byte, 1)); err == nil {
 		t.Errorf("the process that was replaced said %d bytes when it ended", n)
@@ -436,5 +365,5 @@ func TestSystemd(t *testing.T) {
 	if got := next(); got != "STOPPING=1" {
 		t.Errorf("at the end: %s", got)
 	}
-	until(t, "the last process to end", func() (bool, string) { return gone(all[1]), r.said(t) })
+	until(t, "the last process to end", func() (bool, string) { return gone(all[1]), r.Said() })
 }

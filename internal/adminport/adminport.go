@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// New serves operators on this machine only (LocalOnly): GET /livez, GET /readyz (503
-// while not ready), and the endpoints of Inspect.
+// New serves GET /livez and GET /readyz (503 while not ready), which reveal nothing, to
+// whoever asks, and the endpoints of Inspect to operators on this machine only (LocalOnly).
 func New(ready func() bool, r *prometheus.Registry) http.Handler {
-	mux := http.NewServeMux()
+	mux, inspect := http.NewServeMux(), http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	})
@@ -27,8 +27,9 @@ func New(ready func() bool, r *prometheus.Registry) http.Handler {
 		}
 		_, _ = io.WriteString(w, "ok\n")
 	})
-	Inspect(mux, r)
-	return LocalOnly(mux)
+	Inspect(inspect, r)
+	mux.Handle("/", LocalOnly(inspect))
+	return mux
 }
 
 // Inspect adds GET /metrics and Go's profiles under GET /debug/pprof/.

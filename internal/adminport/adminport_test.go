@@ -31,7 +31,8 @@ func TestWhatIsRespondedAndToWhom(t *testing.T) {
 		{"localhost", "/other", true, 404, ""},
 		{"evil.example", "/debug/pprof/", true, 403, "loopback"},
 		{"127.0.0.1.evil.example:80", "/metrics", true, 403, "loopback"},
-		{"192.0.2.1", "/livez", true, 403, "loopback"},
+		{"192.0.2.1", "/livez", true, 200, "ok"},
+		{"", "/readyz", true, 200, "ok"},
 	} {
 		ready = tt.ready
 		q := httptest.NewRequest(http.MethodGet, tt.path, nil)

@@ -36,7 +36,7 @@ func Bars(title, caption string, groups []BarGroup) Figure {
 		h += 30 + barStep*float64(len(g.Bars))
 	}
 	var b canvas
-	b.open(title, caption, width, h)
+	b.open(title, caption, h)
 	y := 8.0
 	table := &Table{Head: []string{"Figure", "Of", "Value", "Note"}}
 	for _, g := range groups {
@@ -95,7 +95,7 @@ func Intervals(title, caption string, rows []Interval) Figure {
 	const rowHeight = 58.0
 	h := rowHeight*float64(len(rows)) + 8
 	var b canvas
-	b.open(title, caption, width, h)
+	b.open(title, caption, h)
 	table := &Table{Head: []string{"What", "Estimate", "Interval", "Margin", "Note"}}
 	for i, r := range rows {
 		b.interval(r, 8+rowHeight*float64(i))

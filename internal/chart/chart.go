@@ -99,7 +99,7 @@ func Line(p Plot) Figure {
 	xs.from, xs.to = left, width-right
 	ys.from, ys.to = height-bottom, top
 	var b canvas
-	b.open(p.Title, p.Caption, width, height)
+	b.open(p.Title, p.Caption, height)
 	b.grid(xs, ys, p.XUnit, p.YUnit)
 	b.labels(p.XLabel, p.YLabel)
 	for i, s := range p.Series {
@@ -145,9 +145,9 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 // canvas writes SVG.
 type canvas struct{ strings.Builder }
 
-func (b *canvas) open(title, caption string, w, h float64) {
+func (b *canvas) open(title, caption string, h float64) {
 	fmt.Fprintf(b, `<svg viewBox="0 0 %s %s" role="img" xmlns="http://www.w3.org/2000/svg"><title>%s</title><desc>%s</desc>`,
-		num(w), num(h), esc(title), esc(caption))
+		num(width), num(h), esc(title), esc(caption))
 }
 
 func (b *canvas) close() { b.WriteString("</svg>") }

@@ -48,7 +48,7 @@ func Distribution(title, caption, unitName string, ds []Quantiles) Figure {
 	xs := axis{low: 0, high: math.Max(most, 1)}
 	xs.from, xs.to, ys.from, ys.to = left, width-right, height-bottom, top
 	var b canvas
-	b.open(title, caption, width, height)
+	b.open(title, caption, height)
 	b.grid(axis{low: xs.low, high: xs.high, from: xs.from, to: xs.to}, ys, "", unitName)
 	for _, q := range []float64{0, .5, .9, .99, .999, .9999, .99999} {
 		if t := tail(q); t <= xs.high+1e-9 {

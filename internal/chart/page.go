@@ -1,10 +1,7 @@
 package chart
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
-	"fmt"
 	"io"
 	"strings"
 	"text/template"
@@ -24,10 +21,6 @@ type Page struct {
 	Sections []Section
 	// Footer says how the page came to be.
 	Footer string
-	// Script and Style are of the program's own, not of anything that was
-	// measured: they go into the page as they are, and the page's policy allows
-	// this script alone, by its hash.
-	Script, Style string
 }
 
 // Section is a heading with what belongs to it, shown in this order.
@@ -68,20 +61,10 @@ type Table struct {
 	Rows    [][]string
 }
 
-// policy forbids any request, and any script but the page's own.
-func (p *Page) policy() string {
-	scripts := ""
-	if p.Script != "" {
-		hash := sha256.Sum256([]byte(p.Script))
-		scripts = fmt.Sprintf("script-src 'sha256-%s'; ", base64.StdEncoding.EncodeToString(hash[:]))
-	}
-	return "default-src 'none'; " + scripts + "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-}
-
 // pageTemplate is the page with its sections, tables and figures.
 var pageTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 	"esc": esc, "class": Tone.class, "align": (*Table).align,
-	"style": func() string { return style }, "policy": (*Page).policy,
+	"style":   func() string { return style },
 	"picture": func(f Figure) string { return f.svg }, "figures": func(f Figure) *Table { return f.table },
 }).Parse(pageSource))
 
@@ -118,12 +101,6 @@ func (t *Table) align(col int) string {
 		return ""
 	}
 	return ` class="n"`
-}
-
-// Markup is a figure of HTML made elsewhere, for a page's Script. Its maker has
-// escaped what was measured.
-func Markup(title, caption, html string) Figure {
-	return Figure{Title: title, Caption: caption, svg: html}
 }
 
 // SVG returns the picture with its legend, as HTML that needs the page's style.

@@ -23,6 +23,27 @@ func Addresses(n int) (all []string, err error) {
 	return all, nil
 }
 
+// AddressesOfOneHost are n addresses as Addresses gives them, but of one host: for a server
+// whose admin port others look for at its own host.
+func AddressesOfOneHost(n int) (all []string, err error) {
+	first, err := lone()
+	if err != nil {
+		return nil, err
+	}
+	defer first.Close() // as above
+	all = append(all, first.Addr().String())
+	host, _, _ := net.SplitHostPort(all[0]) // a listener's
+	for range n - 1 {
+		l, err := listen(host)
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		all = append(all, l.Addr().String())
+	}
+	return all, nil
+}
+
 // lone listens where nobody else does.
 func lone() (net.Listener, error) {
 	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))

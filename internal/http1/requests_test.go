@@ -125,22 +125,3 @@ func TestRequestsRefuse(t *testing.T) {
 		}
 	}
 }
-
-// TestForgetKeepsFewFields: the memory of more fields than most is given back, that of as
-// many is kept; the limits stay.
-func TestForgetKeepsFewFields(t *testing.T) {
-	for _, c := range []struct {
-		most int
-		kept bool
-	}{{1, false}, {2, true}, {3, true}} {
-		r := &Requests{}
-		r.Head.Limits.Fields = 5
-		if _, head, err := r.Next([]byte("GET / HTTP/1.1\r\nHost: h\r\nA: 1\r\n\r\n")); !head || err != nil {
-			t.Fatal(head, err)
-		}
-		r.Forget(c.most)
-		if kept := cap(r.Head.spans) > 0; kept != c.kept || r.Head.Limits.Fields != 5 || r.Head.Len() != 0 {
-			t.Errorf("most %d: kept %v, %d fields, limits %+v", c.most, kept, r.Head.Len(), r.Head.Limits)
-		}
-	}
-}

@@ -84,17 +84,6 @@ func TestTemplatesWithinEachOther(t *testing.T) {
 	}
 }
 
-// BenchmarkEnd looks where one of a file's many functions ends.
-func BenchmarkEnd(b *testing.B) {
-	lines := strings.Split(strings.Repeat("function f(a) {\n  return a;\n}\n", 3000), "\n")
-	b.ReportAllocs()
-	for b.Loop() {
-		if End(lines, 1, 11) != 3 {
-			b.Fatal("it ends elsewhere")
-		}
-	}
-}
-
 func TestTheLineThatCalls(t *testing.T) {
 	lines := strings.Split("function price(n) {\n  const h = crypto.createHash('a');\n  // update(\n  h.update(n); h.update(n);\n  a.b(1);\n  b (2);\n  return price(n);\n}\nupdate();", "\n")
 	for name, want := range map[string]int{"createHash": 2, "Hash.update": 4, "b": 0, "none": 0, "price": 7, "(anonymous)": 0, "": 0} {

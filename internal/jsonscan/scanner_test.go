@@ -2,7 +2,6 @@ package jsonscan
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -45,19 +44,6 @@ var wrongTexts = []string{
 	`'a'`, "\"\x00\"", "\"\n\"", "\"\t\"", "\"1234567\n\"", "\"\x1f", `"\x"`, `"\a"`, `"\'"`, `"\0"`, `"\U0041"`, `"\u004"`, `"\u00G0"`, `"\u+041"`, `"\u 041"`, `"\ud83d\u"`, `"\u1z`, `"\q`, `"a" "b"`, `"a"x`,
 	"]", "}", "[}", "{]", "[1}", `{"a":1]`, "[,", "[,1]", "[1,]", "[1,,2]", "[1 2]", "[1;2]", "{,}", `{"a"}`, `{"a",1}`, `{"a":}`, `{"a":1,}`, `{"a":1,,}`, `{"a":1 "b":2}`, `{a:1}`, `{1:1}`, `{'a':1}`, `{"a"::1}`, `{"a":1}}`, "[]]", "[] []", "[]x", "{}[]", `{[]:1}`, `{"a" 1}`, `{null:1}`,
 	"//", "/**/1", "[1]//", "\ufeff1", "\xff", "\v1", "\f[]", "\u00a01", "\u20281", "[\u00a0]", "*", ":", ",", `{:1}`, "[:", "\x00", "1\x00",
-}
-
-func TestCheck(t *testing.T) {
-	for _, c := range []struct {
-		texts []string
-		want  error
-	}{{valid, nil}, {truncated, Truncated}, {wrongTexts, Syntax}} {
-		for _, text := range c.texts {
-			if got := Check([]byte(text), MaxDepth); !errors.Is(got, c.want) {
-				t.Errorf("%.60q: %v, not %v", text, got, c.want)
-			}
-		}
-	}
 }
 
 // TestDepth holds the bound to exactly as many containers as it says, with what
@@ -119,91 +105,6 @@ func walk(text []byte, depth int) (tokens []string, err error) {
 	}
 }
 
-func TestTokens(t *testing.T) {
-	text := ` {"a" : [1, -2.5e3,"x\n"],"\u0062":{"c":null},"d":true} `
-	type token struct {
-		kind    Kind
-		text    string
-		escaped bool
-		depth   int
-	}
-	want := []token{
-		{Object, "{", false, 1},
-		{Key, `"a"`, false, 1},
-		{Array, "[", false, 2},
-		{Number, "1", false, 2},
-		{Number, "-2.5e3", false, 2},
-		{String, `"x\n"`, true, 2},
-		{End, "]", true, 1},
-		{Key, `"\u0062"`, true, 1},
-		{Object, "{", false, 2},
-		{Key, `"c"`, false, 2},
-		{Null, "null", false, 2},
-		{End, "}", false, 1},
-		{Key, `"d"`, false, 1},
-		{Bool, "true", false, 1},
-		{End, "}", false, 0},
-	}
-	var s Scanner
-	s.Reset([]byte(text), 0, 9)
-	for i, w := range want {
-		got := token{s.Next(), string(s.Bytes()), s.Escaped(), s.Depth()}
-		if w.kind == End {
-			got.escaped = w.escaped
-		}
-		if got != w || text[s.Start():s.End()] != w.text {
-			t.Errorf("token %d: %+v, not %+v", i, got, w)
-		}
-	}
-	if got := s.Next(); got != None || s.Err() != nil || s.Finish() != nil {
-		t.Errorf("behind the value: %v, %v", got, s.Err())
-	}
-}
-
-// TestSkip skips behind each token of a text and reads on: what follows is what
-// follows without skipping.
-func TestSkip(t *testing.T) {
-	text := []byte(`{"a":[1,{"b":[]},[[]],"]"],"c":{"d":{}, "e":2},"f":3}`)
-	for n := range 30 {
-		var s, all Scanner
-		s.Reset(text, 0, 5)
-		all.Reset(text, 0, 5)
-		for range n {
-			s.Next()
-			all.Next()
-		}
-		if s.kind == None {
-			break
-		}
-		kind, depth := s.kind, s.Depth()
-		if !s.Skip() {
-			t.Fatalf("behind %d tokens: %v", n, s.Err())
-		}
-		switch kind {
-		case Key:
-			for all.Next(); all.Depth() > depth; all.Next() {
-			}
-		case Array, Object:
-			for all.Depth() >= depth {
-				all.Next()
-			}
-		}
-		if kind == Key || kind == Array || kind == Object {
-			if !json.Valid(s.Bytes()) {
-				t.Errorf("behind %d tokens: %q was skipped", n, s.Bytes())
-			}
-		}
-		for all.kind != None {
-			if s.Offset() != all.Offset() || s.Depth() != all.Depth() {
-				t.Fatalf("behind %d tokens: at %d within %d, not at %d within %d", n, s.Offset(), s.Depth(), all.Offset(), all.Depth())
-			}
-			if a, b := s.Next(), all.Next(); a != b {
-				t.Fatalf("behind %d tokens: %v, not %v", n, a, b)
-			}
-		}
-	}
-}
-
 // TestOffset holds an error's offset to where the token begins that could not be
 // read, whether it is met by Next or by Skip.
 func TestOffset(t *testing.T) {
@@ -226,23 +127,6 @@ func TestOffset(t *testing.T) {
 		if s.Next() != None || s.Skip() || !errors.Is(s.Finish(), err) {
 			t.Errorf("%q: it went on behind an error", text)
 		}
-	}
-}
-
-// TestPlaces reads several values of one text, one after the other.
-func TestPlaces(t *testing.T) {
-	text := []byte(` 1 "a"[2]{} null `)
-	var s Scanner
-	var got []string
-	for at := 0; Space(text, at) < len(text); at = s.End() {
-		s.Reset(text, at, 2)
-		if s.Next() == None || !s.Skip() || s.Next() != None || s.Err() != nil {
-			t.Fatal(s.Err())
-		}
-		got = append(got, string(s.Bytes()))
-	}
-	if strings.Join(got, " ") != `1 "a" [2] {} null` {
-		t.Errorf("%q", got)
 	}
 }
 
@@ -285,46 +169,5 @@ func TestNoAllocation(t *testing.T) {
 		buf = AppendString(buf[:0], "a\nb")
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-func TestText(t *testing.T) {
-	for inside, want := range map[string]struct {
-		text  string
-		whole bool
-	}{
-		``: {"", true}, `abc`: {"abc", true}, `\"\\\/\b\f\n\r\t`: {"\"\\/\b\f\n\r\t", true}, `\u00e9\u00E9`: {"éé", true}, `\ud83d\ude00!`: {"😀!", true},
-		`\ud83d`: {"\ufffd", false}, `\ud83dx`: {"\ufffdx", false}, `\ud83d\n`: {"\ufffd\n", false}, `\ud83d\u0041`: {"\ufffdA", false}, `\ud83d\ud83d\ude00`: {"\ufffd😀", false}, `\ude00\ud83d`: {"\ufffd\ufffd", false},
-		`\ufffd`: {"\ufffd", true}, "\xff\xfe": {"\xff\xfe", true}, "é\\n": {"é\n", true},
-		`\`: {`\`, true}, `\q`: {`\q`, true}, `\u12`: {`\u12`, true}, `\u12g4\n`: {"\\u12g4\n", true}, `a\`: {`a\`, true}, `\ud83d\u12`: {"\ufffd\\u12", false}, `\ud83d\`: {"\ufffd\\", false},
-	} {
-		got, whole := AppendText([]byte("> "), []byte(inside))
-		if string(got) != "> "+want.text || whole != want.whole {
-			t.Errorf("%s: %q, %v; not %q, %v", inside, got, whole, want.text, want.whole)
-		}
-	}
-	for text, want := range map[string]string{"": `""`, "a\"b\\c": `"a\"b\\c"`, "\x00\x1f\x7f": `"\u0000\u001f` + "\x7f\"", "\b\f\n\r\t/": `"\b\f\n\r\t/"`, "é\xff": "\"é\xff\"", " a b ": `" a b "`} {
-		if got := string(AppendString(nil, text)); got != want {
-			t.Errorf("%q: %s, not %s", text, got, want)
-		}
-		if got := string(AppendString(nil, []byte(text))); got != want {
-			t.Errorf("%q as bytes: %s, not %s", text, got, want)
-		}
-	}
-}
-
-func TestIsNumber(t *testing.T) {
-	for text, want := range map[string]bool{"": false, "0": true, "-1.5e+7": true, "1 ": false, " 1": false, "-": false, "01": false, "1.": false, "true": false, "1e5x": false} {
-		if IsNumber([]byte(text)) != want {
-			t.Errorf("%q: %v", text, !want)
-		}
-	}
-}
-
-func TestErrorTexts(t *testing.T) {
-	for e, want := range map[Error]string{Syntax: "not JSON", Truncated: "JSON that was cut off", TooDeep: "JSON nested too deep"} {
-		if e.Error() != want {
-			t.Errorf("%d: %s", e, e.Error())
-		}
 	}
 }

@@ -74,12 +74,3 @@ func TestWorkersWearTheRequestsLabel(t *testing.T) {
 	close(work)
 	<-done
 }
-
-func BenchmarkEndpoint(b *testing.B) {
-	h := Endpoint("GET /", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		h.ServeHTTP(w, r)
-	}
-}

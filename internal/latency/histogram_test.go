@@ -63,24 +63,6 @@ func TestMeanIsExactPast64Bits(t *testing.T) {
 	}
 }
 
-func TestEmptyAndReset(t *testing.T) {
-	h := new(Histogram)
-	if s := h.Snapshot(); s != (Snapshot{}) {
-		t.Errorf("empty: %+v", s)
-	}
-	h.RecordN(time.Second, 0)
-	h.Merge(new(Histogram))
-	if h.Count() != 0 || h.Bars() != nil {
-		t.Error("recording nothing left something")
-	}
-	h.Record(time.Hour)
-	h.Reset()
-	h.Record(time.Second)
-	if s := h.Snapshot(); s.Count != 1 || s.Max != time.Second || s.Mean != time.Second {
-		t.Errorf("after reset: %+v", s)
-	}
-}
-
 func TestMergingEqualsRecordingTogether(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var all, sum Histogram
@@ -145,11 +127,4 @@ func FuzzHistogramJSON(f *testing.F) {
 			t.Errorf("accepted a contradiction: %+v", s)
 		}
 	})
-}
-
-func BenchmarkRecord(b *testing.B) {
-	var h Histogram
-	for i := range b.N {
-		h.Record(time.Duration(i))
-	}
 }

@@ -3,7 +3,6 @@ package paired
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -136,61 +135,5 @@ func TestRuleOfThree(t *testing.T) {
 	}
 	if r := test.Compare(Counted(few, broken)); math.Abs(r.Low-want/2) > 1e-9 {
 		t.Errorf("A was asked half as much: %+v, want a low end of %v", r, want/2)
-	}
-}
-
-func TestSamplesKeepRanks(t *testing.T) {
-	rng := source()
-	for _, n := range []int{1, 7, 1000, 20_000} {
-		values := make([]float64, n)
-		for i := range values {
-			values[i] = math.Exp(3 * rng.NormFloat64())
-		}
-		s := NewSample(slices.Clone(values))
-		slices.Sort(values)
-		if s.Count() != int64(n) || len(s.values) > 14_000*3 {
-			t.Fatalf("%d values became %d, in %d entries", n, s.Count(), len(s.values))
-		}
-		for _, q := range []float64{0, .1, .5, .99, 1} {
-			want := values[min(max(int(math.Ceil(q*float64(n)))-1, 0), n-1)]
-			if got := s.Quantile(q); math.Abs(got/want-1) > resolution {
-				t.Errorf("quantile %v of %d: %v, want %v", q, n, got, want)
-			}
-		}
-		both := Pool([]Sample{s, s, {}})
-		if both.Count() != int64(2*n) || both.Quantile(.5) != s.Quantile(.5) {
-			t.Errorf("pooled: %d values, median %v", both.Count(), both.Quantile(.5))
-		}
-	}
-	odd := NewSample([]float64{math.NaN(), -1, 0, math.Inf(1), 2, 2, 1})
-	if odd.Count() != 3 || odd.rank(2) != 2 || odd.rank(1.5) != 1 || odd.rank(9) != 3 || odd.rank(0) != 0 {
-		t.Errorf("%+v", odd)
-	}
-}
-
-// The table of partial sums gives what adding up gives.
-func TestSumsByTableAreSums(t *testing.T) {
-	rng := source()
-	for _, pairs := range []int{3, 8, 13, 24, 100} {
-		test := NewTest(pairs, rng)
-		for i := range test.stretched {
-			test.stretched[i] = rng.NormFloat64()
-		}
-		test.tabulate()
-		for _, row := range test.signs[:min(len(test.signs), 200)] {
-			want, got := 0.0, 0.0
-			for i, s := range test.stretched {
-				if row[i/groupBits]>>(i%groupBits)&1 == 1 {
-					s = -s
-				}
-				want += s
-			}
-			for g, choice := range row {
-				got += test.sums[g<<groupBits|int(choice)]
-			}
-			if math.Abs(got-want) > 1e-9 {
-				t.Fatalf("%d pairs: %v, want %v", pairs, got, want)
-			}
-		}
 	}
 }

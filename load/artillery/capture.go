@@ -29,7 +29,7 @@ type captureSpec struct {
 }
 
 // captureSources are in the order in which Artillery looks for them.
-var captureSources = []string{"json", "xpath", "regexp", "header", "selector"}
+var captureSources = []string{"json", "regexp", "header", "selector"}
 
 func rank(source string) int { return slices.Index(captureSources, source) }
 
@@ -38,7 +38,6 @@ func (r *reader) capture(n *node, match bool) (plan.Capture, bool) {
 	c := plan.Capture{Slot: -1, Strict: !r.lenient}
 	var spec captureSpec
 	var as string
-	var path []string
 	var want *node
 	known := map[string]func(*node){
 		"strict": boolean(&c.Strict), "group": str(&spec.Group), "flags": str(&spec.Flags),
@@ -68,6 +67,9 @@ func (r *reader) capture(n *node, match bool) (plan.Capture, bool) {
 			panic(v.Errorf(whittle.Unsupported, "multiple: false is not supported of a path that leads to several values"))
 		}
 	}
+	if v := n.get("xpath"); v != nil {
+		panic(v.Errorf(whittle.Unsupported, "xpath is not supported: use selector, regexp or json"))
+	}
 	what := "a capture"
 	if match {
 		what = "a match"
@@ -80,14 +82,13 @@ func (r *reader) capture(n *node, match bool) (plan.Capture, bool) {
 	case match:
 		c.Want, c.Typed = r.json(want), true
 	default:
-		path = expr.SplitPath(as)
-		if len(path) == 0 || !isVariable(path[0]) {
+		if path := expr.SplitPath(as); len(path) != 1 || !isVariable(as) {
 			panic(n.Invalid("as: %q is not a variable's name", as))
 		}
-		c.Slot = r.Define(path[0])
+		c.Slot = r.Define(as)
 	}
 	if spec.expr == nil {
-		r.note(n, "%s without json, xpath, regexp, header or selector finds nothing, as by Artillery", what)
+		r.note(n, "%s without json, regexp, header or selector finds nothing, as by Artillery", what)
 		c.Extract = func(*expr.Response) (expr.Value, bool) { return expr.TextValue(""), match } // an empty text
 		return c, true
 	}
@@ -99,9 +100,6 @@ func (r *reader) capture(n *node, match bool) (plan.Capture, bool) {
 	}
 	if spec.From == "json" {
 		c.Extract = asScript(c.Extract)
-	}
-	if len(path) > 1 {
-		c.Extract = into(c.Extract, c.Slot, path[1:])
 	}
 	return c, true
 }
@@ -131,32 +129,6 @@ func asScript(extract expr.Extractor) expr.Extractor {
 			return v, ok
 		}
 		doc, ok := expr.ParseDocument(string(nodeOf(v.Doc, plan.Position{}).appendJSON(nil)))
-		if !ok {
-			return expr.Value{}, false
-		}
-		return doc.Value(), true
-	}
-}
-
-// into sets a part of a variable, which becomes a mapping where it is none.
-func into(extract expr.Extractor, slot int, path []string) expr.Extractor {
-	return func(a *expr.Response) (expr.Value, bool) {
-		v, ok := extract(a)
-		if !ok {
-			return v, ok
-		}
-		value, err := jsonNode(v.JSON, plan.Position{})
-		if err != nil {
-			return expr.Value{}, false
-		}
-		whole := &node{kind: expr.KindMap}
-		if d := a.Scope.Values[slot].Doc; d != nil && d.Kind == expr.KindMap {
-			whole = nodeOf(d, plan.Position{})
-		}
-		for i := len(path) - 1; i >= 0; i-- {
-			value = &node{kind: expr.KindMap, fields: []field{{path[i], plan.Position{}, value}}}
-		}
-		doc, ok := expr.ParseDocument(string(overlay(whole, value, false).appendJSON(nil)))
 		if !ok {
 			return expr.Value{}, false
 		}

@@ -30,7 +30,7 @@ func (r *reader) config(n *node) {
 		"processor": r.loadProcessor,
 		"engines":   r.engines,
 		"timeout":   r.timeout,
-		"apdex":     r.apdex,
+		"apdex":     r.ignored("config.apdex", "use ensure"),
 		"name":      func(*node) {},
 		"headers":   r.ignored("config.headers", headersAdvice),
 		// These are for other engines, or for how Artillery itself runs.
@@ -134,7 +134,7 @@ func (r *reader) http(n *node) {
 		"pool":            whole(&h.Pool, 1, plan.MaxPool),
 		"defaults":        r.defaultsInto(&r.httpDefaults, "config.http.defaults"),
 		"headers":         r.ignored("config.http.headers", headersAdvice),
-		"maxSockets":      whole(&h.Sockets, 1, plan.MaxPool),
+		"maxSockets":      whole(&r.sockets, 1, plan.MaxPool),
 		"extendedMetrics": boolean(&extended), // whittle measures them always
 	})
 }

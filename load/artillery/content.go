@@ -149,7 +149,6 @@ func (r *reader) joined(n *node, read func(name string, v *node) expr.Template) 
 			if v.kind == expr.KindMap || v.kind == expr.KindList {
 				panic(v.Invalid("%s of %s has no meaning in a query", v.kind, f.name))
 			}
-			v.asText()
 			if len(t) > 0 {
 				t = t.Literal("&")
 			}

@@ -30,7 +30,7 @@ func (c *userContext) begin(vm *script.VM, driver *script.Object, s *expr.Scope)
 		for name, v := range c.extra {
 			c.vars.put(name, &entry{from: v, is: true})
 		}
-		env, err := property(vm, vm.GlobalObject(), "process", "env")
+		env, err := property(vm.GlobalObject(), "process", "env")
 		if err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func exprValue(vm *script.VM, v script.Value) (expr.Value, error) {
 }
 
 // property follows names from an object.
-func property(vm *script.VM, from *script.Object, names ...string) (script.Value, error) {
+func property(from *script.Object, names ...string) (script.Value, error) {
 	var v script.Value = from
 	for _, name := range names {
 		o, ok := v.(*script.Object)

@@ -77,8 +77,8 @@ func (r *reader) defaultsInto(d *defaults, place string) func(*node) {
 	}
 }
 
-// maxNotes bounds what a plan can put into its report.
-const maxNotes = 20
+// maxNotes bounds what a plan can put into its report; those beyond are counted.
+const maxNotes = 200
 
 // ignored skips what Artillery ignores too, and adds a note to the report.
 func (r *reader) ignored(what, advice string) func(*node) {
@@ -88,8 +88,12 @@ func (r *reader) ignored(what, advice string) func(*node) {
 // note adds a note to the report, with the line of the plan.
 func (r *reader) note(n *node, format string, args ...any) {
 	text := fmt.Sprintf("line %d: ", n.Line) + fmt.Sprintf(format, args...)
-	if !r.frozen && len(r.Plan.Notes) < maxNotes && !slices.Contains(r.Plan.Notes, text) { // those before it show the kind
+	switch {
+	case r.frozen || slices.Contains(r.Plan.Notes, text):
+	case len(r.Plan.Notes) < maxNotes:
 		r.Plan.Notes = append(r.Plan.Notes, text)
+	default:
+		r.moreNotes++
 	}
 }
 

@@ -2,7 +2,6 @@ package artillery
 
 import (
 	"fmt"
-	"time"
 
 	"whittle"
 	"whittle/load/expr"
@@ -86,14 +85,14 @@ func (r *reader) plugins(n *node) {
 	known := map[string]func(*node){
 		"ensure":              optional(r.ensure),
 		"expect":              r.expectPlugin,
-		"apdex":               r.apdex,
+		"apdex":               ignored("apdex", "an index of bounds says less than a bound on a percentile does; see ensure and --fail-if"),
 		"metrics-by-endpoint": optional(r.endpointPlugin),
 		"publish-metrics":     ignored("publish-metrics", "figures go into the report, and nowhere else"),
 	}
 	for _, f := range n.fields {
 		r.fakesData = r.fakesData || f.name == "fake-data"
 		if known[f.name] == nil {
-			known[f.name] = ignored(f.name, "it is a package of JavaScript; those whose work whittle does itself are apdex, ensure, expect and metrics-by-endpoint")
+			known[f.name] = ignored(f.name, "it is a package of JavaScript; those whose work whittle does itself are ensure, expect and metrics-by-endpoint")
 		}
 	}
 	r.fields(n, "plugins", known)
@@ -132,14 +131,4 @@ func (r *reader) endpointPlugin(n *node) {
 		"useOnlyRequestNames": boolean(&unused), "stripQueryString": boolean(&unused),
 		"ignoreUnnamedRequests": boolean(&unused), "groupDynamicURLs": boolean(&unused), "metricsNamespace": str(&text),
 	})
-}
-
-// apdex reads {threshold}, in milliseconds; 500 unless given.
-func (r *reader) apdex(n *node) {
-	r.Plan.Apdex = 500 * time.Millisecond
-	optional(func(n *node) {
-		ms := 500.0
-		r.fields(n, "apdex", map[string]func(*node){"threshold": number(&ms, 1, 1e7)})
-		r.Plan.Apdex = time.Duration(ms * float64(time.Millisecond))
-	})(n)
 }

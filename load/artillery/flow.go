@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
+	"whittle/load/script"
 )
 
 func (r *reader) scenarios(n *node) {
@@ -59,6 +60,10 @@ func (r *reader) flow(n *node) []plan.Step {
 		if item.kind != expr.KindMap || len(item.fields) == 0 {
 			panic(item.Invalid("a step is a mapping such as get: {url: /}, not %s", describe(item)))
 		}
+		if body := item.get("parallel"); body != nil {
+			steps = append(steps, r.parallel(item, body)...)
+			continue
+		}
 		if s, ok := r.step(item); ok {
 			steps = append(steps, s)
 		}
@@ -69,7 +74,7 @@ func (r *reader) flow(n *node) []plan.Step {
 // scenarioFlow reads the flow of a scenario with its hooks; known are its other keys.
 func (r *reader) scenarioFlow(n *node, what string, known map[string]func(*node)) []plan.Step {
 	var flow *node
-	var before, after []hook
+	var before, after []*script.Function
 	r.scenario = scenarioHooks{}
 	defer func() { r.scenario = scenarioHooks{} }()
 	keys := map[string]func(*node){
@@ -93,12 +98,10 @@ func (r *reader) scenarioFlow(n *node, what string, known map[string]func(*node)
 }
 
 // functionSteps makes steps of the hooks of a scenario.
-func (r *reader) functionSteps(hooks []hook) []plan.Step {
+func (r *reader) functionSteps(hooks []*script.Function) []plan.Step {
 	var out []plan.Step
-	for _, h := range hooks {
-		if h.f != nil {
-			out = append(out, plan.Step{Action: &functionStep{processor: r.processor, f: h.f, before: r.inBefore}})
-		}
+	for _, f := range hooks {
+		out = append(out, plan.Step{Action: &functionStep{processor: r.processor, f: f, before: r.inBefore}})
 	}
 	return out
 }
@@ -142,18 +145,17 @@ func (r *reader) only() func(name string) bool {
 var methods = []string{"get", "post", "put", "patch", "delete", "head", "options"}
 
 // actions are what a step can do; its other fields say how.
-var actions = append([]string{"think", "loop", "parallel", "log", "function"}, methods...)
+var actions = append([]string{"think", "loop", "log", "function"}, methods...)
 
 // step reads a step. False: it does nothing.
 func (r *reader) step(n *node) (s plan.Step, ok bool) {
 	ok = true
 	known := map[string]func(*node){
-		"think":    func(v *node) { s.Think = r.think(n, v) },
-		"loop":     func(v *node) { s.Loop = r.loop(n, v) },
-		"parallel": func(v *node) { s.Parallel = r.parallel(n, v) },
-		"log":      func(v *node) { t := r.text(v); s.Log = &t },
+		"think": func(v *node) { s.Think = r.think(n, v) },
+		"loop":  func(v *node) { s.Loop = r.loop(n, v) },
+		"log":   func(v *node) { t := r.text(v); s.Log = &t },
 		// These are read with what they belong to.
-		"jitter": onlyWith(n, "think"), "limit": onlyWith(n, "parallel"),
+		"jitter": onlyWith(n, "think"), "limit": onlyWith(n, "parallel"), "parallel": accepted, // read before
 		"count": onlyWith(n, "loop"), "over": onlyWith(n, "loop"), "whileTrue": onlyWith(n, "loop"),
 		"loopValue": onlyWith(n, "loop"), "loopElement": onlyWith(n, "loop"),
 	}
@@ -197,22 +199,12 @@ func onlyWith(n *node, other string) func(*node) {
 	}
 }
 
-// maxBranches bounds what one virtual user has under way at once; it is
-// Artillery's own default.
-const maxBranches = 100
-
-func (r *reader) parallel(n, body *node) *plan.Parallel {
-	if r.nested++; r.nested > 1 {
-		panic(body.Errorf(whittle.Unsupported, "parallel within parallel is not supported"))
+// parallel reads steps that are under way together where a user has several connections. As
+// by Artillery, one that has a single one sends them one after the other.
+func (r *reader) parallel(n, body *node) []plan.Step {
+	if r.Plan.HTTP.Pool > 0 || r.sockets > 1 {
+		panic(body.Errorf(whittle.Unsupported, "parallel with http.pool or an http.maxSockets above 1 is not supported: a user sends one request at a time"))
 	}
-	defer func() { r.nested-- }()
-	branches := r.flow(body)
-	if len(branches) > maxBranches {
-		panic(body.Invalid("more than %d steps in parallel", maxBranches))
-	}
-	p := &plan.Parallel{Branches: branches, Limit: maxBranches}
-	if limit := n.get("limit"); limit != nil {
-		whole(&p.Limit, 1, maxBranches)(limit)
-	}
-	return p
+	r.fields(n, "a parallel step", map[string]func(*node){"parallel": accepted, "limit": accepted})
+	return r.flow(body)
 }

@@ -14,65 +14,18 @@ import (
 	"whittle/load/script"
 )
 
-// hook is a name of a function, which may be a template.
-type hook struct {
-	name expr.Template
-	at   *node
-	f    *script.Function // of a name without expressions; nil: passed over
-}
-
 // scenarioHooks are those of a whole scenario.
-type scenarioHooks struct{ beforeRequest, afterResponse, onError []hook }
+type scenarioHooks struct{ beforeRequest, afterResponse, onError []*script.Function }
 
-// hooks reads one name or a list of them.
-func (r *reader) hooks(into *[]hook) func(*node) {
+// hooks reads one name of a function or a list of them.
+func (r *reader) hooks(into *[]*script.Function) func(*node) {
 	return func(n *node) {
 		for _, item := range n.each() {
-			h := hook{name: r.text(item), at: item}
-			if name, ok := h.name.Constant(); ok {
-				if h.f = r.function(item, name); h.f == nil {
-					continue
-				}
-			} else if r.processor != nil {
-				r.Plan.Scripted = true
+			if f := r.function(item, r.fixed(item, "the name of a function")); f != nil {
+				*into = append(*into, f)
 			}
-			*into = append(*into, h)
 		}
 	}
-}
-
-// find is the function of a hook for one user; nil: the processor has none of that name.
-func (p *processor) find(h hook, s *expr.Scope) *script.Function {
-	if h.f != nil {
-		return h.f
-	}
-	name := string(h.name.Render(nil, s))
-	p.mu.Lock()
-	f, known := p.functions[name]
-	p.mu.Unlock()
-	if known {
-		return f
-	}
-	f = p.module.Function(name)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.functions) < maxFunctions {
-		p.functions[name] = f
-	}
-	return f
-}
-
-const maxFunctions = 1000
-
-// found are the functions of some hooks.
-func (p *processor) found(hooks []hook, s *expr.Scope) []*script.Function {
-	out := make([]*script.Function, 0, len(hooks))
-	for _, h := range hooks {
-		if f := p.find(h, s); f != nil {
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // series calls functions one after the other by a method of the driver, with args and a
@@ -129,8 +82,8 @@ func (a *functionStep) Inner() []plan.Step { return nil }
 // requestHooks are the functions around one request.
 type requestHooks struct {
 	processor     *processor
-	before, after []hook
-	onError       []hook
+	before, after []*script.Function
+	onError       []*script.Function
 	method        string
 	static        *plan.Request
 	// json is the request as the plan has it, step the engine's object of it.
@@ -144,9 +97,9 @@ type requestHooks struct {
 const maxMade = 1000 // requests kept of one step
 
 // hookRequest gives a request its hooks, where it has any.
-func (r *reader) hookRequest(q *plan.Request, n *node, before, after []hook) {
-	before = append(append([]hook(nil), r.scenario.beforeRequest...), before...)
-	after = append(append([]hook(nil), r.scenario.afterResponse...), after...)
+func (r *reader) hookRequest(q *plan.Request, n *node, before, after []*script.Function) {
+	before = append(append([]*script.Function(nil), r.scenario.beforeRequest...), before...)
+	after = append(append([]*script.Function(nil), r.scenario.afterResponse...), after...)
 	if len(before)+len(after)+len(r.scenario.onError) == 0 || r.processor == nil {
 		return
 	}
@@ -186,16 +139,12 @@ func (h *requestHooks) begin(vm *script.VM, d *script.Object, c *userContext) er
 // prepare runs beforeRequest, and returns the request that it makes.
 func (h *requestHooks) prepare(ctx context.Context, u plan.User) (*plan.Request, error) {
 	p := h.processor
-	functions := p.found(h.before, u.Scope())
-	if len(functions) == 0 {
-		return h.static, nil
-	}
 	changed := ""
 	err := p.invoke(ctx, u, func(vm *script.VM, d *script.Object, c *userContext, done func(error)) error {
 		if err := h.begin(vm, d, c); err != nil {
 			return err
 		}
-		series(vm, d, "before", functions, []any{c.params, c.object}, done)
+		series(vm, d, "before", h.before, []any{c.params, c.object}, done)
 		return nil
 	}, func(vm *script.VM) error {
 		v, err := method(vm, p.driver, "changed", h.step, p.contextOf(u).params, p.reader.target())
@@ -232,10 +181,6 @@ func (h *requestHooks) make(changed string) (q *plan.Request, err error) {
 
 // respond runs afterResponse.
 func (h *requestHooks) respond(ctx context.Context, u plan.User, a *expr.Response) error {
-	functions := h.processor.found(h.after, u.Scope())
-	if len(functions) == 0 {
-		return nil
-	}
 	return h.processor.invoke(ctx, u, func(vm *script.VM, d *script.Object, c *userContext, done func(error)) error {
 		if len(h.before) == 0 {
 			if err := h.begin(vm, d, c); err != nil {
@@ -250,14 +195,13 @@ func (h *requestHooks) respond(ctx context.Context, u plan.User, a *expr.Respons
 		if err != nil {
 			return err
 		}
-		series(vm, d, "after", functions, []any{c.params, response, c.object}, done)
+		series(vm, d, "after", h.after, []any{c.params, response, c.object}, done)
 		return nil
 	}, nil)
 }
 
 // failed runs onError. What goes wrong in it is lost, as in Artillery.
 func (h *requestHooks) failed(ctx context.Context, u plan.User, why string) {
-	functions := h.processor.found(h.onError, u.Scope())
 	_ = h.processor.invoke(ctx, u, func(vm *script.VM, d *script.Object, c *userContext, done func(error)) error {
 		if c.params == nil {
 			if err := h.begin(vm, d, c); err != nil {
@@ -268,7 +212,7 @@ func (h *requestHooks) failed(ctx context.Context, u plan.User, why string) {
 		if err != nil {
 			return err
 		}
-		series(vm, d, "error", functions, []any{e, c.params, c.object}, done)
+		series(vm, d, "error", h.onError, []any{e, c.params, c.object}, done)
 		return nil
 	}, nil)
 }
@@ -303,28 +247,6 @@ func headersOf(vm *script.VM, head []byte) *script.Object {
 		_ = out.Set("set-cookie", vm.NewArray(cookies...))
 	}
 	return out
-}
-
-// functionCondition is an ifTrue that names a function of the processor. One that throws
-// holds, as in Artillery.
-func (r *reader) functionCondition(f *script.Function) expr.Condition {
-	p := r.processor
-	return func(e *expr.Evaluation) expr.Datum {
-		holds := true
-		u, ok := e.Scope.User.(plan.User)
-		if !ok {
-			return expr.BoolDatum(true)
-		}
-		err := p.invoke(context.Background(), u, func(vm *script.VM, d *script.Object, c *userContext, done func(error)) error {
-			v, err := method(vm, d, "condition", f.Value(), c.object.Get("vars"))
-			if err == nil {
-				holds = v.ToBoolean()
-			}
-			done(nil)
-			return nil
-		}, nil)
-		return expr.BoolDatum(holds || err != nil)
-	}
 }
 
 // functionLoop is a whileTrue that names a function: it is called after each round.

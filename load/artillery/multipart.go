@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"mime"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"whittle"
@@ -46,9 +45,8 @@ func (r *reader) formPart(name string, n *node) expr.Template {
 	return expr.Template(nil).Literal(head + "\r\n\r\n").Join(r.compileTemplate(n, n.text, expr.AsText))
 }
 
-// formFile reads a file of a form, or a value with its type. The file's path may have
-// expressions, if their values are known when the plan is read: those of the plan's
-// variables and of its CSV files. All files that it may be are read then.
+// formFile reads a file of a form, or a value with its type. The file is read with the plan,
+// so its path has no expressions.
 func (r *reader) formFile(head string, n *node) expr.Template {
 	var media, filename string
 	var from, value *node
@@ -70,17 +68,7 @@ func (r *reader) formFile(head string, n *node) expr.Template {
 		}
 		return expr.Template(nil).Literal(head + "\r\n\r\n").Join(r.compileTemplate(value, value.text, expr.AsText))
 	}
-	path := r.text(from)
-	if fixed, ok := path.Constant(); ok {
-		return expr.Template(nil).Literal(head + r.filePart(from, fixed, filename, media))
-	}
-	parts := map[string]string{}
-	for _, possible := range r.possible(from, from.text) {
-		parts[possible] = head + r.filePart(from, possible, filename, media)
-	}
-	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		return expr.TextValue(parts[string(path.Render(nil, s))])
-	}}, expr.AsText)
+	return expr.Template(nil).Literal(head + r.filePart(from, r.fixed(from, "the path of a file"), filename, media))
 }
 
 // filePart is what follows a part's head: file name, type and content.
@@ -112,63 +100,6 @@ func (r *reader) filePart(n *node, path, filename, media string) string {
 		media, _, _ = strings.Cut(media, ";") // Artillery names no charset
 	}
 	return `; filename="` + quoteParameter(filename) + "\"\r\ncontent-type: " + media + "\r\n\r\n" + src
-}
-
-// maxPossible bounds how many files one path with expressions may be.
-const maxPossible = 1000
-
-// possible are the texts that one with expressions may be.
-func (r *reader) possible(n *node, text string) []string {
-	m := variablePattern.FindStringIndex(text)
-	if m == nil {
-		return []string{text}
-	}
-	name := strings.TrimSpace(strings.Trim(text[m[0]:m[1]], "{}"))
-	values := r.choices(name)
-	if len(values) == 0 {
-		panic(n.Errorf(whittle.Unsupported, "{{ %s }} is not supported in the path of a file: its values are not known before the run, as those of config.variables and of config.payload are", name))
-	}
-	var out []string
-	for _, v := range values {
-		for _, rest := range r.possible(n, text[m[1]:]) {
-			out = append(out, text[:m[0]]+v+rest)
-		}
-		if len(out) > maxPossible {
-			panic(n.Errorf(whittle.ResourceExhausted, "the path may be more than %d files", maxPossible))
-		}
-	}
-	return out
-}
-
-// choices are the values that a variable has at the beginning, each once.
-func (r *reader) choices(name string) []string {
-	slot, ok := r.Slot(name)
-	if !ok {
-		return nil
-	}
-	seen := map[string]bool{}
-	var out []string
-	add := func(v expr.Value) {
-		if v.JSON != "" && !seen[v.Text] {
-			seen[v.Text] = true
-			out = append(out, v.Text)
-		}
-	}
-	for _, v := range r.Plan.Variables {
-		if v.Slot == slot {
-			for _, c := range v.Choices {
-				add(c)
-			}
-		}
-	}
-	for _, p := range r.Plan.Payloads {
-		if k := slices.Index(p.Slots, slot); k >= 0 {
-			for _, row := range p.Rows {
-				add(row[k])
-			}
-		}
-	}
-	return out
 }
 
 // quoteParameter writes a name within quotes as browsers do.

@@ -1,9 +1,16 @@
 package artillery
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"whittle"
 	"whittle/load/expr"
@@ -14,14 +21,21 @@ import (
 type payloadSpec struct {
 	csvFormat
 	path, name, order string
-	skipHeader, all   bool
-	bom               bool
+	all               bool
 	fields            *node
+}
+
+// csvFormat is how a file of rows is written, as far as encoding/csv reads that as csv-parse
+// 4 does, by which Artillery reads it.
+type csvFormat struct {
+	delimiter  rune
+	skipHeader bool
+	cast       bool // numbers are numbers
 }
 
 // payload reads one of config.payload.
 func (r *reader) payload(n *node) {
-	s := payloadSpec{csvFormat: csvFormat{delimiters: []string{","}, quote: `"`, escape: `"`, cast: true, skipEmpty: true}}
+	s := payloadSpec{csvFormat: csvFormat{delimiter: ',', cast: true}}
 	r.fields(n, "payload", map[string]func(*node){
 		"path":           str(&s.path),
 		"name":           str(&s.name),
@@ -29,16 +43,12 @@ func (r *reader) payload(n *node) {
 		"fields":         func(v *node) { s.fields = v },
 		"order":          oneOf(&s.order, "random", "sequence"),
 		"skipHeader":     boolean(&s.skipHeader),
-		"delimiter":      oneText(&s.delimiters),
+		"delimiter":      delimiter(&s.delimiter),
 		"cast":           boolean(&s.cast),
-		"skipEmptyLines": boolean(&s.skipEmpty),
-		"options":        accepted, // read behind the others
+		"skipEmptyLines": always,
 	})
-	if s.skipHeader {
-		s.fromLine = 2
-	}
-	if o := n.get("options"); o != nil {
-		r.csvOptions(&s, o)
+	if o := n.get("options"); o != nil && len(o.fields) > 0 {
+		panic(o.Errorf(whittle.Unsupported, "options of a CSV file are not supported: write the file without what they are for, and its delimiter beside its path"))
 	}
 	switch {
 	case s.path == "" || s.fields == nil || s.fields.kind != expr.KindList || len(s.fields.items) == 0:
@@ -57,7 +67,7 @@ func (r *reader) payload(n *node) {
 		}
 	}
 	text, marked := strings.CutPrefix(string(src), "\ufeff")
-	if marked && !s.bom && s.fromLine < 2 {
+	if marked && !s.skipHeader {
 		r.note(n.get("path"), "%s begins with a byte order mark, which Artillery would leave in its first value; it is left out here", path)
 	}
 	rows, err := s.values(text, len(s.fields.items))
@@ -124,70 +134,92 @@ func (r *reader) payloadVariable(s *payloadSpec, rows [][]expr.Value) error {
 
 // values are the rows of a file, of as many columns as there are fields.
 func (f csvFormat) values(src string, columns int) ([][]expr.Value, error) {
-	records, err := f.read(src)
-	if err != nil {
-		return nil, err
+	ends := strings.Count(src, "\r\n")
+	if strings.Count(src, "\r") != ends || ends > 0 && strings.Count(src, "\n") != ends {
+		return nil, errors.New("its lines end in several ways, or in a carriage return alone: save it with one ending")
 	}
-	if len(records) == 0 {
-		return nil, errors.New("no rows")
+	if f.skipHeader {
+		src = src[max(strings.IndexByte(src, '\n'), 0):]
 	}
-	rows := make([][]expr.Value, len(records))
-	for i, rec := range records {
+	in := csv.NewReader(strings.NewReader(src))
+	in.Comma, in.ReuseRecord = f.delimiter, true
+	var rows [][]expr.Value
+	for {
+		record, err := in.Read()
+		switch {
+		case errors.Is(err, io.EOF) && len(rows) == 0:
+			return nil, errors.New("no rows")
+		case errors.Is(err, io.EOF):
+			return rows, nil
+		case errors.Is(err, csv.ErrFieldCount):
+			line, _ := in.FieldPos(0)
+			return nil, fmt.Errorf("line %d has %d columns and the first row another number, which Artillery refuses", line, len(record))
+		case err != nil:
+			return nil, err
+		case len(rows) == plan.MaxRows:
+			return nil, errors.New("more than a million rows")
+		}
 		row := make([]expr.Value, columns) // what a short row does not have is undefined
-		for k := range min(columns, len(rec)) {
-			row[k] = cellValue(rec[k], f.cast)
-		}
-		rows[i] = row
-	}
-	return rows, nil
-}
-
-// csvOptions reads payload.options, which Artillery gives to csv-parse.
-func (r *reader) csvOptions(s *payloadSpec, n *node) {
-	var unused string
-	line := func(into *int) func(*node) {
-		return func(v *node) {
-			f := 0.0
-			number(&f, 1, 1e9)(v)
-			*into = int(f)
-		}
-	}
-	known := map[string]func(*node){
-		"delimiter": oneText(&s.delimiters), "record_delimiter": oneText(&s.recordDelimiters), "rowDelimiter": oneText(&s.recordDelimiters),
-		"quote": noneOr(&s.quote), "escape": noneOr(&s.escape), "comment": noneOr(&s.comment),
-		"trim":  func(v *node) { boolean(&s.ltrim)(v); s.rtrim = s.ltrim },
-		"ltrim": boolean(&s.ltrim), "rtrim": boolean(&s.rtrim), "bom": boolean(&s.bom), "cast": boolean(&s.cast),
-		"skip_empty_lines": boolean(&s.skipEmpty), "skip_lines_with_empty_values": boolean(&s.skipBlank),
-		"relax": boolean(&s.relax), "relax_column_count": boolean(&s.relaxCount), "encoding": str(&unused),
-		"from_line": line(&s.fromLine), "to_line": line(&s.toLine), "from": line(&s.from), "to": line(&s.to),
-	}
-	for _, f := range n.fields {
-		if known[f.name] == nil {
-			panic(f.Errorf(whittle.Unsupported, "the option %s of a CSV file is not supported; %s", f.name, fieldNames(known)))
-		}
-	}
-	r.fields(n, "payload.options", known)
-}
-
-// oneText reads a text that is not empty, or a list of those.
-func oneText(into *[]string) func(*node) {
-	return func(n *node) {
-		*into = nil
-		for _, item := range n.each() {
-			var text string
-			if str(&text)(item); text == "" {
-				panic(item.Invalid("a delimiter has at least one character"))
+		for k := range min(columns, len(record)) {
+			if ends > 0 && strings.Contains(record[k], "\n") {
+				line, _ := in.FieldPos(k)
+				return nil, fmt.Errorf("line %d has a line break within quotes, and lines end in a carriage return: save it without those", line)
 			}
-			*into = append(*into, text)
+			row[k] = cellValue(record[k], f.cast)
 		}
+		rows = append(rows, row)
 	}
 }
 
-// noneOr reads a text that null, false or an empty one takes away.
-func noneOr(into *string) func(*node) {
-	return func(n *node) {
-		if *into = ""; n.kind != expr.KindNull && n.text != "false" {
-			str(into)(n)
-		}
+// always reads an option that is on, and refuses it where it is off.
+func always(n *node) {
+	on := true
+	if boolean(&on)(n); !on {
+		panic(n.Errorf(whittle.Unsupported, "empty lines of a CSV file are always left out"))
 	}
+}
+
+// delimiter reads one character.
+func delimiter(into *rune) func(*node) {
+	return func(n *node) {
+		var text string
+		str(&text)(n)
+		c, size := utf8.DecodeRuneInString(text)
+		if size == 0 || size != len(text) || strings.ContainsRune("\"\r\n\ufffd", c) {
+			panic(n.Invalid("a delimiter is one character other than a quote, not %q", text))
+		}
+		*into = c
+	}
+}
+
+// jsSpace reports what JavaScript takes for white space.
+func jsSpace(c rune) bool {
+	return unicode.Is(unicode.Zs, c) || strings.ContainsRune("\t\n\v\f\r\u2028\u2029\ufeff", c)
+}
+
+var (
+	jsDecimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$`)
+	jsRadix   = regexp.MustCompile(`^0([xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)$`)
+)
+
+// cellValue makes a number of what looks like one, where numbers are cast. As csv-parse
+// does it, what is written to another base is 0.
+func cellValue(cell string, cast bool) expr.Value {
+	v := expr.TextValue(cell)
+	if !cast {
+		return v
+	}
+	text := strings.TrimFunc(cell, jsSpace)
+	if jsRadix.MatchString(text) {
+		text = "0"
+	}
+	if !jsDecimal.MatchString(text) {
+		return v
+	}
+	if f, err := strconv.ParseFloat(text, 64); err != nil || math.IsInf(f, 0) {
+		return v
+	}
+	v.JSON = jsNumber(text)
+	v.Text = v.JSON
+	return v
 }

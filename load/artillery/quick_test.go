@@ -33,32 +33,3 @@ func TestQuickMistakesAreReported(t *testing.T) {
 		}
 	}
 }
-
-// TestEachHeaderThatIsGivenIsSent: also those of one name, in their order; and the body's own
-// content type only where none is given.
-func TestEachHeaderThatIsGivenIsSent(t *testing.T) {
-	const at = "http://127.0.0.1:1"
-	for _, c := range []struct {
-		given []string
-		want  string
-	}{
-		{[]string{"X-A: 1", "x-a: 2", "X-B: 3"}, "content-type x-a x-a x-b"},
-		{[]string{"Content-Type: text/plain", "X-A: 1"}, "content-type x-a"},
-		{nil, "content-type"},
-	} {
-		p, err := Quick{URL: at, JSON: "{}", Headers: c.given}.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, h := range p.Requests()[0].Headers {
-			got = append(got, h.Name)
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%q: %q, want %q", c.given, got, c.want)
-		}
-	}
-	if _, err := (Quick{URL: at, Headers: []string{"Host: a", "host: b"}}).Plan(); err == nil || !strings.Contains(err.Error(), "host is given twice") {
-		t.Errorf("two hosts: %v", err)
-	}
-}

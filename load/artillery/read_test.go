@@ -5,45 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"whittle"
 	"whittle/load/plan"
 )
-
-func TestPhasesAndSettingsAreRead(t *testing.T) {
-	p := parsed(t, smallest+`
-config:
-  target: "http://localhost:3000/base/"
-  mode: poisson
-  http: {timeout: "2.5s", pool: 8, maxSockets: 1, extendedMetrics: true}
-  tls: {rejectUnauthorized: false}
-  phases:
-    - {duration: 10, arrivalRate: 20, name: seed}
-    - {duration: "5m", arrivalRate: "1", rampTo: 50, maxVusers: 30}
-    - {duration: 1 hour, arrivalCount: 12}
-    - pause: 500ms
-`)
-	want := []plan.Phase{
-		{Name: "seed", Duration: 10 * time.Second, Rate: 20, Poisson: true},
-		{Duration: 5 * time.Minute, Rate: 1, Ramp: true, RampTo: 50, MaxUsers: 30, Poisson: true},
-		{Duration: time.Hour, Count: 12, HasCount: true, Poisson: true},
-		{Duration: 500 * time.Millisecond, Poisson: true},
-	}
-	if !reflect.DeepEqual(p.Phases, want) {
-		t.Errorf("phases %+v", p.Phases)
-	}
-	if p.HTTP.Timeout != 2500*time.Millisecond || p.HTTP.Pool != 8 || !p.HTTP.Insecure || p.Target != "http://localhost:3000/base/" {
-		t.Errorf("settings %+v, target %s", p.HTTP, p.Target)
-	}
-	q := parsed(t, smallest)
-	if q.HTTP.Timeout != 10*time.Second || len(q.Phases) != 1 || q.Phases[0].Planned() != 1 {
-		t.Errorf("defaults: %+v %+v", q.HTTP, q.Phases)
-	}
-}
 
 func TestErrorsPointAtTheirPlace(t *testing.T) {
 	for _, c := range []struct {
@@ -51,7 +18,7 @@ func TestErrorsPointAtTheirPlace(t *testing.T) {
 		code           whittle.Code
 	}{
 		{"", "1:1", "empty", whittle.Invalid},
-		{"a: [1", "", "not YAML", whittle.Invalid},
+		{"a: [1", "", "not readable as YAML", whittle.Invalid},
 		{"config: {}", "1:1", "no scenarios", whittle.Invalid},
 		{"config:\n  processor: ./f.js\n" + smallest, "2:14", "the processor ./f.js: f.js is not in the plan's folder", whittle.NotFound},
 		{"config:\n  processor: ./f.ts\n" + smallest, "2:14", "the processor ./f.ts: f.ts is not in the plan's folder", whittle.NotFound},
@@ -63,27 +30,27 @@ func TestErrorsPointAtTheirPlace(t *testing.T) {
 		{"config:\n  phases:\n    - duration: 10\n      arrivalRate: fast\n" + smallest, "4:20", `a number is wanted here, not "fast"`, whittle.Invalid},
 		{"config:\n  phases:\n    - duration: 5 parsecs\n" + smallest, "3:17", "a duration is wanted", whittle.Invalid},
 		{"config: {phases: [{duration: -1, arrivalRate: 1}]}\n" + smallest, "1:30", "not within", whittle.Invalid},
-		{"config: {phases: [{arrivalRate: 1}]}\n" + smallest, "1:20", "has a duration above 0", whittle.Invalid},
-		{"config: {phases: [{duration: 1, rampTo: 4}]}\n" + smallest, "1:20", "rampTo needs the arrivalRate", whittle.Invalid},
-		{"config: {phases: [{duration: 1, arrivalRate: 4, arrivalCount: 4}]}\n" + smallest, "1:20", "either arrivalRate or", whittle.Invalid},
-		{"config: {phases: [{pause: 1, duration: 4}]}\n" + smallest, "1:20", "pause has no duration", whittle.Invalid},
+		{"config: {phases: [{arrivalRate: 1}]}\n" + smallest, "1:19", "has a duration above 0", whittle.Invalid},
+		{"config: {phases: [{duration: 1, rampTo: 4}]}\n" + smallest, "1:19", "rampTo needs the arrivalRate", whittle.Invalid},
+		{"config: {phases: [{duration: 1, arrivalRate: 4, arrivalCount: 4}]}\n" + smallest, "1:19", "either arrivalRate or", whittle.Invalid},
+		{"config: {phases: [{pause: 1, duration: 4}]}\n" + smallest, "1:19", "pause has no duration", whittle.Invalid},
 		{"config: {mode: burst}\n" + smallest, "1:16", `uniform or poisson is wanted here, not "burst"`, whittle.Invalid},
 		{"config: {target: 'ftp://x'}\n" + smallest, "1:18", "not of the form", whittle.Invalid},
-		{"scenarios: [{flow: [{post: {url: /, form: {f: 2024-05-01}}}]}]", "1:47", "without quotes is not supported here: to Artillery it is a time", whittle.Unsupported},
-		{"scenarios: [{flow: [{post: {url: /, json: {n: .inf}}}]}]", "1:47", "infinity has no meaning", whittle.Invalid},
+		{"scenarios: [{flow: [{post: {url: /, form: {f: 2024-05-01}}}]}]", "1:47", "without quotes is not supported: to Artillery it is a time", whittle.Unsupported},
+		{"scenarios: [{flow: [{post: {url: /, json: {n: .inf}}}]}]", "1:47", ".inf has no meaning", whittle.Invalid},
 		{"config: {target: 'localhost:3000'}\n" + smallest, "1:18", "is not of the form http://host", whittle.Invalid},
 		{"scenarios:\n  - flow:\n    - get:\n      url: /reviews\n", "4:7", "url is not known in a step", whittle.Invalid},
-		{"scenarios: [{name: x, flows: []}]", "1:14", "a scenario has a flow", whittle.Invalid},
+		{"scenarios: [{name: x, flows: []}]", "1:13", "a scenario has a flow", whittle.Invalid},
 		{"scenarios: [{engine: ws, flow: []}]", "1:22", "the engine ws is not supported", whittle.Unsupported},
 		{"scenarios: [{flow: [{get: {url: /}, name: x}]}]", "1:37", "name is not known in a step; known are", whittle.Invalid},
 		{"scenarios: [{flow: [{think: 1}]}]", "1:12", "no scenario sends a request", whittle.Invalid},
 		{"scenarios: [{flow: [{get: {url: '/{{ $fakeCity(1) }}'}}]}]", "1:33", "{{ $fakeCity(1) }} is not supported", whittle.Invalid},
 		{"scenarios: [{flow: [{get: {url: '/{{ $randomNumber(a,1) }}'}}]}]", "1:33", "two whole numbers", whittle.Invalid},
 		{"scenarios: [{flow: [{get: {url: '/{{ x'}}]}]", "1:33", "{{ without }}", whittle.Invalid},
-		{"scenarios: [{flow: [{get: {json: {}}}]}]", "1:28", "has a url", whittle.Invalid},
-		{"scenarios: [{flow: [{post: {url: /, json: {}, form: {a: x}}}]}]", "1:29", "one of json, body, form and formData", whittle.Invalid},
+		{"scenarios: [{flow: [{get: {json: {}}}]}]", "1:27", "has a url", whittle.Invalid},
+		{"scenarios: [{flow: [{post: {url: /, json: {}, form: {a: x}}}]}]", "1:28", "one of json, body, form and formData", whittle.Invalid},
 		{"scenarios: [{flow: [{post: {url: /, headers: {Content-Length: 5}}}]}]", "1:47", "frames the message", whittle.Unsupported},
-		{"scenarios: [{flow: [{loop: [{get: {url: /}}]}]}]", "1:22", "never end", whittle.Unsupported},
+		{"scenarios: [{flow: [{loop: [{get: {url: /}}]}]}]", "1:21", "never end", whittle.Unsupported},
 		{"scenarios: [{weight: 0, flow: [{get: {url: /}}]}]", "1:12", "weights add up to 0", whittle.Invalid},
 		{"a: &a [*a]\n" + smallest, "", "contains itself", whittle.Invalid},
 		{"config: {}\nconfig: {}\n" + smallest, "", "", whittle.Invalid},
@@ -96,16 +63,6 @@ func TestErrorsPointAtTheirPlace(t *testing.T) {
 	}
 }
 
-func TestAPlanMayBeginWithAByteOrderMark(t *testing.T) {
-	p, err := Parse("p.yml", []byte("\ufeffconfig: {target: 'http://127.0.0.1:1/'}\r\n"+smallest), plan.Source{})
-	if err != nil || p.Target != "http://127.0.0.1:1/" {
-		t.Errorf("%v, %v", p, err)
-	}
-	if _, err := Parse("p.yml", []byte("\xff\xfec\x00:\x00"), plan.Source{}); err == nil || !strings.Contains(err.Error(), "UTF-16") {
-		t.Errorf("UTF-16: %v", err)
-	}
-}
-
 func TestAliasesCannotExplode(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -115,27 +72,6 @@ func TestAliasesCannotExplode(t *testing.T) {
 	}
 	if _, err := Parse("p.yml", []byte(b.String()+smallest), plan.Source{}); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("a billion values: %v", err)
-	}
-}
-
-func TestPayloadErrors(t *testing.T) {
-	for csv, says := range map[string]string{"": "no rows"} {
-		_, err := Parse("p.yml", []byte("config: {payload: {path: rows.csv, fields: [a, b]}}\n"+smallest), plan.Source{Open: csvText(csv)})
-		if err == nil || !strings.Contains(err.Error(), says) || !strings.HasPrefix(err.Error(), "p.yml:1:26: ") {
-			t.Errorf("%q: %v", csv, err)
-		}
-	}
-	for _, c := range []struct{ payload, says string }{
-		{"{path: other.csv, fields: [a]}", "no file other.csv"},
-		{"{path: rows.csv}", "a path and a list of fields"},
-		{"{path: rows.csv, fields: [a], delimiter: ''}", "one character"},
-		{"{path: rows.csv, fields: [a b]}", "not a variable's name"},
-		{"{path: rows.csv, fields: [a], loadAll: true, name: a b}", "not a variable's name"},
-	} {
-		_, err := Parse("p.yml", []byte("config: {payload: "+c.payload+"}\n"+smallest), plan.Source{Open: csvText("x\n")})
-		if _, coded := errors.AsType[*whittle.Error](err); !coded || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", c.payload, err)
-		}
 	}
 }
 
@@ -159,7 +95,7 @@ func TestCSVFilesAreReadAsByArtillery(t *testing.T) {
 		if err := json.Unmarshal([]byte(parts[0]), &src); err != nil {
 			t.Fatal(err)
 		}
-		p, err := Parse("p.yml", []byte("config: {payload: {path: rows.csv, fields: "+fields+"], options: "+parts[1]+"}}\n"+smallest), plan.Source{Open: csvText(src)})
+		p, err := Parse("p.yml", []byte("config: {payload: {path: rows.csv, fields: "+fields+"]"+strings.Replace(strings.Trim(parts[1], "{}"), `"delimiter"`, `, delimiter`, 1)+"}}\n"+smallest), plan.Source{Open: csvText(src)})
 		if err != nil {
 			if !strings.HasPrefix(parts[2], "error ") && parts[2] != "[]" {
 				t.Errorf("%s %s: %v, want %s", parts[0], parts[1], err, parts[2])
@@ -182,37 +118,6 @@ func TestCSVFilesAreReadAsByArtillery(t *testing.T) {
 	}
 }
 
-func TestAnEnvironmentIsPutOverThePlan(t *testing.T) {
-	src := smallest + `
-config:
-  target: http://a
-  mode: poisson
-  http: {timeout: 4}
-  phases: [{duration: 1, arrivalRate: 1}]
-  environments:
-    dev: {target: "http://dev"}
-    big: {phases: [{duration: 60, arrivalRate: 500}], http: {pool: 9}}
-    odd: {processor: ./f.js}
-`
-	for name, want := range map[string]string{
-		"":    "http://a 1s 1 0 true 4s",
-		"dev": "http://dev 1s 1 0 true 4s",
-		"big": "http://a 1m0s 500 9 true 4s",
-	} {
-		p, err := Parse("p.yml", []byte(src), plan.Source{Environment: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := fmt.Sprint(p.Target, " ", p.Phases[0].Duration, " ", p.Phases[0].Rate, " ", p.HTTP.Pool, " ", p.Phases[0].Poisson, " ", p.HTTP.Timeout.Round(time.Second))
-		if got != want {
-			t.Errorf("%q: %s, want %s", name, got, want)
-		}
-	}
-	if _, err := Parse("p.yml", []byte(src), plan.Source{Environment: "odd"}); err == nil || !strings.Contains(err.Error(), "the processor ./f.js") {
-		t.Errorf("odd: %v", err)
-	}
-}
-
 func TestRefusalsSayWhy(t *testing.T) {
 	for src, says := range map[string]string{
 		"scenarios: [{flow: [{get: {url: /, capture: {json: '$[', as: a}}}]}]":                "the json is not understood",
@@ -220,9 +125,10 @@ func TestRefusalsSayWhy(t *testing.T) {
 		"scenarios: [{flow: [{get: {url: /, capture: {regexp: '(?=x)', group: 1, as: a}}}]}]": "no group 1",
 		"scenarios: [{flow: [{get: {url: /, capture: {regexp: x, group: 2, as: a}}}]}]":       "no group 2",
 		"scenarios: [{flow: [{get: {url: /, capture: {selector: '[', as: a}}}]}]":             "the selector is not understood",
-		"scenarios: [{flow: [{get: {url: /, capture: {xpath: '//[', as: a}}}]}]":              "the xpath is not understood",
+		"scenarios: [{flow: [{get: {url: /, capture: {xpath: '//[', as: a}}}]}]":              "xpath is not supported: use selector, regexp or json",
 		"scenarios: [{flow: [{get: {url: /, capture: {json: $}}}]}]":                          "not a variable's name",
-		"scenarios: [{flow: [{parallel: [{parallel: [{get: {url: /}}]}]}]}]":                  "parallel within parallel",
+		"config: {http: {pool: 2}}\nscenarios: [{flow: [{parallel: [{get: {url: /}}]}]}]":     "parallel with http.pool",
+		"scenarios: [{flow: [{post: {url: /, formData: {f: {fromFile: '{{ a }}'}}}}]}]":       "an expression in the path of a file is not supported",
 		"scenarios: [{flow: [{loop: [{get: {url: /}}], count: -1}]}]":                         "would never end",
 		"scenarios: [{flow: [{get: {url: /}, count: 2}]}]":                                    "this belongs to a loop",
 	} {
@@ -270,6 +176,27 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("an error of no kind or place: %v", err)
 		}
 	})
+}
+
+// What a plan has too much of for a report is said with its number.
+func TestTooMuchForAReportIsCounted(t *testing.T) {
+	var flow, odd strings.Builder
+	for i := range 150 {
+		fmt.Fprintf(&flow, "{get: {url: /%d}}, ", i)
+	}
+	for i := range maxNotes + 7 {
+		fmt.Fprintf(&odd, "\n  odd%d: 1", i)
+	}
+	p := parsed(t, "config:"+odd.String()+"\nscenarios: [{flow: ["+flow.String()+"]}]")
+	notes := strings.Join(p.Notes, "\n")
+	for _, want := range []string{"the plan has 150 names of requests, and 51 of them are counted together as (all others)", "\n7 further notes of the plan are left out"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("no note says: %s\n%s", want, notes[max(len(notes)-300, 0):])
+		}
+	}
+	if p.Shared != 51 || len(p.Names) != plan.MaxNames {
+		t.Errorf("%d shared, %d names", p.Shared, len(p.Names))
+	}
 }
 
 // What Artillery leaves out or passes over, a note says.

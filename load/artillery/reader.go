@@ -49,7 +49,9 @@ type reader struct {
 	names    []string          // of variables, by slot, once the plan is read
 	uploads  map[string]string // files read for forms, by their paths; uploaded are the bytes of all
 	uploaded int
-	nested   int // parallels around the present step
+	sockets  int // config.http.maxSockets; 0: not given
+	// moreNotes are notes beyond those that the report has.
+	moreNotes int
 }
 
 // Parse reads an Artillery script; name is for errors, which carry
@@ -126,6 +128,9 @@ func (r *reader) finish() {
 		if r.processor == nil {
 			r.note(&node{Position: u.At}, "nothing in the plan sets {{ %s }}: it is undefined, as in Artillery", u.Name)
 		}
+	}
+	if r.moreNotes > 0 {
+		r.Plan.Notes = append(r.Plan.Notes, fmt.Sprintf("%s of the plan are left out here", units.Counted(r.moreNotes, "further note")))
 	}
 	r.names = r.SlotNames()
 	r.frozen = true

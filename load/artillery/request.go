@@ -11,6 +11,7 @@ import (
 
 	"whittle/load/expr"
 	"whittle/load/plan"
+	"whittle/load/script"
 )
 
 // draft is a request being read: what must be put together once all of it is
@@ -26,7 +27,7 @@ type draft struct {
 	bodies      []string // the elements that give a body
 	// asksCompressed says that a compressed response is asked for.
 	asksCompressed bool
-	before, after  []hook
+	before, after  []*script.Function
 }
 
 func (r *reader) request(method string, n *node) *plan.Request {

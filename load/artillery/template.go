@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"whittle"
 	"whittle/load/expr"
@@ -136,15 +137,36 @@ func (r *reader) valueNow(s *expr.Scope, name string) expr.Value {
 	return within(v, path[1:])
 }
 
-// within is what a path leads to from a value: nothing, where the value has no parts.
+// within is what a path leads to from a value, as in JavaScript: of a text its characters
+// and its length, and nothing of what else has no parts.
 func within(v expr.Value, path []string) expr.Value {
 	if v.Doc == nil {
-		return expr.Value{}
+		return character(v, path)
 	}
 	if d := v.Doc.Walk(path); d != nil {
 		return d.Value()
 	}
 	return expr.Value{}
+}
+
+// character is what a path leads to from a text, which has no more than one step.
+func character(v expr.Value, path []string) expr.Value {
+	if !strings.HasPrefix(v.JSON, `"`) || len(path) == 0 {
+		return expr.Value{}
+	}
+	units := utf16.Encode([]rune(v.Text))
+	if path[0] == "length" && len(path) == 1 {
+		return expr.NumberValue(int64(len(units)))
+	}
+	at, err := strconv.ParseUint(path[0], 10, 31)
+	if err != nil || int(at) >= len(units) {
+		return expr.Value{}
+	}
+	one := expr.TextValue(string(utf16.Decode(units[at : at+1])))
+	if len(path) > 1 {
+		return character(one, path[1:])
+	}
+	return one
 }
 
 // variableNow is a variable by its name: one of the plan's, or one that a script has set.
@@ -326,9 +348,8 @@ func (r *reader) condition(n *node, what string) expr.Condition {
 	}
 	text := n.text
 	if r.processor != nil && expr.IsName(text) {
-		if f := r.processor.module.Function(text); f != nil {
-			r.Plan.Scripted = true
-			return r.functionCondition(f)
+		if r.processor.module.Function(text) != nil {
+			panic(n.Errorf(whittle.Unsupported, "%s: a function is not supported: have one before set a variable, and name that", what))
 		}
 	}
 	if what == "ifTrue" && foreign(text) {
@@ -339,13 +360,17 @@ func (r *reader) condition(n *node, what string) expr.Condition {
 		return func(e *expr.Evaluation) expr.Datum { return expr.DatumOf(v(e.Scope)) }, err
 	})
 	switch {
-	case err != nil && what == "ifTrue":
+	case err != nil && what == "ifTrue" && !rareLanguage.MatchString(quotedText.ReplaceAllString(text, "x")):
 		return r.alwaysHolds(n, text)
 	case err != nil:
 		panic(n.Invalid("%s: %q: %v", what, n.text, err))
 	}
 	return c
 }
+
+// rareLanguage finds what Artillery's language has and is not supported: functions, a choice,
+// powers.
+var rareLanguage = regexp.MustCompile(`\w\s*\(|\?|\^|\bmod\b`)
 
 func (r *reader) alwaysHolds(n *node, text string) expr.Condition {
 	r.note(n, "the condition %.100q holds always, as by Artillery, whose language it is not: that has and, or, not and ==", text)

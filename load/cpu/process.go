@@ -1,6 +1,5 @@
 // Package cpu measures CPU time: of this process, of other processes, of the
-// machine's cores, and of servers that report theirs on a metrics page or by Go's
-// profiles.
+// machine's cores, and of servers that report theirs on a metrics page.
 package cpu
 
 import (

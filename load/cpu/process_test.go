@@ -1,15 +1,10 @@
 package cpu
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"whittle/internal/needs"
-
-	"whittle"
 )
 
 func TestStatIsReadFromItsEnd(t *testing.T) {
@@ -43,27 +38,4 @@ func FuzzStat(f *testing.F) {
 			t.Errorf("%q: %v, %v, want %v", line, got, named, want)
 		}
 	})
-}
-
-func TestCPUTimeIsThatOfTheWork(t *testing.T) {
-	needs.Linux(t, "CPU of another process, from /proc")
-	own := Own()
-	before, err := OfProcess(os.Getpid(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for Own()-own < 50*time.Millisecond {
-		_ = strings.Repeat("work", 1000)
-	}
-	after, err := OfProcess(os.Getpid(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// /proc counts in steps of 10 ms; other goroutines only add.
-	if after-before < 30*time.Millisecond {
-		t.Errorf("50 ms of work are %v in /proc", after-before)
-	}
-	if _, err := OfProcess(1<<30, false); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("no such process: %v", err)
-	}
 }

@@ -20,13 +20,12 @@ const ComparisonFormat = "whittle.compare/1"
 // The methods by which a comparison's intervals are computed, as the report names
 // them.
 const (
-	methodPaired   = "paired blocks in random order; sign flips of up to 24 stretches of pairs, inverted (Fisher 1935; Künsch 1989 for stretches)"
-	methodUnpaired = "two runs at different times, unpaired; circular block bootstrap of their seconds (Künsch 1989; Politis and Romano 1992)"
-	methodRuns     = "whole runs in pairs, in random order; Student's interval of the log ratios"
+	methodPaired = "paired blocks in random order; sign flips of up to 24 stretches of pairs, inverted (Fisher 1935; Künsch 1989 for stretches)"
+	methodRuns   = "whole runs in pairs, in random order; Student's interval of the log ratios"
 )
 
 // Comparison is the result of comparing two targets. Its JSON form is documented
-// in docs/compare-targets.md.
+// in docs/load.md.
 type Comparison struct {
 	Format  string    `json:"format"`
 	Plan    string    `json:"plan"`
@@ -40,7 +39,7 @@ type Comparison struct {
 	// Void is empty, or why the figures may not be used.
 	Void  string `json:"void"`
 	Early bool   `json:"ended_early"`
-	// Pairs of blocks, each BlockSeconds long; 0 where no blocks were paired.
+	// Pairs of blocks, each BlockSeconds long.
 	Pairs        int     `json:"pairs"`
 	BlockSeconds float64 `json:"block_s"`
 	// Figures are the median, p95, p99, rate, CPU per request where it was
@@ -281,7 +280,8 @@ func (d *Duel) comparison(turns [2]*sideRun, started time.Time, early bool, rng 
 	figures = append(figures, figure{"errors", "error rate", "", test.Compare(paired.Counted(a.shares(failed), b.shares(failed)))})
 	c.judge(figures)
 	if spent := c.A.Seconds + c.B.Seconds; spent > 2*2*d.Block.Seconds()*float64(len(a.blocks)) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("blocks of %v took %.1f times as long until their last user was done: the targets did not keep up, or users live long; latencies are those of such short bursts, and a longer --block shows what a queue does",
+		c.Warnings = append(c.Warnings, fmt.Sprintf("blocks of %v took %.1f times as long until their last user was done: the targets did not keep up, or "+
+			"users live long; latencies are those of such short bursts, and a longer --block shows what a queue does",
 			d.Block, spent/(2*d.Block.Seconds()*float64(len(a.blocks)))))
 	}
 	return c

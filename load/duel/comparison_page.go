@@ -16,11 +16,7 @@ import (
 func (c *Comparison) WriteSummary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nA  %s\nB  %s\n", c.Plan, c.A.Target, c.B.Target)
-	if c.Pairs > 0 {
-		fmt.Fprintf(&b, "%d pairs of blocks of %s, %s, seed %d", c.Pairs, c.block(), c.Model, c.Seed)
-	} else {
-		fmt.Fprintf(&b, "%s, not paired", c.Model)
-	}
+	fmt.Fprintf(&b, "%d pairs of blocks of %s, %s, seed %d", c.Pairs, c.block(), c.Model, c.Seed)
 	if c.Early {
 		b.WriteString(", ended early")
 	}
@@ -92,9 +88,6 @@ func (c *Comparison) WriteHTML(w io.Writer) error {
 	p := &chart.Page{
 		Title: "Two targets under one schedule", Lead: c.Verdict,
 		Footer: fmt.Sprintf("Made by whittle compare from %s, started %s, seed %d.", c.Plan, c.Started.Format("2006-01-02 15:04:05 MST"), c.Seed),
-	}
-	if c.Pairs == 0 {
-		p.Title = "Two runs of one plan"
 	}
 	p.Sections = append(p.Sections, c.ratioSection(), c.distributionSection())
 	if len(c.Blocks) > 0 {
@@ -174,11 +167,13 @@ func (c *Comparison) methodSection() chart.Section {
 	s := chart.Section{Title: "How this was measured", Paragraphs: []string{"Intervals: " + c.Method + "."}}
 	if c.Pairs > 0 {
 		s.Paragraphs = append(s.Paragraphs, fmt.Sprintf(
-			"The plan's arrivals were cut into %d blocks of %s. Each block was sent to both targets with the same arrivals and the same random choices, a coin decided who was first, and a block began only when every user of the one before was done.",
+			"The plan's arrivals were cut into %d blocks of %s. Each block was sent to both targets with the same arrivals and the same random choices, a coin "+
+				"decided who was first, and a block began only when every user of the one before was done.",
 			c.Pairs, c.block()))
 	}
 	s.Paragraphs = append(s.Paragraphs,
-		"Each interval holds the true ratio in 95 % of comparisons by itself. The verdicts are judged together (Holm): of comparisons of a target with itself, at most 5 % call any figure different. So an interval may leave out 1 where the verdict is that no difference is shown.")
+		"Each interval holds the true ratio in 95 % of comparisons by itself. The verdicts are judged together (Holm): of comparisons of a target with "+
+			"itself, at most 5 % call any figure different. So an interval may leave out 1 where the verdict is that no difference is shown.")
 	return s
 }
 

@@ -1,13 +1,11 @@
 // Package duel compares the performance of two targets: by one plan whose blocks
-// are sent to both in random order, by whole runs at several numbers of users, or
-// from two saved reports.
+// are sent to both in random order, or by whole runs at several numbers of users.
 package duel
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"whittle"
@@ -139,12 +137,6 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 
 // setDurations sets the lengths of plan, blocks and warm-up.
 func (d *Duel) setDurations() error {
-	for _, u := range slices.Concat(d.A.WatchURLs, d.B.WatchURLs) {
-		if cpu.IsProfileURL(u) {
-			return whittle.Errorf(whittle.Invalid, "compare: %s gives profiles of a second, and blocks are shorter", u).
-				WithHint("watch a process id or a metrics page; comparing whole runs (--users) takes profiles too")
-		}
-	}
 	if dry := d.Plan.DealtOnce; dry != "" {
 		return whittle.Errorf(whittle.Invalid, "compare: %s deals each row once: the quicker target would come to its end first, and get other requests in the blocks behind", dry).
 			WithHint("set recycle to true in the plan, which changes nothing while there are rows left; or compare whole runs (--users N --runs 3), which begin with the first row each")

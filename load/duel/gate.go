@@ -104,13 +104,12 @@ func (g Gate) holds(f *Compared) bool {
 	return g.beyond(float64(f.Ratio))
 }
 
-// CheckUnpaired refuses gates that whole runs and saved reports cannot decide: on
-// the interval of errors, which only blocks have. The error has the code
-// whittle.Invalid.
+// CheckUnpaired refuses gates that whole runs cannot decide: on the interval of errors,
+// which only blocks have. The error has the code whittle.Invalid.
 func CheckUnpaired(gates []Gate) error {
 	for _, g := range gates {
 		if g.key == "errors" && g.sure != "" {
-			return whittle.Errorf(whittle.Invalid, "the condition %q is on an interval, and errors of whole runs and of saved reports have none", g).
+			return whittle.Errorf(whittle.Invalid, "the condition %q is on an interval, and errors of whole runs have none", g).
 				WithHint(fmt.Sprintf(`write "errors ratio %s %v", which looks at the ratio itself, or compare two targets in turns, without --runs and with at most one number of --users`, g.op, g.value))
 		}
 	}

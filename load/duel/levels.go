@@ -15,7 +15,6 @@ import (
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
-	"whittle/load/script"
 )
 
 // LevelsFormat names the JSON form of a comparison at several numbers of users.
@@ -44,7 +43,7 @@ type Levels struct {
 }
 
 // LevelsReport is the result of Levels. Its JSON form is documented in
-// docs/compare-targets.md.
+// docs/load.md.
 type LevelsReport struct {
 	Format   string                    `json:"format"`
 	Plan     string                    `json:"plan"`
@@ -180,7 +179,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand, all *Leve
 				Median: r.Median, P95: r.P95, P99: r.P99, CPU: r.CPUPerRequest, Void: r.Void,
 			})
 			for _, f := range r.ScriptFailures {
-				all.scripts[i] = script.AddFailure(all.scripts[i], f)
+				all.scripts[i] = report.AddScriptFailure(all.scripts[i], f)
 			}
 			if r.Void != "" {
 				level.Runs[len(level.Runs)-1].LateFrom = r.LateFrom()

@@ -86,8 +86,9 @@ func (r *LevelsReport) WriteHTML(w io.Writer) error {
 	s := chart.Section{
 		Title:      "By the number of users",
 		Paragraphs: append([]string{"A is " + r.A + ", B is " + r.B + "."}, r.Verdict...),
-		Tables:     []chart.Table{{Caption: "Means over the runs, and the ratio with its 95 % interval, * where it is called different", Head: []string{"users", "figure", "A", "B", "B over A"}, Rows: r.pageRows()}},
-		Figures:    []chart.Figure{r.figure()},
+		Tables: []chart.Table{{Caption: "Means over the runs, and the ratio with its 95 % interval, * where it is called " +
+			"different", Head: []string{"users", "figure", "A", "B", "B over A"}, Rows: r.pageRows()}},
+		Figures: []chart.Figure{r.figure()},
 	}
 	s.Paragraphs = append(s.Paragraphs, report.Sentences(r.Warnings)...)
 	lead := "The same plan, the same users, two targets, in whole runs whose order a coin decided."

@@ -2,7 +2,6 @@ package duel
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"math"
 	"strings"
@@ -73,31 +72,6 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	}
 }
 
-// A target without responses has no figures: there is nothing to compare, and no
-// condition is passed by that.
-func TestLevelsAgainstATargetThatResponsesNothing(t *testing.T) {
-	t.Parallel()
-	srv, gone := slowed(0), slowed(0)
-	defer srv.Close()
-	gone.Close()
-	r, err := Levels{
-		Plan: parsed(t, duelPlan), A: Side{Target: srv.URL}, B: Side{Target: gone.URL}, Users: []int{2}, Runs: 2,
-		Closed: plan.Closed{Loops: 3, Ramp: time.Millisecond}, Options: load.Options{Seed: 2, MaxLate: time.Minute},
-	}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := ParseGate("p99 ratio > 1.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, gates := range [][]Gate{nil, {g}} {
-		if err := r.Err(gates); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "of target B with 2 users responded to none of its") {
-			t.Errorf("%d conditions: %v", len(gates), err)
-		}
-	}
-}
-
 // levelOf is a level whose runs are all alike, but for what change does to them.
 func levelOf(runs int, change func(*LevelRun)) Level {
 	l := Level{Users: 5}
@@ -137,106 +111,5 @@ func TestOneRunWithoutResponsesVoidsItsLevel(t *testing.T) {
 	all.judge(3)
 	if all.Void != why || whittle.CodeOf(all.Err(nil)) != whittle.Unavailable || strings.Count(all.Err(nil).Error(), "users") != 1 {
 		t.Errorf("void %q, %v", all.Void, all.Err(nil))
-	}
-}
-
-// A generator that was late for a level's tail voids its p95 or p99, not the median's
-// verdict; late for more, it voids the level.
-func TestANoisyTailVoidsTheTailOfItsLevel(t *testing.T) {
-	for _, c := range []struct {
-		from float64
-		gone string // figures
-	}{{.99, "p99"}, {.95, "p95 p99"}, {.9, "p95 p99"}, {.75, "rate median p95 p99 errors"}} {
-		r := &LevelsReport{Levels: []Level{levelOf(3, func(*LevelRun) {}), levelOf(3, func(r *LevelRun) {
-			if r.Side == "b" {
-				r.Median /= 2
-			}
-			if r.Side == "b" && r.Run == 1 {
-				r.Void, r.LateFrom = "the generator was late", c.from
-			}
-		})}}
-		r.judge(3)
-		var gone []string
-		for _, f := range r.Levels[1].Figures {
-			if f.Void != "" {
-				gone = append(gone, f.Key)
-			}
-		}
-		level := c.from < .9
-		if strings.Join(gone, " ") != c.gone || r.Void != "" || (r.Levels[1].Void != "") != level {
-			t.Errorf("late from %v: without %q, void %q", c.from, gone, r.Levels[1].Void)
-		}
-		if !level && (!strings.Contains(r.Verdict[1], "B's median") || !strings.Contains(strings.Join(r.Warnings, " "), "p99 is void and not compared, the other figures stand: run 1 of target B with 5 users")) {
-			t.Errorf("late from %v: %q, %q", c.from, r.Verdict[1], r.Warnings)
-		}
-		if err := r.Err(nil); (err != nil) != level {
-			t.Errorf("late from %v: %v", c.from, err)
-		}
-	}
-}
-
-// A target that fails at everything is no success, unless a condition on errors decides.
-func TestALevelOfNothingButFailuresFails(t *testing.T) {
-	r := &LevelsReport{Levels: []Level{levelOf(3, func(r *LevelRun) {
-		if r.Side == "b" {
-			r.Failed = r.Requests
-		}
-	})}}
-	r.judge(3)
-	if err := r.Err(nil); whittle.CodeOf(err) != whittle.FallsShort || !strings.Contains(err.Error(), "with 5 users not one request to target B succeeded") {
-		t.Error(err)
-	}
-	gates, err := ParseGates([]string{"errors ratio < 1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Err(gates); err != nil {
-		t.Error(err)
-	}
-	both := &LevelsReport{Levels: []Level{levelOf(3, func(r *LevelRun) { r.Failed = r.Requests })}}
-	both.judge(3)
-	if both.Void != "with 5 users not one request succeeded, to A or to B" {
-		t.Error(both.Void)
-	}
-}
-
-func TestLevelsSayThatErrorsAreNotTheSameWork(t *testing.T) {
-	for failed, warned := range map[int64]bool{0: false, 10: false, 200: true} {
-		r := &LevelsReport{Levels: []Level{levelOf(3, func(r *LevelRun) {
-			if r.Side == "b" {
-				r.Failed = failed
-			}
-		})}}
-		r.judge(3)
-		if got := strings.Contains(strings.Join(r.Warnings, " "), "with 5 users, A failed 0.0 % of its requests and B 20.0 %"); got != warned || r.Void != "" {
-			t.Errorf("%d of 1000 failed: %v, void %q", failed, r.Warnings, r.Void)
-		}
-	}
-}
-
-func TestLevelsEndEarly(t *testing.T) {
-	srv := slowed(0)
-	defer srv.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r, err := Levels{Plan: parsed(t, duelPlan), A: Side{Target: srv.URL}, B: Side{Target: srv.URL}, Users: []int{1}, Runs: 1}.Run(ctx)
-	if err != nil || !r.Early || len(r.Levels) != 0 || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable {
-		t.Errorf("%+v, %v", r, err)
-	}
-	for _, l := range []Levels{{}, {Users: make([]int, 21)}, {Users: []int{1}, Runs: 101}, {Users: []int{0}}} {
-		l.Plan = parsed(t, duelPlan)
-		if _, err := l.Run(t.Context()); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%v users, %d runs: %v", l.Users, l.Runs, err)
-		}
-	}
-}
-
-// The seed ramps users up over a tenth of a second each, but for a single one.
-func TestRampOfALevel(t *testing.T) {
-	l := Levels{}
-	for users, want := range map[int]time.Duration{1: 0, 50: 5 * time.Second, 1000: 100 * time.Second} {
-		if c := l.closed(users); c.Ramp != want || c.Users != users {
-			t.Errorf("%d users: %+v", users, c)
-		}
 	}
 }

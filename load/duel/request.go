@@ -1,7 +1,6 @@
 package duel
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"net/url"
@@ -14,10 +13,9 @@ import (
 	"whittle/load/report"
 )
 
-// Request is a comparison in a person's words: two URLs, or two saved reports, and what
-// is sent to the URLs. Its errors name the settings as the command line does.
+// Request is a comparison in a person's words: two URLs, and what is sent to them. Its errors name the settings as the command line does.
 type Request struct {
-	// A and B are both URLs, or both the paths of reports that a load run saved.
+	// A and B are URLs.
 	A, B string
 	// What is sent to both, without Users, Ramp and Loops. An empty What.Plan: one
 	// request to each URL.
@@ -45,7 +43,7 @@ type Request struct {
 }
 
 // Result is what a comparison came to, of whatever kind. Its JSON form is documented
-// in docs/compare-targets.md.
+// in docs/load.md.
 type Result interface {
 	WriteSummary(w io.Writer) error
 	WriteHTML(w io.Writer) error
@@ -63,15 +61,11 @@ func (q Request) Run(ctx context.Context) (Result, error) {
 			return nil, err
 		}
 	}
-	switch a, b := load.IsURL(q.A), load.IsURL(q.B); {
-	case a != b:
-		return nil, whittle.Errorf(whittle.Invalid, "compare: one of %s and %s is a URL, the other is not", q.A, q.B).
-			WithHint("give two targets, or two reports")
-	case !a:
-		if flag := q.given(); flag != "" {
-			return nil, whittle.Errorf(whittle.Invalid, "compare: %s goes with two URLs, and %s is a report", flag, q.A)
+	for _, target := range []string{q.A, q.B} {
+		if !load.IsURL(target) {
+			return nil, whittle.Errorf(whittle.Invalid, "compare: %s is no URL", target).
+				WithHint("write a server's scheme too: http://HOST:PORT; saved reports, which were made at different times, are not compared")
 		}
-		return q.saved()
 	}
 	p, targets, err := q.plan()
 	if err != nil {
@@ -94,22 +88,8 @@ func (q Request) Run(ctx context.Context) (Result, error) {
 	}.Run(ctx)
 }
 
-// inBlocks says that blocks of two targets are compared, not whole runs or saved
-// reports.
-func (q *Request) inBlocks() bool { return load.IsURL(q.A) && len(q.Users) <= 1 && q.Runs == 0 }
-
-// saved compares two reports.
-func (q *Request) saved() (Result, error) {
-	a, err := report.Read(q.A)
-	if err != nil {
-		return nil, load.AsURL(q.A, err)
-	}
-	b, err := report.Read(q.B)
-	if err != nil {
-		return nil, load.AsURL(q.B, err)
-	}
-	return CompareReports(a, b, q.Options.Seed)
-}
+// inBlocks says that blocks of two targets are compared, not whole runs.
+func (q *Request) inBlocks() bool { return len(q.Users) <= 1 && q.Runs == 0 }
 
 // plan is what both targets are sent: the plan's file, or the one request that the two
 // URLs are for.
@@ -143,28 +123,6 @@ func (q *Request) plan() (*plan.Plan, [2]string, error) {
 	}
 	p, err := w.Read()
 	return p, targets, err
-}
-
-// given is the flag of the first setting of a measurement that is set; empty: none is.
-func (q *Request) given() string {
-	w := &q.What
-	return cmp.Or(
-		plan.FlagIf(w.Plan != "", "--plan"),
-		plan.FlagIf(w.Rate != 0, "--rate"),
-		plan.FlagIf(w.Duration != 0, "--duration"),
-		plan.FlagIf(len(q.Users) > 0, "--users"),
-		plan.FlagIf(q.Runs != 0, "--runs"),
-		plan.FlagIf(q.Ramp != 0, "--ramp"),
-		plan.FlagIf(q.Loops != 0, "--loops"),
-		plan.FlagIf(w.Environment != "", "--environment"),
-		plan.FlagIf(len(w.Properties) > 0, "--property"),
-		plan.FlagIf(q.Block != 0, "--block"),
-		plan.FlagIf(len(q.Processes[0]) > 0, "--watch-pid-a"),
-		plan.FlagIf(len(q.Processes[1]) > 0, "--watch-pid-b"),
-		plan.FlagIf(len(q.Pages[0]) > 0, "--watch-url-a"),
-		plan.FlagIf(len(q.Pages[1]) > 0, "--watch-url-b"),
-		w.Request.Given(),
-	)
 }
 
 // check refuses what no comparison can be made of.

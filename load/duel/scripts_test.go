@@ -58,20 +58,6 @@ func TestADuelSaysWhichScriptsFailed(t *testing.T) {
 	saidOfB(t, c.WriteHTML, "")
 }
 
-// At several numbers of users they are added up over the runs.
-func TestLevelsSayWhichScriptsFailed(t *testing.T) {
-	t.Parallel()
-	r, err := Levels{
-		Plan: scriptedPlan(t), A: Side{Target: says(t, "good").URL}, B: Side{Target: says(t, "bad").URL},
-		Users: []int{1, 2}, Runs: 2, Closed: plan.Closed{Loops: 3, Ramp: time.Millisecond}, Options: load.Options{MaxLate: time.Minute},
-	}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	saidOfB(t, r.WriteSummary, " 18 times")
-	saidOfB(t, r.WriteHTML, " 18 times")
-}
-
 func saidOfB(t *testing.T, write func(io.Writer) error, times string) {
 	t.Helper()
 	var b strings.Builder

@@ -1,8 +1,8 @@
 // Package engine runs thousands of concurrent jobs on a few threads: an event loop
 // multiplexes plain TCP connections by epoll, and each job is a fiber that yields to
-// its loop wherever it has to wait, so that a request costs no goroutine wake-up, no
-// timer of its own and no switch between threads. It knows nothing of HTTP and of
-// plans. Event loops need Linux; Available says whether there are any.
+// its loop whenever it has to wait. So a request costs no goroutine wake-up, no timer of
+// its own and no switch between threads. The package knows nothing about HTTP or plans.
+// Event loops need Linux; Available says whether there are any.
 package engine
 
 import (

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -175,7 +173,7 @@ func typedEqual(a, b Datum) bool {
 // operations are those between two numbers.
 var operations = map[string]func(x, y float64) float64{
 	"+": func(x, y float64) float64 { return x + y }, "-": func(x, y float64) float64 { return x - y }, "*": func(x, y float64) float64 { return x * y },
-	"/": func(x, y float64) float64 { return x / y }, "%": math.Mod, "mod": math.Mod, "^": math.Pow,
+	"/": func(x, y float64) float64 { return x / y }, "%": math.Mod,
 }
 
 func arithmetic(op string, a, b Condition) Condition {
@@ -187,49 +185,5 @@ func arithmetic(op string, a, b Condition) Condition {
 			return Datum{Kind: KindString, Text: s[:min(len(s), MaxCaptured)]}
 		}
 		return NumberDatum(compute(l.number(), r.number()))
-	}
-}
-
-// conditionFunctions are those of filtrex. Arguments: −1 for any number above
-// none.
-var conditionFunctions = map[string]struct {
-	arguments int
-	call      func(args []float64, rng *rand.Rand) float64
-}{
-	"abs":   {1, func(a []float64, _ *rand.Rand) float64 { return math.Abs(a[0]) }},
-	"ceil":  {1, func(a []float64, _ *rand.Rand) float64 { return math.Ceil(a[0]) }},
-	"floor": {1, func(a []float64, _ *rand.Rand) float64 { return math.Floor(a[0]) }},
-	"log":   {1, func(a []float64, _ *rand.Rand) float64 { return math.Log(a[0]) }},
-	"round": {1, func(a []float64, _ *rand.Rand) float64 { return math.Floor(a[0] + .5) }},
-	"sqrt":  {1, func(a []float64, _ *rand.Rand) float64 { return math.Sqrt(a[0]) }},
-	"max":   {-1, func(a []float64, _ *rand.Rand) float64 { return slices.Max(a) }},
-	"min":   {-1, func(a []float64, _ *rand.Rand) float64 { return slices.Min(a) }},
-	"random": {0, func(_ []float64, rng *rand.Rand) float64 {
-		if rng == nil {
-			return 0
-		}
-		return rng.Float64()
-	}},
-}
-
-func callCondition(name string, args []Condition) Condition {
-	f, ok := conditionFunctions[name]
-	switch {
-	case !ok:
-		fail("the function %s is not known", name)
-	case f.arguments >= 0 && len(args) != f.arguments, f.arguments < 0 && len(args) == 0:
-		fail("the function %s does not take %d arguments", name, len(args))
-	}
-	return func(e *Evaluation) Datum {
-		var few [4]float64
-		nums := few[:0]
-		for _, a := range args {
-			nums = append(nums, a(e).number())
-		}
-		var rng *rand.Rand
-		if e.Scope != nil {
-			rng = e.Scope.RNG
-		}
-		return NumberDatum(f.call(nums, rng))
 	}
 }

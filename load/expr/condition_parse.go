@@ -42,7 +42,7 @@ func compileIn(d dialect, src string, resolve func(name string) (func(*Evaluatio
 		fail("longer than %d bytes", MaxConditionBytes)
 	}
 	p := conditionParser{tokens: tokenize(src, d), resolve: resolve, dialect: d}
-	read := p.ternary(0)
+	read := p.logic(0)
 	if w := p.peek(); w.text != "" {
 		fail("%s is not wanted there", w.text)
 	}
@@ -164,26 +164,6 @@ func (p *conditionParser) expect(op string) {
 	}
 }
 
-// ternary is a ? b : c.
-func (p *conditionParser) ternary(depth int) Condition {
-	if depth > maxConditionDepth {
-		fail("nested deeper than %d", maxConditionDepth)
-	}
-	cond := p.binary(0, depth)
-	if _, ok := p.accept("?"); !ok {
-		return cond
-	}
-	yes := p.ternary(depth + 1)
-	p.expect(":")
-	no := p.ternary(depth + 1)
-	return func(e *Evaluation) Datum {
-		if cond(e).Truth() {
-			return yes(e)
-		}
-		return no(e)
-	}
-}
-
 // conditionLevels are the operators between two operands, the loosest first.
 var conditionLevels = [][]string{
 	{"or", "||"},
@@ -191,12 +171,30 @@ var conditionLevels = [][]string{
 	{"==", "!=", "~=", "in", "not"},
 	{"<", "<=", ">", ">="},
 	{"+", "-"},
-	{"*", "/", "%", "mod"},
-	{"^"},
+	{"*", "/", "%"},
+}
+
+// memberLevels are those of dialectMember.
+var memberLevels = [][]string{{"||"}, {"&&"}, {"==", "!=", "<", "<=", ">", ">="}}
+
+// levels are those of the dialect.
+func (p *conditionParser) levels() [][]string {
+	if p.dialect == dialectMember {
+		return memberLevels
+	}
+	return conditionLevels
+}
+
+// logic is the loosest level.
+func (p *conditionParser) logic(depth int) Condition {
+	if depth > maxConditionDepth {
+		fail("nested deeper than %d", maxConditionDepth)
+	}
+	return p.binary(0, depth)
 }
 
 func (p *conditionParser) binary(level, depth int) Condition {
-	if level == len(conditionLevels) {
+	if level == len(p.levels()) {
 		return p.unary(depth)
 	}
 	return p.further(level, p.binary(level+1, depth), depth)
@@ -205,7 +203,7 @@ func (p *conditionParser) binary(level, depth int) Condition {
 // further reads what follows a left operand at a level.
 func (p *conditionParser) further(level int, left Condition, depth int) Condition {
 	for {
-		op, ok := p.accept(conditionLevels[level]...)
+		op, ok := p.accept(p.levels()[level]...)
 		if !ok {
 			return left
 		}
@@ -275,7 +273,7 @@ func (p *conditionParser) arguments(depth int) (out []Condition) {
 		return nil
 	}
 	for {
-		out = append(out, p.ternary(depth+1))
+		out = append(out, p.logic(depth+1))
 		if _, ok := p.accept(","); !ok {
 			p.expect(")")
 			return out
@@ -288,7 +286,7 @@ func (p *conditionParser) unary(depth int) Condition {
 		fail("nested deeper than %d", maxConditionDepth)
 	}
 	op, ok := p.accept("-", "!", "not")
-	if !ok {
+	if !ok || op == "not" && p.dialect == dialectMember {
 		return p.operand(depth)
 	}
 	c := p.unary(depth + 1)
@@ -335,8 +333,8 @@ func (p *conditionParser) operand(depth int) Condition {
 		if w.text == "true" || w.text == "false" {
 			return fixed(BoolDatum(w.text == "true"))
 		}
-		if _, ok := p.accept("("); ok {
-			return callCondition(w.text, p.arguments(depth))
+		if p.peek().text == "(" {
+			fail("functions such as %s are not supported", w.text)
 		}
 		of := p.named(w.text)
 		if p.dialect == dialectMember && p.alone() {
@@ -347,7 +345,7 @@ func (p *conditionParser) operand(depth int) Condition {
 	if w.text != "(" {
 		fail("a value is wanted before %q", w.text)
 	}
-	c := p.ternary(depth + 1)
+	c := p.logic(depth + 1)
 	p.expect(")")
 	return c
 }

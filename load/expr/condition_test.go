@@ -30,14 +30,11 @@ func TestConditions(t *testing.T) {
 		"yes": true, "no": false, "no == false": true, "yes == 1": true, "none": false, "unset": false, "empty": false, "list": true,
 		"unset == unset": true, "unset == 0": false, "unset < 1": false, "unset != 1": true,
 		"'a.b' == 3": true, "a.b == 3": true,
-		"1 + 2 * 3 == n": true, "(1 + 2) * 3 == 9": true, "2 ^ 3 == 8": true, "7 % 4 == 3": true, "7 mod 4 == 3": true, "10 / 4 == 2.5": true,
+		"1 + 2 * 3 == n": true, "(1 + 2) * 3 == 9": true, "7 % 4 == 3": true, "10 / 4 == 2.5": true,
 		"-n == 0 - 7": true, "1e3 == 1000": true, ".5 == 0.5": true, "1 / 0 > 5": true, "0 / 0": false,
 		"n in (1, 7, 9)": true, "n in ()": false, "n not in (1, 9)": true, "s in (\"six\", \"seven\")": true,
 		"s ~= \"^se\"": true, "s ~= \"x\"": false, "n ~= \"^7$\"": true,
-		"n == 7 ? s == \"seven\" : no": true, "zero ? yes : no": false,
 		"\"a\" + \"b\" == \"ab\"": true, "\"a\" + 1 == \"a1\"": true,
-		"max(1, n, 3) == 7": true, "min(n, 3) == 3": true, "floor(2.7) == 2": true, "ceil(2.1) == 3": true, "round(2.5) == 3": true,
-		"abs(-2) == 2": true, "sqrt(9) == 3": true, "log(1) == 0": true, "random() < 1": true, "max(1,2,3,4,5,6) == 6": true,
 		"true": true, "false": false, "3 - 2 - 1 == 0": true,
 		// A text is the number that JavaScript makes of it.
 		"empty == 0": true, "\" 5 \" == 5": true, "\"0x10\" == 16": true, "\"inf\" > 1": false, "\"1_0\" == 10": false, "\"Infinity\" > 1": true,
@@ -54,7 +51,7 @@ func TestConditions(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"", "n ==", "== n", "n = 7", "(n", "n)", "n n", "unknown", "n in 7", "n not 7", "s ~= n", "s ~= \"(\"", "\"open", "max()", "abs(1,2)",
-		"nofunc(1)", "n ? 1", "1 + ", "@", "n # 7", strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100), strings.Repeat("!", 100) + "1",
+		"nofunc(1)", "max(1, n)", "n ? 1 : 2", "n ? 1", "2 ^ 3", "7 mod 4", "1 + ", "@", "n # 7", strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100), strings.Repeat("!", 100) + "1",
 		strings.Repeat("1+", MaxConditionBytes) + "1", "s ~= \"(?=x)\"",
 		"s ~= s + \"x\"", "s ~= (\"x\" + \"y\")",
 	} {
@@ -86,12 +83,12 @@ func TestPatternsAreJavaScriptsAsFarAsTheyGo(t *testing.T) {
 // FuzzCondition checks that no expression makes the reader or the evaluation
 // crash, and that one without chance in it is the same each time.
 func FuzzCondition(f *testing.F) {
-	f.Add("n == 7 && (s ~= \"a\" or not zero) ? max(1, 2) ^ 2 : -'a.b' in (1, true)")
+	f.Add("n == 7 && (s ~= \"a\" or not zero) or -'a.b' in (1, true)")
 	f.Add("@.a[0]['x'] == 'y'")
 	f.Fuzz(func(t *testing.T, src string) {
 		for _, d := range []dialect{dialectPlan, dialectPath} {
 			c, err := compileIn(d, src, resolveForTest)
-			if err != nil || strings.Contains(src, "random") {
+			if err != nil {
 				continue
 			}
 			if a, b := c(&Evaluation{Scope: &Scope{}}).Truth(), c(&Evaluation{Scope: &Scope{}}).Truth(); a != b {

@@ -5,7 +5,7 @@ type Extractor func(*Response) (Value, bool)
 
 // Extraction describes the expression of a capture.
 type Extraction struct {
-	From string // json, xpath, regexp, header, or selector
+	From string // json, regexp, header, or selector
 	// Group and flags are a regexp's: a group's number or name, empty for the
 	// whole match, and JavaScript's flags.
 	Group, Flags string
@@ -27,8 +27,6 @@ func CompileExtractor(x Extraction, expr string) (Extractor, error) {
 		}, nil
 	case "regexp":
 		return compileRegexp(expr, x.Flags, x.Group)
-	case "xpath":
-		return extractXPath(expr)
 	}
 	return compileSelector(expr, x.Attr, x.Index)
 }

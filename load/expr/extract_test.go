@@ -13,7 +13,7 @@ import (
 func TestUsersShareAnExpression(t *testing.T) {
 	t.Parallel()
 	for from, expr := range map[string]string{
-		"json": "$.page[?(@.last)].id", "xpath": "//page/line[@last]/@id", "selector": "line[last] i", "regexp": "[1-9][0-9]*",
+		"json": "$.page[?(@.last)].id", "selector": "line[last] i", "regexp": "[1-9][0-9]*",
 	} {
 		x, err := CompileExtractor(Extraction{From: from}, expr)
 		if err != nil {
@@ -43,8 +43,6 @@ func TestUsersShareAnExpression(t *testing.T) {
 // crash, and that what it takes keeps to its bounds.
 func FuzzCapture(f *testing.F) {
 	f.Add("json", "$..a[?(@.b)]", `{"a":[{"b":1},{"c":{"b":2}}]}`)
-	f.Add("xpath", "//order[@id=7]/line[position()<3]/ancestor::*", `<order id="7"><line>tea</line><line n="2">a &lt;cup&gt;</line></order>`)
-	f.Add("xpath", "substring-after(//a,'x')|//b", `<order id="7"><line>tea</line><line n="2">a &lt;cup&gt;</line></order>`)
 	f.Add("selector", "li.item:not(.last) ~ li, p:nth-child(2n+1)", `<ul><li class="item">one <b>bold</b></li><li class="item last">two</li></ul><p></p>`)
 	f.Add("regexp", "(?<a>x+)(y|z)*", `<ul><li class="item">one <b>bold</b></li><li class="item last">two</li></ul><p></p>`)
 	f.Add("header", "x-a", "")

@@ -33,7 +33,7 @@ type pathSelector func(d *Document, yield func(*Document))
 func CompilePath(src string) (JSONPath, error) { return compilePath(src, dialectPath) }
 
 // CompileMemberPath reads a JSONPath as JMeter's library does: .length is a member as any
-// other, and filters keep the types of what they compare.
+// other, filters keep the types of what they compare, and names in brackets have quotes.
 func CompileMemberPath(src string) (JSONPath, error) { return compilePath(src, dialectMember) }
 
 func compilePath(src string, d dialect) (JSONPath, error) {
@@ -155,10 +155,14 @@ func QuotedLength(s string) int {
 
 // selectors reads what stands in brackets.
 func (p *pathParser) selectors(inner string) (out []pathSelector) {
+	strict := p.dialect == dialectMember
 	if filter, ok := strings.CutPrefix(inner, "?"); ok {
+		if strict && !strings.HasPrefix(strings.TrimSpace(filter), "(") {
+			fail("a filter is in parentheses")
+		}
 		return p.filter(filter)
 	}
-	if expr, ok := strings.CutPrefix(inner, "("); ok {
+	if expr, ok := strings.CutPrefix(inner, "("); ok && !strict {
 		rest, ok := strings.CutPrefix(strings.ReplaceAll(strings.TrimSuffix(expr, ")"), " ", ""), "@.length-")
 		n, err := strconv.Atoi(rest)
 		if !ok || err != nil || n <= 0 {
@@ -205,7 +209,7 @@ func (p *pathParser) selector(item string) pathSelector {
 	if i, err := strconv.Atoi(item); err == nil {
 		return atIndex(i)
 	}
-	if strings.ContainsAny(item, "()?@[]{}<>=!^~`'\"") {
+	if p.dialect == dialectMember || strings.ContainsAny(item, "()?@[]{}<>=!^~`'\"") {
 		fail("%s is not known", item)
 	}
 	return p.named(item)

@@ -20,15 +20,10 @@ type Response struct {
 	Body  []byte
 	Size  int64
 	Scope *Scope
-	// Way are the responses that redirected to this one, of requests that keep them.
-	Way []Response
 	// Elapsed is from sending to the last byte.
 	Elapsed time.Duration
-	// Request is what was sent, over HTTP/1.1; URL is where to.
-	Request []byte
-	URL     string
-	// Shown is URL as the plan's tool shows it. Empty: as it is sent.
-	Shown string
+	// URL is where the request was sent to.
+	URL string
 	// Sampled says that it is what a step came to which sent nothing.
 	Sampled bool
 	// Code, Message and Label stand in place of the status, its words and the request's
@@ -42,12 +37,11 @@ type Response struct {
 	// Unseen says that it is looked at no further, and changes nothing for its user.
 	Unseen bool
 
-	text          *string
-	doc           *Document
-	page          *html.Node
-	tree          *XMLNode
-	noDoc, noTree bool
-	whole         bool
+	text  *string
+	doc   *Document
+	page  *html.Node
+	noDoc bool
+	whole bool
 }
 
 // Verdict is whether a response counts as a success, where that is not for its status alone
@@ -64,7 +58,7 @@ const (
 // Rewrite puts another text in the place of the body.
 func (r *Response) Rewrite(text string) {
 	r.text, r.whole = &text, true
-	r.doc, r.page, r.tree, r.noDoc, r.noTree = nil, nil, nil, false, false
+	r.doc, r.page, r.noDoc = nil, nil, false
 }
 
 // BodyText is the body, decompressed where it is compressed. False: it is longer
@@ -104,18 +98,6 @@ func (r *Response) html() *html.Node {
 		}
 	}
 	return r.page
-}
-
-// xml is the body as XML, nil where it is none.
-func (r *Response) xml() *XMLNode {
-	if r.tree == nil && !r.noTree {
-		text, whole := r.BodyText()
-		tree, err := ParseXML(text)
-		if r.noTree = !whole || err != nil; !r.noTree {
-			r.tree = tree
-		}
-	}
-	return r.tree
 }
 
 // Header is the first value of a header named in lower case, empty where there

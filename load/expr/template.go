@@ -1,5 +1,5 @@
 // Package expr holds the languages inside a load plan: templates, conditions,
-// JSONPath, XPath, CSS selectors and regular expressions, compiled once and
+// JSONPath, CSS selectors and regular expressions, compiled once and
 // evaluated for each request over a user's variables and a response's body.
 package expr
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html"
 	"net/http"
-	"net/textproto"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,7 +55,7 @@ func (j *reader) judge(e *element, q *plan.Request) {
 		return
 	}
 	x, assumes, title := j.assertion(e), e.is("Assertion.assume_success"), e.title()
-	takes(q, x.Body, func(a *expr.Response) {
+	onResponse(q, x.Body, func(a *expr.Response) {
 		if assumes {
 			a.Verdict = expr.Succeeded
 		}
@@ -85,10 +84,6 @@ func (j *reader) assertion(e *element) plan.Expectation {
 		return j.jsonAssertion(e)
 	case "DurationAssertion":
 		return j.durationAssertion(e)
-	case "SizeAssertion":
-		return j.sizeAssertion(e)
-	case "XPathAssertion", "XPath2Assertion":
-		return j.xpathAssertion(e)
 	}
 	var x plan.Expectation
 	j.refuseOthers(e, "Asserion.test_strings", "Assertion.test_strings", "Assertion.test_field", "Assertion.test_type",
@@ -108,13 +103,13 @@ func (j *reader) assertion(e *element) plan.Expectation {
 	switch {
 	case e.value("Assertion.scope") == "variable":
 		name := strings.TrimSpace(e.value("Scope.variable"))
-		field = responseField{false, func(a *expr.Response) string { text, _ := j.value(a.Scope, name); return text }}
+		field = responseField{of: func(a *expr.Response) string { text, _ := j.value(a.Scope, name); return text }}
 	case strings.HasSuffix(named, "sample_label"):
 		// The label is a URL in all but name: JMeter has both under this word.
 		field = responseFields["sample_url"]
 	}
-	if strings.HasSuffix(named, "_as_document") {
-		j.noteDocument(e)
+	if field.url {
+		j.looksAtURL = append(j.looksAtURL, e.title())
 	}
 	kind := j.whole(e.tag, "Assertion.test_type", 0, 63, testContains)
 	list := e.prop("Asserion.test_strings") // the spelling of JMeter
@@ -145,29 +140,21 @@ func (j *reader) assertion(e *element) plan.Expectation {
 	return x
 }
 
-// noteDocument notes that JMeter makes a document of the response before it looks, which is
-// not done here.
-func (j *reader) noteDocument(e *element) {
-	j.noteOf(e, "looks at the body as it is: what JMeter's library makes of it as a document, nothing of JSON and the text alone of a page, is not made here")
-}
-
 // responseField is a part of a response that an assertion or extractor reads.
 type responseField struct {
 	body bool
 	of   func(*expr.Response) string
+	url  bool // it is the URL
 }
 
 var responseFields = map[string]responseField{
-	"response_data":             {true, func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
-	"response_code":             {false, func(a *expr.Response) string { return codeText(a) }},
-	"response_headers":          {false, headText},
-	"response_message":          {false, func(a *expr.Response) string { return messageText(a) }},
-	"sample_url":                {false, shownURL},
-	"sample_label":              {},
-	"request_data":              {false, func(a *expr.Response) string { return requestText(a, true) }},
-	"request_headers":           {false, func(a *expr.Response) string { return requestText(a, false) }},
-	"response_data_as_document": {true, func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
-	"unescaped":                 {true, func(a *expr.Response) string { text, _ := a.BodyText(); return html.UnescapeString(text) }},
+	"response_data":    {body: true, of: func(a *expr.Response) string { text, _ := a.BodyText(); return text }},
+	"response_code":    {body: false, of: func(a *expr.Response) string { return codeText(a) }},
+	"response_headers": {body: false, of: headText},
+	"response_message": {body: false, of: func(a *expr.Response) string { return messageText(a) }},
+	"sample_url":       {url: true, of: func(a *expr.Response) string { return a.URL }},
+	"sample_label":     {},
+	"unescaped":        {body: true, of: func(a *expr.Response) string { text, _ := a.BodyText(); return html.UnescapeString(text) }},
 }
 
 // codeText is what JMeter has for a response's code. Without a response it names an
@@ -191,45 +178,6 @@ func messageText(a *expr.Response) string {
 		return "Non HTTP response message"
 	}
 	return http.StatusText(a.Status)
-}
-
-// requestText is what JMeter shows of a request: its method, URL, body and cookies, or its
-// headers.
-func requestText(a *expr.Response, data bool) string {
-	if a.Sampled {
-		return map[bool]string{true: string(a.Request)}[data]
-	}
-	head, body, _ := strings.Cut(string(a.Request), "\r\n\r\n")
-	line, fields, _ := strings.Cut(head, "\r\n")
-	if !data {
-		return shownFields(fields)
-	}
-	method, _, _ := strings.Cut(line, " ")
-	text := method + " " + shownURL(a) + "\n"
-	if method != http.MethodHead && method != http.MethodOptions && method != http.MethodTrace {
-		text += "\n" + method + " data:\n" + body + "\n"
-	}
-	cookies := ""
-	expr.EachField([]byte(fields+"\r\n"), "cookie", func(v []byte) { cookies = string(v) })
-	if cookies == "" {
-		return text + "\n[no cookies]\n"
-	}
-	return text + "\nCookie Data:\n" + cookies + "\n"
-}
-
-// shownFields are a request's headers as JMeter's client would have written them.
-func shownFields(fields string) string {
-	var b strings.Builder
-	connection := "Connection: keep-alive\n"
-	for line := range strings.SplitSeq(fields, "\r\n") {
-		if name, value, ok := strings.Cut(line, ":"); ok {
-			if name = textproto.CanonicalMIMEHeaderKey(name); name == "Connection" {
-				connection = ""
-			}
-			b.WriteString(name + ":" + value + "\n")
-		}
-	}
-	return connection + b.String()
 }
 
 // headText is a response's head as JMeter writes it: a status line, then the
@@ -272,55 +220,6 @@ func (j *reader) durationAssertion(e *element) plan.Expectation {
 	}}
 }
 
-// sizeAssertion compares how long a part of a response is.
-func (j *reader) sizeAssertion(e *element) plan.Expectation {
-	j.refuseOthers(e, "SizeAssertion.size", "SizeAssertion.operator", "Assertion.test_field", "Assertion.scope")
-	size := j.trimmed(e, "SizeAssertion.size")
-	of := func(a *expr.Response) int64 { return int64(len(headText(a))) + a.Size }
-	switch field := strings.TrimPrefix(e.value("Assertion.test_field"), "SizeAssertion."); field {
-	case "", "response_network_size":
-	case "response_data", "response_body":
-		of = func(a *expr.Response) int64 { return a.Size }
-	case "response_headers":
-		of = func(a *expr.Response) int64 { return int64(len(headText(a))) }
-	case "response_code", "response_message":
-		of = func(a *expr.Response) int64 { return int64(len(responseFields[field].of(a))) }
-	default:
-		panic(e.where("Assertion.test_field").Errorf(whittle.Unsupported, "the size of %s is not supported", field))
-	}
-	compare := map[string]func(n, m int64) bool{
-		"1": func(n, m int64) bool { return n == m }, "2": func(n, m int64) bool { return n != m }, "3": func(n, m int64) bool { return n > m },
-		"4": func(n, m int64) bool { return n < m }, "5": func(n, m int64) bool { return n >= m }, "6": func(n, m int64) bool { return n <= m },
-	}[j.fixed(e.tag, "SizeAssertion.operator")]
-	if compare == nil {
-		panic(e.where("SizeAssertion.operator").Invalid("%s: an operator is 1 to 6", e.title()))
-	}
-	return plan.Expectation{Check: func(a *expr.Response) bool { return compare(of(a), renderInt(size, a.Scope)) }}
-}
-
-// xpathAssertion fails a response in which an XPath finds nothing, or only false.
-func (j *reader) xpathAssertion(e *element) plan.Expectation {
-	j.refuseOthers(e, "XPath.negate", "XPath.xpath", "XPath.validate", "XPath.whitespace", "XPath.tolerant", "XPath.quiet", "XPath.report_errors",
-		"XPath.show_warnings", "XPath.download_dtds", "XPath.namespaces", "XPath.namespace", "XPath.namespaceList", "Assertion.scope")
-	text := j.fixed(e.tag, "XPath.xpath")
-	path := expr.XPathList{Page: e.is("XPath.tolerant")}
-	find, err := path.Compile(text)
-	if err != nil {
-		panic(e.where("XPath.xpath").Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err))
-	}
-	negate, never := e.is("XPath.negate"), e.name == "XPathAssertion" && expr.LeadsNowhere(text)
-	if never {
-		j.noteOf(e, "cannot hold, as in JMeter: %q leads to no nodes, and is no yes or no", text)
-	}
-	return plan.Expectation{Body: true, Check: func(a *expr.Response) bool {
-		if never || !path.Reads(a) {
-			return false
-		}
-		found := find(a)
-		return (len(found) > 0 && (len(found) > 1 || found[0] != "false")) != negate
-	}}
-}
-
 // jsonAssertion checks that a JSON body has something at a path and, where
 // asked for, that it is what is expected.
 func (j *reader) jsonAssertion(e *element) plan.Expectation {
@@ -331,9 +230,7 @@ func (j *reader) jsonAssertion(e *element) plan.Expectation {
 	if counts = counts && !indefinite.MatchString(text); !counts {
 		text = strings.TrimSpace(e.value("JSON_PATH"))
 	}
-	path := j.jsonPathOr(at, text, func(string) bool { return false }, func() {
-		j.note(fmt.Sprintf("line %d: %s cannot hold, as in JMeter, whose library cannot read the JSONPath %q", at.Line, e.title(), text))
-	})
+	path := j.jsonPath(at, text)
 	test := j.sameJSON(e.where("EXPECTED_VALUE"), e.value("EXPECTED_VALUE"))
 	if e.is("ISREGEX") {
 		matches := j.textTest(&tag{at: e.where("EXPECTED_VALUE"), text: e.value("EXPECTED_VALUE")}, testMatch)

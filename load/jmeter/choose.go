@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"whittle"
 	"whittle/load/expr"
@@ -18,8 +17,6 @@ import (
 type child struct {
 	name  expr.Template
 	steps []plan.Step
-	// pieces are the steps cut behind each sampler; a sampler is one piece.
-	pieces [][]plan.Step
 }
 
 // children reads what is below a controller that chooses from it. ahead is what goes on
@@ -36,18 +33,7 @@ func (j *reader) children(parent *element, env elementScope) (ahead []plan.Step,
 		if steps == nil && e.name != "TestAction" && !strings.HasSuffix(e.name, "Controller") {
 			continue
 		}
-		c := child{name: j.compile(e.at, e.label, expr.AsText), steps: steps}
-		begin := 0
-		for i := range steps {
-			if a, ok := steps[i].Action.(*action); ok && a.sample || steps[i].Request != nil {
-				c.pieces = append(c.pieces, steps[begin:i+1])
-				begin = i + 1
-			}
-		}
-		if n := len(c.pieces); n > 0 && begin < len(steps) {
-			c.pieces[n-1] = append(c.pieces[n-1][:len(c.pieces[n-1]):len(c.pieces[n-1])], steps[begin:]...)
-		}
-		out = append(out, c)
+		out = append(out, child{name: j.compile(e.at, e.label, expr.AsText), steps: steps})
 	}
 	slices.Reverse(ahead) // JMeter notifies them in the reverse order
 	return ahead, out
@@ -60,8 +46,7 @@ func innerOf(children []child) (out []plan.Step) {
 	return out
 }
 
-// choice runs one of its children in each round, or all in an order of its own: next runs
-// one round.
+// choice runs one of its children in each round: next runs that.
 func (j *reader) choice(e *element, env elementScope, next func(context.Context, plan.User, []child) bool) []plan.Step {
 	ahead, children := j.children(e, env)
 	return append(ahead, runs(innerOf(children), func(ctx context.Context, u plan.User) bool {
@@ -69,45 +54,14 @@ func (j *reader) choice(e *element, env elementScope, next func(context.Context,
 	})...)
 }
 
-// interleaved is the child that comes next.
-type interleaved struct{ at int }
-
-// interleave runs the next child in each round: whole, or its next sampler alone.
-func (j *reader) interleave(e *element, env elementScope) []plan.Step {
-	j.refuseOthers(e, "InterleaveControl.style", "InterleaveControl.accrossThreads")
-	whole, shared := j.fixed(e.tag, "InterleaveControl.style") == "1", e.is("InterleaveControl.accrossThreads")
-	if !whole {
-		j.onlySimple(e)
+// wholeBlocks refuses a controller that takes those below it apart.
+func (j *reader) wholeBlocks(e *element) {
+	if j.fixed(e.tag, "InterleaveControl.style") == "1" {
+		return
 	}
-	return j.choice(e, env, func(ctx context.Context, u plan.User, children []child) bool {
-		state := userState[interleaved](u, e)
-		if shared {
-			state.at = int((countAll(u, e) - 1) % int64(len(children)))
-		}
-		i := state.at % len(children)
-		state.at = i + 1
-		own := &children[i]
-		if whole || len(own.pieces) < 2 {
-			return u.RunSteps(ctx, own.steps)
-		}
-		return u.RunSteps(ctx, own.pieces[(countForUser(u, own)-1)%int64(len(own.pieces))])
-	})
-}
-
-// onlySimple refuses controllers below one that runs a sampler of them at a time,
-// unless they run each of theirs once.
-func (j *reader) onlySimple(e *element) {
 	for _, c := range e.below {
-		switch c.name {
-		case "GenericController", "TransactionController", "RecordingController":
-			if c.is("TransactionController.parent") {
-				panic(c.at.Errorf(whittle.Unsupported, "%s, which makes a sample of its own, below %s is not supported, unless that ignores sub-controller blocks", c.title(), e.title()))
-			}
-			j.onlySimple(c)
-		default:
-			if strings.HasSuffix(c.name, "Controller") || c.name == "InterleaveControl" {
-				panic(c.at.Errorf(whittle.Unsupported, "%s below %s is not supported, unless that ignores sub-controller blocks", c.title(), e.title()))
-			}
+		if strings.HasSuffix(c.name, "Controller") {
+			panic(c.at.Errorf(whittle.Unsupported, "%s below %s is not supported: let that ignore sub-controller blocks", c.title(), e.title()))
 		}
 	}
 }
@@ -115,30 +69,9 @@ func (j *reader) onlySimple(e *element) {
 // random runs a child at random in each round.
 func (j *reader) random(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "InterleaveControl.style", "InterleaveControl.accrossThreads")
-	whole := j.fixed(e.tag, "InterleaveControl.style") == "1"
-	if !whole {
-		j.onlySimple(e)
-	}
+	j.wholeBlocks(e)
 	return j.choice(e, env, func(ctx context.Context, u plan.User, children []child) bool {
-		pick := &children[u.Scope().RNG.IntN(len(children))]
-		if n := len(pick.pieces); n > 1 && !whole {
-			at := countForUser(u, pick) - 1
-			return u.RunSteps(ctx, pick.pieces[at%int64(n)])
-		}
-		return u.RunSteps(ctx, pick.steps)
-	})
-}
-
-// randomOrder runs all its children, in another order in each round.
-func (j *reader) randomOrder(e *element, env elementScope) []plan.Step {
-	j.refuseOthers(e)
-	return j.choice(e, env, func(ctx context.Context, u plan.User, children []child) bool {
-		for _, i := range u.Scope().RNG.Perm(len(children)) {
-			if !u.RunSteps(ctx, children[i].steps) {
-				return false
-			}
-		}
-		return true
+		return u.RunSteps(ctx, children[u.Scope().RNG.IntN(len(children))].steps)
 	})
 }
 
@@ -219,7 +152,7 @@ func (j *reader) throughputController(e *element, env elementScope) []plan.Step 
 func (j *reader) forEach(e *element, env elementScope) []plan.Step {
 	const p = "ForeachController."
 	j.refuseOthers(e, p+"inputVal", p+"returnVal", p+"useSeparator", p+"startIndex", p+"endIndex")
-	output, round, separator := j.fixed(e.tag, p+"returnVal"), j.roundIndex(e), "_"
+	output, separator := j.fixed(e.tag, p+"returnVal"), "_"
 	input := j.trimmed(e, p+"inputVal")
 	if e.value(p+"useSeparator") == "false" {
 		separator = ""
@@ -250,7 +183,6 @@ func (j *reader) forEach(e *element, env elementScope) []plan.Step {
 			return ok
 		}
 		for i := first + 1; next(i); i++ {
-			round.set(s, i-1-first)
 			left, goesOn := runRound(ctx, u, steps)
 			if !goesOn || u.TimeUp() {
 				return false
@@ -260,100 +192,8 @@ func (j *reader) forEach(e *element, env elementScope) []plan.Step {
 			}
 		}
 		// When it is through JMeter begins it anew, and so looks at the first once more.
-		round.set(s, 0)
 		next(first + 1)
 		return true
-	})
-}
-
-// runTime repeats its steps until a time is over.
-func (j *reader) runTime(e *element, env elementScope) []plan.Step {
-	j.refuseOthers(e, "RunTime.seconds")
-	seconds := j.trimmed(e, "RunTime.seconds")
-	over := &cut{func(u plan.User) bool { return !u.Now().Before(*userState[time.Time](u, e)) }}
-	env.cuts = append(slices.Clip(env.cuts), over)
-	steps := j.block(e, env)
-	return runs(steps, func(ctx context.Context, u plan.User) bool {
-		s := min(milliseconds64(seconds, u.Scope()), plan.MaxDuration.Seconds())
-		end := userState[time.Time](u, e)
-		*end = u.Now().Add(time.Duration(s * float64(time.Second)))
-		for u.Now().Before(*end) {
-			before := u.RequestsSent()
-			if !u.RunSteps(ctx, steps) {
-				return over.made(u) // to JMeter it is no loop, and so not what a flow control action is about
-			}
-			if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Now().Add(idleRound)) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// cut is where a controller may end before any of the samplers in it, however deep.
-type cut struct {
-	due func(u plan.User) bool
-}
-
-// made reports whether a user has left the controller so.
-func (c *cut) made(u plan.User) bool {
-	at := userState[bool](u, c)
-	was := *at
-	*at = false
-	return was
-}
-
-// begin are the first steps of a sampler: they end the controllers around it whose end is due,
-// and keep its name for scripts.
-func (j *reader) begin(e *element, env elementScope) []plan.Step {
-	var steps []plan.Step
-	if len(env.cuts) > 0 {
-		steps = append(steps, plan.Step{Action: does(func(u plan.User) bool {
-			for _, c := range env.cuts {
-				if c.due(u) {
-					*userState[bool](u, c) = true
-					return false
-				}
-			}
-			return true
-		})})
-	}
-	if j.asksName {
-		label := j.compile(e.at, e.label, expr.AsText)
-		steps = append(steps, plan.Step{Action: does(func(u plan.User) bool {
-			*userState[string](u, nameKey{}) = label.Text(u.Scope())
-			return true
-		})})
-	}
-	return steps
-}
-
-// sectionKey is where a run keeps a lock.
-type sectionKey string
-
-// lockWait is how often a user looks whether a lock is free. Users on an event loop
-// may not block it.
-const lockWait = time.Millisecond
-
-// section runs its steps for one user at a time.
-func (j *reader) section(e *element, env elementScope) []plan.Step {
-	j.refuseOthers(e, "CriticalSectionController.lockName")
-	lock := j.compile(e.at, e.value("CriticalSectionController.lockName"), expr.AsText)
-	j.undivided(e)
-	steps := j.block(e, env)
-	return runs(steps, func(ctx context.Context, u plan.User) bool {
-		free := u.State(expr.StateOfBlock, sectionKey(lock.Render(nil, u.Scope())), func() any { return make(chan struct{}, 1) }).(chan struct{})
-		for {
-			select {
-			case free <- struct{}{}:
-				defer func() { <-free }()
-				return u.RunSteps(ctx, steps)
-			default:
-				if !u.PauseUntil(ctx, u.Now().Add(lockWait)) {
-					return false
-				}
-			}
-		}
 	})
 }
 

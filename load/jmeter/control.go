@@ -32,7 +32,6 @@ func (j *reader) block(parent *element, env elementScope) []plan.Step {
 	}
 	slices.Reverse(steps) // JMeter notifies them in the reverse order
 	if strings.HasSuffix(parent.name, "ThreadGroup") {
-		steps = append(steps, cacheSteps(env.cache, parent)...)
 		// What the plan itself has goes on with each group's loops, after the group's own.
 		var top []plan.Step
 		for _, e := range j.top {
@@ -50,7 +49,7 @@ func (j *reader) block(parent *element, env elementScope) []plan.Step {
 
 // samplers are the samplers but for those of HTTP.
 var samplers = map[string]bool{
-	"JSR223Sampler": true, "BeanShellSampler": true, "BSFSampler": true, "DebugSampler": true, "TestAction": true, dummySampler: true,
+	"JSR223Sampler": true, "BeanShellSampler": true, "DebugSampler": true, "TestAction": true,
 }
 
 // perLoop reads the data sets and counters that move on with each loop of the controller
@@ -77,16 +76,14 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 		return j.sampler(e, env)
 	case "TestAction":
 		return j.flowAction(e, env)
-	case "JSR223Sampler", "BeanShellSampler", "BSFSampler":
+	case "JSR223Sampler", "BeanShellSampler":
 		return j.scriptSampler(e, env)
-	case dummySampler:
-		return j.dummy(e, env)
 	case "DebugSampler":
 		return j.debug(e, env)
 	case "GenericController", "RecordingController":
 		j.refuseOthers(e)
 		return j.block(e, env)
-	case "ModuleController", "IncludeController":
+	case "ModuleController":
 		return j.block(e, env)
 	case "TransactionController":
 		// Timers within count in a transaction's own time, of which whittle has
@@ -108,20 +105,12 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 		return j.whileController(e, env)
 	case "ForeachController":
 		return j.forEach(e, env)
-	case "InterleaveControl":
-		return j.interleave(e, env)
 	case "RandomController":
 		return j.random(e, env)
-	case "RandomOrderController":
-		return j.randomOrder(e, env)
 	case "SwitchController":
 		return j.switchController(e, env)
 	case "ThroughputController":
 		return j.throughputController(e, env)
-	case "RunTime":
-		return j.runTime(e, env)
-	case "CriticalSectionController":
-		return j.section(e, env)
 	}
 	panic(j.refuse(e))
 }
@@ -131,7 +120,6 @@ func (j *reader) flowAction(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "ActionProcessor.action", "ActionProcessor.target", "ActionProcessor.duration")
 	env = env.extended(j, e.below)
 	ahead, _ := j.belowSampler(e, env)
-	ahead = append(j.begin(e, env), ahead...)
 	ends := map[string]func(plan.User) bool{"0": stopUser, "2": stopUser, "3": restart, "4": nextOfLoop, "5": breakLoop}
 	if j.fixed(e.tag, "ActionProcessor.target") == "2" { // all users
 		ends["0"], ends["2"] = stopTest, stopNow
@@ -201,44 +189,13 @@ type repeat struct {
 	while func(u plan.User, first bool) bool
 	// once says that a user runs the loop one time only, also where what is around it is
 	// repeated: the controller does not continue for ever.
-	once  bool
-	index *roundIndex
-}
-
-// roundIndex is the variable in which a controller has the number of its round, from 0.
-type roundIndex struct{ slot int }
-
-// indexName is its name. A group's loop is called like the group where it has a name, and
-// else nothing.
-func indexName(e *element) string {
-	name := e.label
-	if main := e.prop("ThreadGroup.main_controller"); main != nil {
-		if _, named := main.attributes["testname"]; !named {
-			name = ""
-		}
-	}
-	return "__jm__" + name + "__idx"
-}
-
-// roundIndex is that of a controller; nil: the plan does not look at it.
-func (j *reader) roundIndex(e *element) *roundIndex {
-	if !j.indexes {
-		return nil
-	}
-	return &roundIndex{j.Define(indexName(e))}
-}
-
-func (r *roundIndex) set(s *expr.Scope, n int64) {
-	if r != nil {
-		s.Values[r.slot] = expr.TextValue(strconv.FormatInt(n, 10))
-	}
+	once bool
 }
 
 func (r *repeat) Inner() []plan.Step { return r.steps }
 
 func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 	n := int64(math.MaxInt64)
-	r.index.set(u.Scope(), 0)
 	if r.once && countForUser(u, &r.once) > 1 {
 		return true
 	}
@@ -247,10 +204,9 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 			n = math.MaxInt64
 		}
 	}
-	at, index := userState[int64](u, r), int64(0)
+	at := userState[int64](u, r)
 	for i := int64(0); i < n; i++ {
 		*at = i
-		r.index.set(u.Scope(), i)
 		before := u.RequestsSent()
 		if r.while != nil && !r.while(u, i == 0) {
 			break
@@ -262,15 +218,11 @@ func (r *repeat) Act(ctx context.Context, u plan.User) bool {
 		if left == breaks {
 			break
 		}
-		if left == nextRound && i == n-1 {
-			index = n // JMeter has begun a round more, and does not run it
-		}
 		// A loop that sends nothing would otherwise keep a core busy.
 		if u.TimeUp() || u.RequestsSent() == before && !u.PauseUntil(ctx, u.Now().Add(idleRound)) {
 			return false
 		}
 	}
-	r.index.set(u.Scope(), index)
 	return true
 }
 
@@ -288,7 +240,7 @@ func (j *reader) loopController(e *element, env elementScope) []plan.Step {
 			panic(at.Invalid("%s: %q is not a number of loops", e.title(), text))
 		}
 	}
-	r := &repeat{times: times, index: j.roundIndex(e), once: e.value("LoopController.continue_forever") == "false"}
+	r := &repeat{times: times, once: e.value("LoopController.continue_forever") == "false"}
 	j.loop = r
 	r.steps = j.block(e, env)
 	return []plan.Step{{Action: r}}
@@ -298,7 +250,7 @@ func (j *reader) loopController(e *element, env elementScope) []plan.Step {
 // empty or LAST, until a sampler has failed.
 func (j *reader) whileController(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "WhileController.condition")
-	r := &repeat{index: j.roundIndex(e), steps: j.block(e, env)}
+	r := &repeat{steps: j.block(e, env)}
 	text := strings.TrimSpace(e.value("WhileController.condition"))
 	if text == "" || text == "LAST" {
 		r.while = func(u plan.User, first bool) bool { return first && text == "" || !u.Failed() }
@@ -318,99 +270,40 @@ func branch(steps []plan.Step, holds func(*expr.Scope) bool) []plan.Step {
 
 func (j *reader) ifController(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, "IfController.condition", "IfController.useExpression", "IfController.evaluateAll")
-	var holds func(*expr.Scope) bool
-	fails := &cut{func(u plan.User) bool { return !holds(u.Scope()) }}
-	each := e.is("IfController.evaluateAll") // it asks before each sampler
-	if each {
-		env.cuts = append(slices.Clip(env.cuts), fails)
+	if e.is("IfController.evaluateAll") {
+		panic(e.where("IfController.evaluateAll").Errorf(whittle.Unsupported, "%s: to evaluate the condition for all children is not supported: put an If Controller around each", e.title()))
 	}
 	steps := j.block(e, env)
 	at, text := e.where("IfController.condition"), e.value("IfController.condition")
-	if e.is("IfController.useExpression") {
-		t := j.compile(at, text, expr.AsText)
-		holds = func(s *expr.Scope) bool {
-			return strings.EqualFold(strings.TrimSpace(t.Text(s)), "true")
-		}
-	} else {
-		holds = j.holds(at, e.title(), text)
+	if !e.is("IfController.useExpression") {
+		return branch(steps, j.holds(at, e.title(), text))
 	}
-	if !each {
-		return branch(steps, holds)
-	}
-	return runs(steps, func(ctx context.Context, u plan.User) bool { return u.RunSteps(ctx, steps) || fails.made(u) })
+	t := j.compile(at, text, expr.AsText)
+	return branch(steps, func(s *expr.Scope) bool { return strings.EqualFold(strings.TrimSpace(t.Text(s)), "true") })
 }
 
 // rhinoAlone is what JMeter's engine reads that the language has not: XML, and lists of let
 // and each.
 var rhinoAlone = regexp.MustCompile(`<\s*[\w>/!?{]|@|::|\.\.|\b(each|let|function)\b`)
 
-// holds compiles a condition in JavaScript: as one of expressions where it is no more, else
-// for the engine. One that is no JavaScript does not hold, as in JMeter.
-func (j *reader) holds(at plan.Position, title, text string) (holds func(*expr.Scope) bool) {
+// holds is a condition in JavaScript. One that is no JavaScript does not hold, as in JMeter.
+func (j *reader) holds(at plan.Position, title, text string) func(*expr.Scope) bool {
 	source := j.compile(at, text, expr.AsText)
 	known, fixed := source.Constant()
 	if !fixed {
 		known = j.standIn(text, false)
 	}
-	if script.Broken(known) && !rhinoAlone.MatchString(known) {
-		if fixed {
-			j.note(fmt.Sprintf("line %d: %s never holds, as in JMeter: its condition is no JavaScript: %s", at.Line, title, text))
-			return func(*expr.Scope) bool { return false }
-		}
-		j.note(fmt.Sprintf("line %d: %s does not hold where its variables make no JavaScript of its condition, as in JMeter: %s", at.Line, title, text))
-		return j.holdsByEngine(j.scriptOf(at, title, "javascript", source))
+	switch {
+	case !script.Broken(known):
+	case rhinoAlone.MatchString(known):
+		panic(at.Errorf(whittle.Unsupported, "%s is not supported: its condition is of JMeter's own engine alone: %s", title, text))
+	case fixed:
+		j.note(fmt.Sprintf("line %d: %s never holds, as in JMeter: its condition is no JavaScript: %s", at.Line, title, text))
+		return func(*expr.Scope) bool { return false }
+	default:
+		panic(at.Errorf(whittle.Unsupported, "%s is not supported: its condition is JavaScript for some values of its variables alone: put quotes around texts: %s", title, text))
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			if err, ok := p.(error); !ok || whittle.CodeOf(err) != whittle.Unsupported {
-				panic(p)
-			}
-			holds = j.holdsByEngine(j.compileScript(at, title, "javascript", source, text, stands{}))
-		}
-	}()
-	condition, operands := j.conditionOf(at, text)
-	if !ofComparisons(text) {
-		return j.holdsByEngine(j.compileScript(at, title, "javascript", source, text, stands{}))
-	}
-	byEngine := j.holdsByEngine(j.scriptOf(at, title, "javascript", source))
-	return func(s *expr.Scope) bool {
-		for _, o := range operands {
-			if !o.plain(s) {
-				return byEngine(s)
-			}
-		}
-		v := condition(&expr.Evaluation{Scope: s})
-		return v.Kind == expr.KindBool && v.Num != 0 || v.Kind == expr.KindString && v.Text == "true"
-	}
-}
-
-var (
-	quotedText    = regexp.MustCompile(`"[^"]*"|'[^']*'`)
-	joined        = regexp.MustCompile(`&&|\|\|`)
-	compared      = regexp.MustCompile(`[=!]=|[<>]`)
-	plainOperands = regexp.MustCompile(`^(true|false|(0|[1-9]\d*)(\.\d+)?)$`)
-)
-
-// ofComparisons reports whether what && and || join in a condition are comparisons: only
-// of those do they make true and false.
-func ofComparisons(text string) bool {
-	parts := joined.Split(quotedText.ReplaceAllString(text, "''"), -1)
-	return len(parts) == 1 || !slices.ContainsFunc(parts, func(part string) bool { return !compared.MatchString(part) })
-}
-
-// plain reports whether an operand is one text or one number in the condition's text, too,
-// in which JMeter writes it: quotes in it would end it, and a word would be a name.
-func (o operand) plain(s *expr.Scope) bool {
-	text := o.value.Text(s)
-	if o.quoted {
-		return !strings.ContainsAny(text, "\"'\\\r\n\u2028\u2029")
-	}
-	return plainOperands.MatchString(text)
-}
-
-// holdsByEngine is a condition that the engine evaluates, of the text that a user has.
-func (j *reader) holdsByEngine(p *program) func(*expr.Scope) bool {
-	j.engine()
+	p := j.compileScript(at, title, "javascript", source, text, placement{})
 	return func(s *expr.Scope) bool {
 		v, err := p.run(s, &scriptRun{previous: lastOf(s.User)})
 		return err == nil && fmt.Sprint(v) == "true"

@@ -3,16 +3,12 @@ package jmeter
 import (
 	"bytes"
 	"cmp"
+	"encoding/csv"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/simplifiedchinese"
 
 	"whittle"
 	"whittle/load/expr"
@@ -65,7 +61,7 @@ func (j *reader) dataSet(e *element) plan.Action {
 		slots = append(slots, j.Define(n))
 	}
 	if i := slices.IndexFunc(rows, func(row []expr.Value) bool { return row == nil }); i >= 0 {
-		j.noteOf(e, ": row %d of %s is empty, or has a quote where none may be: as in JMeter it counts as the file's end, and its variables are %s", i+1, file.name, endOfFile)
+		j.noteOf(e, ": row %d of %s is empty: as in JMeter it counts as the file's end, and its variables are %s", i+1, file.name, endOfFile)
 	}
 	if !recycle {
 		j.Plan.DealtOnce = e.title()
@@ -99,19 +95,16 @@ func (j *reader) dataSet(e *element) plan.Action {
 	})
 }
 
-// encodings are those of CSV files by their names; nil is UTF-8.
-var encodings = map[string]encoding.Encoding{
-	"": nil, "UTF-8": nil, "UTF8": nil, "US-ASCII": nil, "ISO-8859-1": charmap.ISO8859_1, "LATIN1": charmap.ISO8859_1, "WINDOWS-1252": charmap.Windows1252, "CP1252": charmap.Windows1252,
-	"GBK": simplifiedchinese.GBK, "GB2312": simplifiedchinese.GBK, "GB18030": simplifiedchinese.GB18030,
-}
+// latin1 says of the encodings of CSV files whether each is ISO-8859-1; else it is UTF-8.
+var latin1 = map[string]bool{"": false, "UTF-8": false, "UTF8": false, "US-ASCII": false, "ISO-8859-1": true, "LATIN1": true}
 
 // table reads a data set's file: the variables that its columns fill, and its
 // rows.
 func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 	j.refuseOthers(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
-	coding, known := encodings[strings.ToUpper(j.fixed(e.tag, "fileEncoding"))]
+	coding, known := latin1[strings.ToUpper(j.fixed(e.tag, "fileEncoding"))]
 	if !known {
-		panic(e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8, ISO-8859-1, windows-1252 or GBK", e.value("fileEncoding")))
+		panic(e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8 or ISO-8859-1", e.value("fileEncoding")))
 	}
 	name := j.fileNameOf(e)
 	if name == "" {
@@ -184,22 +177,23 @@ func texts(row []expr.Value) []string {
 }
 
 // open reads a CSV file once.
-func (j *reader) open(at plan.Position, name, delimiter string, quoted bool, coding encoding.Encoding) [][]expr.Value {
-	key := fmt.Sprint(name, delimiter, quoted, coding)
+func (j *reader) open(at plan.Position, name, delimiter string, quoted, latin1 bool) [][]expr.Value {
+	key := fmt.Sprint(name, delimiter, quoted, latin1)
 	if rows, ok := j.files[key]; ok {
 		return rows
 	}
 	src := j.openFile(at, name)
-	if coding != nil {
-		var err error
-		if src, err = coding.NewDecoder().Bytes(src); err != nil {
-			panic(at.Invalid("%s: %v", name, err))
+	if latin1 {
+		var b strings.Builder
+		for _, c := range src {
+			b.WriteRune(rune(c))
 		}
+		src = []byte(b.String())
 	}
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	var rows [][]expr.Value
 	if quoted {
-		rows = quotedRows(string(src), delimiter[0])
+		rows = j.quotedRows(at, name, string(src), rune(delimiter[0]))
 	} else {
 		for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(string(src), "\r\n", "\n"), "\r", "\n")) {
 			if line = strings.TrimSuffix(line, "\n"); line == "" {
@@ -216,52 +210,20 @@ func (j *reader) open(at plan.Position, name, delimiter string, quoted bool, cod
 	return rows
 }
 
-// quotedRows reads rows of quoted values as JMeter does. One with a quote where none may be
-// is no row, and what follows the quote is the next.
-func quotedRows(text string, delimiter byte) (rows [][]expr.Value) {
-	var row []expr.Value
-	var b strings.Builder
-	quoted, closed, begun := false, false, false // in quotes; just after their end; a value has begun or is due
-	end := func() {
-		row = append(row, expr.TextValue(b.String()))
-		b.Reset()
-		closed, begun = false, false
+// quotedRows reads rows of quoted values, as far as encoding/csv reads them as JMeter does.
+func (j *reader) quotedRows(at plan.Position, name, text string, delimiter rune) (rows [][]expr.Value) {
+	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	if strings.ContainsRune(text, '\r') || strings.Contains(text, "\n\n") || strings.HasPrefix(text, "\n") {
+		panic(at.Errorf(whittle.Unsupported, "%s is not supported: a file of quoted values has an empty line, or a carriage return alone", name))
 	}
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted:
-			if quoted, closed = c != '"', c == '"'; quoted {
-				b.WriteByte(c)
-			}
-		case closed && c == '"':
-			b.WriteByte(c)
-			quoted, closed = true, false
-		case c == delimiter:
-			end()
-			begun = true
-		case c == '\n' || c == '\r':
-			if strings.HasPrefix(text[i:], "\r\n") {
-				i++
-			}
-			end()
-			rows, row = append(rows, row), nil
-		case c == '"' && b.Len() == 0 && !closed:
-			quoted, begun = true, true
-		case closed || c == '"':
-			rows, row = append(rows, nil), nil
-			b.Reset()
-			closed, begun = false, false
-		default:
-			b.WriteByte(c)
-			begun = true
-		}
+	in := csv.NewReader(strings.NewReader(text))
+	in.Comma, in.FieldsPerRecord = delimiter, -1
+	all, err := in.ReadAll()
+	if err != nil {
+		panic(at.Errorf(whittle.Unsupported, "%s is not supported: %v", name, err))
 	}
-	switch {
-	case quoted:
-		rows = append(rows, nil)
-	case begun:
-		end()
-		rows = append(rows, row)
+	for _, record := range all {
+		rows = append(rows, cells(record))
 	}
 	return rows
 }
@@ -273,56 +235,6 @@ func cells(record []string) []expr.Value {
 	}
 	return out
 }
-
-// csvRead compiles __CSVRead(file, column) and __CSVRead(file, next): a user
-// keeps its row until it asks for the next; all users share the file.
-func (j *reader) csvRead(c *functionCall) expr.Expression {
-	name := c.fixed(0, "")
-	column := c.fixed(1, "")
-	if name == "" || strings.HasPrefix(name, "*") {
-		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: takes a file and a column or next; aliases are not supported", c.raw))
-	}
-	rows := j.open(c.at, name, ",", false, nil)
-	if i := slices.IndexFunc(rows, func(row []expr.Value) bool { return row == nil }); i >= 0 {
-		rows = rows[:i] // JMeter reads as far as the first empty line
-	}
-	if len(rows) == 0 {
-		panic(c.at.Invalid("%s has no rows", name))
-	}
-	key := csvKey(name)
-	next := func(u expr.User) int64 {
-		at := userState[int64](u, key)
-		*at = countAll(u, key)
-		return *at
-	}
-	present := func(u expr.User) int64 {
-		at := *userState[int64](u, key)
-		if at == 0 {
-			at = next(u)
-		}
-		return (at - 1) % int64(len(rows))
-	}
-	if column == "next" {
-		return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-			present(s.User)
-			next(s.User)
-			return expr.TextValue("")
-		}}
-	}
-	i, err := strconv.Atoi(column)
-	if err != nil || i < 0 {
-		panic(c.at.Invalid("${__%s}: %q is not a column", c.raw, column))
-	}
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		row := rows[present(s.User)]
-		if i >= len(row) {
-			return expr.TextValue("")
-		}
-		return row[i]
-	}}
-}
-
-type csvKey string
 
 // groupRound is which loop of its group a counter has counted in last.
 type groupRound struct{ loop int64 }
@@ -401,12 +313,8 @@ func (j *reader) randomVariable(e *element) plan.Action {
 	low := j.text(e, "minimumValue")
 	high := j.text(e, "maximumValue")
 	format := j.decimalFormat(e, "outputFormat")
-	draw := func(u plan.User, n int64) int64 { return u.Scope().RNG.Int64N(n) }
-	if seed, err := strconv.ParseInt(j.fixed(e.tag, "randomSeed"), 10, 64); err == nil {
-		draw = seeded(e, seed, e.is("perThread"))
-		if !e.is("perThread") {
-			j.undivided(e) // the numbers of a seed are dealt to all users in turn
-		}
+	if _, err := strconv.ParseInt(j.fixed(e.tag, "randomSeed"), 10, 64); err == nil {
+		panic(e.where("randomSeed").Errorf(whittle.Unsupported, "%s: a seed is not supported: the numbers drawn are others than Java's", e.title()))
 	}
 	return does(func(u plan.User) bool {
 		s := u.Scope()
@@ -418,53 +326,7 @@ func (j *reader) randomVariable(e *element) plan.Action {
 		if n > math.MaxInt32 || n <= 0 {
 			n = math.MaxInt32
 		}
-		s.Values[slot] = expr.TextValue(format(a + draw(u, n)))
+		s.Values[slot] = expr.TextValue(format(a + s.RNG.Int64N(n)))
 		return true
 	})
-}
-
-// seeded draws numbers below a bound as Java's Random of that seed: to all users in turn,
-// or the same to each.
-func seeded(key any, seed int64, each bool) func(u plan.User, n int64) int64 {
-	type draws struct {
-		mu  sync.Mutex
-		rng *javaRandom // guarded by mu
-	}
-	return func(u plan.User, n int64) int64 {
-		span := expr.StateOfRun
-		if each {
-			span = expr.StateOfUser
-		}
-		d := u.State(span, key, func() any { return &draws{rng: newJavaRandom(seed)} }).(*draws)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return int64(d.rng.below(int32(n))) //nolint:gosec // it is at most MaxInt32
-	}
-}
-
-// javaRandom is java.util.Random: a linear congruential generator of 48 bits, as its
-// documentation defines it.
-type javaRandom struct{ state uint64 }
-
-func newJavaRandom(seed int64) *javaRandom {
-	return &javaRandom{(uint64(seed) ^ 0x5DEECE66D) & (1<<48 - 1)} //nolint:gosec // its bits are meant
-}
-
-func (r *javaRandom) next(bits int) int32 {
-	r.state = (r.state*0x5DEECE66D + 0xB) & (1<<48 - 1)
-	return int32(r.state >> (48 - bits)) //nolint:gosec // its bits are meant
-}
-
-// below is nextInt(n).
-func (r *javaRandom) below(n int32) int32 {
-	bits := r.next(31)
-	if n&(n-1) == 0 {
-		return int32(int64(n) * int64(bits) >> 31) //nolint:gosec // it is below n
-	}
-	value := bits % n
-	for bits-value+(n-1) < 0 {
-		bits = r.next(31)
-		value = bits % n
-	}
-	return value
 }

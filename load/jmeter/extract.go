@@ -1,7 +1,7 @@
 package jmeter
 
 import (
-	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,7 +9,6 @@ import (
 
 	"whittle"
 	"whittle/load/expr"
-	"whittle/load/jexl"
 	"whittle/load/plan"
 )
 
@@ -23,28 +22,24 @@ func (j *reader) extractors(e *element, q *plan.Request) {
 		j.boundaryExtractor(e, q)
 	case "HtmlExtractor":
 		j.selectorExtractor(e, q)
-	case "XPathExtractor", "XPath2Extractor":
-		j.xpathExtractor(e, q)
-	case "JMESPathExtractor":
-		j.jmesExtractor(e, q)
 	default:
 		j.jsonExtractor(e, q)
 	}
 }
 
-// takes adds to a request that something is done with its response, unless an extractor before
+// onResponse adds to a request that something is done with its response, unless an extractor before
 // it has ended the looking (Response.Unseen). What is done sets variables itself, so that what
 // follows sees them.
-func takes(q *plan.Request, body bool, do func(*expr.Response)) {
-	keeps(q, body, func(a *expr.Response) {
+func onResponse(q *plan.Request, body bool, do func(*expr.Response)) {
+	onAnyResponse(q, body, func(a *expr.Response) {
 		if !a.Unseen {
 			do(a)
 		}
 	})
 }
 
-// keeps adds to a request that something is done with its response in any case.
-func keeps(q *plan.Request, body bool, do func(*expr.Response)) {
+// onAnyResponse adds to a request that something is done with its response in any case.
+func onAnyResponse(q *plan.Request, body bool, do func(*expr.Response)) {
 	q.Captures = append(q.Captures, plan.Capture{Slot: -1, Body: body, Extract: func(a *expr.Response) (expr.Value, bool) {
 		do(a)
 		return expr.Value{}, true
@@ -104,28 +99,6 @@ func (j *reader) store(x *extraction, s *expr.Scope, found []string, groups [][]
 	j.assign(s, x.name, found[n-1])
 	if n <= len(groups) {
 		j.assignGroups(s, x.name, groups[n-1])
-	}
-}
-
-// storeNodes sets the variables of an XPath. They are always those of a list, also where one
-// match is asked for.
-func (j *reader) storeNodes(x *extraction, s *expr.Scope, found []string, _ [][]*string) {
-	n := int(renderInt(x.number, s))
-	j.forgetList(s, x.name)
-	j.assign(s, x.name, "")
-	j.setOther(x, s)
-	if n == 0 && len(found) > 0 {
-		n = 1 + s.RNG.IntN(len(found))
-	}
-	switch {
-	case n > len(found):
-		found = nil
-	case n > 0:
-		found = found[n-1 : n]
-	}
-	j.assignAll(s, x.name, found)
-	if len(found) > 0 {
-		j.assign(s, x.name, found[0])
 	}
 }
 
@@ -203,21 +176,21 @@ func (j *reader) forgetGroups(s *expr.Scope, name string) {
 func (j *reader) source(e *element, useHeaders string) responseField {
 	if e.value("Sample.scope") == "variable" {
 		name := strings.TrimSpace(e.value("Scope.variable"))
-		return responseField{false, func(a *expr.Response) string { text, _ := j.value(a.Scope, name); return text }}
+		return responseField{of: func(a *expr.Response) string { text, _ := j.value(a.Scope, name); return text }}
 	}
 	if scope := e.value("Sample.scope"); scope != "" && scope != "all" && scope != "parent" {
 		panic(e.where("Sample.scope").Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), scope))
 	}
 	fields := map[string]string{
 		"": "response_data", "false": "response_data", "true": "response_headers", "code": "response_code", "message": "response_message",
-		"URL": "sample_url", "request_headers": "request_headers", "unescaped": "unescaped", "as_document": "response_data",
-	}
-	if e.value(useHeaders) == "as_document" {
-		j.noteDocument(e)
+		"URL": "sample_url", "unescaped": "unescaped",
 	}
 	field, ok := responseFields[fields[e.value(useHeaders)]]
 	if !ok {
 		panic(e.where(useHeaders).Errorf(whittle.Unsupported, "%s: to look at %s is not supported", e.title(), e.value(useHeaders)))
+	}
+	if field.url {
+		j.looksAtURL = append(j.looksAtURL, e.title())
 	}
 	return field
 }
@@ -232,7 +205,7 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) {
 	field := j.source(e, "RegexExtractor.useHeaders")
 	pattern := j.pattern(e.where("RegexExtractor.regex"), e.value("RegexExtractor.regex"))
 	shape := e.value("RegexExtractor.template")
-	takes(q, field.body, func(a *expr.Response) {
+	onResponse(q, field.body, func(a *expr.Response) {
 		rx := pattern(a.Scope)
 		if rx == nil {
 			j.setOther(&x, a.Scope)
@@ -263,7 +236,7 @@ func (j *reader) pattern(at plan.Position, text string) func(*expr.Scope) *expr.
 func (j *reader) patternOf(at plan.Position, t expr.Template, flags string, within func(string) string) func(*expr.Scope) *expr.Pattern {
 	compile := func(text string) (*expr.Pattern, error) {
 		if looksBehind.MatchString(text) {
-			return nil, nil
+			return nil, whittle.Errorf(whittle.Unsupported, "the pattern %.60q looks behind, which JMeter's engine cannot", text)
 		}
 		return expr.CompileAnyPattern(within(javaPattern(text)), flags)
 	}
@@ -271,9 +244,6 @@ func (j *reader) patternOf(at plan.Position, t expr.Template, flags string, with
 		rx, err := compile(fixed)
 		if err != nil {
 			panic(at.Errorf(whittle.Unsupported, "%v", err))
-		}
-		if rx == nil {
-			j.note(fmt.Sprintf("line %d: the pattern %.60q looks behind, which JMeter's engine cannot: it finds nothing", at.Line, fixed))
 		}
 		return func(*expr.Scope) *expr.Pattern { return rx }
 	}
@@ -328,7 +298,7 @@ func (j *reader) boundaryExtractor(e *element, q *plan.Request) {
 	field := j.source(e, "BoundaryExtractor.useHeaders")
 	left := j.text(e, "BoundaryExtractor.lboundary")
 	right := j.text(e, "BoundaryExtractor.rboundary")
-	takes(q, field.body, func(a *expr.Response) {
+	onResponse(q, field.body, func(a *expr.Response) {
 		j.store(&x, a.Scope, between(field.of(a), left.Text(a.Scope), right.Text(a.Scope)), nil)
 	})
 }
@@ -364,33 +334,10 @@ func (j *reader) selectorExtractor(e *element, q *plan.Request) {
 	x := j.extraction(e, "HtmlExtractor.refname", "HtmlExtractor.match_number", "HtmlExtractor.default", "HtmlExtractor.default_empty_value")
 	_ = j.source(e, "")
 	at, attribute := e.where("HtmlExtractor.expr"), j.fixed(e.tag, "HtmlExtractor.attribute")
-	j.listExtractor(q, &x, j.store, j.compile(at, e.value("HtmlExtractor.expr"), expr.AsText), func(text string) (finder, error) {
+	j.listExtractor(q, &x, j.compile(at, e.value("HtmlExtractor.expr"), expr.AsText), func(text string) (finder, error) {
 		find, err := expr.CompileSelectorList(text, attribute)
 		if err != nil {
 			err = at.Errorf(whittle.Unsupported, "the selector is not understood: %v", err)
-		}
-		return find, err
-	})
-}
-
-// xpathExtractor takes what an XPath leads to, in XML or, where it is to be tolerant,
-// in HTML.
-func (j *reader) xpathExtractor(e *element, q *plan.Request) {
-	p := "XPathExtractor"
-	number := "XPathExtractor.matchNumber"
-	if e.name == "XPath2Extractor" {
-		p, number = "XPathExtractor2", "XPathExtractor2.matchNumber"
-	}
-	j.refuseOthers(e, p+".refname", p+".xpathQuery", p+".default", p+".matchNumber", p+".fragment", p+".tolerant", p+".validate", p+".whitespace",
-		p+".show_warnings", p+".report_errors", p+".quiet", p+".namespaces", p+".download_dtds", "Sample.scope")
-	x := j.extraction(e, p+".refname", number, p+".default", "")
-	_ = j.source(e, "")
-	at := e.where(p + ".xpathQuery")
-	kind := expr.XPathList{Page: e.is(p + ".tolerant"), Markup: e.is(p + ".fragment"), Named: e.name == "XPath2Extractor" && e.is(p+".fragment")}
-	j.listExtractor(q, &x, j.storeNodes, j.compile(at, e.value(p+".xpathQuery"), expr.AsText), func(text string) (finder, error) {
-		find, err := kind.Compile(text)
-		if err != nil {
-			err = at.Errorf(whittle.Unsupported, "the XPath %s is not understood: %v", text, err)
 		}
 		return find, err
 	})
@@ -401,16 +348,16 @@ type finder = func(*expr.Response) []string
 
 // listExtractor takes what an expression finds. One of variables is compiled for each text
 // that it comes to; one that cannot be finds nothing then.
-func (j *reader) listExtractor(q *plan.Request, x *extraction, store func(*extraction, *expr.Scope, []string, [][]*string), text expr.Template, compile func(string) (finder, error)) {
+func (j *reader) listExtractor(q *plan.Request, x *extraction, text expr.Template, compile func(string) (finder, error)) {
 	compiled := func(text string) (finder, error) { return compile(strings.TrimSpace(text)) }
 	if fixed, ok := text.Constant(); ok {
 		find, err := compiled(fixed)
 		whittle.Check(err)
-		takes(q, true, func(a *expr.Response) { store(x, a.Scope, find(a), nil) })
+		onResponse(q, true, func(a *expr.Response) { j.store(x, a.Scope, find(a), nil) })
 		return
 	}
 	var known byText[finder]
-	takes(q, true, func(a *expr.Response) {
+	onResponse(q, true, func(a *expr.Response) {
 		var found []string
 		find := known.of(text.Text(a.Scope), func(text string) finder {
 			if find, err := compiled(text); err == nil {
@@ -421,28 +368,7 @@ func (j *reader) listExtractor(q *plan.Request, x *extraction, store func(*extra
 		if find != nil {
 			found = find(a)
 		}
-		store(x, a.Scope, found, nil)
-	})
-}
-
-func (j *reader) jmesExtractor(e *element, q *plan.Request) {
-	j.refuseOthers(e, "JMESExtractor.referenceName", "JMESExtractor.jmesPathExpr", "JMESExtractor.matchNumber", "JMESExtractor.defaultValue", "Sample.scope")
-	x := j.extraction(e, "JMESExtractor.referenceName", "JMESExtractor.matchNumber", "JMESExtractor.defaultValue", "")
-	text := j.fixed(e.tag, "JMESExtractor.jmesPathExpr")
-	path, err := expr.CompileJMESPath(text)
-	if err != nil {
-		panic(e.where("JMESExtractor.jmesPathExpr").Errorf(whittle.Unsupported, "the JMESPath %s is not supported: %v", text, err))
-	}
-	other := j.text(e, "JMESExtractor.defaultValue")
-	x.other = &other
-	takes(q, true, func(a *expr.Response) {
-		j.forgetList(a.Scope, x.name)
-		doc := a.JSON()
-		if doc == nil {
-			j.setOther(&x, a.Scope)
-			return
-		}
-		j.storeValues(&x, a.Scope, itemTexts(path(doc)), true)
+		j.store(x, a.Scope, found, nil)
 	})
 }
 
@@ -471,22 +397,24 @@ func valueText(d *expr.Document) string {
 	if err != nil {
 		return text
 	}
-	return jexl.Double(f)
+	return javaDouble(f)
 }
 
-// itemTexts lists what a JMESPath comes to, as texts: the items of a list, or the one value.
-// Null is nothing.
-func itemTexts(d *expr.Document) (out []string) {
-	if d == nil || d.Kind == expr.KindNull {
-		return nil
+// javaDouble writes a number as Java's Double.toString.
+func javaDouble(f float64) string {
+	if a := math.Abs(f); a == 0 || a >= 1e-3 && a < 1e7 {
+		s := strconv.FormatFloat(f, 'f', -1, 64)
+		if !strings.Contains(s, ".") {
+			s += ".0"
+		}
+		return s
 	}
-	if d.Kind != expr.KindList {
-		return []string{valueText(d)}
+	digits, power, _ := strings.Cut(strconv.FormatFloat(f, 'E', -1, 64), "E")
+	if !strings.Contains(digits, ".") {
+		digits += ".0"
 	}
-	for i := range d.Items {
-		out = append(out, valueText(&d.Items[i]))
-	}
-	return out
+	n, _ := strconv.Atoi(power)
+	return digits + "E" + strconv.Itoa(n)
 }
 
 // jsonExtractor takes several variables, each by a JSONPath.
@@ -497,8 +425,7 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 	split := func(name string) []string { return splitLikeJava(e.value("JSONPostProcessor." + name)) }
 	names, paths, numbers, others := split("referenceNames"), split("jsonPathExprs"), split("match_numbers"), split("defaultValues")
 	if len(names) != len(paths) || len(names) != len(others) {
-		j.givesUp(e, q, fmt.Sprintf("has %d names, %d paths and %d defaults", len(names), len(paths), len(others)))
-		return
+		panic(e.at.Errorf(whittle.Unsupported, "%s has %d names, %d paths and %d defaults, by which JMeter sets nothing: give as many of each", e.title(), len(names), len(paths), len(others)))
 	}
 	var all []extraction
 	for i, name := range names {
@@ -508,21 +435,21 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 			x.number = j.compile(e.where("JSONPostProcessor.match_numbers"), strings.TrimSpace(numbers[i]), expr.AsText)
 		}
 		if n, ok := x.number.Constant(); ok && !isWhole(n) {
-			j.givesUp(e, q, fmt.Sprintf("has a match number that is none: %q", n))
-			return
+			panic(e.where("JSONPostProcessor.match_numbers").Errorf(whittle.Unsupported, "%s has a match number that is none, by which JMeter sets nothing: %q", e.title(), n))
 		}
 		all = append(all, x)
 	}
-	takes(q, false, func(a *expr.Response) { // before any variable is set
+	onResponse(q, false, func(a *expr.Response) { // before any variable is set
 		a.Unseen = slices.ContainsFunc(all, func(x extraction) bool { return !isWhole(x.number.Text(a.Scope)) })
 	})
 	at, concat := e.where("JSONPostProcessor.jsonPathExprs"), e.is("JSONPostProcessor.compute_concat") || e.is("JSONPostProcessor.computeConcat")
 	for i := range all {
 		x, text := &all[i], strings.TrimSpace(paths[i])
-		path := j.jsonPathOr(at, text, calledAtEnd.MatchString, func() {
-			j.note(fmt.Sprintf("line %d: %s gives %s its default, as in JMeter, whose library cannot read the JSONPath %s", at.Line, e.title(), x.name, text))
-		})
-		takes(q, true, func(a *expr.Response) {
+		if calledAtEnd.MatchString(text) {
+			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not supported: an extractor of JMeter finds nothing by a function", text))
+		}
+		path := j.jsonPath(at, text)
+		onResponse(q, true, func(a *expr.Response) {
 			j.forgetList(a.Scope, x.name)
 			text := field.of(a)
 			by, ok := path(a.Scope)
@@ -543,27 +470,10 @@ func (j *reader) jsonExtractor(e *element, q *plan.Request) {
 	}
 }
 
-// givesUp is an extractor at which JMeter gives up, so that nothing looks at the response
-// any further.
-func (j *reader) givesUp(e *element, q *plan.Request, why string) {
-	j.noteOf(e, "%s: it sets nothing, and what is behind it looks at no response, as in JMeter", why)
-	takes(q, false, func(a *expr.Response) { a.Unseen = true })
-}
-
 // isWhole reports whether a text is a whole number to Java.
 func isWhole(text string) bool {
 	_, err := strconv.ParseInt(text, 10, 32)
 	return err == nil
-}
-
-// jsonPathOr is jsonPath, but of a path that is broken, or that JMeter surely cannot read: then
-// it calls tell, and there is no path.
-func (j *reader) jsonPathOr(at plan.Position, text string, broken func(string) bool, tell func()) func(*expr.Scope) (expr.JSONPath, bool) {
-	if fixed, ok := j.compile(at, text, expr.AsText).Constant(); ok && (broken(fixed) || brokenPath(rootedPath(strings.TrimSpace(fixed)))) {
-		tell()
-		return func(*expr.Scope) (expr.JSONPath, bool) { return nil, false }
-	}
-	return j.jsonPath(at, text)
 }
 
 // splitLikeJava splits a text at its semicolons, without the empty pieces at the end.
@@ -595,73 +505,11 @@ func rootedPath(text string) string {
 	return "$." + text
 }
 
-var (
-	pathBegins  = regexp.MustCompile(`^\$($|[.\[])`)
-	pathPiece   = regexp.MustCompile(`'[^'\\]*'|"[^"\\]*"`)
-	brokenWords = regexp.MustCompile(`\s(and|or|like|eq|ne|lt|gt|le|ge)\s|\s[iI][nN]\s*\(|[^=!<>~]=[^=~]|[^&]&[^&]|[^|]\|[^|]`)
-	// operands are what stands behind a comparison, or where a filter begins.
-	operands = regexp.MustCompile(`(?:[=!<>]=|[<>]|=~|^\?\()\s*([A-Za-z_]\w*|\$\{)`)
-)
-
 // severalNames finds several names in brackets.
 var severalNames = regexp.MustCompile(`\[\s*(?:'[^']*'|"[^"]*")\s*,`)
 
 // calledAtEnd finds a function at a path's end, of which an extractor of JMeter finds nothing.
 var calledAtEnd = regexp.MustCompile(`\.[A-Za-z]+\([^()\[\]]*\)$`)
-
-// brokenPath reports whether JMeter's library (json-path 2.8.0) surely cannot read a path.
-// False: it may, or nobody knows.
-func brokenPath(path string) bool {
-	if !pathBegins.MatchString(path) || strings.HasSuffix(path, ".") {
-		return true
-	}
-	text := pathPiece.ReplaceAllString(path, "''")
-	for text != "" {
-		at := strings.IndexAny(text, "[( ")
-		switch {
-		case at < 0 || text[at] == '(':
-			return false // the rest may be a function
-		case text[at] == ' ':
-			return true // a name with a blank is in brackets and quotes
-		}
-		end := strings.IndexByte(text[at:], ']')
-		if end < 0 {
-			return false
-		}
-		inner := strings.TrimSpace(text[at+1 : at+end])
-		if filter, ok := strings.CutPrefix(inner, "?"); ok {
-			if !strings.HasPrefix(strings.TrimSpace(filter), "(") {
-				return true
-			}
-			if end = strings.Index(text[at:], ")]"); end < 0 || strings.ContainsAny(text[at+1:at+end], "[]/") {
-				return false
-			}
-			end++
-			inner = strings.TrimSpace(text[at+1 : at+end])
-		}
-		if brokenPiece(inner) {
-			return true
-		}
-		text = text[at+end+1:]
-	}
-	return false
-}
-
-// brokenPiece reports the same of what stands in brackets.
-func brokenPiece(inner string) bool {
-	switch {
-	case inner == "" || inner[0] == '(' || inner[0] >= 'A' && inner[0] <= 'Z' || inner[0] >= 'a' && inner[0] <= 'z':
-		return true
-	case !strings.HasPrefix(inner, "?("):
-		return false
-	}
-	for _, m := range operands.FindAllStringSubmatch(inner, -1) {
-		if m[1] != "true" && m[1] != "false" && m[1] != "null" {
-			return true
-		}
-	}
-	return brokenWords.MatchString(inner)
-}
 
 // jsonPath compiles a JSONPath, which may have variables in it. False: what they come to
 // is none.
@@ -678,8 +526,7 @@ func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) (expr
 		return func(*expr.Scope) (expr.JSONPath, bool) { return path, true }
 	}
 	return func(s *expr.Scope) (expr.JSONPath, bool) {
-		text := rootedPath(strings.TrimSpace(t.Text(s)))
-		path, err := expr.CompileMemberPath(text)
-		return path, err == nil && !brokenPath(text)
+		path, err := expr.CompileMemberPath(rootedPath(strings.TrimSpace(t.Text(s))))
+		return path, err == nil
 	}
 }

@@ -1,10 +1,7 @@
 package jmeter
 
 import (
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"html"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -15,8 +12,8 @@ import (
 
 	"whittle"
 	"whittle/load/expr"
-	"whittle/load/jexl"
 	"whittle/load/plan"
+	"whittle/load/report"
 )
 
 // functionCall is a ${__name(arguments)} as it is written.
@@ -61,8 +58,8 @@ type function struct {
 // anyNumber is no bound on the number of arguments.
 const anyNumber = math.MaxInt
 
-// takes says how many arguments a call has.
-func (f *function) takes() string {
+// arity says how many arguments a call has.
+func (f *function) arity() string {
 	if f.most == anyNumber {
 		return fmt.Sprintf("%d at least", f.least)
 	}
@@ -84,9 +81,7 @@ func init() {
 		"threadGroupName": {0, 0, func(*reader, *functionCall) expr.Expression { return computed(groupNameOf) }},
 		"TestPlanName":    {0, 0, func(j *reader, _ *functionCall) expr.Expression { return fixedText(filepath.Base(j.Plan.Name)) }},
 		"counter":         {1, 2, (*reader).counter},
-		"CSVRead":         {2, 2, (*reader).csvRead},
 		"intSum":          {2, anyNumber, (*reader).sum},
-		"longSum":         {2, anyNumber, (*reader).sum},
 		"groovy":          {1, 2, (*reader).scriptCall},
 		"BeanShell":       {1, 2, (*reader).scriptCall},
 		"javaScript":      {1, 2, (*reader).scriptCall},
@@ -96,53 +91,16 @@ func init() {
 		// What reads or fills variables, properties and files.
 		"V":               {1, 2, variableByName},
 		"eval":            {1, 1, (*reader).evaluate},
-		"evalVar":         {1, 1, (*reader).evaluateVariable},
-		"isVarDefined":    {1, 1, func(j *reader, c *functionCall) expr.Expression { return isDefined(c, j.value) }},
-		"isDefined":       {1, anyNumber, func(j *reader, c *functionCall) expr.Expression { return isDefined(c, j.value) }},
-		"isPropDefined":   {1, 1, func(j *reader, c *functionCall) expr.Expression { return isDefined(c, j.propertyValue) }},
 		"setProperty":     {2, 3, (*reader).setPropertyCall},
-		"split":           {2, 3, (*reader).split},
-		"log":             {1, 4, func(_ *reader, c *functionCall) expr.Expression { return computed(c.first) }},
-		"logn":            {1, 3, func(*reader, *functionCall) expr.Expression { return fixedText("") }},
-		"samplerName":     {0, 1, (*reader).presentSampler},
-		"env":             {0, anyNumber, func(j *reader, c *functionCall) expr.Expression { return fixedText(j.Source.Env(c.fixed(0, ""))) }},
 		"FileToString":    {1, 3, (*reader).fileToString},
-		"StringFromFile":  {1, 4, (*reader).lineOfFile},
-		"StringToFile":    {2, 4, (*reader).stringToFile},
 		"timeShift":       {4, 5, (*reader).timeShift},
 		"dateTimeConvert": {3, 4, (*reader).convertTime},
-		"RandomDate":      {3, 5, (*reader).randomDate},
-		"chooseRandom":    {2, anyNumber, (*reader).chooseRandom},
 
 		// What depends on nothing but its arguments.
-		"urlencode":            {1, 1, ofTexts(noVariable, func(a []string) string { return charset{}.formEscape(a[0]) })},
-		"urldecode":            {1, 1, ofTexts(noVariable, decodeURL)},
-		"changeCase":           {1, 3, ofTexts(2, changeCase)},
-		"uppercase":            {1, anyNumber, ofTexts(1, func(a []string) string { return strings.ToUpper(a[0]) })},
-		"lowercase":            {1, anyNumber, ofTexts(1, func(a []string) string { return strings.ToLower(a[0]) })},
-		"escapeHtml":           {1, 1, ofTexts(noVariable, func(a []string) string { return escapeHTML()(a[0]) })},
-		"unescapeHtml":         {1, 1, ofTexts(noVariable, func(a []string) string { return html.UnescapeString(a[0]) })},
-		"escapeXml":            {1, 1, ofTexts(noVariable, func(a []string) string { return escapeXML.Replace(a[0]) })},
-		"unescape":             {1, 1, ofTexts(noVariable, func(a []string) string { return unescapeJava(a[0]) })},
-		"char":                 {1, anyNumber, ofTexts(noVariable, charsOf)},
-		"digest":               {2, 5, (*reader).digest},
-		"MD5":                  {1, anyNumber, ofTexts(1, func(a []string) string { return digestOf("MD5", a[0]) })},
-		"base64Encode":         {1, anyNumber, ofTexts(1, func(a []string) string { return base64.StdEncoding.EncodeToString([]byte(a[0])) })},
-		"base64Decode":         {1, anyNumber, ofTexts(1, base64Plain)},
-		"strLen":               {1, anyNumber, ofTexts(1, func(a []string) string { return strconv.Itoa(len([]rune(a[0]))) })},
-		"substring":            {3, anyNumber, ofTexts(3, substring)},
-		"strReplace":           {3, anyNumber, ofTexts(3, func(a []string) string { return strings.ReplaceAll(a[0], a[1], a[2]) })},
-		"if":                   {4, anyNumber, ofTexts(4, chosen)},
-		"machineName":          {0, 1, ofTexts(0, func([]string) string { return "localhost" })},
-		"machineIP":            {0, 1, ofTexts(0, func([]string) string { return "127.0.0.1" })},
-		"escapeOroRegexpChars": {1, 2, ofTexts(1, func(a []string) string { return regexp.QuoteMeta(a[0]) })},
+		"urlencode": {1, 1, ofTexts(noVariable, func(a []string) string { return charset{}.formEscape(a[0]) })},
+		"urldecode": {1, 1, ofTexts(noVariable, decodeURL)},
+		"digest":    {2, 5, (*reader).digest},
 	}
-}
-
-// ofPlugins are the functions that JMeter has by a plugin alone.
-var ofPlugins = map[string]bool{
-	"MD5": true, "base64Encode": true, "base64Decode": true, "strLen": true, "substring": true, "strReplace": true, "if": true, "env": true, "uppercase": true,
-	"lowercase": true, "chooseRandom": true, "isDefined": true,
 }
 
 // computed is an expression whose text is computed for each use.
@@ -153,6 +111,67 @@ func computed(of func(*expr.Scope) string) expr.Expression {
 func fixedText(text string) expr.Expression {
 	v := expr.TextValue(text)
 	return expr.Expression{Fixed: &v}
+}
+
+// forms are the arguments that a call has to have, as far as they are known before the run,
+// and those that are not done and so have to be empty. Each other form of a call is held to
+// what JMeter makes of it.
+var forms = map[string]struct{ needs, empty []int }{
+	"P": {needs: []int{0}}, "property": {needs: []int{0}}, "setProperty": {needs: []int{0}}, "Random": {needs: []int{0, 1}}, "RandomString": {needs: []int{0, 1}},
+	"counter": {needs: []int{0}}, "digest": {needs: []int{0, 1}}, "V": {needs: []int{0}},
+	"FileToString": {needs: []int{0}, empty: []int{1}}, "timeShift": {needs: []int{0}, empty: []int{-2}}, "dateTimeConvert": {needs: []int{0, 1, 2}},
+}
+
+// checkForm refuses a call in another form.
+func (c *functionCall) checkForm() {
+	of := forms[c.name]
+	for _, i := range of.needs {
+		if i < len(c.args) {
+			if text, fixed := c.args[i].Constant(); fixed && strings.TrimSpace(text) == "" {
+				panic(c.at.Errorf(whittle.Unsupported, "${__%s}: an empty argument %d is not supported", c.raw, i+1))
+			}
+		}
+	}
+	for _, i := range of.empty {
+		if i < 0 { // __timeShift has a locale where it has five arguments
+			i = 3
+			if len(c.args) < 5 {
+				continue
+			}
+		}
+		if i < len(c.args) {
+			if text, fixed := c.args[i].Constant(); !fixed || strings.TrimSpace(text) != "" {
+				panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the argument %d is not supported: leave it empty", c.raw, i+1))
+			}
+		}
+	}
+}
+
+// fails counts that a call could not be done in a run, for the report.
+func (c *functionCall) fails(j *reader, why string) {
+	j.Plan.Failures.Add(report.ScriptFailure{Element: "${__" + c.raw + "}", File: c.at.File, Line: c.at.Line, Count: 1, Sample: why})
+}
+
+// whole is an argument as a whole number of so many bits. What is none is refused, or counted
+// as a failure where only the run shows it.
+func (c *functionCall) whole(j *reader, t expr.Template, bits int) func(*expr.Scope) int64 {
+	if text, fixed := t.Constant(); fixed {
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, bits)
+		if err != nil {
+			panic(c.at.Errorf(whittle.Unsupported, "${__%s}: %q is no whole number of %d bits", c.raw, text, bits))
+		}
+		return func(*expr.Scope) int64 { return n }
+	}
+	j.counts()
+	return func(s *expr.Scope) int64 {
+		text := strings.TrimSpace(t.Text(s))
+		n, err := strconv.ParseInt(text, 10, bits)
+		if err != nil {
+			c.fails(j, fmt.Sprintf("%.100q is no whole number of %d bits", text, bits))
+			return 0
+		}
+		return n
+	}
 }
 
 // function compiles a call; inner is what follows the two underscores.
@@ -172,21 +191,20 @@ func (j *reader) function(n plan.Position, inner string, depth int) expr.Express
 	f, ok := functions[c.name]
 	switch {
 	case !ok:
-		panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: docs/load-jmeter.md lists those that are", c.name))
+		panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: use ${__groovy(…)} or ${__javaScript(…)}; docs/load-jmeter.md lists what is", c.name))
 	case len(c.args) < f.least || len(c.args) > f.most:
-		panic(c.at.Invalid("${__%s}: it has %d arguments, and JMeter starts no test with such a call: __%s takes %s", c.raw, len(c.args), c.name, f.takes()))
-	case ofPlugins[c.name]:
-		j.note(fmt.Sprintf("line %d: __%s is of a plugin: JMeter without it leaves ${__%s} as it is written", c.at.Line, c.name, c.raw))
+		panic(c.at.Invalid("${__%s}: it has %d arguments, and JMeter starts no test with such a call: __%s takes %s", c.raw, len(c.args), c.name, f.arity()))
 	}
+	c.checkForm()
 	return f.compile(j, c)
 }
 
 // functionVariables finds the variables that calls of functions fill.
-var functionVariables = regexp.MustCompile(`\$\{__(?:(?:Random|RandomString|RandomDate|time|timeShift|dateTimeConvert|counter|intSum|longSum|jexl2|jexl3|groovy|javaScript|changeCase|digest|FileToString|StringFromFile|chooseRandom|MD5|base64Encode|base64Decode)\([^(){}]*,|(?:samplerName|machineName|machineIP)\()\s*([A-Za-z_]\w*)\s*\)\}`)
+var functionVariables = regexp.MustCompile(`\$\{__(?:Random|RandomString|time|timeShift|dateTimeConvert|counter|intSum|` +
+	`jexl2|jexl3|groovy|javaScript|digest|FileToString)\([^(){}]*,\s*([A-Za-z_]\w*)\s*\)\}`)
 
-// splitVariables finds the variables that calls of __split fill, and those of
-// __property.
-var splitVariables = regexp.MustCompile(`__(split|property)\((?:[^(){}]|\$\{[^{}]*\})*?,\s*([A-Za-z_]\w*)\s*[,)]`)
+// propertyVariables finds those of __property.
+var propertyVariables = regexp.MustCompile(`__property\((?:[^(){}]|\$\{[^{}]*\})*?,\s*([A-Za-z_]\w*)\s*[,)]`)
 
 // property is __P: its default is 1 unless the call has one, which may be empty.
 func (j *reader) property(c *functionCall) expr.Expression {
@@ -207,10 +225,16 @@ func (j *reader) namedProperty(c *functionCall) expr.Expression {
 	return j.propertyOr(c, other, c.fixed(1, ""))
 }
 
+// javasProperty finds the names of properties that Java and JMeter set themselves.
+var javasProperty = regexp.MustCompile(`^(user\.(dir|home|name|language|country|timezone)|(java|os|file|line|path|sun|jmeter|log4j\d?)\..*)$`)
+
 func (j *reader) propertyOr(c *functionCall, other expr.Template, variable string) expr.Expression {
 	name, ok := c.args[0].Constant()
 	text, fixed := other.Constant()
-	if name = strings.TrimSpace(name); ok && fixed && variable == "" && (!j.setsProperties || j.atStart) {
+	if name = strings.TrimSpace(name); ok && javasProperty.MatchString(name) && j.Source.Properties[name] == "" {
+		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: %s is a property of JMeter's Java, which is not here: give it by --property", c.raw, name))
+	}
+	if ok && fixed && variable == "" && (!j.setsProperties || j.atStart) {
 		if v, ok := j.Source.Properties[name]; ok {
 			return fixedText(v)
 		}
@@ -225,17 +249,15 @@ func (j *reader) propertyOr(c *functionCall, other expr.Template, variable strin
 }
 
 func (j *reader) randomNumber(c *functionCall) expr.Expression {
-	low, high := c.args[0], c.args[1]
-	a, fixedLow := low.Constant()
-	b, fixedHigh := high.Constant()
-	if fixedLow && fixedHigh {
-		if _, _, err := expr.WholeRange([]string{strings.TrimSpace(a), strings.TrimSpace(b)}); err != nil {
-			panic(c.at.Invalid("${__%s}: %v", c.raw, err))
-		}
-	}
+	low, high := c.whole(j, c.args[0], 64), c.whole(j, c.args[1], 64)
+	j.counts()
 	return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(s *expr.Scope) expr.Value {
-		a, b := renderInt(low, s), renderInt(high, s)
-		return expr.NumberValue(a + s.RNG.Int64N(max(b-a, 0)+1))
+		a, b := low(s), high(s)
+		if b-a < 0 || b-a == math.MaxInt64 { // the difference may have overflowed
+			c.fails(j, fmt.Sprintf("there is no number from %d to %d", a, b))
+			return expr.TextValue("")
+		}
+		return expr.NumberValue(a + s.RNG.Int64N(b-a+1))
 	})}
 }
 
@@ -305,10 +327,14 @@ func (j *reader) sum(c *functionCall) expr.Expression {
 	if len(terms) < 2 {
 		panic(c.at.Invalid("${__%s}: takes two numbers or more", c.raw))
 	}
+	var numbers []func(*expr.Scope) int64
+	for _, t := range terms {
+		numbers = append(numbers, c.whole(j, t, 32))
+	}
 	return j.foldable(terms, name, func(s *expr.Scope) expr.Value {
 		var sum int64
-		for _, t := range terms {
-			sum += renderInt(t, s)
+		for _, n := range numbers {
+			sum = int64(int32(sum + n(s))) //nolint:gosec // as in Java
 		}
 		return expr.NumberValue(sum)
 	})
@@ -333,53 +359,4 @@ func (j *reader) foldable(args []expr.Template, name string, eval func(*expr.Sco
 	}
 	v := eval(&expr.Scope{})
 	return expr.Expression{Fixed: &v}
-}
-
-// jexl compiles an expression of JEXL. JMeter writes references into its text before it is
-// read, and so does this: one that JEXL cannot read then comes to nothing.
-func (j *reader) jexl(c *functionCall) expr.Expression {
-	written := argumentBackslash.ReplaceAllString(c.written()[0], "$1")
-	e := &jexlTexts{reader: j, old: c.name == "jexl2", source: j.compile(c.at, written, expr.AsText)}
-	text, fixed := e.source.Constant()
-	if !fixed {
-		text = j.standIn(written, false)
-	}
-	known, err := jexl.Parse(text, e.old)
-	var not *jexl.Unsupported
-	switch {
-	case errors.As(err, &not):
-		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: an expression with %s is not supported", c.raw, not.What))
-	case err != nil && fixed:
-		j.note(fmt.Sprintf("line %d: ${__%s} comes to nothing, as in JMeter: JEXL cannot read it", c.at.Line, c.raw))
-	case err == nil && len(known.Unknown) > 0:
-		j.note(fmt.Sprintf("line %d: ${__%s} comes to nothing where it asks for %s, as in JMeter: JEXL knows no variable of that name", c.at.Line, c.raw, known.Unknown[0]))
-	}
-	name := c.fixed(1, "")
-	if fixed && name == "" && !strings.Contains(text, "vars") {
-		return fixedText(e.eval(&expr.Scope{}).Text)
-	}
-	return expr.Expression{Eval: j.storeResult(name, e.eval)}
-}
-
-// argumentBackslash finds a backslash that JMeter takes away from a function's argument.
-var argumentBackslash = regexp.MustCompile(`\\([\\,])`)
-
-// jexlTexts is an expression with the texts that it came to.
-type jexlTexts struct {
-	*reader
-	old    bool
-	source expr.Template
-	read   byText[*jexl.Expression] // nil: it cannot be read
-}
-
-func (e *jexlTexts) eval(s *expr.Scope) expr.Value {
-	x := e.read.of(e.source.Text(s), func(text string) *jexl.Expression {
-		x, _ := jexl.Parse(text, e.old) // what cannot be read is nil
-		return x
-	})
-	if x == nil {
-		return expr.TextValue("")
-	}
-	out, _ := x.Eval(func(name string) (string, bool) { return e.value(s, name) })
-	return expr.TextValue(out[:min(len(out), expr.MaxCaptured)])
 }

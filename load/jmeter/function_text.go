@@ -1,71 +1,22 @@
 package jmeter
 
 import (
-	"cmp"
 	"crypto/md5"  //nolint:gosec // plans compute it
 	"crypto/sha1" //nolint:gosec // likewise
 	"crypto/sha256"
 	"crypto/sha512"
-	"encoding/base64"
 	"encoding/hex"
 	"hash"
-	"html"
 	"math"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-	"unicode"
 
 	"whittle"
 	"whittle/load/expr"
 )
-
-var escapeXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
-
-// entities are the names that HTML 4 has for characters.
-const entities = `amp lt gt quot nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot
-	cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH
-	Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave
-	eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml fnof Alpha
-	Beta Gamma Delta Epsilon Zeta Eta Theta Iota Kappa Lambda Mu Nu Xi Omicron Pi Rho Sigma Tau Upsilon Phi Chi Psi Omega alpha beta gamma delta epsilon zeta
-	eta theta iota kappa lambda mu nu xi omicron pi rho sigmaf sigma tau upsilon phi chi psi omega thetasym upsih piv bull hellip prime Prime oline frasl
-	weierp image real trade alefsym larr uarr rarr darr harr crarr lArr uArr rArr dArr hArr forall part exist empty nabla isin notin ni prod sum minus lowast
-	radic prop infin ang and or cap cup int there4 sim cong asymp ne equiv le ge sub sup nsub sube supe oplus otimes perp sdot lceil rceil lfloor rfloor loz
-	spades clubs hearts diams OElig oelig Scaron scaron Yuml circ tilde ensp emsp thinsp zwnj zwj lrm rlm ndash mdash lsquo rsquo sbquo ldquo rdquo bdquo
-	dagger Dagger permil lsaquo rsaquo euro`
-
-// escapeHTML writes characters by their names in HTML 4.
-var escapeHTML = sync.OnceValue(func() func(string) string {
-	var pairs []string
-	for _, name := range strings.Fields(entities) {
-		pairs = append(pairs, html.UnescapeString("&"+name+";"), "&"+name+";")
-	}
-	return strings.NewReplacer(pairs...).Replace
-})
-
-// escapedJava is an escape in a text of Java.
-var escapedJava = regexp.MustCompile(`\\(?:u+\+?([0-9a-fA-F]{4})|([0-3]?[0-7]{1,2})|(.)|$)`)
-
-// unescapeJava reads the escapes of Java.
-func unescapeJava(text string) string {
-	return escapedJava.ReplaceAllStringFunc(text, func(escape string) string {
-		m := escapedJava.FindStringSubmatch(escape)
-		code, err := strconv.ParseUint(m[1], 16, 16)
-		if m[2] != "" {
-			code, err = strconv.ParseUint(m[2], 8, 16)
-		}
-		if err == nil {
-			return string(rune(code))
-		}
-		if i := strings.IndexByte("bntfr", (m[3] + " ")[0]); i >= 0 {
-			return "\b\n\t\f\r"[i : i+1]
-		}
-		return m[3]
-	})
-}
 
 // noVariable is the place of the argument that names a variable, where none does.
 const noVariable = -1
@@ -106,32 +57,6 @@ func argument(a []string, i int) string {
 	return ""
 }
 
-func changeCase(a []string) string {
-	switch strings.ToUpper(argument(a, 1)) {
-	case "", "UPPER":
-		return strings.ToUpper(a[0])
-	case "LOWER":
-		return strings.ToLower(a[0])
-	case "CAPITALIZE":
-		r := []rune(a[0])
-		if len(r) > 0 {
-			r[0] = unicode.ToUpper(r[0])
-		}
-		return string(r)
-	}
-	return a[0]
-}
-
-func charsOf(a []string) string {
-	var b strings.Builder
-	for _, text := range a {
-		if n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 32); err == nil {
-			b.WriteRune(rune(n))
-		}
-	}
-	return b.String()
-}
-
 // digest is __digest. JMeter makes nothing of an algorithm that Java has not.
 func (j *reader) digest(c *functionCall) expr.Expression {
 	if name, fixed := c.args[0].Constant(); fixed && hashes[strings.ToUpper(strings.TrimSpace(name))] == nil {
@@ -162,42 +87,6 @@ func digestOf(algorithm, text string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func base64Plain(a []string) string {
-	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(a[0]))
-	if err != nil {
-		return ""
-	}
-	return string(b)
-}
-
-func substring(a []string) string {
-	r := []rune(a[0])
-	from, _ := strconv.Atoi(strings.TrimSpace(a[1]))
-	to, _ := strconv.Atoi(strings.TrimSpace(a[2]))
-	from, to = min(max(from, 0), len(r)), min(max(to, 0), len(r))
-	return string(r[from:max(from, to)])
-}
-
-func chosen(a []string) string {
-	if a[0] == a[1] {
-		return a[2]
-	}
-	return a[3]
-}
-
-// nameKey is where the name of a user's present sampler is kept, or of its last.
-type nameKey struct{}
-
-// presentSampler is __samplerName.
-func (j *reader) presentSampler(c *functionCall) expr.Expression {
-	return j.stored(c, 0, func(s *expr.Scope) string {
-		if s.User == nil {
-			return ""
-		}
-		return *userState[string](s.User, nameKey{})
-	})
-}
-
 // variableByName is __V: a variable whose name is computed.
 func variableByName(j *reader, c *functionCall) expr.Expression {
 	return computed(func(s *expr.Scope) string {
@@ -211,20 +100,6 @@ func variableByName(j *reader, c *functionCall) expr.Expression {
 
 func (j *reader) evaluate(c *functionCall) expr.Expression {
 	return computed(func(s *expr.Scope) string { return j.expand(s, c.first(s)) })
-}
-
-func (j *reader) evaluateVariable(c *functionCall) expr.Expression {
-	return computed(func(s *expr.Scope) string {
-		text, _ := j.value(s, c.first(s))
-		return j.expand(s, text)
-	})
-}
-
-func isDefined(c *functionCall, of func(*expr.Scope, string) (string, bool)) expr.Expression {
-	return computed(func(s *expr.Scope) string {
-		_, ok := of(s, c.first(s))
-		return strconv.FormatBool(ok)
-	})
 }
 
 func (j *reader) setPropertyCall(c *functionCall) expr.Expression {
@@ -242,47 +117,10 @@ func (j *reader) setPropertyCall(c *functionCall) expr.Expression {
 	})
 }
 
-// split fills name, name_n and name_1, name_2 … with the pieces of a text.
-func (j *reader) split(c *functionCall) expr.Expression {
-	name := c.fixed(1, "")
-	j.runtime[name], j.listed[name] = true, true
-	j.Define(name)
-	return computed(func(s *expr.Scope) string {
-		a := c.texts(s)
-		pieces := strings.Split(a[0], cmp.Or(argument(a, 2), ","))
-		pieces = pieces[:min(len(pieces), expr.MaxMatches)]
-		for i, p := range pieces {
-			j.assign(s, listed(name, i+1), cmp.Or(p, "?"))
-		}
-		j.remove(s, listed(name, len(pieces)+1))
-		j.assign(s, name+"_n", strconv.Itoa(len(pieces)))
-		j.assign(s, name, a[0])
-		return a[0]
-	})
-}
-
-// fileToString is __FileToString. A file whose name varies is read during the run; of one
-// that cannot be read JMeter makes **ERR**.
+// fileToString is __FileToString.
 func (j *reader) fileToString(c *functionCall) expr.Expression {
-	if name, ok := c.args[0].Constant(); ok {
-		value := expr.TextValue(string(j.openFile(c.at, strings.TrimSpace(name))))
-		return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(*expr.Scope) expr.Value { return value })}
-	}
-	return j.stored(c, 2, func(s *expr.Scope) string {
-		if text, ok := j.fileDuringRun(strings.TrimSpace(c.first(s))); ok {
-			return text
-		}
-		return "**ERR**"
-	})
-}
-
-// lineOfFile deals the lines of a file to all users in turn, each call by itself.
-func (j *reader) lineOfFile(c *functionCall) expr.Expression {
-	if c.fixed(2, "") != "" {
-		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: files of several numbers are not supported", c.raw))
-	}
-	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(j.openFile(c.at, c.fixed(0, ""))), "\r\n", "\n"), "\n"), "\n")
-	return j.stored(c, 1, func(s *expr.Scope) string { return lines[(countAll(s.User, c)-1)%int64(len(lines))] })
+	value := expr.TextValue(string(j.openFile(c.at, c.fixed(0, ""))))
+	return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(*expr.Scope) expr.Value { return value })}
 }
 
 // period is a time span of ISO 8601, as Java's Duration takes it.
@@ -319,12 +157,13 @@ func (j *reader) dateFormat(c *functionCall, pattern string, reads bool) (write 
 }
 
 func (j *reader) timeShift(c *functionCall) expr.Expression {
+	j.counts()
 	write, layout := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }, ""
 	if pattern := c.fixed(0, ""); pattern != "" {
 		text, fixed := c.args[1].Constant()
 		write, layout = j.dateFormat(c, pattern, !fixed || strings.TrimSpace(text) != "")
 	}
-	return j.stored(c, 4, func(s *expr.Scope) string {
+	return j.stored(c, len(c.args)-1, func(s *expr.Scope) string {
 		a := c.texts(s)
 		at := clock(s)
 		if from := strings.TrimSpace(argument(a, 1)); from != "" {
@@ -335,11 +174,18 @@ func (j *reader) timeShift(c *functionCall) expr.Expression {
 			} // else it is now, as in JMeter
 		}
 		by, _ := parsePeriod(argument(a, 2))
-		if days := by / (24 * time.Hour); by%(24*time.Hour) == 0 {
-			return write(at.AddDate(0, 0, int(days)))
+		to := at.Add(by)
+		if _, before := at.Zone(); !sameOffset(before, to) {
+			c.fails(j, "summer time begins or ends within the shift: run with TZ=UTC")
+			return ""
 		}
-		return write(at.Add(by))
+		return write(to)
 	})
+}
+
+func sameOffset(offset int, t time.Time) bool {
+	_, now := t.Zone()
+	return offset == now
 }
 
 func (j *reader) convertTime(c *functionCall) expr.Expression {
@@ -351,31 +197,5 @@ func (j *reader) convertTime(c *functionCall) expr.Expression {
 			return ""
 		}
 		return write(t)
-	})
-}
-
-// randomDate is a day from one to before another.
-func (j *reader) randomDate(c *functionCall) expr.Expression {
-	write, layout := j.dateFormat(c, c.fixed(0, "yyyy-MM-dd"), true)
-	return j.stored(c, 4, func(s *expr.Scope) string {
-		a := c.texts(s)
-		begin := clock(s)
-		if text := strings.TrimSpace(a[1]); text != "" {
-			begin, _ = time.ParseInLocation(layout, text, time.Local)
-		}
-		end, err := time.ParseInLocation(layout, strings.TrimSpace(a[2]), time.Local)
-		days := int(end.Sub(begin).Hours() / 24)
-		if err != nil || days <= 0 {
-			return ""
-		}
-		return write(begin.AddDate(0, 0, s.RNG.IntN(days)))
-	})
-}
-
-// chooseRandom is one of its arguments but the last, which names a variable.
-func (j *reader) chooseRandom(c *functionCall) expr.Expression {
-	return j.stored(c, len(c.args)-1, func(s *expr.Scope) string {
-		a := c.texts(s)
-		return a[s.RNG.IntN(len(a)-1)]
 	})
 }

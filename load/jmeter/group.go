@@ -3,10 +3,8 @@ package jmeter
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"whittle"
 	"whittle/load/plan"
@@ -68,14 +66,8 @@ func (j *reader) group(e *element, env elementScope) plan.Group {
 	case "PostThreadGroup":
 		g.Stage = plan.Teardown
 	}
-	j.prepared, j.onError = nil, g.OnError
+	j.onError = g.OnError
 	steps := j.block(e, env)
-	if index := j.roundIndex(e); index != nil {
-		steps = slices.Insert(steps, 0, plan.Step{Action: does(func(u plan.User) bool { index.set(u.Scope(), u.Loop()); return true })})
-	}
-	if len(j.prepared) > 0 {
-		steps = slices.Insert(steps, 0, plan.Step{Action: prepare(j.prepared)})
-	}
 	j.Plan.Scenarios = append(j.Plan.Scenarios, plan.Scenario{Name: e.label, Weight: 1, Steps: steps})
 	j.Plan.Weight++
 	return g
@@ -113,62 +105,3 @@ func (j *reader) scheduledLoops(e *element) int64 {
 	}
 	return max(j.whole(main, "LoopController.loops", -1, plan.MaxLoops, -1), 0)
 }
-
-// openGroup reads a group of open arrivals.
-func (j *reader) openGroup(e *element, env elementScope) {
-	j.refuseOthers(e, "OpenModelThreadGroup.schedule", "OpenModelThreadGroup.random_seed", "ThreadGroup.main_controller",
-		"ThreadGroup.on_sample_error", "ThreadGroup.num_threads", "ThreadGroup.same_user_on_next_iteration")
-	schedule := j.fixed(e.tag, "OpenModelThreadGroup.schedule")
-	phases, err := parseSchedule(schedule)
-	if err != nil {
-		panic(e.where("OpenModelThreadGroup.schedule").Invalid("the schedule: %v", err))
-	}
-	g := j.group(e, env)
-	j.Plan.Phases = append(j.Plan.Phases, phases...)
-	j.Plan.OpenGroup = &g
-}
-
-// The groups of open arrivals: each arrival is a user of its own, who goes through the flow
-// once.
-const (
-	openModelGroup = "OpenModelThreadGroup"
-	arrivalsGroup  = "com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup"
-)
-
-func isOpenGroup(name string) bool { return name == openModelGroup || name == arrivalsGroup }
-
-// arrivals reads the plugin's group of arrivals: a rate that is reached in steps over a time,
-// and then held.
-func (j *reader) arrivals(e *element, env elementScope) {
-	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "TargetLevel", "RampUp", "Steps", "Hold", "LogFilename", "Iterations", "Unit",
-		"ConcurrencyLimit", "same_user_on_next_iteration")
-	g := j.group(e, env)
-	j.atStart = true
-	defer func() { j.atStart = false }()
-	unit, ramp, hold := j.rampAndHold(e)
-	rate := j.number(e.tag, "TargetLevel", 0, plan.MaxRate, 0) / unit.Seconds()
-	steps := int(j.whole(e.tag, "Steps", 0, maxSteps, 0))
-	most := int(j.whole(e.tag, "ConcurrencyLimit", 0, plan.MaxClosed, 0))
-	if ramp+hold == 0 || rate == 0 {
-		panic(e.at.Invalid("%s has no arrivals: it has a rate, and a time to hold it", e.title()))
-	}
-	add := func(rate float64, d time.Duration) {
-		j.Plan.Phases = append(j.Plan.Phases, plan.Phase{Rate: rate, RampTo: rate, Linear: true, Duration: d, MaxUsers: most})
-	}
-	switch {
-	case ramp > 0 && steps == 0:
-		j.note(e.title() + " begins after its ramp, as by the plugin: it comes to nobody in a ramp without steps")
-		j.Plan.Phases = append(j.Plan.Phases, plan.Phase{Duration: ramp})
-	case ramp > 0:
-		for k := range steps {
-			add(rate*float64(k+1)/float64(steps), ramp/time.Duration(steps))
-		}
-	}
-	if hold > 0 {
-		add(rate, hold)
-	}
-	j.Plan.OpenGroup = &g
-}
-
-// maxSteps bounds the steps of a ramp.
-const maxSteps = 10_000

@@ -4,7 +4,6 @@
 package jmeter
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"regexp"
@@ -31,43 +30,57 @@ type reader struct {
 	raw []byte // the source
 	// constants are the variables whose value is known before the run; runtime
 	// are those that something fills during it.
-	constants       map[string]string
-	runtime         map[string]bool
-	listed          map[string]bool                 // what the names of lists begin with: name_1, name_2 …
-	scripted        bool                            // a script may fill any variable
-	labels          map[*plan.Request]expr.Template // what samplers are called, without the transactions around them
-	asksWay         bool                            // a script asks for what a redirect came by
-	asksLast        bool                            // a script asks for the last response
-	asksName        bool                            // something asks for the sampler's name
-	atStart         bool                            // what is compiled is looked at when the test starts: variables have their first values
-	indexes         bool                            // it looks at the numbers of rounds
-	setsProperties  bool                            // the plan sets properties during the run
-	uploaded        int                             // bytes of the files that are sent
-	tree            *tag                            // the plan's hashTree
-	top             []*element                      // what the plan itself has
-	early           map[*element]bool               // what is looked at before any script runs: it is right below the plan or a group
-	loop            *repeat                         // the loop controller that is being read
-	onError         plan.OnError                    // of the group that is being read
-	prepared        []expr.Template                 // of the group that is being read: texts that are evaluated when a user begins
-	perLoops        map[*element]plan.Action
-	shared          map[*element]plan.Action // pre-processors that are one for all samplers
-	opened, written map[string]plan.Position // files that the plan reads, and that it would write
-	reads           reads
-	asked           map[any]*asked // of HTTP samplers, by element and by request
-	eithers         map[*plan.Request]*either
-	homeless        map[*plan.Request]*element // those without a server
-	rewritten       []rewritten
-	proxied         proxied
-	sources         int               // bytes of the plan and of what it includes
-	runtimeOf       *script.Runtime   // of all scripts; nil: none has run
-	setup           []plan.Assignment // of user defined variables that are no constants
-	ignored         []string          // listeners and the like, by title
-	files           map[string][][]expr.Value
-	title           string // of the test plan
+	constants      map[string]string
+	runtime        map[string]bool
+	listed         map[string]bool                 // what the names of lists begin with: name_1, name_2 …
+	scripted       bool                            // a script may fill any variable
+	labels         map[*plan.Request]expr.Template // what samplers are called, without the transactions around them
+	asksLast       bool                            // a script asks for the last response
+	atStart        bool                            // what is compiled is looked at when the test starts: variables have their first values
+	setsProperties bool                            // the plan sets properties during the run
+	uploaded       int                             // bytes of the files that are sent
+	tree           *tag                            // the plan's hashTree
+	top            []*element                      // what the plan itself has
+	early          map[*element]bool               // what is looked at before any script runs: it is right below the plan or a group
+	loop           *repeat                         // the loop controller that is being read
+	onError        plan.OnError                    // of the group that is being read
+	perLoops       map[*element]plan.Action
+	shared         map[*element]plan.Action   // pre-processors that are one for all samplers
+	sends          map[*element]*plan.Request // of HTTP samplers
+	odd            bool                       // a request's URL is sent otherwise than it is written, or may be
+	looksAtURL     []string                   // what looks at a URL
+	eithers        map[*plan.Request]*either
+	homeless       map[*plan.Request]*element // those without a server
+	runtimeOf      *script.Runtime            // of all scripts; nil: none has run
+	setup          []plan.Assignment          // of user defined variables that are no constants
+	ignored        []string                   // listeners and the like, by title
+	files          map[string][][]expr.Value
+	title          string // of the test plan
 }
 
-// propertySetter finds what sets a property: the function, or a script.
-var propertySetter = regexp.MustCompile(`setProperty|props\s*(\.(put|merge|replace|comp)|\[|<<|\.\w+\s*=[^=~])`)
+// propertySetter finds what sets a property in a script.
+var propertySetter = regexp.MustCompile(`setProperty|\bprops\s*\.\s*put`)
+
+// findUses notes what elements use, for which others have something to keep.
+func (j *reader) findUses(e *element, t *tag) {
+	if isScript(e.name) {
+		j.asksLast = j.asksLast || strings.Contains(t.text, "prev") || strings.Contains(t.text, "getPreviousResult")
+		j.setsProperties = j.setsProperties || propertySetter.MatchString(t.text)
+	}
+	if strings.Contains(t.text, "${") {
+		j.asksLast = j.asksLast || scriptCalled.MatchString(t.text) && strings.Contains(t.text, "prev")
+		j.setsProperties = j.setsProperties || strings.Contains(t.text, "{__setProperty") || scriptCalled.MatchString(t.text) && propertySetter.MatchString(t.text)
+	}
+	if strings.Contains(t.text, "__jm__") {
+		panic(t.at.Errorf(whittle.Unsupported, "%s: the number of a controller's round, ${__jm__…}, is not supported: use a Counter", e.title()))
+	}
+	for _, c := range t.children {
+		j.findUses(e, c)
+	}
+}
+
+// scriptCalled finds a function that is a script.
+var scriptCalled = regexp.MustCompile(`\{__(groovy|BeanShell|javaScript)\(`)
 
 // Parse reads a JMeter test plan; name is for errors, which carry line and
 // column: whittle.Invalid for a mistake, whittle.Unsupported for an element that
@@ -83,13 +96,9 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	}
 	j := &reader{
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},
-		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, shared: map[*element]plan.Action{}, early: map[*element]bool{}, opened: map[string]plan.Position{}, asked: map[any]*asked{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{}, written: map[string]plan.Position{}, sources: len(src),
-		labels:         map[*plan.Request]expr.Template{},
-		asksWay:        bytes.Contains(src, []byte("ubResults")),
-		asksLast:       bytes.Contains(src, []byte("prev")) || bytes.Contains(src, []byte("getPreviousResult")),
-		asksName:       bytes.Contains(src, []byte("__samplerName")),
-		indexes:        bytes.Contains(src, []byte("__jm__")),
-		setsProperties: propertySetter.Match(src),
+		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, shared: map[*element]plan.Action{}, early: map[*element]bool{},
+		sends: map[*element]*plan.Request{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{},
+		labels: map[*plan.Request]expr.Template{},
 	}
 	j.Plan.HTTP.Timeout, j.Plan.HTTP.Insecure = jmxTimeout, true // JMeter accepts any certificate
 	j.document(parseXML(name, src))
@@ -126,19 +135,20 @@ func (j *reader) testPlan(e *element) {
 		j.Plan.Notes = append(j.Plan.Notes, "the libraries of the class path are left out: "+jars)
 	}
 	j.Plan.Serial = e.is("TestPlan.serialize_threadgroups")
-	j.include(e, 0)
+	j.includeModules(e, 0)
+	j.eachElement(e, func(e *element) { j.findUses(e, e.tag) })
 	j.findRuntime(e)
 	for _, m := range functionVariables.FindAllSubmatch(j.raw, -1) {
 		j.runtime[string(m[1])] = true
 	}
-	for _, m := range splitVariables.FindAllSubmatch(j.raw, -1) {
-		j.runtime[string(m[2])], j.listed[string(m[2])] = true, true
+	for _, m := range propertyVariables.FindAllSubmatch(j.raw, -1) {
+		j.runtime[string(m[1])] = true
 	}
 	j.userVariables(e)
 	j.findEarly(e)
 	j.findColumns(e)
 	for _, c := range e.below {
-		if !isGroup(c.name) && !isOpenGroup(c.name) {
+		if !isGroup(c.name) {
 			j.top = append(j.top, c)
 		}
 	}
@@ -146,7 +156,6 @@ func (j *reader) testPlan(e *element) {
 	for _, c := range e.below {
 		j.planChild(c, env)
 	}
-	j.noteSessions()
 	if j.setsProperties {
 		j.Plan.Undivided = append(j.Plan.Undivided, "the properties that it sets for all users")
 	}
@@ -158,7 +167,7 @@ func (j *reader) findEarly(root *element) {
 	for _, e := range root.below {
 		j.early[e] = true
 		for _, c := range e.below {
-			j.early[c] = isGroup(e.name) || isOpenGroup(e.name)
+			j.early[c] = isGroup(e.name)
 		}
 	}
 }
@@ -170,10 +179,6 @@ func (j *reader) planChild(e *element, env elementScope) {
 		j.threadGroup(e, env)
 	case steppingGroup, ultimateGroup, concurrencyGroup:
 		j.pluginGroup(e, env)
-	case openModelGroup:
-		j.openGroup(e, env)
-	case arrivalsGroup:
-		j.arrivals(e, env)
 	case "TestFragmentController":
 		// Its modules are read where they are used.
 	default:
@@ -183,16 +188,13 @@ func (j *reader) planChild(e *element, env elementScope) {
 	}
 }
 
-// MaxBytes bounds a plan with what it includes.
+// MaxBytes bounds a plan.
 const MaxBytes = 32 << 20
 
 // finish checks the whole plan and chooses its target.
 func (j *reader) finish(e *element) {
 	if j.RequestCount() == 0 {
 		panic(e.at.Invalid("no enabled thread group sends a request"))
-	}
-	if len(j.Plan.Groups) > 0 && len(j.Plan.Phases) > 0 || j.Plan.OpenGroup != nil && len(j.Plan.Scenarios) > 1 {
-		panic(e.at.Errorf(whittle.Unsupported, "a group of open arrivals together with other thread groups is not supported: a run is of one model"))
 	}
 	if len(j.Plan.Groups) > maxGroups {
 		panic(e.at.Errorf(whittle.ResourceExhausted, "more than %d thread groups", maxGroups))
@@ -208,7 +210,9 @@ func (j *reader) finish(e *element) {
 	if len(j.ignored) > 0 {
 		j.Plan.Notes = append(j.Plan.Notes, fmt.Sprintf("left out, as they send nothing: %s", strings.Join(j.ignored, ", ")))
 	}
-	j.refuseRead()
+	if j.odd && len(j.looksAtURL) > 0 {
+		j.note("what looks at URLs sees them as they are sent, letters that are not ASCII encoded, without a fragment and empty segments: " + strings.Join(j.looksAtURL, ", "))
+	}
 	whittle.Check(j.Finish())
 }
 
@@ -261,7 +265,22 @@ func (j *reader) refuse(e *element) error {
 			return e.at.Errorf(whittle.Unsupported, "%s is not supported: it is a script", e.title())
 		}
 	}
+	if hint := inPlaceOf[e.name]; hint != "" {
+		return e.at.Errorf(whittle.Unsupported, "%s is not supported: %s", e.title(), hint)
+	}
 	return e.at.Errorf(whittle.Unsupported, "%s is not supported", e.title())
+}
+
+// inPlaceOf says what to use in place of an element.
+var inPlaceOf = map[string]string{
+	"XPathAssertion": "use a Response Assertion", "XPath2Assertion": "use a Response Assertion",
+	"XPathExtractor": "use a CSS Selector or a Regular Expression Extractor", "XPath2Extractor": "use a CSS Selector or a Regular Expression Extractor",
+	"CacheManager": "take it out, and every page is asked for, as by users who come anew", "OpenModelThreadGroup": "use a Thread Group, and send it at a --rate",
+	"SizeAssertion": "use a Response Assertion", "JMESPathExtractor": "use a JSON Extractor", "JMESPathAssertion": "use a JSON Assertion",
+	"CriticalSectionController": "use a Thread Group of one user", "RandomOrderController": "use a Random Controller",
+	"InterleaveControl": "use a Switch Controller with a counter", "SyncTimer": "use a Concurrency Thread Group, or take it out",
+	"IncludeController":                            "put the fragment into this plan, and use a Module Controller",
+	"kg.apc.jmeter.timers.VariableThroughputTimer": "use a Concurrency Thread Group, or send at a --rate",
 }
 
 // universal properties have no bearing on what is sent.
@@ -272,7 +291,7 @@ var universal = []string{
 // notDone are the properties of JMeter's own elements that ask for what is not done. The
 // others that are read nowhere are of no JMeter: it looks at none of them.
 var notDone = []string{
-	"HTTPSampler.ipSource", "HTTPSampler.proxyHost", "HTTPSampler.proxyScheme", "XPathExtractor.namespace", "ConstantTimer.modifier",
+	"HTTPSampler.ipSource", "ConstantTimer.modifier",
 }
 
 // refuseOthers refuses properties other than the named ones, unless they are empty or

@@ -3,20 +3,16 @@ package jmeter
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/load/script"
+	"whittle/load/snippet"
 )
-
-// dummySampler is the plugin's sampler that sends nothing.
-const dummySampler = "kg.apc.jmeter.samplers.DummySampler"
 
 // sampled is a sample without a request, of a script or of the Dummy Sampler. What is in
 // whose scope it stands looks at it as at a response.
@@ -34,7 +30,7 @@ func (j *reader) debug(e *element, env elementScope) []plan.Step {
 	shows := e.value(displays) != "false"
 	return j.sampledSteps(e, env, func(_ context.Context, u plan.User, now *snapshot) (error, bool) {
 		if shows {
-			now.sent, now.text = "JMeterVariables\n", j.allVariables(u.Scope())
+			now.text = j.allVariables(u.Scope())
 		}
 		return nil, true
 	})
@@ -51,7 +47,7 @@ func (j *reader) sampledSteps(e *element, env elementScope, take func(context.Co
 	if env.hasScripts() {
 		after = append([]plan.Step{behind(s.checks)}, after...)
 	}
-	steps := slices.Concat(j.begin(e, env), ahead, timerSteps(env.timers))
+	steps := slices.Concat(ahead, timerSteps(env.timers))
 	sample := &action{sample: true, act: func(ctx context.Context, u plan.User) bool {
 		began := u.Now()
 		now := &snapshot{code: "200", message: "OK", ok: true, label: s.nameOf(s.checks)(u.Scope())}
@@ -78,7 +74,7 @@ func (s *sampled) look(u plan.User, now *snapshot, took time.Duration, failure e
 	}
 	now.elapsed = cmp.Or(now.elapsed, took)
 	a := &expr.Response{
-		Sampled: true, Verdict: expr.Failed, Label: now.label, Code: &now.code, Message: &now.message, URL: now.url, Request: []byte(now.sent), Body: []byte(now.text), Size: int64(len(now.text)),
+		Sampled: true, Verdict: expr.Failed, Label: now.label, Code: &now.code, Message: &now.message, URL: now.url, Body: []byte(now.text), Size: int64(len(now.text)),
 		Scope: u.Scope(), Elapsed: now.elapsed,
 	}
 	if now.ok {
@@ -111,46 +107,20 @@ func (s *sampled) keep(u plan.User, now *snapshot) {
 
 // scriptSampler reads a script that is a sampler.
 func (j *reader) scriptSampler(e *element, env elementScope) []plan.Step {
-	p := j.program(e, e.stands(nil, nil))
+	p := j.program(e, e.placement(nil))
 	return j.sampledSteps(e, env, func(ctx context.Context, u plan.User, now *snapshot) (error, bool) {
 		l := &scriptRun{previous: lastOf(u), sample: now}
 		v, err := p.run(u.Scope(), l)
 		switch {
 		case err != nil:
 			now.code, now.message, now.ok = "500", err.Error(), false
-			if p.language == beanshell {
+			if p.language == snippet.BeanShell {
 				now.code = ""
 			}
-		case v != nil && (now.text == "" || p.language == beanshell):
-			now.text = fmt.Sprint(v)
-		}
-		if now.ignored {
-			l.stop = "" // as in JMeter, which looks no further at such a sample
+		case v != nil && (now.text == "" || p.language == snippet.BeanShell):
+			now.text = script.Text(v)
 		}
 		return err, l.obey(ctx, u)
-	})
-}
-
-// dummy reads a sampler that sends nothing: it takes its time, and is what it is said to be.
-func (j *reader) dummy(e *element, env elementScope) []plan.Step {
-	j.refuseOthers(e, "WAITING", "SUCCESFULL", "RESPONSE_CODE", "RESPONSE_MESSAGE", "REQUEST_DATA", "RESPONSE_DATA", "RESPONSE_TIME", "LATENCY", "CONNECT", "URL", "RESULT_CLASS")
-	j.noteOf(e, "sends nothing and is no request of the report, where JMeter counts it as a sample")
-	text := func(name string) expr.Template { return j.text(e, name) }
-	code, message, asked, data := text("RESPONSE_CODE"), text("RESPONSE_MESSAGE"), text("REQUEST_DATA"), text("RESPONSE_DATA")
-	length, address, waits, ok := text("RESPONSE_TIME"), text("URL"), text("WAITING"), text("SUCCESFULL")
-	return j.sampledSteps(e, env, func(ctx context.Context, u plan.User, now *snapshot) (error, bool) {
-		of := func(t expr.Template) string { return t.Text(u.Scope()) }
-		ms, err := strconv.ParseInt(of(length), 10, 32)
-		if err != nil {
-			ms = 0 // as the plugin reads it
-		}
-		now.elapsed = time.Duration(max(ms, 0)) * time.Millisecond
-		if of(waits) == "true" && !u.PauseUntil(ctx, u.Now().Add(now.elapsed)) {
-			return nil, false
-		}
-		now.code, now.message, now.sent, now.text = of(code), of(message), of(asked), of(data)
-		now.url, now.ok = strings.TrimSpace(of(address)), of(ok) == "true"
-		return nil, true
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -29,8 +30,7 @@ var samplerProperties = []string{
 	"HTTPSampler.BROWSER_COMPATIBLE_MULTIPART", "HTTPSampler.DO_MULTIPART_POST", "HTTPsampler.Files", "HTTPSampler.image_parser",
 	// What the body says already.
 	"GraphQLHTTPSampler.operationName", "GraphQLHTTPSampler.query", "GraphQLHTTPSampler.variables",
-	// What a recorder kept, and JMeter drops when a test begins.
-	"HTTPSampler.header_manager",
+	"HTTPSampler.header_manager", // which JMeter drops when a test begins
 	// Where a newer JMeter keeps what an older one wrote elsewhere.
 	"HTTPSampler.proxyScheme", "HTTPSampler.proxyHost", "HTTPSampler.proxyPort", "HTTPSampler.proxyUser", "HTTPSampler.proxyPass",
 	"HTTPSampler.FILE_NAME", "HTTPSampler.FILE_FIELD", "HTTPSampler.MIMETYPE", "HTTPSampler.useragent", "HTTPSampler.mimetype",
@@ -62,16 +62,11 @@ func (s *sample) isFound(name string) bool { return strings.TrimSpace(s.find(nam
 // sampler reads one HTTP request and the timers before it.
 func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	j.refuseOthers(e, samplerProperties...)
-	if steps := j.byMethod(e, env); steps != nil {
-		return steps
-	}
 	env = env.extended(j, e.below)
 	s := &sample{e, env.defaults}
-	asks := j.asks(s)
-	j.asked[e] = asks
-	ahead, after := j.belowSampler(e, env)
 	q := &plan.Request{Headers: env.headers, NoCookies: env.cookies == nil, NoEmptyCookies: true, Redirect: redirected, Illegal: illegalTarget, CapturesErrors: true}
-	j.asked[q], asks.of = asks, q
+	j.sends[e] = q
+	ahead, after := j.belowSampler(e, env)
 	method := j.fixedOf(s.find("HTTPSampler.method"), "HTTPSampler.method")
 	if q.Method = method; method == "" {
 		q.Method = http.MethodGet
@@ -83,79 +78,39 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	if s.isFound("HTTPSampler.auto_redirects") {
 		q.FollowRedirects, q.BlindRedirects, q.Redirect = true, true, redirectedByClient
 	}
-	q.KeepsWay = j.asksWay && q.FollowRedirects && !q.BlindRedirects
-	if s.byJava() {
-		q.Illegal = illegalByJava(q.Method)
+	if p := s.find("HTTPSampler.implementation"); p.text == "Java" {
+		panic(p.at.Errorf(whittle.Unsupported, "%s: Java's own HTTP client is not supported: choose HttpClient4", e.title()))
 	}
-	j.content(s, q, &env)
+	if p := s.find("HTTPSampler.proxyHost"); strings.TrimSpace(p.text) != "" {
+		panic(p.at.Errorf(whittle.Unsupported, "%s: a proxy is not supported: its time would be in every figure", e.title()))
+	}
+	if s.isFound("HTTPSampler.image_parser") {
+		panic(s.find("HTTPSampler.image_parser").at.Errorf(whittle.Unsupported, "%s: embedded resources are not supported: give those that count a sampler each", e.title()))
+	}
+	j.content(s, q)
 	if s.noHost() {
 		j.notSent(e, q, s.domain(), "is no name of a server")
 	}
 	j.timeout(s, q)
-	j.proxy(s)
 	if env.cookies != nil {
 		q.Cookies, q.KeepCookies = j.ownCookies(env.cookies, hostOf(q.Origin)), true
 	}
 	q.Login = j.login(env.auths)
-	if env.cache != nil {
-		j.useCache(q, env.cache)
-	}
 	j.closing(s, q)
-	if s.byJava() && !q.HasHeader("accept") {
-		q.Headers = append(slices.Clip(q.Headers), plan.HeaderField{Name: "accept", Value: expr.Template(nil).Literal(javaAccepts)})
-	}
 	j.addChecks(q, env)
 	j.samplerName(e, q, env.prefix)
-	steps := slices.Concat(j.begin(e, env), ahead, timerSteps(env.timers)) // in JMeter's order: a timer sees what a script before it has set
+	steps := slices.Concat(ahead, timerSteps(env.timers)) // in JMeter's order: a timer sees what a script before it has set
 	steps = append(steps, plan.Step{Request: q})
 	if env.hasScripts() {
 		after = append([]plan.Step{behind(q)}, after...)
 	}
-	j.resources(s, q, env.cache)
 	return append(steps, after...)
 }
-
-// methods are those that a variable may come to.
-var methods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"}
 
 // notSent makes a request one that is not sent, as JMeter does not send it.
 func (j *reader) notSent(e *element, q *plan.Request, what, why string) {
 	j.noteOf(e, "is not sent, as by JMeter: %q %s", what, why)
 	q.Illegal = func(string) string { return noURLHas(cmp.Or(what, "missing server")) }
-}
-
-// byJava reports whether a plan asks for Java's own client.
-func (s *sample) byJava() bool { return s.find("HTTPSampler.implementation").text == "Java" }
-
-// javaAccepts is what Java's own client accepts, where a plan asks for that client.
-const javaAccepts = "text/html, image/gif, image/jpeg, */*; q=0.2"
-
-// byMethod reads a sampler whose method varies as one for each method that it may come to.
-func (j *reader) byMethod(e *element, env elementScope) (steps []plan.Step) {
-	p := (&sample{e, env.extended(j, e.below).defaults}).find("HTTPSampler.method")
-	t := j.compile(p.at, p.text, expr.AsText)
-	if _, fixed := t.Constant(); fixed {
-		return nil
-	}
-	methodOf := func(s *expr.Scope) string { return strings.TrimSpace(t.Text(s)) }
-	for _, method := range append(slices.Clip(methods), "") {
-		own := *e
-		tagOf := *e.tag
-		tagOf.children = append([]*tag{{name: "stringProp", attributes: map[string]string{"name": "HTTPSampler.method"}, text: method, at: p.at}}, e.children...)
-		own.tag = &tagOf
-		inner, holds := j.sampler(&own, env), func(s *expr.Scope) bool { return methodOf(s) == method }
-		if method == "" {
-			// Any other is not sent: it is a failure, and says so.
-			for i := range inner {
-				if q := inner[i].Request; q != nil {
-					q.Illegal = func(string) string { return "its method is none of " + strings.Join(methods, ", ") }
-				}
-			}
-			holds = func(s *expr.Scope) bool { return !slices.Contains(methods, methodOf(s)) }
-		}
-		steps = append(steps, branch(inner, holds)...)
-	}
-	return steps
 }
 
 // closing makes a request close its connection where the sampler or a header says so. Of
@@ -198,41 +153,12 @@ func redirectedByClient(method string, status int) (string, bool) {
 	return "", false
 }
 
-// missingFile finds the mark of a file that could not be read.
-func missingFile(target string) string {
-	_, name, missing := strings.Cut(target, fileMark)
-	if !missing {
-		return ""
-	}
-	return "the file " + strings.TrimSuffix(name, ">") + ", which it sends, cannot be read"
-}
-
 func noURLHas(what string) string {
 	return "a URL has no " + what + "; encode it, or see that every variable in it has a value"
 }
 
-// illegalByJava finds what keeps Java's own client from sending: a method that it has not.
-// It sends a target with any characters.
-func illegalByJava(method string) func(string) string {
-	return func(target string) string {
-		if missing := missingFile(target); missing != "" {
-			return missing
-		}
-		if !slices.Contains(methodsOfJava, method) {
-			return "Java's own client, which the plan asks for, has no method " + method
-		}
-		return ""
-	}
-}
-
-// methodsOfJava are the methods of Java's own client.
-var methodsOfJava = []string{"GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"}
-
 // illegalTarget finds a character that no URL has: JMeter sends no such request.
 func illegalTarget(target string) string {
-	if missing := missingFile(target); missing != "" {
-		return missing
-	}
 	if i := strings.IndexAny(target, "\"<>\\^`{|}"); i >= 0 {
 		return noURLHas(target[i : i+1])
 	}
@@ -290,31 +216,12 @@ func targetPath(text string) string {
 	return targetText(path)
 }
 
-// shownKey is where a user's last URL of a request is kept as JMeter shows it.
-type shownKey struct{ of *plan.Request }
-
-// sent is a URL of a request, or its path, as it is sent. Where that is otherwise than
-// JMeter shows it, shownURL has it as it was.
-func (j *reader) sent(q *plan.Request, t expr.Template) expr.Template {
-	if text, ok := t.Constant(); ok && encoded(text) == text {
-		return t
+// sent is a URL of a request, or its path, as it is sent.
+func (j *reader) sent(t expr.Template) expr.Template {
+	if text, ok := t.Constant(); !ok || encoded(text) != text {
+		j.odd = true
 	}
-	key := shownKey{q}
-	q.Shown = func(s *expr.Scope, address string) string {
-		text := *userState[string](s.User, key)
-		target := text[plan.OriginLength(text):]
-		if before, ok := strings.CutSuffix(address, targetPath(target)); ok {
-			return before + strings.ReplaceAll(target, "<space>", " ")
-		}
-		return address
-	}
-	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		text := t.Text(s)
-		if s.User != nil {
-			*userState[string](s.User, key) = text
-		}
-		return expr.TextValue(encoded(text))
-	}}, expr.AsText)
+	return mapped(t, encoded)
 }
 
 // encoded is a URL or its path as it is sent.
@@ -322,10 +229,6 @@ func encoded(text string) string {
 	origin := plan.OriginLength(text)
 	return text[:origin] + targetPath(text[origin:])
 }
-
-// shownURL is a response's URL as JMeter shows it: the path of the request as it is in the
-// plan, that of a redirect as it was sent.
-func shownURL(a *expr.Response) string { return cmp.Or(a.Shown, a.URL) }
 
 // hostOf is an origin's host, empty where it is not known.
 func hostOf(origin string) string {
@@ -368,9 +271,6 @@ func (j *reader) timeout(s *sample, q *plan.Request) {
 
 // address puts a sampler's URL together. A path may be a whole URL.
 func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
-	if asks := j.asked[s.element]; asks != nil {
-		asks.query = query
-	}
 	p := s.find("HTTPSampler.path")
 	text := outerSpaces(p.text)
 	base := s.base()
@@ -396,10 +296,10 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 	j.hostPort(s, q, base)
 	fixed, ok := origin.Constant()
 	if !ok {
-		q.Address = j.sent(q, origin.Join(path))
+		q.Address = j.sent(origin.Join(path))
 		return
 	}
-	q.Path = j.sent(q, path)
+	q.Path = j.sent(path)
 	if fixed == "" {
 		j.homeless[q] = s.element
 		return
@@ -420,7 +320,7 @@ func (j *reader) addressOrPath(q *plan.Request, at plan.Position, text string, o
 		own.relative = fixed == ""
 	}
 	j.eithers[q] = own
-	return j.sent(q, expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
+	return j.sent(expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
 		path, query := raw.Text(s), query.Text(s)
 		switch {
 		case strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://"):

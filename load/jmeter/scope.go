@@ -21,11 +21,9 @@ type elementScope struct {
 	asserts  []*element
 	extracts []*element
 	cookies  *element // nil: cookies are not kept
-	cache    *element // nil: there is none
 	prefix   string   // of names: the transactions around
 	auths    []*element
 	ahead    []*element // pre-processors, the outermost first
-	cuts     []*cut     // the controllers around that may end before a sampler, the outermost first
 	loop     *repeat    // the loop controller right around; nil: none
 }
 
@@ -36,7 +34,6 @@ const (
 	leftOut role = iota // it sends nothing
 	ofHeaders
 	ofCookies
-	ofCache
 	ofLogins
 	ofDefaults
 	ofTime    // a timer
@@ -48,18 +45,18 @@ const (
 
 // roles are those of elements by their names.
 var roles = map[string]role{
-	"HeaderManager": ofHeaders, "CookieManager": ofCookies, "CacheManager": ofCache, "AuthManager": ofLogins, "ConfigTestElement": ofDefaults,
+	"HeaderManager": ofHeaders, "CookieManager": ofCookies, "AuthManager": ofLogins, "ConfigTestElement": ofDefaults,
 
-	"ConstantTimer": ofTime, "UniformRandomTimer": ofTime, "GaussianRandomTimer": ofTime, "PoissonRandomTimer": ofTime, "ConstantThroughputTimer": ofTime, "SyncTimer": ofTime,
-	"PreciseThroughputTimer": ofTime, "JSR223Timer": ofTime, "BeanShellTimer": ofTime, shapingTimer: ofTime,
+	"ConstantTimer": ofTime, "UniformRandomTimer": ofTime, "GaussianRandomTimer": ofTime, "PoissonRandomTimer": ofTime, "ConstantThroughputTimer": ofTime,
+	"JSR223Timer": ofTime, "BeanShellTimer": ofTime,
 
-	"JSR223PreProcessor": ahead, "BeanShellPreProcessor": ahead, "BSFPreProcessor": ahead, "UserParameters": ahead, "URLRewritingModifier": ahead, "AnchorModifier": ahead,
+	"JSR223PreProcessor": ahead, "BeanShellPreProcessor": ahead, "UserParameters": ahead,
 
-	"ResponseAssertion": asserts, "JSONPathAssertion": asserts, "DurationAssertion": asserts, "SizeAssertion": asserts, "XPathAssertion": asserts,
-	"XPath2Assertion": asserts, "BSFAssertion": asserts, "JSR223Assertion": asserts, "BeanShellAssertion": asserts,
+	"ResponseAssertion": asserts, "JSONPathAssertion": asserts, "DurationAssertion": asserts,
+	"JSR223Assertion": asserts, "BeanShellAssertion": asserts,
 
-	"RegexExtractor": extracts, "BoundaryExtractor": extracts, "JSONPostProcessor": extracts, "HtmlExtractor": extracts, "XPathExtractor": extracts,
-	"XPath2Extractor": extracts, "JMESPathExtractor": extracts, "JSR223PostProcessor": extracts, "BSFPostProcessor": extracts, "BeanShellPostProcessor": extracts,
+	"RegexExtractor": extracts, "BoundaryExtractor": extracts, "JSONPostProcessor": extracts, "HtmlExtractor": extracts,
+	"JSR223PostProcessor": extracts, "BeanShellPostProcessor": extracts,
 
 	"CSVDataSet": elsewhere, "CounterConfig": elsewhere, "RandomVariableConfig": elsewhere, "ResultAction": elsewhere, "Arguments": elsewhere,
 
@@ -80,8 +77,6 @@ func (s elementScope) extended(j *reader, siblings []*element) elementScope {
 			j.refuseOthers(e, "CookieManager.cookies", "CookieManager.clearEachIteration", "CookieManager.policy", "CookieManager.implementation",
 				"CookieManager.controlledByThreadGroup")
 			s.cookies = e
-		case ofCache:
-			s.cache = e
 		case ahead:
 			s.ahead = append(slices.Clip(s.ahead), e)
 		case ofLogins:

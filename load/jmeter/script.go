@@ -3,6 +3,7 @@ package jmeter
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -12,14 +13,15 @@ import (
 
 	"whittle"
 	"whittle/load/expr"
-	"whittle/load/java"
 	"whittle/load/plan"
+	"whittle/load/report"
 	"whittle/load/script"
+	"whittle/load/snippet"
 )
 
 // isScript reports whether an element is a script.
 func isScript(name string) bool {
-	for _, kind := range []string{"JSR223", "BeanShell", "BSF"} {
+	for _, kind := range []string{"JSR223", "BeanShell"} {
 		if strings.HasPrefix(name, kind) && !strings.HasSuffix(name, "Listener") {
 			return true
 		}
@@ -27,36 +29,31 @@ func isScript(name string) bool {
 	return false
 }
 
-// language is one that scripts are written in.
-type language int
+// javascript stands for the language that runs as it is.
+const javascript snippet.Dialect = -1
 
-const (
-	javascript language = iota
-	groovy
-	beanshell
-)
-
-var languages = map[string]language{
+var languages = map[string]snippet.Dialect{
 	"javascript": javascript, "js": javascript, "ecmascript": javascript, "rhino": javascript, "nashorn": javascript, "graal.js": javascript,
-	"": groovy, "groovy": groovy, "beanshell": beanshell, "bsh": beanshell, "java": beanshell,
+	"": snippet.Groovy, "groovy": snippet.Groovy, "beanshell": snippet.BeanShell, "bsh": snippet.BeanShell, "java": snippet.BeanShell,
+	"jexl3": snippet.JEXL, "jexl2": snippet.JEXL2,
 }
 
-// A program is a script of the plan: JavaScript as it is, or Groovy and BeanShell as
-// JavaScript. JMeter writes references into a script's text before it reads it, and so
-// does this: a text that varies is compiled for each text that it comes to.
+// A program is a script of the plan: JavaScript as it is, or what load/snippet rewrites. JMeter
+// writes references into a script's text before it reads it, and so does this: a text that
+// varies is compiled for each text that it comes to.
 type program struct {
 	*reader
 	title    string
 	at       plan.Position // where its text begins
-	language language
+	language snippet.Dialect
 	// source is the text with its references.
 	source expr.Template
 	// first says that the text which a user's first run has is that of all its runs, as
-	// JMeter's cache has it; keeps that its variables stay for the next run.
-	first, keeps bool
-	parameters   expr.Template
-	label        string
-	where        stands
+	// JMeter's cache has it.
+	first      bool
+	parameters expr.Template
+	label      string
+	where      placement
 
 	texts  byText[compiled]
 	failed atomic.Int64 // runs
@@ -65,31 +62,28 @@ type program struct {
 // compiled is what a script's text comes to, or why it cannot be.
 type compiled struct {
 	program *script.Program
+	unknown []string // words of an expression of JEXL that are no variables
 	err     error
 }
 
-// stands is where a script stands.
-type stands struct {
+// placement is where a script stands.
+type placement struct {
 	// sampler is the name of the sampler that it stands at; nil: it is one itself, or none
 	// is known.
 	sampler func(*expr.Scope) string
-	kind    java.Binding
-	asks    *asked // of an HTTP sampler
 	// binds are the variables that JMeter binds there. Nil: all.
 	binds map[string]bool
 }
 
-// stands is where an element's script stands: at a sampler of that name, which asks that.
-func (e *element) stands(name func(*expr.Scope) string, asks *asked) stands {
-	s := stands{sampler: name, kind: java.OtherSampler, asks: asks, binds: bindings(e.name)}
-	if asks != nil {
-		s.kind = java.HTTPSampler
-	}
-	return s
+func (s placement) bound(name string) bool { return s.binds == nil || s.binds[name] }
+
+// placement is where an element's script stands: at a sampler of that name.
+func (e *element) placement(name func(*expr.Scope) string) placement {
+	return placement{sampler: name, binds: bindings(e.name)}
 }
 
 // program compiles an element's script, or refuses it with its line.
-func (j *reader) program(e *element, where stands) *program {
+func (j *reader) program(e *element, where placement) *program {
 	j.refuseOthers(e, "cacheKey", "filename", "parameters", "script", "scriptLanguage", "resetInterpreter", "BeanShellSampler.query",
 		"BeanShellSampler.filename", "BeanShellSampler.parameters", "BeanShellSampler.resetInterpreter", "BeanShellAssertion.query",
 		"BeanShellAssertion.filename", "BeanShellAssertion.parameters", "BeanShellAssertion.resetInterpreter", "Assertion.scope")
@@ -117,101 +111,56 @@ func (j *reader) program(e *element, where stands) *program {
 	_, parameters := first("parameters", "BeanShellSampler.parameters", "BeanShellAssertion.parameters")
 	p.parameters = j.compile(parameters.at, parameters.text, expr.AsText)
 	p.label = e.label
-	if e.value("script") != "" && setsProperty.MatchString(e.value("script")) {
-		j.prepared = append(j.prepared, p.source)
+	p.first = p.language != snippet.BeanShell && j.fixed(e.tag, "cacheKey") != "false"
+	if strings.Contains(source.text, "${__setProperty(") {
+		panic(source.at.Errorf(whittle.Unsupported, "%s is not supported: its text sets a property before it runs; set it by props.put in the script", e.title()))
 	}
-	p.first = p.language != beanshell && j.fixed(e.tag, "cacheKey") != "false"
-	_, reset := first("resetInterpreter", "BeanShellSampler.resetInterpreter", "BeanShellAssertion.resetInterpreter")
-	p.keeps = strings.HasPrefix(e.name, "BeanShell") && strings.TrimSpace(reset.text) != "true"
 	return p
 }
 
 // compileScript compiles a script of a language, as far as its text is known before the
 // run: a reference stands for a number then.
-func (j *reader) compileScript(at plan.Position, title, name string, source expr.Template, written string, where stands) *program {
-	if _, ok := languages[name]; !ok {
+func (j *reader) compileScript(at plan.Position, title, name string, source expr.Template, written string, where placement) *program {
+	language, ok := languages[name]
+	if !ok {
 		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script of the language %s", title, name))
 	}
-	if name != "javascript" && changesSampler.MatchString(written) {
-		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script that sets a property of a sampler", title))
-	}
-	if name != "javascript" && shiftsProperties.MatchString(written) {
-		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script that sets properties by <<; props.put is done", title))
-	}
-	if name != "javascript" && seededRandom.MatchString(written) {
-		j.note(fmt.Sprintf("line %d: %s: the numbers that it draws by a seed are others than Java's", at.Line, title))
-	}
-	p := j.scriptOf(at, title, name, source)
-	p.where = where
+	j.counts()
+	p := &program{reader: j, title: title, at: at, language: language, source: source, where: where}
+	j.engine()
 	text, fixed := source.Constant()
 	if !fixed {
-		text = j.standIn(written, p.language == groovy)
+		text = j.standIn(written, p.language == snippet.Groovy)
 	}
 	err := p.texts.of(text, p.compile).err
-	if unknown, ok := err.(*java.Unknown); ok { //nolint:errorlint // it is made here
-		if unknown.Broken {
-			if strings.Contains(unknown.What, "library") && changes.MatchString(written) {
-				panic(at.Errorf(whittle.Unsupported, "%s is not supported: what it fills comes by %s", title, unknown.What))
-			}
-			j.Plan.Notes = append(j.Plan.Notes, fmt.Sprintf("%s fails each time, as in JMeter as it comes: line %d has %s", title, unknown.Line, unknown.What))
+	if err != nil && !fixed {
+		// What could be the script's own in a text of Groovy may be a variable of JMeter's.
+		if p.texts.of(j.standIn(written, false), p.compile).err == nil {
 			return p
 		}
-		here := at
-		if unknown.Line > 1 {
-			here.Line, here.Col = at.Line+unknown.Line-1, 1
-		}
-		panic(here.Errorf(whittle.Unsupported, "%s is not supported: it is a script of which not all is: %s", title, unknown.What))
 	}
-	if err != nil {
+	if err == nil {
+		return p
+	}
+	refused, ok := errors.AsType[*snippet.Refused](err)
+	switch {
+	case !ok:
 		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script of which not all is: %v", title, err))
+	case !refused.Broken:
+		if refused.Line > 1 {
+			at.Line, at.Col = at.Line+refused.Line-1, 1
+		}
+		panic(at.Errorf(whittle.Unsupported, "%s is not supported: it is a script of which not all is: %s; a script in JavaScript runs as it is", title, refused.What))
 	}
-	if p.language != javascript && writes.MatchString(text) {
-		j.Plan.Notes = append(j.Plan.Notes, title+": what it writes to files is left out")
-	}
-	j.engine()
 	return p
 }
 
-// scriptOf is a script that is compiled when it runs.
-func (j *reader) scriptOf(at plan.Position, title, language string, source expr.Template) *program {
+// counts makes the plan count failures of scripts and functions.
+func (j *reader) counts() {
 	if j.Plan.Console == nil {
-		j.Plan.Console, j.Plan.Failures = &plan.Console{}, &script.Failures{}
+		j.Plan.Console, j.Plan.Failures = &plan.Console{}, &report.ScriptFailures{}
 	}
-	return &program{reader: j, title: title, at: at, language: languages[language], source: source}
 }
-
-var (
-	shiftsProperties = regexp.MustCompile(`\bprops\s*<<`)
-	seededRandom     = regexp.MustCompile(`\bnew\s+(java\.util\.)?Random\(\s*\d`)
-)
-
-// setsProperty finds a call that sets a property when a text is evaluated.
-var setsProperty = regexp.MustCompile(`\$\{__setProperty\(`)
-
-// prepare evaluates texts once, when a user begins: JMeter evaluates those of JSR223 and
-// BeanShell elements when a thread begins, so that the properties they set are set before
-// the first script runs.
-func prepare(texts []expr.Template) plan.Action {
-	key := &texts
-	return does(func(u plan.User) bool {
-		if began := userState[bool](u, key); !*began {
-			*began = true
-			for _, t := range texts {
-				t.Render(nil, u.Scope())
-			}
-		}
-		return true
-	})
-}
-
-// changesSampler finds how a script changes what its sampler sends.
-var changesSampler = regexp.MustCompile(`\b(sampler|getCurrentSampler\(\)|currentSampler)\s*\.\s*setProperty\b`)
-
-// changes finds how a script changes what is sent after it.
-var changes = regexp.MustCompile(`\b(vars|props)\s*\.\s*(put|putObject|remove|setProperty)\b|\b(sampler|getCurrentSampler)\b`)
-
-// writes finds how a script writes to files.
-var writes = regexp.MustCompile(`\bnew\s+(File|Print|Buffered)(Writer|OutputStream|Stream)\b|\bnew File\b[^\n]*(<<|\.append|\.write|\.text\s*=)`)
 
 // standIn is a script's text with 1 in place of each reference.
 func (j *reader) standIn(text string, groovy bool) string {
@@ -226,25 +175,39 @@ func (j *reader) standIn(text string, groovy bool) string {
 
 // compile compiles a text.
 func (p *program) compile(text string) (c compiled) {
-	objects := java.ObjectsWith(p.where.kind)
-	if p.language == javascript {
+	var js string
+	switch {
+	case p.language == javascript:
 		if c.program, c.err = script.Compile(p.title, text); c.err == nil {
-			if line, what := lacking(text, objects); what != "" {
-				c.err = &java.Unknown{Line: line, What: what}
+			if line, what := lacking(text, p.where.bound); what != "" {
+				c.err = &snippet.Refused{Line: line, What: what}
 			}
 		}
 		return c
+	case p.language >= snippet.JEXL:
+		js, c.unknown, c.err = snippet.Expression(text, p.language)
+	default:
+		js, c.err = snippet.Rewrite(text, p.language, p.where.bound)
 	}
-	dialect := java.Groovy
-	if p.language == beanshell {
-		dialect = java.BeanShell
+	if c.err == nil {
+		c.program, c.err = script.Compile(p.title, js+"($given)")
 	}
-	out, err := java.Translate(text, dialect, objects)
-	if err != nil {
-		return compiled{nil, err}
-	}
-	c.program, c.err = script.Compile(p.title, "(function(){var s=$j.begin(whittleGiven,whittleKept,"+strconv.FormatBool(p.language == groovy)+");whittleKeep(s);var v;try{v="+out+"(s)}catch(e){whittleAt($j.line);throw e}whittleEnd(s.Failure===true,s.ResponseCode,s.ResponseMessage,s.IsSuccess);return $j.result(v)})()")
 	return c
+}
+
+// lacking says what a script in JavaScript asks of an object that has no such method, and
+// in which line; empty: nothing.
+func lacking(text string, bound func(string) bool) (line int, what string) {
+	object, m := script.Missing(text, func(name string) string {
+		if !bound(name) {
+			return ""
+		}
+		return snippet.Object(name)
+	}, snippet.Method)
+	if object == "" {
+		return 0, ""
+	}
+	return m.Line, m.Name + " of " + object
 }
 
 // textKey is where the text is that a user's first run had.
@@ -286,24 +249,20 @@ func (b *byText[T]) of(text string, compile func(string) T) T {
 }
 
 // of gives the program for what a user's text comes to.
-func (p *program) of(s *expr.Scope) (*script.Program, error) {
-	var text string
-	if p.first && s.User != nil {
-		kept := userState[string](s.User, textKey{p})
-		if *kept == "" {
-			*kept = p.source.Text(s)
-		}
-		text = *kept
-	} else {
-		text = p.source.Text(s)
+func (p *program) of(s *expr.Scope) compiled {
+	if !p.first || s.User == nil {
+		return p.texts.of(p.source.Text(s), p.compile)
 	}
-	c := p.texts.of(text, p.compile)
-	return c.program, c.err
+	kept := userState[string](s.User, textKey{p})
+	if *kept == "" {
+		*kept = p.source.Text(s)
+	}
+	return p.texts.of(*kept, p.compile)
 }
 
-// library is what translated scripts call.
+// library is what rewritten scripts call. Its name keeps it out of the places that errors have.
 var library = sync.OnceValue(func() *script.Program {
-	p, err := script.Compile("library", java.Library)
+	p, err := script.Compile(script.BuiltinPrefix+"snippet", snippet.Library)
 	if err != nil {
 		panic(err)
 	}
@@ -327,49 +286,53 @@ const maxSaid = 3
 func (p *program) run(s *expr.Scope, l *scriptRun) (any, error) {
 	v, err := p.runQuietly(s, l)
 	if err != nil {
-		if text := libraryPlace.ReplaceAllString(err.Error(), ""); text != err.Error() {
-			err = whittle.Errorf(whittle.CodeOf(err), "%s", text)
-		}
-		said := p.failed.Add(1)
-		p.Plan.Failures.Add(p.failure(l, err))
-		if said <= maxSaid {
-			p.Plan.Console.Print(fmt.Sprintf("%s: %s: %v", p.Plan.Name, p.title, err))
-		}
+		p.fails(err)
 	}
 	return v, err
 }
 
-// failure is what the report says of a run that failed.
-func (p *program) failure(l *scriptRun, err error) script.Failure {
-	line := l.line
-	if m := scriptPlace.FindStringSubmatch(strings.TrimPrefix(err.Error(), p.title)); p.language == javascript && m != nil {
-		line, _ = strconv.Atoi(m[1])
-	}
-	f := script.Failure{Element: p.title, File: p.at.File, Line: p.at.Line, Count: 1, Sample: err.Error()}
-	if line > 0 {
-		f.Line += line - 1
-	}
-	return f
-}
-
-// libraryPlace finds where in the library an error of a translated script was made.
-var libraryPlace = regexp.MustCompile(`^library:\d+:\d+: Error: `)
-
 // scriptPlace finds the place that an error of the engine begins with.
 var scriptPlace = regexp.MustCompile(`^:(\d+):\d+`)
 
+// fails counts a failure and prints the first.
+func (p *program) fails(err error) {
+	line := 0
+	if m := scriptPlace.FindStringSubmatch(strings.TrimPrefix(err.Error(), p.title)); m != nil {
+		line, _ = strconv.Atoi(m[1])
+	} else if refused, ok := errors.AsType[*snippet.Refused](err); ok {
+		line = refused.Line
+	}
+	f := report.ScriptFailure{Element: p.title, File: p.at.File, Line: p.at.Line, Count: 1, Sample: err.Error()}
+	if line > 0 {
+		f.Line += line - 1
+	}
+	p.Plan.Failures.Add(f)
+	if p.failed.Add(1) <= maxSaid {
+		p.Plan.Console.Print(fmt.Sprintf("%s: %s: %v", p.Plan.Name, p.title, err))
+	}
+}
+
 func (p *program) runQuietly(s *expr.Scope, l *scriptRun) (any, error) {
-	compiled, err := p.of(s)
-	if err != nil {
+	c := p.of(s)
+	if c.err != nil {
+		return nil, c.err
+	}
+	r, given := p.engine(), p.given(s, l)
+	if p.language == javascript {
+		given["println"], given["print"] = p.say, p.say
+		return r.Run(context.Background(), c.program, given)
+	}
+	if _, err := r.Run(context.Background(), library(), nil); err != nil {
 		return nil, err
 	}
-	r := p.engine()
-	if p.language != javascript {
-		if _, err := r.Run(context.Background(), library(), map[string]any{}); err != nil {
-			return nil, err
+	v, err := r.Run(context.Background(), c.program, map[string]any{"$given": given, "$host": p.host(s, l)})
+	if p.language == snippet.BeanShell && err == nil {
+		l.failure = l.failure || given["Failure"] == true
+		if l.sample != nil {
+			l.sample.code, l.sample.message, l.sample.ok = fmt.Sprint(given["ResponseCode"]), fmt.Sprint(given["ResponseMessage"]), given["IsSuccess"] == true
 		}
 	}
-	return r.Run(context.Background(), compiled, p.globals(s, l))
+	return v, err
 }
 
 // nameOf gives the name of the sampler that makes a request.
@@ -380,13 +343,13 @@ func (j *reader) nameOf(q *plan.Request) func(*expr.Scope) string {
 // scriptAction is a script before a sampler. The flow goes on where it fails, as in JMeter.
 func (j *reader) scriptAction(e, sampler *element) plan.Action {
 	name := j.compile(sampler.at, sampler.label, expr.AsText)
-	p := j.program(e, e.stands(func(s *expr.Scope) string { return name.Text(s) }, j.asked[sampler]))
+	p := j.program(e, e.placement(func(s *expr.Scope) string { return name.Text(s) }))
 	return &action{act: func(ctx context.Context, u plan.User) bool {
 		l := &scriptRun{previous: lastOf(u)}
 		_, _ = p.run(u.Scope(), l)
-		if asks := p.where.asks; l.loop && asks != nil {
+		if q := j.sends[sampler]; l.loop && q != nil {
 			// JMeter looks at that behind the sample.
-			(&scriptRun{loop: true}).leave(u, asks.of)
+			(&scriptRun{loop: true}).leave(u, q)
 			l.loop = false
 		}
 		return l.obey(ctx, u)
@@ -395,8 +358,8 @@ func (j *reader) scriptAction(e, sampler *element) plan.Action {
 
 // scriptCapture is a script after a sampler.
 func (j *reader) scriptCapture(e *element, q *plan.Request) {
-	p := j.program(e, e.stands(j.nameOf(q), j.asked[q]))
-	takes(q, true, func(a *expr.Response) {
+	p := j.program(e, e.placement(j.nameOf(q)))
+	onResponse(q, true, func(a *expr.Response) {
 		l := &scriptRun{response: a}
 		_, _ = p.run(a.Scope, l)
 		l.leave(a.Scope.User, q)
@@ -406,8 +369,8 @@ func (j *reader) scriptCapture(e *element, q *plan.Request) {
 // scriptAssertion is a script that judges a response; one that fails judges it as failed.
 // It runs whatever other assertions say, as in JMeter.
 func (j *reader) scriptAssertion(e *element, q *plan.Request) {
-	p := j.program(e, e.stands(j.nameOf(q), j.asked[q]))
-	takes(q, true, func(a *expr.Response) {
+	p := j.program(e, e.placement(j.nameOf(q)))
+	onResponse(q, true, func(a *expr.Response) {
 		l := &scriptRun{response: a, judges: true}
 		if _, err := p.run(a.Scope, l); err != nil || l.failure {
 			a.Verdict, a.Why = expr.Failed, cmp.Or(a.Why, p.title)
@@ -422,42 +385,57 @@ func (j *reader) scriptCall(c *functionCall) expr.Expression {
 	if len(args) > 1 {
 		name = strings.TrimSpace(args[len(args)-1])
 	}
-	language := map[string]string{"groovy": "groovy", "BeanShell": "beanshell", "javaScript": "javascript"}[c.name]
 	text := args[0]
 	if !strings.Contains(text, "${") {
 		text = argumentEscape.ReplaceAllString(text, "$1") // as c.args has it
 	}
-	p := j.compileScript(c.at, "__"+c.name, language, c.args[0], text, stands{binds: bindings("__" + c.name)})
-	if fixed, ok := p.source.Constant(); ok && name == "" && strings.Contains(fixed, "FileServer") && !usesVars.MatchString(fixed) {
-		// The plan's folder, which is known before the run.
-		if v, err := p.runQuietly(&expr.Scope{}, &scriptRun{}); err == nil && v != nil {
-			return fixedText(fmt.Sprint(v))
-		}
-	}
+	p := j.compileScript(c.at, "__"+c.name, strings.ToLower(c.name), c.args[0], text, placement{binds: bindings("__" + c.name)})
 	return expr.Expression{Eval: j.storeResult(name, func(s *expr.Scope) expr.Value {
 		v, err := p.run(s, &scriptRun{previous: lastOf(s.User)})
 		if err != nil || v == nil {
 			return expr.TextValue("")
 		}
-		return expr.TextValue(fmt.Sprint(v))
+		return expr.TextValue(script.Text(v))
 	})}
 }
 
 // argumentEscape finds a backslash that JMeter takes away from an argument without references.
 var argumentEscape = regexp.MustCompile(`\\([\\,$])`)
 
-// lacking says what a script in JavaScript asks of an object that has no such method, and
-// in which line; empty: nothing.
-func lacking(text string, objects java.Objects) (line int, what string) {
-	object, m := script.Missing(text, func(name string) string { return string(objects.Variable(name)) }, func(object, name string) (string, bool) {
-		gives, ok := objects.Method(java.Binding(object), name)
-		if object == "url" {
-			ok = name == "toString" // it is a text here
-		}
-		return string(gives), ok
-	})
-	if object == "" {
-		return 0, ""
+// jexl compiles an expression of JEXL. JMeter writes references into its text before it is
+// read, and so does this: one that JEXL cannot read then comes to nothing, and so does one
+// that fails.
+func (j *reader) jexl(c *functionCall) expr.Expression {
+	written := argumentBackslash.ReplaceAllString(c.written()[0], "$1")
+	source := j.compile(c.at, written, expr.AsText)
+	p := j.compileScript(c.at, "${__"+c.raw+"}", c.name, source, written, placement{})
+	text, fixed := source.Constant()
+	if !fixed {
+		text = j.standIn(written, false)
 	}
-	return m.Line, java.Binding(object).Lacks(m.Name)
+	known := p.texts.of(text, p.compile)
+	if known.err != nil && fixed {
+		j.note(fmt.Sprintf("line %d: ${__%s} comes to nothing, as in JMeter: JEXL cannot read it", c.at.Line, c.raw))
+	} else if len(known.unknown) > 0 {
+		j.note(fmt.Sprintf("line %d: ${__%s} comes to nothing where it asks for %s, as in JMeter: JEXL knows no variable of that name", c.at.Line, c.raw, known.unknown[0]))
+	}
+	eval := func(s *expr.Scope) expr.Value {
+		v, err := p.runQuietly(s, &scriptRun{})
+		if refused, ok := errors.AsType[*snippet.Refused](err); ok && !refused.Broken || err != nil && whittle.CodeOf(err) == whittle.ResourceExhausted {
+			p.fails(err)
+		}
+		if err != nil || v == nil {
+			return expr.TextValue("")
+		}
+		out := script.Text(v)
+		return expr.TextValue(out[:min(len(out), expr.MaxCaptured)])
+	}
+	name := c.fixed(1, "")
+	if fixed && name == "" && !strings.Contains(text, "vars") {
+		return fixedText(eval(&expr.Scope{}).Text)
+	}
+	return expr.Expression{Eval: j.storeResult(name, eval)}
 }
+
+// argumentBackslash finds a backslash that JMeter takes away from a function's argument.
+var argumentBackslash = regexp.MustCompile(`\\([\\,])`)

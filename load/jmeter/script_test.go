@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"whittle/load/expr"
-	"whittle/load/java"
 	"whittle/load/plan"
 )
 
@@ -22,24 +21,21 @@ func scripted(t *testing.T, language, text string) (j *reader, p *program, err e
 	j.Define("n")
 	j.Define("out")
 	at := plan.Position{File: "p.jmx", Line: 7, Col: 3}
-	p = j.compileScript(at, "s", language, j.compile(at, text, expr.AsText), text, stands{kind: java.HTTPSampler})
+	p = j.compileScript(at, "s", language, j.compile(at, text, expr.AsText), text, placement{})
 	return j, p, nil
 }
 
 // A script is compiled once, however long it is: a run of it calls for the compiled one.
 func TestALongScriptIsCompiledOnce(t *testing.T) {
 	t.Parallel()
-	_, p, err := scripted(t, "groovy", "vars.put('out', '"+strings.Repeat("x", 80<<10)+"')")
+	_, p, err := scripted(t, "groovy", "vars.put('out', '"+strings.Repeat("x", 50<<10)+"')")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, 8), User: &onlyUser{}}
-	a, err := p.of(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err := p.of(s); a != b || err != nil {
-		t.Errorf("compiled again: %v", err)
+	a := p.of(s)
+	if b := p.of(s); a.err != nil || a.program != b.program {
+		t.Errorf("compiled again: %v", b.err)
 	}
 }
 
@@ -81,85 +77,40 @@ func TestEverydayScriptsRun(t *testing.T) {
 	}
 }
 
-// What is not known is refused with its line.
-func TestScriptsThatMeanSomethingElseAreRefused(t *testing.T) {
-	t.Parallel()
-	for text, says := range map[string]string{
-		"vars.put('a', '1')\nclass X { }":                          "p.jmx:8:1: s is not supported: it is a script of which not all is: a class of its own",
-		"@Grab('a:b:1')\nimport a.B":                               "an annotation",
-		"new Socket('x', 5)":                                       "the class Socket",
-		"org.apache.jmeter.util.JMeterUtils.getJMeterProperties()": "the call of getJMeterProperties",
-		"foo.bar()": "the call of bar",
-		"foo(1)":    "the call of foo",
-	} {
-		_, _, err := scripted(t, "groovy", text)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %s", text, err, says)
-		}
-	}
-	if _, _, err := scripted(t, "jython", "x"); err == nil || !strings.Contains(err.Error(), "the language jython") {
-		t.Errorf("%v", err)
-	}
-}
-
-// What an object of the run has not is refused, whatever other class has it, and however
-// the script comes by the object.
-func TestWhatObjectsOfARunHaveNotIsRefused(t *testing.T) {
+// What is not known is refused with its line and what to do instead, whatever other object
+// has it and however the script comes by the object.
+func TestWhatScriptsAskBeyondTheEverydayIsRefused(t *testing.T) {
 	t.Parallel()
 	const groovy, beanshell, javascript = "groovy", "beanshell", "javascript"
 	for _, c := range [][3]string{
-		{groovy, "vars.put('a', 'b')\nvars.getPath()", "p.jmx:8:1: s is not supported: it is a script of which not all is: the call of getPath of vars"},
-		{groovy, "vars.containsKey('a')", "the call of containsKey of vars"},
-		{groovy, "def s = ctx.getCurrentSampler()\ns.getFile()", "the call of getFile of a sampler"},
-		{groovy, "s = ctx.currentSampler\nif (true) { s.file }", "file of a sampler"},
-		{groovy, "prev?.getKey()", "the call of getKey of a sample"},
-		{groovy, "(ctx.getThread()).getPath()", "the call of getPath of a thread"},
-		{groovy, "ctx.thread.threadGroup.size()", "the call of size of a group"},
-		{groovy, "sampler.path = '/x'", "an assignment to path of a sampler"},
-		{groovy, "log.getPath()", "the call of getPath of log"},
-		{groovy, "OUT.append('x')", "the call of append of out"},
-		{groovy, "props.getPath()", "the call of getPath of props"},
-		{groovy, "sampler.getUrl().getTime()", "the call of getTime of a url"},
-		{groovy, "prev.getURL().size()", "the call of size of a url"},
-		{beanshell, "r = prev; r.getPath();", "the call of getPath of a sample"},
-		{beanshell, "HTTPSamplerProxy s = ctx.getCurrentSampler(); s.getFile();", "the call of getFile of a sampler"},
-		{javascript, "var a = 1;\nsampler.getFile()", "p.jmx:8:1: s is not supported: it is a script of which not all is: getFile of a sampler"},
-		{javascript, "var s = ctx.getCurrentSampler(); s.path", "path of a sampler"},
-		{javascript, "function f() { return prev.responseCode }", "responseCode of a sample"},
+		{groovy, "vars.put('a', '1')\nclass X { }", "p.jmx:8:1: s is not supported: it is a script of which not all is: class; a script in JavaScript runs as it is"},
+		{groovy, "@Grab('a:b:1')\nimport a.B", "which not all is: @"},
+		{groovy, "new Socket('x', 5)", "Socket: leave it out"},
+		{groovy, "new Date().format('yyyy')", "date.format"},
+		{groovy, "def f = new java.text.SimpleDateFormat('yyyy')", "SimpleDateFormat: read ${__time(PATTERN)}"},
+		{groovy, "foo(1)", "the call of foo"},
+		{groovy, "vars.put('a', 'b')\nvars.getPath()", "p.jmx:8:1: s is not supported"},
+		{groovy, "vars.put('a', 5)", "the call of vars.put(text, int)"},
+		{groovy, "vars.put('a', (7 / 2).toString())", "a quotient of whole numbers"},
+		{groovy, "def s = ctx.getCurrentSampler()\ns.getFile()", "p.jmx:8:1"},
+		{groovy, "prev?.getKey()", "the call of sample.getKey()"},
+		{groovy, "sampler.path = '/x'", "the call of sampler.setPath(text)"},
+		{groovy, "vars.putObject('a', [1])", "keep a text, by put and get"},
+		{beanshell, "if (vars.get(\"a\") == \"b\") { }", "== between texts, by which Java compares objects: use equals"},
+		{beanshell, "r = prev; r.getPath();", "the call of sample.getPath()"},
+		{javascript, "var a = 1;\nsampler.getFile()", "p.jmx:8:1: s is not supported: it is a script of which not all is: getFile of sampler"},
+		{javascript, "var s = ctx.getCurrentSampler(); s.path", "path of sampler"},
+		{javascript, "function f() { return prev.responseCode }", "responseCode of sample"},
 		{javascript, "vars.putAll({})", "putAll of vars"},
+		{"jython", "x", "the language jython"},
 	} {
 		_, _, err := scripted(t, c[0], c[1])
 		if err == nil || !strings.Contains(err.Error(), c[2]) {
 			t.Errorf("%s: %v, want %s", c[1], err, c[2])
 		}
 	}
-	for _, c := range [][2]string{
-		{groovy, "def s = sampler\ns = 'text'\ns.size()"},
-		{groovy, "[1].each { s -> s.intValue() }\ndef s = sampler"},
-		{groovy, "props.x = 'y'; vars.get('a').equals(prev); vars.b"},
-		{javascript, "function f(prev) { return prev.own } var s = 'a', vars2 = vars; s.length; vars2.get('a')"},
-		{javascript, "ctx.getVariables().put('a', ctx.getThreadGroup().getName())"},
-	} {
-		if _, _, err := scripted(t, c[0], c[1]); err != nil {
-			t.Errorf("%s: %v", c[1], err)
-		}
-	}
-}
-
-// What an object has not and is known only when the script runs ends it, and no catch of
-// the script's hides it.
-func TestWhatIsMissingIsNotCaught(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{
-		"try { [vars].each { it.getPath() } } catch (Exception e) { }",
-		"try { [prev: sampler].prev.file } catch (e) { }",
-	} {
-		_, p, err := scripted(t, "groovy", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, 8), User: &onlyUser{}}
-		if _, err := p.run(s, &scriptRun{}); err == nil || !strings.Contains(err.Error(), "here") {
+	for _, text := range []string{"function f(prev) { return prev.own } var s = 'a', vars2 = vars; s.length; vars2.get('a')", "ctx.getVariables().put('a', ctx.getThreadGroup().getName())"} {
+		if _, _, err := scripted(t, javascript, text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -2,11 +2,12 @@ package jmeter
 
 import (
 	"math"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"whittle"
+	"whittle/internal/units"
 	"whittle/load/plan"
 )
 
@@ -150,6 +151,22 @@ func (j *reader) ultimate(e *element) []part {
 	return out
 }
 
+// row reads numbers from 0, each up to a bound.
+func (j *reader) row(t *tag, what string, bounds ...float64) []float64 {
+	if len(t.children) < len(bounds) {
+		panic(t.at.Invalid("a row is %s", what))
+	}
+	n := make([]float64, len(bounds))
+	for i, c := range t.children[:len(bounds)] {
+		f, err := strconv.ParseFloat(j.fixedOf(c, "a row"), 64)
+		if err != nil || !(f >= 0) || f > bounds[i] {
+			panic(c.at.Invalid("%q is not a number up to %s: a row is %s", c.content(), units.Plain(bounds[i]), what))
+		}
+		n[i] = f
+	}
+	return n
+}
+
 // concurrency are the users of a ConcurrencyThreadGroup: a level that is reached in
 // steps over a time, and then held.
 func (j *reader) concurrency(e *element) []part {
@@ -192,58 +209,18 @@ func (j *reader) rampAndHold(e *element) (unit, ramp, hold time.Duration) {
 // maxIncluded bounds how deeply fragments lie within each other.
 const maxIncluded = 16
 
-// include puts what Include and Module Controllers name below them.
-func (j *reader) include(e *element, depth int) {
+// includeModules puts what Module Controllers name below them.
+func (j *reader) includeModules(e *element, depth int) {
 	for _, c := range e.below {
-		switch c.name {
-		case "IncludeController":
-			c.below = j.included(c)
-			depth++
-		case "ModuleController":
+		if c.name == "ModuleController" {
 			c.below = []*element{j.module(c)}
 			depth++
 		}
 		if depth > maxIncluded {
-			panic(c.at.Errorf(whittle.ResourceExhausted, "fragments within each other, deeper than %d", maxIncluded))
+			panic(c.at.Errorf(whittle.ResourceExhausted, "modules within each other, deeper than %d", maxIncluded))
 		}
-		j.include(c, depth)
+		j.includeModules(c, depth)
 	}
-}
-
-// included reads the fragment of another file. One that names no file has nothing below
-// it, as in JMeter.
-func (j *reader) included(e *element) []*element {
-	name := j.fixed(e.tag, "IncludeController.includepath")
-	if name == "" {
-		j.noteOf(e, "names no file and includes nothing, as in JMeter")
-		return nil
-	}
-	src := j.openFile(e.where("IncludeController.includepath"), name)
-	if j.sources += len(src); j.sources > MaxBytes {
-		panic(e.at.Errorf(whittle.ResourceExhausted, "the plan and what it includes have more than %d bytes", MaxBytes))
-	}
-	j.raw = append(slices.Clip(j.raw), src...)
-	root := parseXML(name, src)
-	if len(root.children) == 0 || root.children[0].name != "hashTree" {
-		panic(root.at.Invalid("a JMeter plan has a hashTree"))
-	}
-	return fragments(testElements(root.children[0]))
-}
-
-// fragments are what an included plan gives: what is in it and in its fragments, without its
-// groups.
-func fragments(all []*element) (out []*element) {
-	for _, e := range all {
-		switch {
-		case e.name == "TestPlan":
-			out = append(out, fragments(e.below)...)
-		case e.name == "TestFragmentController":
-			out = append(out, e.below...)
-		case !isGroup(e.name):
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // module finds the controller that a Module Controller names by its path of labels, which
@@ -262,7 +239,7 @@ func (j *reader) module(e *element) *element {
 	switch {
 	case at == nil:
 		panic(e.at.Invalid("%s: there is no module %s", e.title(), strings.Join(labels, " / ")))
-	case isGroup(at.name) || isOpenGroup(at.name) || at.name == "TestPlan":
+	case isGroup(at.name) || at.name == "TestPlan":
 		panic(e.at.Errorf(whittle.Unsupported, "%s: %s is no controller", e.title(), strings.Join(labels, " / ")))
 	case at.name == "TestFragmentController":
 		at.tag = &tag{name: "GenericController", at: at.at}

@@ -154,6 +154,11 @@ func replaced(text string, most int, by func(inner, reference string) string) st
 	for b.Len() <= most {
 		at := strings.Index(text, "${")
 		size := 0
+		if at > 0 && text[at-1] == '\\' {
+			b.WriteString(text[:at+1])
+			text = text[at+1:]
+			continue
+		}
 		if at >= 0 {
 			size = referenceLength(text[at:])
 		}
@@ -194,7 +199,7 @@ func (j *reader) isVariable(name string) bool {
 	name = strings.TrimSpace(name)
 	_, known := functions[name]
 	_, set := j.constants["__"+name]
-	return !strings.Contains(name, "(") && !known && (set || j.varies("__"+name) || strings.HasPrefix(name, "jm__"))
+	return !strings.Contains(name, "(") && !known && (set || j.varies("__"+name))
 }
 
 // functionName is how a call begins.

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -24,94 +23,6 @@ type timer struct {
 	draw           func(rng *rand.Rand, length, spread float64) float64
 	script         *program    // nil but for one that says how long
 	waits          plan.Action // nil but for one that is no delay
-}
-
-// undivided notes that an element needs all users in one process.
-func (j *reader) undivided(e *element) {
-	j.Plan.Undivided = append(j.Plan.Undivided, e.title())
-}
-
-// gathered is how many users have come to a gate, and how many of them it lets pass.
-type gathered struct{ come, pass atomic.Int64 }
-
-// gate is a SyncTimer: users wait at it until there are so many; without a size, all users
-// of the group. Who has waited for as long as is allowed opens the gate for all that wait.
-func (j *reader) gate(e *element) plan.Action {
-	j.refuseOthers(e, "groupSize", "timeoutInMs")
-	j.undivided(e)
-	groupSize := j.trimmed(e, "groupSize")
-	timeout := j.trimmed(e, "timeoutInMs")
-	return &action{act: func(ctx context.Context, u plan.User) bool {
-		s := u.Scope()
-		size := renderInt(groupSize, s)
-		if size <= 0 {
-			size = u.InGroup()
-		}
-		all := u.State(expr.StateOfBlock, e, func() any { return new(gathered) }).(*gathered)
-		own := all.come.Add(1)
-		began, limit := u.Now(), time.Duration(renderInt(timeout, s))*time.Millisecond
-		for {
-			come, pass := all.come.Load(), all.pass.Load()
-			late := limit > 0 && u.Now().Sub(began) >= limit
-			if come-pass >= size || late && pass < own {
-				all.pass.CompareAndSwap(pass, come)
-				continue
-			}
-			if pass >= own {
-				return true
-			}
-			if !u.PauseUntil(ctx, u.Now().Add(lockWait)) {
-				return false
-			}
-		}
-	}}
-}
-
-// schedule are the times of the present period, in order.
-type schedule struct {
-	mu sync.Mutex
-	// The following is guarded by mu.
-	begin time.Time
-	times []time.Duration
-}
-
-// scheduled is a PreciseThroughputTimer: exactly so many samplers a period of the
-// schedule, at times that are drawn independently.
-func (j *reader) scheduled(e *element) plan.Action {
-	j.refuseOthers(e, "throughput", "throughputPeriod", "duration", "batchSize", "batchThreadDelay", "randomSeed", "allowedThroughputSurplus", "exactLimit")
-	j.undivided(e)
-	rate := j.number(e.tag, "throughput", 0, plan.MaxRate*3600, 0)
-	per, length := j.number(e.tag, "throughputPeriod", 0, 1e9, 3600), j.number(e.tag, "duration", 0, plan.MaxDuration.Seconds(), 3600)
-	if batch := j.whole(e.tag, "batchSize", 0, 1e9, 1); batch > 1 {
-		panic(e.where("batchSize").Errorf(whittle.Unsupported, "%s: batches are not supported", e.title()))
-	}
-	if rate <= 0 || per <= 0 || length <= 0 {
-		panic(e.where("throughput").Invalid("a throughput is samples per period, above 0"))
-	}
-	n := rate / per * length
-	if n > 1e6 {
-		n, length = 1e6, length*1e6/n
-	}
-	number, period := max(int(n), 1), time.Duration(length*float64(time.Second))
-	return &action{act: func(ctx context.Context, u plan.User) bool {
-		s := u.State(expr.StateOfBlock, [2]any{e, u.GroupIndex()}, func() any { return new(schedule) }).(*schedule)
-		s.mu.Lock()
-		if len(s.times) == 0 {
-			if s.begin.IsZero() {
-				s.begin = u.Now()
-			} else {
-				s.begin = s.begin.Add(period)
-			}
-			for range number {
-				s.times = append(s.times, time.Duration(u.Scope().RNG.Int64N(int64(period))))
-			}
-			slices.Sort(s.times)
-		}
-		at := s.begin.Add(s.times[0])
-		s.times = s.times[1:]
-		s.mu.Unlock()
-		return u.PauseUntil(ctx, at)
-	}}
 }
 
 // timerDelays computes each kind's delay, as JMeter computes it.
@@ -142,14 +53,8 @@ func (j *reader) timer(e *element) timer {
 	switch e.name {
 	case "ConstantThroughputTimer":
 		return timer{waits: j.pacing(e)}
-	case "SyncTimer":
-		return timer{waits: j.gate(e)}
-	case "PreciseThroughputTimer":
-		return timer{waits: j.scheduled(e)}
-	case shapingTimer:
-		return timer{waits: j.shape(e)}
 	case "JSR223Timer", "BeanShellTimer":
-		return timer{script: j.program(e, stands{binds: bindings(e.name)})}
+		return timer{script: j.program(e, placement{binds: bindings(e.name)})}
 	}
 	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
 	milliseconds := func(name string) expr.Template {

@@ -2,14 +2,10 @@ package jmeter
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"whittle"
@@ -20,7 +16,7 @@ import (
 // XML that names entities of its own is refused, so nothing in it multiplies.
 const (
 	maxJMXDepth    = 128
-	maxJMXElements = 1_000_000
+	maxJMXElements = 250_000
 )
 
 // tag is one XML element with its position in the file.
@@ -34,7 +30,6 @@ type tag struct {
 
 // parseXML reads a whole document into tags.
 func parseXML(file string, src []byte) *tag {
-	src, restore := withoutControls(src)
 	decoder := xml.NewDecoder(bytes.NewReader(src))
 	decoder.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
 		switch strings.ToLower(charset) {
@@ -71,112 +66,27 @@ func parseXML(file string, src []byte) *tag {
 			}
 			t := &tag{name: token.Name.Local, at: here, attributes: make(map[string]string, len(token.Attr))}
 			for _, a := range token.Attr {
-				t.attributes[a.Name.Local] = restore(a.Value)
+				t.attributes[a.Name.Local] = a.Value
 			}
 			if path, ok := t.attributes["reference"]; ok {
-				if of := referenced(open, path); of != nil {
-					t.attributes, t.text, t.children = of.attributes, of.text, slices.Clip(of.children)
-					elements += of.size()
-				}
+				panic(here.Errorf(whittle.Unsupported, "a reference to another element, %s, is not supported: save the plan anew", path))
 			}
 			if elements++; elements > maxJMXElements {
 				panic(here.Errorf(whittle.ResourceExhausted, "more than %d elements", maxJMXElements))
 			}
-			inner.children, open, texts = append(inner.children, t), append(open, t), append(texts, []byte(t.text))
+			inner.children, open, texts = append(inner.children, t), append(open, t), append(texts, nil)
 		case xml.EndElement:
 			last := len(open) - 1
-			inner.text = restore(string(texts[last]))
+			inner.text = string(texts[last])
 			if open, texts = open[:last], texts[:last]; last == 1 {
-				return inner // what follows the plan's end JMeter does not read
+				return inner
+			}
+			if last == 2 && inner.name == "hashTree" {
+				return open[1] // what follows the tree JMeter does not read
 			}
 		case xml.CharData:
 			texts[len(open)-1] = append(texts[len(open)-1], token...)
 		}
-	}
-}
-
-// referenced finds what an element of that path stands for: XStream writes a thing once,
-// and where it comes again how to go there, such as ../../stringProp[2]. nil where there
-// is none, or one that is not read whole.
-func referenced(open []*tag, path string) *tag {
-	at := len(open)
-	var found *tag
-	for step := range strings.SplitSeq(path, "/") {
-		if step == ".." && found == nil {
-			if at--; at < 1 {
-				return nil
-			}
-			continue
-		}
-		if found == nil && at < len(open) {
-			found = open[at]
-		}
-		name, index, _ := strings.Cut(strings.TrimSuffix(step, "]"), "[")
-		nth, err := strconv.Atoi(cmp.Or(index, "1"))
-		if err != nil || found == nil {
-			return nil
-		}
-		if found = found.nth(name, nth); found == nil {
-			return nil
-		}
-	}
-	if slices.Contains(open, found) {
-		return nil
-	}
-	return found
-}
-
-// nth is the nth child of a name, from 1; nil where there are fewer.
-func (t *tag) nth(name string, n int) *tag {
-	for _, c := range t.children {
-		if c.name == name {
-			if n--; n == 0 {
-				return c
-			}
-		}
-	}
-	return nil
-}
-
-// size is how many elements there are within one, at most one more than a plan may have.
-func (t *tag) size() (n int) {
-	for _, c := range t.children {
-		if n += 1 + c.size(); n > maxJMXElements {
-			break
-		}
-	}
-	return n
-}
-
-// controls are references to control characters, which JMeter reads and XML has not.
-var controls = regexp.MustCompile(`&#(?:x0*(1?[0-8bBcCeEfF]|1[0-9a-fA-F])|0*([0-8]|1[124-9]|2[0-9]|3[01]));`)
-
-// private is a character that stands for the control character 0 meanwhile.
-const private = 0xf800
-
-// withoutControls writes others in place of control characters; restore takes that back.
-func withoutControls(src []byte) (out []byte, restore func(string) string) {
-	if !controls.Match(src) {
-		return src, func(text string) string { return text }
-	}
-	out = controls.ReplaceAllFunc(src, func(reference []byte) []byte {
-		digits, base := strings.TrimSuffix(strings.TrimPrefix(string(reference), "&#"), ";"), 10
-		if strings.HasPrefix(digits, "x") {
-			digits, base = digits[1:], 16
-		}
-		n, err := strconv.ParseUint(digits, base, 8)
-		if err != nil || n >= ' ' || n == '\t' || n == '\n' || n == '\r' {
-			return reference
-		}
-		return []byte(string(rune(private + n)))
-	})
-	return out, func(text string) string {
-		return strings.Map(func(r rune) rune {
-			if r >= private && r < private+' ' {
-				return r - private
-			}
-			return r
-		}, text)
 	}
 }
 

@@ -177,17 +177,20 @@ func (j *reader) userVariables(root *element) {
 	if t := root.prop("TestPlan.user_defined_variables"); t != nil {
 		j.arguments(t)
 	}
-	var walk func(e *element)
-	walk = func(e *element) {
+	j.eachElement(root, func(e *element) {
 		if e.name == "Arguments" {
 			j.refuseOthers(e, "Arguments.arguments")
 			j.arguments(e.tag)
 		}
-		for _, c := range e.below {
-			walk(c)
-		}
+	})
+}
+
+// eachElement calls do with an element and all below it.
+func (j *reader) eachElement(e *element, do func(*element)) {
+	do(e)
+	for _, c := range e.below {
+		j.eachElement(c, do)
 	}
-	walk(root)
 }
 
 func (j *reader) arguments(t *tag) {
@@ -266,9 +269,6 @@ func (j *reader) findRuntime(e *element) {
 			j.listed[strings.TrimSpace(name)] = true
 		}
 	}
-	if j.indexes {
-		add(indexName(e), "\n")
-	}
 	switch e.name {
 	case "CSVDataSet":
 		add(e.value("variableNames"), ",")
@@ -276,13 +276,10 @@ func (j *reader) findRuntime(e *element) {
 		j.runtime[strings.TrimSpace(e.value("CounterConfig.name"))] = true // also the name of nothing
 	case "RandomVariableConfig":
 		add(e.value("variableName"), ",")
-	case "RegexExtractor", "BoundaryExtractor", "HtmlExtractor", "XPathExtractor", "XPath2Extractor":
+	case "RegexExtractor", "BoundaryExtractor", "HtmlExtractor":
 		extracted(e.value(e.name+".refname"), ",")
-		extracted(e.value("XPathExtractor2.refname"), ",")
 	case "JSONPostProcessor":
 		extracted(e.value("JSONPostProcessor.referenceNames"), ";")
-	case "JMESPathExtractor":
-		extracted(e.value("JMESExtractor.referenceName"), ";")
 	case "ForeachController":
 		add(e.value("ForeachController.returnVal"), ",")
 	case "UserParameters":

@@ -22,13 +22,14 @@ type Builder struct {
 	defined map[string]bool
 	used    map[string]Position
 	names   map[string]int
+	shared  map[string]bool // names beyond MaxNames, which share the last
 }
 
 // NewBuilder begins a plan of that name.
 func NewBuilder(s Source, name string) *Builder {
 	return &Builder{
 		Source: s, Plan: &Plan{Name: name},
-		slots: map[string]int{}, defined: map[string]bool{}, used: map[string]Position{}, names: map[string]int{},
+		slots: map[string]int{}, defined: map[string]bool{}, used: map[string]Position{}, names: map[string]int{}, shared: map[string]bool{},
 	}
 }
 
@@ -58,6 +59,10 @@ func (b *Builder) FinishLoosely() []Undefined {
 	b.Plan.Names = make([]string, len(b.names))
 	for n, i := range b.names {
 		b.Plan.Names[i] = n
+	}
+	if b.Plan.Shared = len(b.shared); b.Plan.Shared > 0 {
+		b.Plan.Notes = append(b.Plan.Notes, fmt.Sprintf("the plan has %d names of requests, and %d of them are counted together as %s: a report has %d",
+			len(b.names)-1+b.Plan.Shared, b.Plan.Shared, othersName, MaxNames))
 	}
 	return out
 }
@@ -122,7 +127,8 @@ func (b *Builder) NameIndex(name string) int {
 		return i
 	}
 	if len(b.names) >= MaxNames-1 {
-		name = "(all others)"
+		b.shared[name] = true
+		name = othersName
 		if i, ok := b.names[name]; ok {
 			return i
 		}
@@ -131,15 +137,18 @@ func (b *Builder) NameIndex(name string) int {
 	return len(b.names) - 1
 }
 
+// othersName is the name of requests beyond MaxNames.
+const othersName = "(all others)"
+
 // RequestCount is how many names there are so far.
 func (b *Builder) RequestCount() int { return len(b.names) }
 
 // Unreported reads a part of the plan whose requests are not in the report.
 func (b *Builder) Unreported(read func()) {
-	names := b.names
-	b.names = map[string]int{}
+	names, shared := b.names, b.shared
+	b.names, b.shared = map[string]int{}, map[string]bool{}
 	read()
-	b.names = names
+	b.names, b.shared = names, shared
 }
 
 // Position is a position in a plan's file, for errors.

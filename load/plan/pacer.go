@@ -25,7 +25,6 @@ type Pacer struct {
 	// step and inStep count the seconds of a ramp, and arrivals within one.
 	step, inStep int64
 	next         time.Duration // of a Poisson phase: the next arrival since start
-	drawn        float64       // of a Linear one: the part of its arrivals before the last
 }
 
 // NewPacer starts at the first phase. Only Poisson phases use the random source,
@@ -40,7 +39,7 @@ func (p *Pacer) Next() (Arrival, bool) {
 		}
 		p.start += p.phases[p.phase].Length()
 		p.phase++
-		p.done, p.step, p.inStep, p.next, p.drawn = 0, 0, 0, 0, 0
+		p.done, p.step, p.inStep, p.next = 0, 0, 0, 0
 	}
 	return Arrival{}, false
 }
@@ -50,8 +49,6 @@ func (p *Pacer) nextInPhase(ph *Phase) (time.Duration, bool) {
 	switch {
 	case ph.Ramp:
 		return p.ramped(ph)
-	case ph.Linear:
-		return p.linear(ph)
 	case ph.Poisson && !ph.HasCount:
 		return p.poisson(ph)
 	}
@@ -77,30 +74,6 @@ func (p *Pacer) ramped(ph *Phase) (time.Duration, bool) {
 		}
 	}
 	return 0, false
-}
-
-// linear puts arrival i at the time at which i arrivals are due: v·t + a·t²/2 = i.
-// Random arrivals are n independent draws in order: each is the minimum of the
-// draws that are left, given the one before (Devroye, Non-Uniform Random Variate
-// Generation, 1986, section V.3).
-func (p *Pacer) linear(ph *Phase) (time.Duration, bool) {
-	n := ph.Planned()
-	if p.done >= n {
-		return 0, false
-	}
-	due := float64(p.done)
-	if ph.Poisson {
-		p.drawn = 1 - (1-p.drawn)*math.Pow(p.rng.Float64(), 1/float64(n-p.done))
-		due = p.drawn * (ph.Rate + ph.RampTo) / 2 * ph.Duration.Seconds()
-	}
-	p.done++
-	slope := (ph.RampTo - ph.Rate) / ph.Duration.Seconds()
-	root := math.Sqrt(max(ph.Rate*ph.Rate+2*slope*due, 0))
-	at := time.Duration(0)
-	if due > 0 {
-		at = time.Duration(2 * due / (ph.Rate + root) * float64(time.Second))
-	}
-	return min(at, ph.Duration-1), true
 }
 
 func (p *Pacer) poisson(ph *Phase) (time.Duration, bool) {

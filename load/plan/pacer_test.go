@@ -130,36 +130,3 @@ func TestPoissonGapsAreExponential(t *testing.T) {
 		t.Error("the same seed gave other arrivals")
 	}
 }
-
-func TestALineOfArrivalsFollowsItsIntegral(t *testing.T) {
-	for _, random := range []bool{false, true} {
-		for _, rates := range [][2]float64{{0, 200}, {200, 0}, {50, 150}, {100, 100}, {150, 50}} {
-			ph := Phase{Rate: rates[0], RampTo: rates[1], Duration: 100 * time.Second, Linear: true, Poisson: random}
-			got := arrivals([]Phase{ph, Constant(1, time.Second)}, 3)
-			n := int(ph.Planned())
-			if want := int((rates[0] + rates[1]) / 2 * 100); n != want || len(got) != n+1 {
-				t.Fatalf("%+v: %d arrivals of %d planned, want %d", ph, len(got)-1, n, want)
-			}
-			var worst float64
-			for i, a := range got[:n] {
-				if i > 0 && a.At < got[i-1].At || a.At >= ph.Duration {
-					t.Fatalf("%+v: %v after %v", ph, a.At, got[i-1].At)
-				}
-				s := a.At.Seconds()
-				due := rates[0]*s + (rates[1]-rates[0])/100*s*s/2
-				worst = max(worst, math.Abs(due-float64(i)))
-			}
-			// Kolmogorov's distance; 1.95·√n has a chance of 0.1 % of being passed.
-			limit := 0.01
-			if random {
-				limit = 1.95 * math.Sqrt(float64(n))
-			}
-			if worst > limit {
-				t.Errorf("%+v: %v arrivals off, at most %v", ph, worst, limit)
-			}
-			if random && worst < 1 {
-				t.Errorf("%+v: nothing random about it", ph)
-			}
-		}
-	}
-}

@@ -13,16 +13,14 @@ func somePhases(rng *rand.Rand) []Phase {
 	for range 1 + rng.IntN(4) {
 		d := time.Duration(rng.Int64N(int64(5*time.Second))) + 1
 		ph := Phase{Duration: d, Rate: rng.Float64() * 200}
-		switch rng.IntN(6) {
+		switch rng.IntN(5) {
 		case 0:
 			ph.Poisson = true
 		case 1:
 			ph.Ramp, ph.RampTo = true, rng.Float64()*200
 		case 2:
-			ph.Linear, ph.RampTo, ph.Poisson = true, rng.Float64()*200, rng.IntN(2) == 0
-		case 3:
 			ph = Phase{Duration: d, HasCount: true, Count: rng.IntN(500)}
-		case 4:
+		case 3:
 			ph = Phase{Duration: d}
 		}
 		out = append(out, ph)

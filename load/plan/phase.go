@@ -15,10 +15,6 @@ type Phase struct {
 	// Ramp says that the rate changes second by second up to RampTo.
 	Ramp   bool
 	RampTo float64
-	// Linear says that the rate changes linearly from Rate to RampTo, as in
-	// JMeter's open model: without steps, and not with Ramp. With Poisson, the same
-	// number of arrivals come at random times.
-	Linear bool
 	// Count spreads that many arrivals evenly over the duration, where HasCount
 	// is set.
 	Count    int
@@ -46,8 +42,6 @@ func (p *Phase) Planned() int64 {
 			n += p.step(t)
 		}
 		return n
-	case p.Linear:
-		return int64(math.Floor((p.Rate+p.RampTo)/2*p.Duration.Seconds() + 1e-9))
 	}
 	// The epsilon makes up for rounding in floating point: 0.29 s at 100/s are 29
 	// arrivals, not 28.

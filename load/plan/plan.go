@@ -1,13 +1,12 @@
 // Package plan is the data model of a load plan, whatever format it was read from:
 // phases and user groups, scenarios of steps, requests with their captures and
-// expectations. It is data and arithmetic, and sends nothing.
+// expectations. It has data and arithmetic, and sends nothing.
 package plan
 
 import (
-	"net/url"
 	"time"
 
-	"whittle/load/script"
+	"whittle/load/report"
 )
 
 // Plan is what to send, and when. load.ReadPlan reads one from a file.
@@ -26,6 +25,7 @@ type Plan struct {
 	Scenarios []Scenario
 	Weight    float64  // the sum of the scenarios' weights
 	Names     []string // of requests, by index
+	Shared    int      // names that share the last of Names
 	Slots     int      // how many variables a virtual user holds
 	// Groups are the users of a closed model; the plan then has no Phases. They
 	// run concurrently or, where Serial is set, one after the other.
@@ -43,7 +43,7 @@ type Plan struct {
 	Scripted bool
 	Console  *Console
 	// Failures are the failures of scripts that end no request. Nil: there are no scripts.
-	Failures *script.Failures
+	Failures *report.ScriptFailures
 	Rest     func()
 	// DealtOnce names what deals its rows only once, such as a data set that is not
 	// recycled. Empty: nothing does.
@@ -53,8 +53,6 @@ type Plan struct {
 	Undivided []string
 	// Notes become warnings in the report.
 	Notes []string
-	// Apdex is the threshold of the Apdex index. 0: no index.
-	Apdex time.Duration
 	// FailOnExpectation says that a response other than expected fails the run.
 	FailOnExpectation bool
 }
@@ -66,8 +64,6 @@ type HTTPSettings struct {
 	// Pool is how many kept-alive connections all virtual users share per
 	// target. 0: each virtual user opens one for itself and keeps it to its end.
 	Pool int
-	// Proxy is what all requests go through. Nil: what the environment says.
-	Proxy *url.URL
 	// Insecure accepts any TLS certificate.
 	Insecure bool
 
@@ -75,9 +71,6 @@ type HTTPSettings struct {
 	// LateCookies says that a user keeps no cookies until a response has set one, and
 	// sends none before, but for those of the request itself.
 	LateCookies bool
-	// Sockets is how many connections a virtual user without a pool may have
-	// open at once, for what it does in parallel. 0: one.
-	Sockets int
 }
 
 // The defaults and bounds of a plan.
@@ -111,30 +104,17 @@ func (p *Plan) Requests() []*Request {
 	return out
 }
 
-// Parallel reports whether a user may have several requests under way.
-func (p *Plan) Parallel() bool {
-	found := false
-	p.Walk(func(s *Step) { found = found || s.Parallel != nil })
-	return found
-}
-
 // Walk visits every step of the plan.
 func (p *Plan) Walk(visit func(*Step)) {
 	var walk func([]Step)
 	walk = func(steps []Step) {
 		for i := range steps {
 			visit(&steps[i])
-			if q := steps[i].Request; q != nil {
-				walk(q.Parts)
-			}
 			if l := steps[i].Loop; l != nil {
 				walk(l.Steps)
 			}
 			if a := steps[i].Action; a != nil {
 				walk(a.Inner())
-			}
-			if p := steps[i].Parallel; p != nil {
-				walk(p.Branches)
 			}
 		}
 	}

@@ -77,7 +77,7 @@ func WithQuery(t expr.Template, text string, query expr.Template) expr.Template 
 	return t.Literal(sep).Join(query)
 }
 
-// Login is what a request logs in with where it is asked to.
+// Login is what a request logs in with, unasked.
 type Login struct {
 	// Entries are tried in turn: the first whose URL the request's begins with counts.
 	Entries []LoginEntry
@@ -86,8 +86,6 @@ type Login struct {
 // LoginEntry is a name and a password for all URLs with a beginning.
 type LoginEntry struct {
 	URL, User, Password expr.Template
-	// OnChallenge says that nothing is sent before a server has asked for it.
-	OnChallenge bool
 }
 
 // Capture extracts a value from a response: into a variable, or to compare it with

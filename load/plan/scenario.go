@@ -30,12 +30,11 @@ type Scenario struct {
 
 // Step is one entry of a flow; exactly one of its fields is set.
 type Step struct {
-	Request  *Request
-	Think    *Think
-	Loop     *Loop
-	Parallel *Parallel
-	Log      *expr.Template
-	Action   Action
+	Request *Request
+	Think   *Think
+	Loop    *Loop
+	Log     *expr.Template
+	Action  Action
 }
 
 // Think is a pause.
@@ -64,12 +63,6 @@ type Loop struct {
 	// 0: they are not used.
 	Counter, Element int
 	Steps            []Step
-}
-
-// Parallel runs its branches concurrently, at most Limit of them at once.
-type Parallel struct {
-	Branches []Step
-	Limit    int
 }
 
 // HeaderField is a header, or a cookie.
@@ -114,20 +107,12 @@ type Request struct {
 	Skip func(*expr.Scope) bool
 	// FollowRedirects says that a redirect is followed to its final response.
 	FollowRedirects bool
-	// Shown is the URL of a rendered request as its plan's tool shows it. Nil: as it is sent.
-	Shown func(s *expr.Scope, url string) string
-	// KeepsWay says that what looks at the response sees those that redirected to it, too.
-	KeepsWay bool
 	// Redirect says by which method a redirect is followed; false: it is not. Nil: as
 	// browsers do.
 	Redirect func(method string, status int) (next string, follow bool)
 	// Illegal says why a request of a rendered target is not sent; empty: it is. Nil: all
 	// are.
 	Illegal func(target string) string
-	// Cached is asked before a rendered request is sent, by its URL: whether what the
-	// user has of it is fresh, so that nothing is sent; else it gives header lines that
-	// ask whether it has changed. Nil: the user keeps nothing.
-	Cached func(s *expr.Scope, url string) (lines string, fresh bool)
 	// Login is nil where the request does not log in.
 	Login *Login
 	// NoCookies says that the request neither sends nor stores cookies.
@@ -154,11 +139,6 @@ type Request struct {
 	// response without status, headers and body.
 	CapturesErrors bool
 	Expect         []Expectation
-	// Parts run after the response, whether it failed or not, before it is decided what
-	// the user does after a failure.
-	Parts []Step
-	// Part says that the request is one of another's parts, which fails with it.
-	Part bool
 }
 
 // ReadsBody reports whether a capture or an expectation reads the response's body.

@@ -147,12 +147,10 @@ func (r *Report) WarnOfOneClass() {
 		}
 		class = code[0]
 	}
-	switch {
-	case class == '4' && len(r.Codes) == 1 && r.Codes["407"] > 0:
-		r.Warnings = append(r.Warnings, "every response was a proxy's that wants a name and a password (status 407): write them into its URL")
-	case class == '4':
+	switch class {
+	case '4':
 		r.Warnings = append(r.Warnings, fmt.Sprintf("every response was a refusal (status %s): are the path, the method and the credentials right?", counts(r.Codes)))
-	case class == '3':
+	case '3':
 		r.Warnings = append(r.Warnings, fmt.Sprintf("every response was a redirect (status %s), which is not followed: name where it leads to, or follow it by a plan", counts(r.Codes)))
 	}
 }
@@ -176,11 +174,12 @@ func (r *Report) noSuccessHint() string {
 
 // noSuccessHints are the hints by the kind of error.
 var noSuccessHints = map[string]string{
+	ErrorGenerator:   "allow this machine more open files (ulimit -n) or local ports, or send from fewer users at once",
 	ErrorDNS:         "is the name right, and does this machine's resolver know it? --target URL sends the plan elsewhere",
 	ErrorRefused:     "is it running there? --target URL sends the plan elsewhere",
 	ErrorConnect:     "is it running there, and is it reached from here? --target URL sends the plan elsewhere",
 	ErrorCertificate: "name a target whose certificate is trusted, or the file of who signed it in SSL_CERT_FILE, or accept any with --insecure, or tls.rejectUnauthorized: false in the plan",
-	ErrorContract:    "see the plan's bodies and the descriptor",
+	ErrorContract:    "see the samples of the errors: a variable of a URL has no value, or a file is not there",
 	ErrorTimeout:     "is it overloaded, or is the timeout shorter than a response takes?",
 	ErrorReset:       "it closes connections before it responds: see its log, and whether it speaks this --protocol",
 	ErrorMalformed:   "it does not respond in this protocol: see --protocol, and whether the target is https",
@@ -209,6 +208,10 @@ const saturated = 0.95
 // that of the plan's requests.
 func (r *Report) Validate(maxLate, timeout time.Duration) {
 	r.Void = voidReason(&r.Latency, maxLate)
+	if n := r.Errors[ErrorGenerator]; n > 0 {
+		r.Void = fmt.Sprintf("the generator's machine had no more for %s (%s): allow it more open files or local ports, or fewer users at once",
+			units.Counted(n, "request"), r.ErrorSamples[ErrorGenerator])
+	}
 	r.LateBound = latency.Milliseconds(lateBound(&r.Latency, maxLate))
 	r.Warnings = append(r.Warnings, r.warnings(timeout)...)
 }
@@ -222,7 +225,8 @@ func (r *Report) GeneratorWarnings() []string {
 		out = append(out, fmt.Sprintf("the generator itself kept %.1f of %.0f cores busy: it, not the target, may be the limit", r.Generator.Cores, cores))
 	}
 	if all := r.machineBusy(); all > saturated {
-		out = append(out, fmt.Sprintf("the generator's machine was %.0f %% busy with all that ran on it: if the target runs elsewhere, the generator is the limit; if here, they were in each other's way", 100*all))
+		out = append(out, fmt.Sprintf("the generator's machine was %.0f %% busy with all that ran on it: if the target runs elsewhere, the generator is the "+
+			"limit; if here, they were in each other's way", 100*all))
 	}
 	return out
 }
@@ -236,6 +240,9 @@ func (r *Report) warnings(timeout time.Duration) []string {
 		out = append(out, fmt.Sprintf("%d of %d requests had no response within %v; they count with their timeout, so percentiles they reach are lower bounds",
 			n, r.Requests, timeout))
 	}
+	if pulled := r.pulled(); pulled != "" {
+		out = append(out, pulled)
+	}
 	if r.Users.Skipped > 0 {
 		out = append(out, fmt.Sprintf("%d of %d arrivals were skipped because too many virtual users were under way", r.Users.Skipped, r.Users.Planned))
 	}
@@ -248,11 +255,35 @@ func (r *Report) warnings(timeout time.Duration) []string {
 	return out
 }
 
+// pullMargin is by how much failures have to move a percentile for the report to say so.
+const pullMargin = 0.1
+
+// pulled says where requests that failed move a percentile; empty: nowhere.
+func (r *Report) pulled() string {
+	all, good := &r.Latency.Intended, &r.Latency.Succeeded
+	if r.Failed == 0 || good.Count == 0 {
+		return ""
+	}
+	for _, at := range []struct {
+		name      string
+		all, good time.Duration
+	}{{"median", all.P50, good.P50}, {"p95", all.P95, good.P95}, {"p99", all.P99, good.P99}} {
+		if d := at.all - at.good; float64(max(d, -d)) > pullMargin*float64(at.good) {
+			return fmt.Sprintf("requests that failed are in the percentiles: the %s is %s ms with them and %s ms of successes alone, which a bound looks at as %s%s",
+				at.name, milliseconds(at.all), milliseconds(at.good), succeeded, at.name)
+		}
+	}
+	return ""
+}
+
 func lateBound(v *Views, maxLate time.Duration) time.Duration { return max(maxLate, v.Intended.P50/10) }
 
 // LateFrom is the least quantile of virtual users at which the generator was later than
 // it may be: of a void run, what lies below it can be trusted. 0: that is not known.
 func (r *Report) LateFrom() float64 {
+	if r.Errors[ErrorGenerator] > 0 {
+		return 0 // it is not for lateness that the run is void
+	}
 	late := &r.Latency.ScheduleError
 	for _, at := range []struct {
 		quantile float64

@@ -21,7 +21,9 @@ type FailIf struct {
 
 var failIfOps = []string{">=", "<=", ">", "<"} // the longer ones first
 
-const failIfGrammar = `a condition is FIGURE OP NUMBER, such as "p99 > 200ms" or "errors > 1%", with FIGURE one of min, mean, median, p50, p75, p90, p95, p99, p999, max (a time, from when requests were due), errors (a number, or % of requests), scripts (how often one failed), requests, responses, rate (per second) and cpu (ms per request), and OP one of >, >=, <, <=`
+const failIfGrammar = `a condition is FIGURE OP NUMBER, such as "p99 > 200ms" or "errors > 1%", with OP one of >, >=, <, <= and FIGURE one of ` +
+	"min, mean, median, p50, p75, p90, p95, p99, p999, max (a time, from when requests were due; success.p99 and the like leave out requests that failed), " +
+	"errors (a number, or % of requests), scripts (how often one failed), requests, responses, rate (per second) and cpu (ms per request)"
 
 // ParseFailIf reads conditions. Errors have the code whittle.Invalid.
 func ParseFailIf(texts []string) ([]FailIf, error) {
@@ -49,8 +51,8 @@ func parseFailIf(text string) (FailIf, error) {
 			break
 		}
 	}
-	_, timed := latencyNames[f.figure]
-	if timed = timed || f.figure == mean; timed {
+	summary := strings.TrimPrefix(f.figure, succeeded)
+	if _, timed := latencyNames[summary]; timed || summary == mean {
 		d, err := time.ParseDuration(text)
 		if _, number := strconv.ParseFloat(text, 64); err != nil && number == nil {
 			return f, fmt.Errorf("%q has no unit; write \"%s %s %sms\"", text, f.figure, f.op, text)
@@ -114,6 +116,9 @@ func (f *FailIf) of(r *Report) (v float64, missing string) {
 		return r.CPUPerRequest, ""
 	}
 	v, ok := r.responseTime(f.figure)
+	if !ok && strings.HasPrefix(f.figure, succeeded) {
+		return 0, "no request succeeded"
+	}
 	if !ok {
 		return 0, "there was no response"
 	}

@@ -14,6 +14,14 @@ func TestConditionsToFail(t *testing.T) {
 	h := new(latency.Histogram)
 	h.RecordN(100*time.Millisecond, 98)
 	h.RecordN(400*time.Millisecond, 2)
+	good := new(latency.Histogram)
+	good.RecordN(800*time.Millisecond, 30)
+	pulled := func() *Report { // by quick errors
+		quick := new(latency.Histogram)
+		quick.RecordN(time.Millisecond, 70)
+		quick.Merge(good)
+		return &Report{Requests: 100, Completed: 100, Failed: 70, Histograms: Histograms{Intended: quick, Succeeded: good}}
+	}
 	run := func() *Report {
 		failures := []ScriptFailure{{Element: "a", Count: 3}, {Element: "b", Count: 4}}
 		return &Report{Requests: 100, Completed: 100, Failed: 2, Rate: 50, Histograms: Histograms{Intended: h}, ScriptFailures: failures}
@@ -41,6 +49,9 @@ func TestConditionsToFail(t *testing.T) {
 		{"scripts > 0", run, "the condition scripts > 0 holds: it is 7"},
 		{"scripts > 7", run, ""},
 		{"cpu > 1", run, "cannot be decided: no process was watched"},
+		{"p50 > 200ms", pulled, ""},
+		{"success.p50 > 200ms", pulled, "the condition success.p50 > 200ms holds: it is 800"},
+		{"success.mean > 1s", pulled, ""},
 		{"p99 < 1h", silent, "cannot be decided: there was no response"},
 	} {
 		conditions, err := ParseFailIf([]string{c.text})

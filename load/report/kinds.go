@@ -18,7 +18,8 @@ const (
 	ErrorRefused     = "refused"      // no connection: nobody listens there
 	ErrorConnect     = "connect"      // no connection for another reason: unreachable, TLS
 	ErrorCertificate = "certificate"  // TLS, by a certificate that is not trusted
-	ErrorContract    = "contract"     // not sent: the body is not of gRPC's contract
+	ErrorGenerator   = "generator"    // not sent: this machine has no more sockets, ports or memory for it
+	ErrorContract    = "contract"     // not sent: what the plan renders is no URL, or a file that it sends is not there
 	ErrorTimeout     = "timeout"      // no complete response in time
 	ErrorReset       = "reset"        // the connection broke before the response was complete
 	ErrorMalformed   = "malformed"    // the bytes received were no HTTP/1.1 response
@@ -31,7 +32,8 @@ const (
 
 // kinds are all of them, in the order in which they are listed to people.
 var kinds = []string{
-	ErrorDNS, ErrorRefused, ErrorConnect, ErrorCertificate, ErrorContract, ErrorTimeout, ErrorReset, ErrorMalformed, ErrorExpectation, ErrorServer, ErrorCapture, ErrorRedirect, ErrorScript,
+	ErrorGenerator, ErrorDNS, ErrorRefused, ErrorConnect, ErrorCertificate, ErrorContract, ErrorTimeout,
+	ErrorReset, ErrorMalformed, ErrorExpectation, ErrorServer, ErrorCapture, ErrorRedirect, ErrorScript,
 }
 
 // artilleryErrors are the names that Artillery's users know; other kinds keep

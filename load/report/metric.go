@@ -1,11 +1,9 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"whittle/internal/latency"
 )
@@ -22,9 +20,8 @@ const mean = "mean"
 const responseTime = "http.response_time."
 
 // MetricNames lists the metrics that a plan may put a bound on.
-var MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99,p999}, http.requests, http.responses, " +
-	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.{" + kindNames() + "}, apdex, " +
-	byEndpoint + "NAME.{min,…,p999}"
+var MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99,p999}, the same of http.response_time.success, http.requests, http.responses, " +
+	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.{" + kindNames() + "}"
 
 // Metric returns a figure by its Artillery name. It is false, and the figure NaN,
 // for an unknown name, and for latencies without any response: 0 ms would keep any
@@ -32,9 +29,6 @@ var MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99,p
 func (r *Report) Metric(name string) (float64, bool) {
 	if rest, ok := strings.CutPrefix(name, responseTime); ok {
 		return r.responseTime(rest)
-	}
-	if rest, ok := strings.CutPrefix(name, byEndpoint); ok {
-		return r.endpointTime(rest)
 	}
 	if code, ok := strings.CutPrefix(name, "http.codes."); ok {
 		_, err := strconv.ParseUint(code, 10, 16)
@@ -64,18 +58,19 @@ var metrics = map[string]func(*Report) float64{
 	"maxErrorRate": func(r *Report) float64 {
 		return 100 * float64(r.Users.Started-(r.Users.Finished-r.Users.Failed)) / float64(max(r.Users.Started, 1))
 	},
-	"apdex": func(r *Report) float64 {
-		if r.Apdex == nil {
-			return 0
-		}
-		return *r.Apdex
-	},
 }
 
-// responseTime returns a summary of all latencies. Timeouts are among these, and
-// by themselves are no responses.
+// succeeded begins the name of a summary that leaves out requests that failed.
+const succeeded = "success."
+
+// responseTime returns a summary of all latencies, or of those of successes. Timeouts are
+// among the former, and by themselves are no responses.
 func (r *Report) responseTime(summary string) (float64, bool) {
 	h := r.Histograms.Intended
+	summary, good := strings.CutPrefix(summary, succeeded)
+	if good {
+		h = r.Histograms.Succeeded
+	}
 	q, ok := latencyNames[summary]
 	switch {
 	case r.Completed == 0 || h.Count() == 0 || !ok && summary != mean:
@@ -86,101 +81,14 @@ func (r *Report) responseTime(summary string) (float64, bool) {
 	return latency.Milliseconds(h.Quantile(q)), true
 }
 
-// byEndpoint is the prefix of what Artillery's plugin metrics-by-endpoint
-// measures: the latency of one request's name, or of one path.
-const byEndpoint = "plugins.metrics-by-endpoint.response_time."
-
-// endpoint parts NAME.p99 into the name of a request and the summary; false
-// where it is not of that shape.
-func endpoint(rest string) (name, summary string, ok bool) {
-	i := strings.LastIndexByte(rest, '.')
-	if i <= 0 {
-		return "", "", false
-	}
-	name, summary = rest[:i], rest[i+1:]
-	if j := strings.LastIndex(name, " ("); j >= 0 && strings.HasSuffix(name, ")") {
-		name = name[j+2 : len(name)-1]
-	}
-	_, ok = latencyNames[summary]
-	return name, summary, ok || summary == mean
-}
-
-// endpointTime gives NAME.p99, where NAME is a request's name in the report,
-// its path, or Artillery's "path (name)".
-func (r *Report) endpointTime(rest string) (float64, bool) {
-	name, summary, ok := endpoint(rest)
-	if !ok {
-		return math.NaN(), false
-	}
-	for i := range r.Names {
-		n := &r.Names[i]
-		_, path, _ := strings.Cut(n.Name, " ")
-		if n.Name != name && path != name {
-			continue
-		}
-		if n.Completed == 0 || n.Intended.Count == 0 {
-			break
-		}
-		d, ok := map[string]time.Duration{
-			"min": n.Intended.Min, mean: n.Intended.Mean, "median": n.Intended.P50, "p50": n.Intended.P50,
-			"p75": n.Intended.P75, "p90": n.Intended.P90, "p95": n.Intended.P95, "p99": n.Intended.P99,
-			"p999": n.Intended.P999, "max": n.Intended.Max,
-		}[summary]
-		return latency.Milliseconds(d), ok
-	}
-	return math.NaN(), false
-}
-
 // KnownMetric reports whether a report can have a metric of that name, be it only
 // once there was a response.
 func KnownMetric(name string) bool {
 	if rest, ok := strings.CutPrefix(name, responseTime); ok {
+		rest = strings.TrimPrefix(rest, succeeded)
 		_, quantile := latencyNames[rest]
 		return quantile || rest == mean
 	}
-	if rest, ok := strings.CutPrefix(name, byEndpoint); ok {
-		_, _, ok = endpoint(rest)
-		return ok
-	}
 	_, ok := new(Report).Metric(name)
 	return ok
-}
-
-// ApdexCounts are the counts of an Apdex index (Apdex Alliance, technical
-// specification 1.1): requests whose latency from the intended time is within
-// the threshold satisfy, those within four times it are tolerated and count
-// half, all others frustrate, and so do those without a response.
-type ApdexCounts struct {
-	Threshold  float64 `json:"threshold_ms"`
-	Satisfied  int64   `json:"satisfied"`
-	Tolerated  int64   `json:"tolerated"`
-	Frustrated int64   `json:"frustrated"`
-}
-
-// ComputeApdex sets the report's Apdex index and its counts.
-func (r *Report) ComputeApdex(threshold time.Duration) {
-	of := &ApdexCounts{Threshold: latency.Milliseconds(threshold)}
-	for _, b := range r.Histograms.Intended.Bars() {
-		switch {
-		case b.To <= threshold:
-			of.Satisfied += b.Count
-		case b.To <= 4*threshold:
-			of.Tolerated += b.Count
-		}
-	}
-	of.Frustrated = max(r.Requests-r.Unfinished-of.Satisfied-of.Tolerated, 0)
-	score := 0.0
-	if all := of.Satisfied + of.Tolerated + of.Frustrated; all > 0 {
-		score = (float64(of.Satisfied) + float64(of.Tolerated)/2) / float64(all)
-	}
-	r.Apdex, r.ApdexCounts = &score, of
-}
-
-// apdexLine is the index on one line, empty where the plan does not ask for it.
-func (r *Report) apdexLine() string {
-	if r.Apdex == nil || r.ApdexCounts == nil {
-		return ""
-	}
-	return fmt.Sprintf("Apdex %.2f at %.4g ms: %d satisfied, %d tolerated, %d frustrated",
-		*r.Apdex, r.ApdexCounts.Threshold, r.ApdexCounts.Satisfied, r.ApdexCounts.Tolerated, r.ApdexCounts.Frustrated)
 }

@@ -25,7 +25,7 @@ func TestLatencyOfNothingIsNoFigure(t *testing.T) {
 		"nothing":  {Histograms: Histograms{Intended: none}, Names: name(0, none)},
 		"timeouts": {Histograms: Histograms{Intended: timedOut}, Names: name(0, timedOut)},
 	} {
-		for _, m := range []string{responseTime + "p99", responseTime + "min", responseTime + "mean", byEndpoint + "/a.b.p99", byEndpoint + "GET /a.b.mean"} {
+		for _, m := range []string{responseTime + "p99", responseTime + "min", responseTime + "mean"} {
 			if v, ok := r.Metric(m); ok || !math.IsNaN(v) {
 				t.Errorf("%s: %s is %v, %v", what, m, v, ok)
 			}
@@ -35,23 +35,9 @@ func TestLatencyOfNothingIsNoFigure(t *testing.T) {
 		}
 	}
 	r := &Report{Completed: 1, Histograms: Histograms{Intended: timedOut}, Names: name(1, timedOut)}
-	for _, m := range []string{responseTime + "p99", responseTime + "mean", byEndpoint + "/a.b.p99", byEndpoint + "/x (GET /a.b).p99"} {
+	for _, m := range []string{responseTime + "p99", responseTime + "mean"} {
 		if v, ok := r.Metric(m); !ok || math.Abs(v-100) > 1 {
 			t.Errorf("%s is %v, %v", m, v, ok)
-		}
-	}
-}
-
-func TestMetricsThatAreNone(t *testing.T) {
-	for _, m := range []string{
-		"", "http", "http.codes.x", "http.codes.", "errors.", responseTime, responseTime + "p98", responseTime + "sum",
-		byEndpoint, byEndpoint + "p99", byEndpoint + ".p99", byEndpoint + "/a.p98", "vusers",
-	} {
-		if KnownMetric(m) {
-			t.Errorf("%q is known", m)
-		}
-		if _, ok := (&Report{Histograms: Histograms{Intended: new(latency.Histogram)}}).Metric(m); ok {
-			t.Errorf("%q is a figure", m)
 		}
 	}
 }

@@ -119,9 +119,6 @@ func (r *Report) outcomeSection() chart.Section {
 	if r.CPUPerRequest > 0 {
 		s.Facts = append(s.Facts, chart.Fact{Value: chart.Number(r.CPUPerRequest) + " ms", Label: "CPU of the target per request"})
 	}
-	if r.ApdexCounts != nil && r.Apdex != nil {
-		s.Facts = append(s.Facts, chart.Fact{Value: fmt.Sprintf("%.2f", *r.Apdex), Label: "Apdex at " + chart.Number(r.ApdexCounts.Threshold) + " ms"})
-	}
 	if r.Void != "" {
 		s.Facts = append(s.Facts, chart.Fact{Value: "VOID", Label: r.Void, Tone: chart.Bad})
 	}
@@ -154,12 +151,16 @@ func (r *Report) latencySection() chart.Section {
 		{Name: intended, Role: chart.Monolith, Points: quantilePoints(r.Histograms.Intended)},
 		{Name: actual, Role: chart.Candidate, Points: quantilePoints(r.Histograms.Actual)},
 	}
+	if r.Failed > 0 {
+		views = append(views, chart.Quantiles{Name: "from when it was due, successes alone", Role: chart.Neutral, Points: quantilePoints(r.Histograms.Succeeded)})
+	}
 	if r.Histograms.Corrected != nil {
 		views = append(views, chart.Quantiles{Name: "corrected for coordinated omission", Role: chart.Third, Points: quantilePoints(r.Histograms.Corrected)})
 	}
 	caption := "The slowest tenth, hundredth and thousandth have equal room. Where the two lines part, requests waited before they were even sent."
 	if r.Model == ModelClosed {
-		caption = "The slowest tenth, hundredth and thousandth have equal room. Users of a closed model wait for their responses, so no request is due while one is slow; the corrected line adds those that would have been."
+		caption = "The slowest tenth, hundredth and thousandth have equal room. Users of a closed model wait for their responses, so no request is due " +
+			"while one is slow; the corrected line adds those that would have been."
 	}
 	return chart.Section{Title: "Latency", Figures: []chart.Figure{
 		chart.Distribution("Latency over the percentiles", caption, "ms", views),
@@ -249,33 +250,15 @@ func (r *Report) errorSection() (chart.Section, bool) {
 	if len(r.Codes)+len(r.Errors) == 0 {
 		return chart.Section{}, false
 	}
-	bars := func(m map[string]int64, bad func(string) bool) []chart.Bar {
-		var out []chart.Bar
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			role := chart.Candidate
-			if bad(k) {
-				role = chart.Monolith
-			}
-			out = append(out, chart.Bar{
-				Label: k, Value: float64(m[k]), Role: role,
-				Note: fmt.Sprintf("%.3g %% of requests", 100*float64(m[k])/float64(max(r.Requests, 1))),
-			})
-		}
-		return out
+	t := chart.Table{Caption: "Responses by status, errors by kind. A 5xx is a response and an error.", Head: []string{"Status or kind", "Number", "Of the requests", "One of them said"}}
+	row := func(name string, n int64, said string) {
+		t.Rows = append(t.Rows, []string{name, chart.Number(float64(n)), fmt.Sprintf("%.3g %%", 100*float64(n)/float64(max(r.Requests, 1))), said})
 	}
-	groups := []chart.BarGroup{{Name: "Status of the responses", Bars: bars(r.Codes, func(code string) bool { return code >= "400" })}}
-	if len(r.Errors) > 0 {
-		groups = append(groups, chart.BarGroup{Name: "Errors by kind", Bars: bars(r.Errors, func(string) bool { return true })})
+	for _, code := range slices.Sorted(maps.Keys(r.Codes)) {
+		row(code, r.Codes[code], "")
 	}
-	s := chart.Section{Title: "Responses and errors", Figures: []chart.Figure{
-		chart.Bars("Responses and errors", "A 5xx is a response and an error.", groups),
-	}}
-	if len(r.ErrorSamples) > 0 {
-		t := chart.Table{Caption: "One error of each kind", Head: []string{"Kind", "Number", "What it said"}}
-		for _, kind := range slices.Sorted(maps.Keys(r.ErrorSamples)) {
-			t.Rows = append(t.Rows, []string{kind, chart.Number(float64(r.Errors[kind])), r.sample(kind)})
-		}
-		s.Tables = append(s.Tables, t)
+	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
+		row(kind, r.Errors[kind], r.sample(kind))
 	}
-	return s, true
+	return chart.Section{Title: "Responses and errors", Tables: []chart.Table{t}}, true
 }

@@ -1,14 +1,9 @@
 // Package report holds the results of a load run and writes them: as text for the
-// terminal, as an HTML page, as whittle's JSON and as Artillery's.
+// terminal, as an HTML page, as whittle's JSON.
 package report
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"time"
-
-	"whittle"
 
 	"whittle/internal/latency"
 )
@@ -73,11 +68,7 @@ type Report struct {
 	Workers        []Worker        `json:"workers,omitempty"`
 	Processes      []ProcessReport `json:"processes,omitempty"`
 	Ensure         []Check         `json:"ensure,omitempty"`
-	// Apdex is the Apdex index, 0 to 1, and ApdexCounts are its counts; nil unless
-	// the plan asks for it.
-	Apdex       *float64     `json:"apdex,omitempty"`
-	ApdexCounts *ApdexCounts `json:"apdex_of,omitempty"`
-	Warnings    []string     `json:"warnings,omitempty"`
+	Warnings       []string        `json:"warnings,omitempty"`
 }
 
 // Users counts virtual users: every planned arrival of a run that was not
@@ -103,6 +94,8 @@ type Views struct {
 	FirstByte latency.Snapshot `json:"first_byte"`
 	// ScheduleError is how late the generator started virtual users.
 	ScheduleError latency.Snapshot `json:"schedule_error"`
+	// Succeeded is Intended without the requests that failed.
+	Succeeded latency.Snapshot `json:"succeeded"`
 	// Corrected is Actual corrected for coordinated omission, of a closed model.
 	Corrected *latency.Snapshot `json:"corrected,omitempty"`
 }
@@ -112,9 +105,8 @@ type Histograms struct {
 	Intended  *latency.Histogram `json:"intended"`
 	Actual    *latency.Histogram `json:"actual"`
 	Corrected *latency.Histogram `json:"corrected,omitempty"`
-	// Classes are the intended latencies of responses by the first digit of their
-	// status: "2xx".
-	Classes map[string]*latency.Histogram `json:"classes,omitempty"`
+	// Succeeded is Intended without the requests that failed.
+	Succeeded *latency.Histogram `json:"succeeded"`
 }
 
 // NameReport is one request's part of the figures.
@@ -146,15 +138,6 @@ type Point struct {
 	// Span is the part of Width, in seconds, in which the run was looked at: the
 	// last window's may be short.
 	Span float64 `json:"span_s"`
-	// Codes and Errors as in the report; Requests, Finished, UsersFailed and Skipped
-	// virtual users, Received bytes of this window alone.
-	Requests    int64            `json:"requests"`
-	Codes       map[string]int64 `json:"codes,omitempty"`
-	Errors      map[string]int64 `json:"errors,omitempty"`
-	Finished    int64            `json:"users_finished"`
-	UsersFailed int64            `json:"users_failed"`
-	Skipped     int64            `json:"users_skipped"`
-	Received    int64            `json:"bytes_received"`
 	// Late is the generator's greatest lateness in starting a virtual user.
 	Late float64 `json:"late_max_ms"`
 	// GeneratorCores and WatchedCores are how many cores the generator and the
@@ -233,48 +216,4 @@ func (p *Point) Rate() float64 {
 		return 0
 	}
 	return float64(p.Completed) / p.Span
-}
-
-// Bounds on a saved report.
-const (
-	maxReportBytes = 64 << 20
-	maxWindows     = 1000
-)
-
-// Read reads a report that was saved as JSON.
-func Read(path string) (*Report, error) {
-	b, err := whittle.ReadFile("report", path, maxReportBytes)
-	if err != nil {
-		return nil, err
-	}
-	r, err := Parse(b)
-	if err != nil {
-		return nil, fmt.Errorf("read report %s: %w", path, err)
-	}
-	return r, nil
-}
-
-// Parse reads a report's JSON form, of the format that this version
-// writes. Errors have the code whittle.Invalid.
-func Parse(b []byte) (*Report, error) {
-	var r Report
-	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&r); err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "it is not what whittle load writes: cut off, or another file").
-			WithHint("save one with whittle load --json")
-	}
-	switch {
-	case r.Format != Format:
-		return nil, whittle.Errorf(whittle.Invalid, "its format is %q, and only %q is known", r.Format, Format).
-			WithHint("save one with whittle load --json")
-	case r.Histograms.Intended == nil:
-		return nil, whittle.Errorf(whittle.Invalid, "it has no histogram of latencies")
-	case len(r.Series) > maxWindows:
-		return nil, whittle.Errorf(whittle.Invalid, "it has %d windows, %d at most", len(r.Series), maxWindows)
-	}
-	for i := range r.Series {
-		if p := &r.Series[i]; p.Span < 0 || p.Timed < 0 || p.Completed < 0 {
-			return nil, whittle.Errorf(whittle.Invalid, "window %d has counts below 0", i)
-		}
-	}
-	return &r, nil
 }

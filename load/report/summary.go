@@ -26,9 +26,6 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	r.summarizeLatency(&b)
 	r.summarizeNames(&b)
 	r.summarizeCosts(&b)
-	if line := r.apdexLine(); line != "" {
-		fmt.Fprintln(&b, line)
-	}
 	for _, c := range r.Ensure {
 		fmt.Fprintln(&b, c)
 	}
@@ -88,6 +85,9 @@ func (r *Report) summarizeLatency(b *strings.Builder) {
 	} else {
 		row("latency, as users waited", r.Latency.Actual)
 		row("corrected for omission", *r.Latency.Corrected)
+	}
+	if r.Failed > 0 {
+		row("from the intended time, successes", r.Latency.Succeeded)
 	}
 	row("to the first byte", r.Latency.FirstByte)
 	row("to connect", r.Latency.Connect)
@@ -202,8 +202,8 @@ type Progress struct {
 	// error kind, a 5xx included.
 	Completed, Failed int64
 	InFlight          int64
-	// Rate is responses per second since the last progress, and FailedRate failures.
-	Rate, FailedRate float64
+	// Rate is responses per second since the last progress.
+	Rate float64
 	// Recent are the latencies, from the intended times, of the last 5 s.
 	Recent latency.Snapshot
 }

@@ -33,11 +33,3 @@ func TestTheSummarySaysWhatMatters(t *testing.T) {
 		}
 	}
 }
-
-func TestProgressIsOneLine(t *testing.T) {
-	p := Progress{Elapsed: 61 * time.Second, Left: 9 * time.Second, Rate: 19.95, InFlight: 3, Completed: 1200, Failed: 2}
-	p.Recent.P50 = 42 * time.Millisecond
-	if got, want := p.String(), "  1m1s     19.9/s  in flight 3  completed 1200  failed 2  p50 42.0 ms  p99 0.000 ms  9s left"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}

@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"regexp"
 	"strings"
@@ -116,6 +117,17 @@ func Export(v Value) (any, error) {
 
 const maxExported = 1_000_000
 
+// Text is a value that Export gave as JavaScript writes it.
+func Text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case float64:
+		return sobek.New().ToValue(v).String()
+	}
+	return fmt.Sprint(v)
+}
+
 var frame = regexp.MustCompile(`at (?:[^\n(]*\()?([^\s()]+:\d+:\d+)`)
 
 // firstPlace is the first file that an error's stack names, with a colon; empty: none.
@@ -124,7 +136,7 @@ func firstPlace(stack Value) string {
 		return ""
 	}
 	for _, m := range frame.FindAllStringSubmatch(stack.String(), -1) {
-		if !strings.HasPrefix(m[1], builtinPrefix) {
+		if !strings.HasPrefix(m[1], BuiltinPrefix) {
 			return m[1] + ": "
 		}
 	}

@@ -36,7 +36,8 @@ import (
 //go:embed node
 var library embed.FS
 
-const builtinPrefix = "node:"
+// BuiltinPrefix begins the names of scripts that errors have no places in.
+const BuiltinPrefix = "node:"
 
 // absent are the modules of Node that are known not to be here. Requiring one is no
 // error, since packages require what they may never use; using it is.
@@ -47,7 +48,7 @@ var absent = []string{
 
 // builtin runs one of Node's modules. False: the name is none.
 func (r *Runtime) builtin(vm *VM, name string) (Value, bool, error) {
-	if m, ok := r.modules[builtinPrefix+name]; ok {
+	if m, ok := r.modules[BuiltinPrefix+name]; ok {
 		return m.Get("exports"), true, nil
 	}
 	src, err := library.ReadFile("node/" + name + ".js")
@@ -64,7 +65,7 @@ func (r *Runtime) builtin(vm *VM, name string) (Value, bool, error) {
 	}
 	module, exports := vm.NewObject(), vm.NewObject()
 	_ = module.Set("exports", exports)
-	r.modules[builtinPrefix+name] = module
+	r.modules[BuiltinPrefix+name] = module
 	inner := vm.ToValue(func(c sobek.FunctionCall) Value {
 		v, _, err := r.builtin(vm, c.Argument(0).String())
 		if err != nil {
@@ -94,7 +95,7 @@ func compileBuiltin(name, src string) (*Program, error) {
 	if p, ok := compiled.Load(name); ok {
 		return p.(*Program), nil
 	}
-	p, err := Compile(builtinPrefix+name, "(function (exports, require, module, native, absent) {"+src+"\n})")
+	p, err := Compile(BuiltinPrefix+name, "(function (exports, require, module, native, absent) {"+src+"\n})")
 	if err == nil {
 		compiled.Store(name, p)
 	}

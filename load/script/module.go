@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/grafana/sobek"
@@ -29,11 +30,7 @@ func (r *Runtime) require(vm *VM, name string) (Value, error) {
 // requireFrom is require as a module in folder calls it.
 func (r *Runtime) requireFrom(vm *VM, folder, name string) (Value, error) {
 	if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || name == "." || name == ".." {
-		at := path.Join(folder, name)
-		if _, ok := r.resolveFile(at); !ok && strings.HasSuffix(at, ".js") {
-			at = strings.TrimSuffix(at, ".js") + ".ts" // a module in TypeScript names what it is compiled to
-		}
-		return r.require(vm, at)
+		return r.require(vm, path.Join(folder, name))
 	}
 	if strings.HasPrefix(name, "/") {
 		return nil, whittle.Errorf(whittle.PermissionDenied, "%s is outside of the plan's folder, from which alone scripts are read", name)
@@ -216,24 +213,24 @@ func (r *Runtime) runModule(vm *VM, file, src string, module, exports *Object) e
 
 // compileModule compiles a module to a function of what CommonJS gives it.
 func compileModule(file, src string) (*Program, error) {
-	const head, foot = "(function (exports, require, module, __filename, __dirname) {", "\n})"
-	if isTypeScript(file) {
-		return compileTypeScript(file, src, head, foot)
+	if slices.Contains([]string{".ts", ".tsx", ".mts", ".cts"}, path.Ext(file)) {
+		return nil, whittle.Errorf(whittle.Unsupported, "%s is TypeScript: compile it, and name what that makes: %s", file, compiling(file))
 	}
 	// The module's own lines keep their numbers: what is around them is on the first.
 	if strings.HasPrefix(src, "#!") {
 		src = "//" + src
 	}
-	p, err := Compile(file, head+src+foot)
-	if err == nil || !strings.Contains(err.Error(), "SyntaxError: ") {
-		return p, err
+	p, err := Compile(file, "(function (exports, require, module, __filename, __dirname) {"+src+"\n})")
+	if err != nil && strings.Contains(err.Error(), "SyntaxError: ") {
+		err = whittle.Errorf(whittle.Invalid, "%w; import, export and what is newer than ES2017 are compiled before: %s", err, compiling(file))
 	}
-	// It may have import and export, or be newer than the engine.
-	lowered, why := compileTypeScript(file, src, head, foot)
-	if why != nil && !strings.Contains(err.Error(), "not supported in script") {
-		return nil, err
-	}
-	return lowered, why
+	return p, err
+}
+
+// compiling makes of a module one that the engine runs.
+func compiling(file string) string {
+	return "npx esbuild " + file + " --bundle --platform=node --format=cjs --target=es2017 --outfile=" +
+		strings.TrimSuffix(file, path.Ext(file)) + ".cjs"
 }
 
 // requirer is the require of the modules in a folder.

@@ -36,7 +36,7 @@ func problem(err error) error {
 func place(stack []sobek.StackFrame) string {
 	for i := range stack {
 		at := stack[i].Position()
-		if name := stack[i].SrcName(); at.Line > 0 && !strings.HasPrefix(name, builtinPrefix) && name != "<native>" {
+		if name := stack[i].SrcName(); at.Line > 0 && !strings.HasPrefix(name, BuiltinPrefix) && name != "<native>" {
 			return at.String() + ": "
 		}
 	}

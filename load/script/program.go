@@ -24,11 +24,7 @@ func Compile(name, src string) (*Program, error) {
 	if len(src) > maxSource {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "%s: a script has at most %d bytes, this one %d", name, maxSource, len(src))
 	}
-	return compile(name, src, parserOptions...)
-}
-
-func compile(name, src string, options ...parser.Option) (*Program, error) {
-	tree, err := parse(name, src, options...)
+	tree, err := parse(name, src)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +44,11 @@ func Broken(src string) bool {
 
 // parse parses a script whose nesting is bounded: parsers go down a level for a bracket,
 // and one without end would use up the process's stack.
-func parse(name, src string, options ...parser.Option) (*ast.Program, error) {
+func parse(name, src string) (*ast.Program, error) {
 	if err := checkNesting(name, src); err != nil {
 		return nil, err
 	}
-	tree, err := parser.ParseFile(nil, name, src, 0, options...)
+	tree, err := parser.ParseFile(nil, name, src, 0, parserOptions...)
 	if err != nil {
 		return nil, syntaxError(name, err)
 	}

@@ -3,8 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
-	"errors"
-	"net/http"
+	"crypto/tls"
 	"slices"
 	"time"
 
@@ -28,25 +27,23 @@ type Timing struct {
 // Client sends the requests of one virtual user: it has the user's connections,
 // cookies and buffers. It is not safe for concurrent use.
 type Client struct {
-	// Number is the user's, from 0. It chooses among shared HTTP/2 connections.
-	Number int64
 	// Headers are sent with every request, as name and value in turn.
 	Headers []string
 
 	net *Network
-	// keeps says that the user keeps cookies, and uses that the request under way sends
+	// keepsCookies says that the user keeps cookies, and sendsCookies that the request under way sends
 	// and stores them: they differ until a response has set one (HTTPSettings.LateCookies).
-	keeps, uses bool
-	first       string  // the target of the request under way before its redirects
-	conns       []*conn // the user's own connections by endpoint slot; nil with a pool
-	jar         *jar    // the user's cookies; nil until there are some
-	out         []byte
-	proxied     []byte // the request under way as a proxy gets it
-	body        []byte
-	resp        response
-	last        *endpoint // the last request's
-	shown       func(*expr.Scope, string) string
-	way         []expr.Response // the responses before the last, of requests that keep them
+	keepsCookies, sendsCookies bool
+	first                      string  // the target of the request under way before its redirects
+	conns                      []*conn // the user's own connections by endpoint slot; nil with a pool
+	jar                        *jar    // the user's cookies; nil until there are some
+	// sessions are the TLS sessions that the user may resume, and no other: users are
+	// machines that never met. Nil until there are some.
+	sessions tls.ClientSessionCache
+	out      []byte
+	body     []byte
+	resp     response
+	last     *endpoint // the last request's
 	// fiber and pools are set where the user runs on an event loop.
 	fiber *engine.Fiber
 	pools *LoopPools
@@ -71,11 +68,8 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 	if err != nil {
 		return err
 	}
-	c.first, c.way, c.shown, c.last = "", nil, r.Shown, nil
+	c.first, c.last = "", nil
 	if q, err = c.compose(q, scope, t.Sent); err != nil {
-		return err
-	}
-	if err = c.lookUp(q, scope); err != nil {
 		return err
 	}
 	if err = c.exchange(ctx, q, deadline, t); err != nil {
@@ -83,11 +77,6 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 	}
 	if !q.BlindRedirects || !redirects(c.resp.status) {
 		c.storeCookies(q)
-	}
-	if q.Login != nil && c.resp.status == http.StatusUnauthorized {
-		if err = c.logIn(ctx, q, scope, deadline, t); err != nil {
-			return err
-		}
 	}
 	if q.FollowRedirects && redirects(c.resp.status) {
 		return c.followRedirects(ctx, q, scope, deadline, t)
@@ -98,22 +87,17 @@ func (c *Client) Send(ctx context.Context, r *plan.Request, scope *expr.Scope, d
 // Response is the last response, for captures and expectations; its bytes are valid
 // until the next Send.
 func (c *Client) Response(scope *expr.Scope) expr.Response {
-	a := expr.Response{Status: c.resp.status, Head: c.resp.head, Body: c.resp.body, Size: c.resp.size, Scope: scope, Request: c.out, Way: c.way}
-	a.URL, a.Shown = c.Asked(scope)
+	a := expr.Response{Status: c.resp.status, Head: c.resp.head, Body: c.resp.body, Size: c.resp.size, Scope: scope}
+	a.URL = c.Asked()
 	return a
 }
 
-// Asked is where the last request was sent to, or would have been, and how the plan's tool
-// shows that; empty: as it is.
-func (c *Client) Asked(scope *expr.Scope) (url, shown string) {
+// Asked is where the last request was sent to, or would have been.
+func (c *Client) Asked() string {
 	if c.last == nil {
-		return "", ""
+		return ""
 	}
-	url = scheme(c.last) + c.last.host + requestTarget(c.out)
-	if c.shown != nil {
-		shown = c.shown(scope, url)
-	}
-	return url, shown
+	return scheme(c.last) + c.last.host + requestTarget(c.out)
 }
 
 // Status is the last response's status.
@@ -146,7 +130,7 @@ func (c *Client) compose(q *request, scope *expr.Scope, now time.Time) (*request
 		}
 		q = located
 	}
-	c.uses = c.keeps || !c.net.lateCookies || len(q.Cookies) > 0
+	c.sendsCookies = c.keepsCookies || !c.net.lateCookies || len(q.Cookies) > 0
 	if len(q.Cookies) > 0 {
 		c.setPlanCookies(q, scope)
 	}
@@ -175,28 +159,10 @@ func (c *Client) renderWith(q *request, scope *expr.Scope, now time.Time, extra 
 		extra = append(slices.Clip(c.Headers), extra...)
 	}
 	cookies := c.jar
-	if !c.uses {
+	if !c.sendsCookies {
 		cookies = nil
 	}
 	c.out, c.body = q.render(c.out[:0], c.body, scope, extra, cookies, now)
-}
-
-// ErrCached says that nothing was sent, as what the user has is fresh.
-var ErrCached = errors.New("what the user has is fresh")
-
-// lookUp asks the user's cache for the rendered request.
-func (c *Client) lookUp(q *request, scope *expr.Scope) error {
-	if q.Cached == nil {
-		return nil
-	}
-	lines, fresh := q.Cached(scope, scheme(q.endpoint)+q.endpoint.host+requestTarget(c.out))
-	if fresh {
-		return ErrCached
-	}
-	if at := bytes.Index(c.out, crlf); lines != "" && at >= 0 {
-		c.out = slices.Insert(c.out, at+len(crlf), []byte(lines)...)
-	}
-	return nil
 }
 
 // targetError says that a request was not sent, as its target has a character that no
@@ -207,12 +173,13 @@ func (e *targetError) Error() string { return "not sent: " + e.why }
 
 // Reset ends the user: its connections are closed and its cookies dropped.
 func (c *Client) Reset() {
+	c.sessions = nil
 	c.ClearCookies()
 	c.CloseConnections()
 }
 
 // ClearCookies drops the user's cookies.
-func (c *Client) ClearCookies() { c.jar, c.keeps = nil, false }
+func (c *Client) ClearCookies() { c.jar, c.keepsCookies = nil, false }
 
 // CloseConnections closes the user's own connections.
 func (c *Client) CloseConnections() {
@@ -224,46 +191,20 @@ func (c *Client) CloseConnections() {
 	}
 }
 
-// OwnConnections reports whether the user has connections of its own.
-func (c *Client) OwnConnections() bool { return c.conns != nil }
-
-// Branch makes a client for a part of the user's flow that runs concurrently with
-// others: it has the same cookies and headers, and connections of its own.
-func (c *Client) Branch() *Client {
-	b := &Client{Number: c.Number, Headers: c.Headers, net: c.net, keeps: c.keeps}
-	if c.conns != nil {
-		b.conns = make([]*conn, len(c.conns))
+// tlsSessions are the sessions that the next connection may resume: the user's or, of
+// connections that all users share, the pool's.
+func (c *Client) tlsSessions() tls.ClientSessionCache {
+	if c.conns == nil {
+		return c.net.dialer.sessions
 	}
-	if c.jar != nil {
-		b.jar = &jar{cookies: slices.Clone(c.jar.cookies)}
+	if c.sessions == nil {
+		c.sessions = tls.NewLRUClientSessionCache(userSessions)
 	}
-	return b
+	return c.sessions
 }
 
-// TakeConnections moves the connections of a branch that is over to this one.
-func (c *Client) TakeConnections(from *Client) { c.conns, from.conns = from.conns, nil }
-
-// AdoptCookies takes over the cookies that branches have set, the later branch's
-// where two set the same.
-func (c *Client) AdoptCookies(branches []*Client) {
-	known := map[cookie]bool{}
-	if c.jar != nil {
-		for _, k := range c.jar.cookies {
-			known[k] = true
-		}
-	}
-	for _, b := range branches {
-		if b.jar == nil {
-			continue
-		}
-		c.keeps = c.keeps || b.keeps
-		for _, k := range b.jar.cookies {
-			if !known[k] {
-				c.cookies().put(k, c.net.now())
-			}
-		}
-	}
-}
+// userSessions is how many servers' TLS sessions a user keeps.
+const userSessions = 8
 
 // cookies is the user's jar.
 func (c *Client) cookies() *jar {

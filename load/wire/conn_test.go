@@ -20,7 +20,7 @@ func TestAnIdleConnectionIsKeptPastItsLastDeadline(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := newDialer(1, time.Now)
-			c, err := d.dial(t.Context(), e, time.Now().Add(time.Minute))
+			c, err := d.dial(t.Context(), e, nil, time.Now().Add(time.Minute))
 			if err != nil {
 				t.Fatal(err)
 			}

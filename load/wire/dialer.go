@@ -22,21 +22,21 @@ type dialer struct {
 	now     func() time.Time
 	pool    int           // connections per endpoint; 0: no pool
 	aborted chan struct{} // closed by abort
+	// sessions are the TLS sessions of the pool's connections.
+	sessions tls.ClientSessionCache
 
 	mu sync.Mutex
 	// The following is guarded by mu.
 	open  map[*conn]struct{}
 	idle  map[*endpoint][]*conn // most recently used last
 	slots map[*endpoint]chan struct{}
-	// shared holds the pool's slots where connections are shared: HTTP/2's.
-	shared map[*endpoint][]*sharedSlot
-	ended  bool
+	ended bool
 }
 
 func newDialer(pool int, now func() time.Time) *dialer {
 	return &dialer{
-		now: now, pool: pool, aborted: make(chan struct{}), open: map[*conn]struct{}{},
-		idle: map[*endpoint][]*conn{}, slots: map[*endpoint]chan struct{}{}, shared: map[*endpoint][]*sharedSlot{},
+		now: now, pool: pool, aborted: make(chan struct{}), sessions: tls.NewLRUClientSessionCache(0), open: map[*conn]struct{}{},
+		idle: map[*endpoint][]*conn{}, slots: map[*endpoint]chan struct{}{},
 	}
 }
 
@@ -94,7 +94,7 @@ func (d *dialer) acquire(e *endpoint, deadline time.Time) (*conn, error) {
 		c := idle[len(idle)-1]
 		d.idle[e] = idle[:len(idle)-1]
 		d.mu.Unlock()
-		if d.now().Sub(c.idleSince) < idleCheckAfter || !c.closedByPeer() {
+		if c.staysOpen(d.now()) {
 			return c, nil
 		}
 		d.close(c)
@@ -130,18 +130,14 @@ func (d *dialer) closeIdle() {
 		}
 	}
 	clear(d.idle)
-	d.closeShared()
 }
 
-// dial opens a connection, TLS included, before the deadline.
-func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error) {
+// dial opens a connection, TLS included, before the deadline. sessions are those that may be
+// resumed.
+func (d *dialer) dial(ctx context.Context, e *endpoint, sessions tls.ClientSessionCache, deadline time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	open := d.dialHTTP1
-	if e.http2 {
-		open = d.dialHTTP2
-	}
-	c, err := open(ctx, e)
+	c, err := d.connect(ctx, e, sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -155,21 +151,25 @@ func (d *dialer) dial(ctx context.Context, e *endpoint, deadline time.Time) (*co
 	return c, nil
 }
 
-func (d *dialer) dialHTTP1(ctx context.Context, e *endpoint) (*conn, error) {
-	raw, err := e.connect(ctx)
+func (d *dialer) connect(ctx context.Context, e *endpoint, sessions tls.ClientSessionCache) (*conn, error) {
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", e.address)
 	if err != nil {
 		return nil, err
 	}
 	c := &conn{stream: raw}
 	if e.tls != nil {
-		t := tls.Client(raw, e.tls)
+		t := tls.Client(raw, e.resuming(sessions))
 		if err := t.HandshakeContext(ctx); err != nil {
 			raw.Close()
 			return nil, err
 		}
+		if e.http2 && t.ConnectionState().NegotiatedProtocol != "h2" {
+			raw.Close()
+			return nil, errors.New("no application protocol: the server agrees to no HTTP/2")
+		}
 		c.stream = t
 	}
-	c.responseReader = newResponseReader(c.stream, d.now, firstBuffer)
+	c.begin(e, d.now)
 	return c, nil
 }
 
@@ -179,9 +179,7 @@ type endpoint struct {
 	host    string // the Host header
 	prefix  string // the path of the base URL, without a trailing slash
 	tls     *tls.Config
-	http2   bool   // uses HTTP/2, by prior knowledge where there is no TLS
-	own     bool   // each user has an HTTP/2 connection of its own
-	via     *proxy // nil: connections go straight to the address
+	http2   bool // uses HTTP/2, by prior knowledge where there is no TLS
 }
 
 func parseEndpoint(base string, insecure bool) (*endpoint, error) {
@@ -203,24 +201,24 @@ func parseEndpoint(base string, insecure bool) (*endpoint, error) {
 	if u.Scheme == "https" {
 		e.tls = &tls.Config{
 			ServerName: u.Hostname(), InsecureSkipVerify: insecure, NextProtos: []string{"http/1.1"},
-			ClientSessionCache: tls.NewLRUClientSessionCache(64),
 		}
 	}
 	return e, nil
 }
 
-// plain reports whether event loops speak to the endpoint: HTTP/1.1 over TCP, perhaps to
-// a proxy that forwards, or HTTP/2 on connections that are one user's.
-func (e *endpoint) plain() bool {
-	if e.http2 {
-		return e.own && e.tls == nil && e.via == nil
-	}
-	return e.tls == nil && (e.via == nil || e.via.forwards && e.via.tls == nil)
+// resuming is the endpoint's TLS with the sessions of one user, or of a pool.
+func (e *endpoint) resuming(sessions tls.ClientSessionCache) *tls.Config {
+	c := e.tls.Clone()
+	c.ClientSessionCache = sessions
+	return c
 }
+
+// plain reports whether event loops speak to the endpoint: without TLS.
+func (e *endpoint) plain() bool { return e.tls == nil }
 
 // setProtocol selects the protocol; HTTP/1.1 is the default.
 func (e *endpoint) setProtocol(protocol string) {
-	if protocol != HTTP2 && protocol != GRPC {
+	if protocol != HTTP2 {
 		return
 	}
 	e.http2 = true
@@ -229,8 +227,7 @@ func (e *endpoint) setProtocol(protocol string) {
 	}
 }
 
-// stream is a connection: TCP or TLS of the system, HTTP/2 of net/http, or a Socket of an
-// event loop.
+// stream is a connection: TCP or TLS of the system, or a Socket of an event loop.
 type stream interface {
 	io.ReadWriteCloser
 	SetDeadline(t time.Time) error
@@ -242,8 +239,23 @@ type conn struct {
 	responseReader
 	// idleSince is when its last response ended.
 	idleSince time.Time
-	// http2 is HTTP/2 on an event loop's connection; nil: it is none, or net/http's.
-	http2 *streams
+	http2     *streams // nil: it is HTTP/1.1
+}
+
+// begin makes the reader of a new connection.
+func (c *conn) begin(e *endpoint, now func() time.Time) {
+	c.responseReader = newResponseReader(c.stream, now, firstBuffer)
+	if e.http2 {
+		c.http2 = newStreams(c)
+	}
+}
+
+// staysOpen reports whether an idle connection takes another request.
+func (c *conn) staysOpen(now time.Time) bool {
+	if c.http2 != nil {
+		return c.http2.usable()
+	}
+	return now.Sub(c.idleSince) < idleCheckAfter || !c.closedByPeer()
 }
 
 // closedByPeer reports, without waiting, whether the peer has closed an idle

@@ -2,8 +2,10 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -14,7 +16,7 @@ type connector interface {
 	// connection to keep or with nil.
 	acquire(e *endpoint, deadline time.Time) (*conn, error)
 	release(e *endpoint, c *conn)
-	dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error)
+	dial(ctx context.Context, e *endpoint, sessions tls.ClientSessionCache, deadline time.Time) (*conn, error)
 	close(c *conn)
 }
 
@@ -27,9 +29,6 @@ func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t
 		f.RunBlocking(func() { err = c.exchange(ctx, q, deadline, t) })
 		c.fiber = f
 		return err
-	}
-	if e.http2 && c.fiber == nil {
-		return c.exchangeHTTP2(ctx, q, deadline, t)
 	}
 	var via connector = c.net.dialer
 	if c.fiber != nil {
@@ -75,14 +74,7 @@ func (c *Client) takeOwn(via connector, slot int) *conn {
 	c.growSlots(slot)
 	k := c.conns[slot]
 	c.conns[slot] = nil
-	if k != nil && k.http2 != nil {
-		if !k.http2.usable() {
-			via.close(k)
-			return nil
-		}
-		return k
-	}
-	if k != nil && c.net.now().Sub(k.idleSince) >= idleCheckAfter && k.closedByPeer() {
+	if k != nil && !k.staysOpen(c.net.now()) {
 		via.close(k)
 		return nil
 	}
@@ -109,9 +101,9 @@ func (c *Client) sendRetrying(ctx context.Context, via connector, k *conn, q *re
 		via.close(k)
 	}
 	began := c.net.now()
-	k, err := via.dial(ctx, q.endpoint, deadline)
+	k, err := via.dial(ctx, q.endpoint, c.tlsSessions(), deadline)
 	if err != nil {
-		return nil, &dialError{q.endpoint.reached(), err}
+		return nil, &dialError{q.endpoint.address, err}
 	}
 	t.Connect = c.net.now().Sub(began)
 	return k, c.roundTrip(k, q, deadline, t)
@@ -123,18 +115,13 @@ func (c *Client) roundTrip(k *conn, q *request, deadline time.Time, t *Timing) e
 	}
 	before := k.received
 	if s := k.http2; s != nil {
-		n, first, err := s.roundTrip(c.out, "http", q.Method, c.net.bodyLimit(q), &c.resp)
+		n, first, err := s.roundTrip(c.out, strings.TrimSuffix(scheme(q.endpoint), "://"), q.Method, c.net.bodyLimit(q), &c.resp)
 		t.SentBytes += int64(n)
 		k.firstByte, t.First = first, first
 		t.ReceivedBytes += k.received - before
 		return err
 	}
-	out := c.out
-	if p := q.endpoint.via; p != nil && p.forwards {
-		c.proxied = p.forwarded(c.proxied, out, q.endpoint.host)
-		out = c.proxied
-	}
-	n, err := k.Write(out)
+	n, err := k.Write(c.out)
 	t.SentBytes += int64(n)
 	// A server may reject a large body and close before it has read all of it; its
 	// response can still be read.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 
 	"whittle/load/report"
@@ -20,17 +21,24 @@ type dialError struct {
 func (e *dialError) Error() string { return "connect to " + e.address + ": " + e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
+// ownLimits are what a connection fails with for which this machine has no more open files,
+// local ports or memory: none of them says anything of the target.
+var ownLimits = []error{
+	syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.EADDRINUSE, syscall.ENOBUFS, syscall.ENOMEM,
+}
+
 // FailureKind maps an error of Send to its kind in the report.
 func FailureKind(err error) string {
 	var timeout net.Error
 	_, dialling := errors.AsType[*dialError](err)
 	_, redirecting := errors.AsType[*redirectError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	_, unmade := errors.AsType[*contractError](err)
 	_, unnamed := errors.AsType[*net.DNSError](err)
 	_, illegal := errors.AsType[*targetError](err)
 	switch {
-	case unmade, illegal:
+	case dialling && slices.ContainsFunc(ownLimits, func(limit error) bool { return errors.Is(err, limit) }):
+		return report.ErrorGenerator
+	case illegal:
 		return report.ErrorContract
 	case untrusted:
 		return report.ErrorCertificate

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"time"
 
 	"whittle/load/engine"
@@ -40,10 +41,10 @@ func (l *LoopPools) acquire(e *endpoint, deadline time.Time) (*conn, error) {
 	for n := len(p.idle); n > 0; n = len(p.idle) {
 		c := p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		if l.now().Sub(c.idleSince) < idleCheckAfter || !c.closedByPeer() {
+		if c.staysOpen(l.now()) {
 			return c, nil
 		}
-		_ = c.Close() // the peer has closed it already
+		_ = c.Close() // the peer has closed it already, or is about to
 	}
 	return nil, nil
 }
@@ -57,17 +58,14 @@ func (l *LoopPools) release(e *endpoint, c *conn) {
 	p.slots.Release()
 }
 
-// dial implements connector.
-func (l *LoopPools) dial(ctx context.Context, e *endpoint, deadline time.Time) (*conn, error) {
-	k, err := l.loop.Dial(ctx, e.dialled(), deadline)
+// dial implements connector: without TLS, which loops do not speak.
+func (l *LoopPools) dial(ctx context.Context, e *endpoint, _ tls.ClientSessionCache, deadline time.Time) (*conn, error) {
+	k, err := l.loop.Dial(ctx, e.address, deadline)
 	if err != nil {
 		return nil, err
 	}
 	c := &conn{stream: k}
-	c.responseReader = newResponseReader(k, l.now, firstBuffer)
-	if e.http2 {
-		c.http2 = newStreams(c)
-	}
+	c.begin(e, l.now)
 	return c, nil
 }
 

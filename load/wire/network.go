@@ -1,11 +1,10 @@
-// Package wire sends a plan's requests: connections and their pools, HTTP/1.1, HTTP/2
-// and gRPC exchanges, cookies and redirects. A run's users share a Network; each has a
+// Package wire sends a plan's requests: connections and their pools, exchanges of HTTP/1.1
+// and HTTP/2, cookies and redirects. A run's users share a Network; each has a
 // Client. It measures each exchange and counts nothing.
 package wire
 
 import (
 	"net/url"
-	"slices"
 	"time"
 
 	"whittle"
@@ -18,9 +17,6 @@ const (
 	// HTTP2 is negotiated by ALPN for https targets, and used with prior knowledge
 	// ("h2c") for http targets.
 	HTTP2 = "h2"
-	// GRPC sends a plan's JSON bodies as unary calls: a request's path is
-	// /package.Service/Method, of Config.Descriptor.
-	GRPC = "grpc"
 )
 
 // Config is what a Network is made of.
@@ -28,19 +24,16 @@ type Config struct {
 	Plan *plan.Plan
 	// Target is the base URL of the plan's relative requests.
 	Target string
-	// Protocol is HTTP1, HTTP2 or GRPC. Empty: HTTP1.
+	// Protocol is HTTP1 or HTTP2. Empty: HTTP1.
 	Protocol string
-	// Descriptor is the binary FileDescriptorSet of gRPC's contract.
-	Descriptor []byte
-	// Streams are the bounds of calls that stream, over gRPC.
-	Streams Streams
 	// Pool is how many connections to each server all users share. 0: each user has
 	// connections of its own.
 	Pool int
 	// KeepBody is how many bytes of every response's body are kept at least; more
 	// where the plan reads them.
 	KeepBody int
-	// Proxy says which proxy requests to a server go through. Nil: none.
+	// Proxy says which proxy the environment has for a server: nothing is sent through one.
+	// Nil: none.
 	Proxy func(*url.URL) (*url.URL, error)
 	// Now is the clock.
 	Now func() time.Time
@@ -56,18 +49,17 @@ type Network struct {
 	prepared    map[*plan.Request]*request
 	origins     *origins
 	dialer      *dialer
-	grpc        *grpcCalls // the methods that are called; nil: the protocol is not gRPC
 }
 
 // NewNetwork prepares the requests of a plan. It opens no connection.
 func NewNetwork(c Config) (*Network, error) {
-	if err := c.check(); err != nil {
-		return nil, err
+	if c.Protocol != "" && c.Protocol != HTTP1 && c.Protocol != HTTP2 {
+		return nil, whittle.Errorf(whittle.Invalid, "the protocol %q is neither %s nor %s", c.Protocol, HTTP1, HTTP2)
 	}
 	n := &Network{
 		now: c.Now, keepBody: c.KeepBody, lateCookies: c.Plan.HTTP.LateCookies, dialer: newDialer(c.Pool, c.Now), prepared: map[*plan.Request]*request{},
 		origins: &origins{
-			target: c.Target, insecure: c.Plan.HTTP.Insecure, protocol: c.Protocol, proxy: c.Proxy, own: c.Pool == 0 && c.Protocol == HTTP2,
+			target: c.Target, insecure: c.Plan.HTTP.Insecure, protocol: c.Protocol, proxy: c.Proxy,
 			known: map[string]origin{}, slots: map[string]int{},
 		},
 	}
@@ -78,26 +70,7 @@ func NewNetwork(c Config) (*Network, error) {
 		}
 		n.prepared[r] = q
 	}
-	if c.Protocol == GRPC {
-		var err error
-		if n.grpc, err = newGRPCCalls(c.Plan, c.Descriptor, c.Streams); err != nil {
-			return nil, err
-		}
-	}
 	return n, nil
-}
-
-func (c *Config) check() error {
-	switch {
-	case c.Protocol != "" && !slices.Contains([]string{HTTP1, HTTP2, GRPC}, c.Protocol):
-		return whittle.Errorf(whittle.Invalid, "the protocol %q is none of %s, %s and %s", c.Protocol, HTTP1, HTTP2, GRPC)
-	case c.Protocol == GRPC && len(c.Descriptor) == 0:
-		return whittle.Errorf(whittle.Invalid, "gRPC needs the contract's descriptor").
-			WithHint("buf build --as-file-descriptor-set -o service.binpb, or protoc --include_imports --descriptor_set_out=service.binpb")
-	case c.Protocol != GRPC && len(c.Descriptor) > 0:
-		return whittle.Errorf(whittle.Invalid, "a descriptor goes with the protocol %s", GRPC)
-	}
-	return nil
 }
 
 // request is a request of the plan as it was prepared, or one that was made since.
@@ -115,8 +88,7 @@ func (n *Network) request(r *plan.Request) (*request, error) {
 	return prepareRequest(r, at), nil
 }
 
-// Plain reports whether some request may be HTTP/1.1 without TLS, which is what an
-// event loop sends.
+// Plain reports whether some request may be without TLS, which is what an event loop sends.
 func (n *Network) Plain() bool {
 	for _, q := range n.prepared {
 		if q.endpoint == nil || q.endpoint.plain() {

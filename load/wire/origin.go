@@ -20,7 +20,6 @@ type origins struct {
 	insecure bool
 	target   string
 	protocol string                           // of all of them; Config.Protocol
-	own      bool                             // each user has an HTTP/2 connection of its own
 	proxy    func(*url.URL) (*url.URL, error) // nil: none
 
 	mu sync.Mutex
@@ -52,8 +51,7 @@ func (o *origins) find(base string) (origin, error) {
 		return origin{}, err
 	}
 	e.setProtocol(o.protocol)
-	e.own = o.own
-	if err := o.throughProxy(e, base); err != nil {
+	if err := o.goesStraight(base); err != nil {
 		return origin{}, err
 	}
 	_, user := plan.SplitLogin(base)
@@ -79,8 +77,8 @@ func (o *origins) find(base string) (origin, error) {
 	return found, nil
 }
 
-// throughProxy makes the endpoint of a base URL go through its proxy, where it has one.
-func (o *origins) throughProxy(e *endpoint, base string) error {
+// goesStraight refuses a base URL for which the environment has a proxy.
+func (o *origins) goesStraight(base string) error {
 	if o.proxy == nil {
 		return nil
 	}
@@ -88,14 +86,11 @@ func (o *origins) throughProxy(e *endpoint, base string) error {
 	if err != nil {
 		return err
 	}
-	via, err := o.proxy(u)
-	if err != nil {
-		return whittle.Errorf(whittle.Invalid, "find the proxy for %s: %w", base, err)
-	}
-	if via == nil {
+	if via, err := o.proxy(u); via == nil && err == nil {
 		return nil
 	}
-	return e.setProxy(via, o.insecure)
+	return whittle.Errorf(whittle.Unsupported, "HTTP_PROXY or HTTPS_PROXY would lead what is for %s through a proxy, whose time would be in every figure", u.Host).
+		WithHint("put the host into NO_PROXY, or unset them")
 }
 
 func scheme(e *endpoint) string {

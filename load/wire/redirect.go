@@ -45,17 +45,11 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 		if err != nil {
 			return err
 		}
-		if q.KeepsWay {
-			c.keepWay(scope, c.net.now().Sub(t.Sent))
-		}
-		q, c.shown = next, nil
+		q = next
 		if q.BlindRedirects {
 			c.renderBlind(q, scope, cookie)
 		} else {
 			c.render(q, scope, c.net.now())
-		}
-		if err := c.lookUp(q, scope); err != nil {
-			return err
 		}
 		if err := c.exchangeAgain(ctx, q, deadline, t); err != nil {
 			return err
@@ -69,18 +63,6 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 		}
 	}
 	return &redirectError{"more than ten"}
-}
-
-// keepWay keeps the response that leads to the next request, of a way that has taken so
-// long.
-func (c *Client) keepWay(scope *expr.Scope, taken time.Duration) {
-	a := c.Response(scope)
-	a.Elapsed = taken
-	for i := range c.way {
-		a.Elapsed -= c.way[i].Elapsed
-	}
-	a.Head, a.Body, a.Request, a.Way = bytes.Clone(a.Head), bytes.Clone(a.Body), bytes.Clone(a.Request), nil
-	c.way = append(c.way, a)
 }
 
 // sentCookie is the line of the rendered request that has its cookies, with its end; nil:
@@ -97,10 +79,10 @@ func (c *Client) sentCookie() []byte {
 
 // renderBlind renders a request with the cookies of another in place of the user's.
 func (c *Client) renderBlind(q *request, scope *expr.Scope, cookie []byte) {
-	uses := c.uses
-	c.uses = false
+	uses := c.sendsCookies
+	c.sendsCookies = false
 	c.render(q, scope, c.net.now())
-	c.uses = uses
+	c.sendsCookies = uses
 	if at := bytes.Index(c.out, crlf); len(cookie) > 0 && at >= 0 {
 		c.out = slices.Insert(c.out, at+len(crlf), cookie...)
 	}

@@ -35,14 +35,9 @@ type Coordinator struct {
 
 // assignment is what is to be run: a workload and the options that are sent with it.
 type assignment struct {
-	Workload  load.Workload `json:"workload"`
-	Options   load.Options  `json:"options"`
-	Described bool          `json:"described"` // there is a descriptor among the files
-	Exported  bool          `json:"exported"`  // samples have what an export needs
+	Workload load.Workload `json:"workload"`
+	Options  load.Options  `json:"options"`
 }
-
-// descriptorFile is the name of gRPC's descriptor among the files.
-const descriptorFile = "descriptor"
 
 // member is a worker as the coordinator knows it.
 type member struct {
@@ -66,7 +61,7 @@ type session struct {
 	lost    chan struct{}
 	options load.Options
 	packed  []byte
-	whole   *load.Whole
+	whole   *load.JointRun
 	members []*member
 	over    chan *member // members whose result has been fetched, or cannot be
 	ending  bool
@@ -96,16 +91,11 @@ func (c *Coordinator) Run(ctx context.Context, w load.Workload, o load.Options) 
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Descriptor) > 0 {
-		if err := files.put(files.files, descriptorFile, o.Descriptor); err != nil {
-			return nil, err
-		}
-	}
 	s := &session{
 		Coordinator: c, run: rand.Text(), epoch: time.Now(), in: make(chan *client.Msg, queued),
 		options: o, over: make(chan *member, maxWorkers),
 	}
-	if s.packed, err = files.pack(assignment{w, o, len(o.Descriptor) > 0, len(o.Exports) > 0}); err != nil {
+	if s.packed, err = files.pack(assignment{w, o}); err != nil {
 		return nil, err
 	}
 	if s.conn, s.lost, err = c.connect(ctx, "whittle load "+s.run); err != nil {
@@ -138,7 +128,7 @@ func (s *session) serve(ctx context.Context, runner *load.Runner, files *parcel)
 	if err := s.gather(ctx); err != nil {
 		return nil, err
 	}
-	if s.whole, err = runner.Whole(ctx, len(s.members)); err != nil {
+	if s.whole, err = runner.Joint(ctx, len(s.members)); err != nil {
 		s.dismiss()
 		return nil, err
 	}
@@ -460,7 +450,8 @@ func (s *session) hear(ctx context.Context, o *message, files *parcel) {
 		return
 	}
 	if lacks := files.lacked(o.Lacks[:min(len(o.Lacks), maxMissed)]); len(lacks) > 0 {
-		s.whole.Void(m.index, "the plan's scripts looked for "+strings.Join(lacks, ", ")+" during the run, which was not sent: a file is where it is in config.includeFiles or is read while the plan is, a variable of the environment ($) where a script has its name")
+		s.whole.Void(m.index, "the plan's scripts looked for "+strings.Join(lacks, ", ")+" during the run, which was not sent: a file is where it is in "+
+			"config.includeFiles or is read while the plan is, a variable of the environment ($) where a script has its name")
 	}
 	if o.Failed != "" {
 		s.lose(m, fmt.Sprintf("%.1000s", o.Failed))
@@ -481,7 +472,7 @@ func (s *session) fetchResult(ctx context.Context, m *member, o blob) {
 		return s.orderRaw(ctx, m, message{Kind: toGive, From: from}, responseWithin)
 	}
 	b, err := fetch(o, maxResult, give)
-	p := new(load.Partial)
+	p := new(load.PartResult)
 	if err == nil {
 		err = json.Unmarshal(b, p)
 	}

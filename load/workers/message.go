@@ -66,7 +66,7 @@ type Link struct {
 func (l *Link) check() error {
 	l.Subject = cmp.Or(l.Subject, DefaultSubject)
 	if strings.ContainsAny(l.Subject, " \t\r\n*>") || strings.HasPrefix(l.Subject, ".") || strings.HasSuffix(l.Subject, ".") || strings.Contains(l.Subject, "..") || len(l.Subject) > maxName {
-		return whittle.Errorf(whittle.Invalid, "--nats-subject %q is none: words with dots between them, without * and >", l.Subject)
+		return whittle.Errorf(whittle.Invalid, "--nats-subject %q is not a subject: words with dots between them, without * and >", l.Subject)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 
 	client "github.com/nats-io/nats.go"
-
 	"whittle"
 )
 
@@ -30,19 +29,6 @@ func TestAForgottenPartDoesNotKeepAWorkerFromItsEnd(t *testing.T) {
 		close(stopped)
 		w.work.Wait() // in the bubble, a wait without end fails the test
 	})
-}
-
-// TestANameCannotMoveATerminal: names of workers are said and reported as they are.
-func TestANameCannotMoveATerminal(t *testing.T) {
-	for _, name := range []string{"", "a\x1b[2J", "a\nb", "\xff", strings.Repeat("a", maxName+1)} {
-		if err := (&Worker{Name: name}).Serve(t.Context()); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("a worker called %q: %v", name, err)
-		}
-		s := &session{Coordinator: new(Coordinator)}
-		if err := s.joins(&message{Kind: toJoin, ID: "id", Name: name}, nil, nil); err != nil || len(s.members) != 0 {
-			t.Errorf("%q joins: %v, %d members", name, err, len(s.members))
-		}
-	}
 }
 
 // TestALargeFileIsSeenOnceNothingIsRecorded: the flow before the run may look at what is not
@@ -91,5 +77,18 @@ func TestAWorkerRunsOnePartAtATime(t *testing.T) {
 	w.finished(outcome{job: first})
 	if w.take(order); w.job == nil {
 		t.Error("it does not read the next plan once the part before is over")
+	}
+}
+
+// TestANameCannotMoveATerminal: names of workers are said and reported as they are.
+func TestANameCannotMoveATerminal(t *testing.T) {
+	for _, name := range []string{"", "a\x1b[2J", "a\nb", "\xff", strings.Repeat("a", maxName+1)} {
+		if err := (&Worker{Name: name}).Serve(t.Context()); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("a worker called %q: %v", name, err)
+		}
+		s := &session{Coordinator: new(Coordinator)}
+		if err := s.joins(&message{Kind: toJoin, ID: "id", Name: name}, nil, nil); err != nil || len(s.members) != 0 {
+			t.Errorf("%q joins: %v, %d members", name, err, len(s.members))
+		}
 	}
 }

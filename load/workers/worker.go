@@ -308,11 +308,6 @@ func (w *Worker) read(ctx context.Context, j *outcome, b blob) error {
 	}
 	o := t.Options
 	o.Part, o.OnLog = j.part, j.log
-	if t.Described {
-		if o.Descriptor, err = j.files.ReadFile("descriptor", descriptorFile, load.MaxBodyFile); err != nil {
-			return err
-		}
-	}
 	j.files.settled()
 	j.runner, err = load.NewRunner(p, o)
 	return err
@@ -364,8 +359,8 @@ func (w *Worker) begin(j *job, m *message) (failed string) {
 	ctx, j.stop = context.WithCancel(context.Background())
 	w.say("runs part %d of %d of %s", j.part.Index+1, j.part.Of, j.runner.Plan())
 	w.work.Go(func() {
-		p, err := j.runner.RunPart(ctx, load.PartRun{
-			Start: w.epoch.Add(m.Clock), Base: base, GivesUp: standstill, Exported: j.files.order.Exported,
+		p, err := j.runner.RunPart(ctx, load.PartStart{
+			Start: w.epoch.Add(m.Clock), Base: base, GivesUp: standstill,
 			OnSample: func(s *load.Sample) { w.tell(j, message{Sample: s}) },
 		})
 		o := outcome{job: j, err: err}

@@ -346,81 +346,6 @@ func TestWhatIsLostOrForgedVoidsTheRun(t *testing.T) {
 	}
 }
 
-// Blobs arrive whole, in however many pieces, or not at all.
-func TestBlobs(t *testing.T) {
-	t.Parallel()
-	b := []byte(strings.Repeat("0123456789", 1000))
-	for _, size := range []int{1, 7, 4096, len(b)} {
-		got, err := fetch(blobOf(b), len(b), func(from int) ([]byte, error) { return b[from:min(from+size, len(b))], nil })
-		if err != nil || string(got) != string(b) {
-			t.Errorf("pieces of %d: %v", size, err)
-		}
-	}
-	for name, c := range map[string]struct {
-		limit int
-		ask   func(from int) ([]byte, error)
-	}{
-		"too large": {len(b) - 1, nil},
-		"empty":     {len(b), func(int) ([]byte, error) { return nil, nil }},
-		"too long":  {len(b), func(int) ([]byte, error) { return append(b, 1), nil }},
-		"others":    {len(b), func(int) ([]byte, error) { return make([]byte, 100), nil }},
-	} {
-		if _, err := fetch(blobOf(b), c.limit, c.ask); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	if got, err := fetch(blobOf(nil), 0, nil); err != nil || len(got) != 0 {
-		t.Errorf("nothing: %v", err)
-	}
-}
-
-// A parcel has what was read of it and nothing else, and is bounded by name.
-func TestParcel(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, scripted)
-	t.Setenv("WORKERS_TEST", "e")
-	t.Setenv("WORKERS_LATE", "v")
-	t.Setenv("WORKERS_UNNAMED", "u")
-	p := newParcel()
-	w := load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Files: p, Getenv: p.Getenv}
-	if _, err := w.Read(); err != nil {
-		t.Fatal(err)
-	}
-	b, err := p.pack(assignment{Options: load.Options{Seed: 1<<52 + 1}, Workload: w})
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := unpack(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u.order.Options.Seed != 1<<52+1 || u.order.Workload.Plan != w.Plan || !reflect.DeepEqual(u.env, map[string]string{"WORKERS_TEST": "e", "WORKERS_LATE": "v"}) {
-		t.Errorf("order %+v, environment %v", u.order, u.env)
-	}
-	var names []string
-	for _, f := range u.zip.File {
-		names = append(names, f.Name)
-	}
-	if all := strings.Join(names, " "); strings.Contains(all, "unused") || !strings.Contains(all, "folder/lib/part.js") || !strings.Contains(all, "folder/late/later.json") {
-		t.Errorf("sent: %s", all)
-	}
-	if _, err := u.ReadFile("plan", "/etc/passwd", 1<<20); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("a file of the worker's own: %v", err)
-	}
-	big := newParcel()
-	if err := big.put(big.files, "huge.csv", make([]byte, maxBundle+1)); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "huge.csv") {
-		t.Errorf("too large: %v", err)
-	}
-	if _, err := big.pack(assignment{}); err == nil {
-		t.Error("what was too large is left out")
-	}
-	for _, bad := range [][]byte{nil, []byte("PK"), b[:len(b)/2]} {
-		if _, err := unpack(bad); err == nil {
-			t.Errorf("%d bytes are a parcel", len(bad))
-		}
-	}
-}
-
 const failingScript = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="p"/><hashTree>
 <ThreadGroup testname="g"><stringProp name="ThreadGroup.num_threads">6</stringProp><elementProp name="ThreadGroup.main_controller" elementType="LoopController"><stringProp name="LoopController.loops">2</stringProp></elementProp></ThreadGroup><hashTree>
 <HTTPSamplerProxy testname="s"><stringProp name="HTTPSampler.path">/x</stringProp><stringProp name="HTTPSampler.method">GET</stringProp></HTTPSamplerProxy><hashTree>
@@ -479,5 +404,52 @@ func TestAConnectionThatWasLostBeforeTheRunVoidsNothing(t *testing.T) {
 	}
 	if r.Void != "" || r.Completed == 0 {
 		t.Errorf("void %q, %d responses", r.Void, r.Completed)
+	}
+}
+
+// A parcel has what was read of it and nothing else, and is bounded by name.
+func TestParcel(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, scripted)
+	t.Setenv("WORKERS_TEST", "e")
+	t.Setenv("WORKERS_LATE", "v")
+	t.Setenv("WORKERS_UNNAMED", "u")
+	p := newParcel()
+	w := load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Files: p, Getenv: p.Getenv}
+	if _, err := w.Read(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.pack(assignment{Options: load.Options{Seed: 1<<52 + 1}, Workload: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := unpack(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.order.Options.Seed != 1<<52+1 || u.order.Workload.Plan != w.Plan || !reflect.DeepEqual(u.env, map[string]string{"WORKERS_TEST": "e", "WORKERS_LATE": "v"}) {
+		t.Errorf("order %+v, environment %v", u.order, u.env)
+	}
+	var names []string
+	for _, f := range u.zip.File {
+		names = append(names, f.Name)
+	}
+	if all := strings.Join(names, " "); strings.Contains(all, "unused") || !strings.Contains(all, "folder/lib/part.js") || !strings.Contains(all, "folder/late/later.json") {
+		t.Errorf("sent: %s", all)
+	}
+	if _, err := u.ReadFile("plan", "/etc/passwd", 1<<20); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("a file of the worker's own: %v", err)
+	}
+	big := newParcel()
+	if err := big.put(big.files, "huge.csv", make([]byte, maxBundle+1)); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "huge.csv") {
+		t.Errorf("too large: %v", err)
+	}
+	if _, err := big.pack(assignment{}); err == nil {
+		t.Error("what was too large is left out")
+	}
+	for _, bad := range [][]byte{nil, []byte("PK"), b[:len(b)/2]} {
+		if _, err := unpack(bad); err == nil {
+			t.Errorf("%d bytes are a parcel", len(bad))
+		}
 	}
 }

@@ -2,7 +2,6 @@ package collect
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,81 +47,6 @@ func each(pattern string, texts ...string) []string {
 		out[i] = strings.ReplaceAll(pattern, "NAME", text)
 	}
 	return out
-}
-
-// Paths that no table has are one endpoint where they differ in one part, the same code
-// served them, and no other endpoint runs that; otherwise they stay what they are.
-func TestPathsThatTheSameCodeServesAreOne(t *testing.T) {
-	names := []string{"anna", "bernd", "carla", "dora", "emil", "fritz", "gerd", "hans"}
-	ping := "GET /ping 6 handle pong"
-	one := map[string]int64{"GET /users/{id}": 8, "GET /ping": 1}
-	apart := func(requests ...string) map[string]int64 {
-		out := map[string]int64{}
-		for _, r := range requests {
-			method, rest, _ := strings.Cut(r, " ")
-			path, _, _ := strings.Cut(rest, " ")
-			out[method+" "+path] = 1
-		}
-		return out
-	}
-	same := each("GET /users/NAME 6 handle show", names...)
-	with := func(more map[string]int64, base map[string]int64) map[string]int64 {
-		out := maps.Clone(base)
-		maps.Copy(out, more)
-		return out
-	}
-	dispatch := each("GET /NAME 6 handle", names...)
-	own := []string{ping}
-	for _, name := range names {
-		own = append(own, "GET /users/"+name+" 6 handle "+name)
-	}
-	for name, c := range map[string]struct {
-		requests []string
-		want     map[string]int64
-	}{
-		"names":                            {append(same, ping), one},
-		"names, and few of them were seen": {append(append(each("GET /users/NAME 5 handle show", names[:3]...), each("GET /users/NAME 0", names[3:]...)...), ping), one},
-		"too few were seen":                {append(append(each("GET /users/NAME 9 handle show", names[:2]...), each("GET /users/NAME 4 handle show", names[2:]...)...), ping), apart(append(same, ping)...)},
-		"seven names":                      {append(slices.Clone(same[:7]), ping), apart(append(slices.Clone(same[:7]), ping)...)},
-		"each has code of its own":         {own, apart(own...)},
-		"all that is known is a dispatch":  {append(dispatch, "GET /a/b 6 handle"), apart(append(dispatch, "GET /a/b 6 handle")...)},
-		"there is nothing else to compare": {same, apart(same...)},
-		"a line that worked itself":        {append(each("GET /users/NAME 6 handle show:7", names...), "GET /ping 0"), one},
-		"one is another endpoint": {
-			append(same, "GET /users/export 6 handle export", "GET /users/me 1 handle me", ping),
-			with(map[string]int64{"GET /users/export": 1, "GET /users/me": 1}, one),
-		},
-		"two endpoints at a place": {
-			append(append(same, each("GET /users/xNAME 6 handle other", names[:4]...)...), ping),
-			with(map[string]int64{"GET /users/xanna": 1, "GET /users/xbernd": 1, "GET /users/xcarla": 1, "GET /users/xdora": 1}, one),
-		},
-		"below a key": {append(each("GET /users/NAME/cart 6 handle cart", names...), ping), map[string]int64{"GET /users/{id}/cart": 8, "GET /ping": 1}},
-	} {
-		p, m := ran(c.requests...)
-		r := &router{}
-		label(p, m, r)
-		if !maps.Equal(p.Requests, c.want) {
-			t.Errorf("%s: requests %v, want %v", name, p.Requests, c.want)
-		}
-		if n := len(p.Joined["GET /users/{id}"]); c.want["GET /users/{id}"] == 8 && n != 8 {
-			t.Errorf("%s: %d are said to be joined, of 8", name, n)
-		}
-		for i := range p.Samples {
-			if e := p.Samples[i].Endpoint; c.want[e] == 0 {
-				t.Errorf("%s: a sample is of %q", name, e)
-			}
-		}
-	}
-}
-
-// A table's endpoints are as the table says.
-func TestATableKeepsItsEndpointsApart(t *testing.T) {
-	p, m := ran(append(each("GET /users/NAME 6 handle show", "a", "b", "c", "d", "e", "f", "g", "h"), "GET /ping 6 pong")...)
-	r := &router{endpoints: slices.Clone(m.names)}
-	label(p, m, r)
-	if len(p.Requests) != 9 || p.Joined != nil {
-		t.Errorf("requests %v, joined %v", p.Requests, p.Joined)
-	}
 }
 
 // Two paths that differ in one part and that the same code served may be one endpoint;

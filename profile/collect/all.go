@@ -50,10 +50,8 @@ func Join(parts []*Collected) (*Collected, error) {
 	if len(parts) == 1 {
 		return parts[0], nil
 	}
-	var models []*profile.Profile
 	var files []*pprof.Profile
 	for _, t := range parts {
-		models = append(models, t.Profile)
 		f, err := pprof.ParseData(t.Raw)
 		if err != nil {
 			return nil, whittle.Errorf(whittle.Invalid, "join profiles: %w", err)
@@ -68,7 +66,14 @@ func Join(parts []*Collected) (*Collected, error) {
 	if err := whole.Write(&raw); err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "join profiles: %w", err)
 	}
-	return &Collected{Profile: profile.Merge(models), Raw: raw.Bytes(), Ext: parts[0].Ext}, nil
+	first, last := parts[0], parts[len(parts)-1]
+	p, err := profile.ReadPprof(raw.Bytes(), first.Kind)
+	if err != nil {
+		return nil, err
+	}
+	p.Began, p.Service = first.Began, first.Service
+	p.Duration = last.Began.Add(last.Duration).Sub(first.Began)
+	return &Collected{Profile: p, Raw: raw.Bytes(), Ext: first.Ext}, nil
 }
 
 // Defaults are the kinds that show most at the least cost: on Node the heap's profiler

@@ -1,6 +1,6 @@
-// Package collect takes profiles of running processes: a Go service by its
-// pprof URL or admin port, a Node process by its inspector's URL or its process
-// id. What it turns on it turns off again.
+// Package collect takes profiles of running processes: a Go service by its pprof URL or
+// admin port, a Node process by its inspector's URL or its process id. Whatever it turns on
+// in the process, it turns off again.
 package collect
 
 import (
@@ -44,8 +44,7 @@ type Collected struct {
 //	http://127.0.0.1:9229        a Node process: the inspector, as --inspect opens it
 //	ws://127.0.0.1:9229/UUID     the same
 //	1234                         a Node process on this machine, by its id: its
-//	                             inspector is opened by SIGUSR1 and closed at the end;
-//	                             or a Python process, by py-spy
+//	                             inspector is opened by SIGUSR1 and closed at the end
 func Open(ctx context.Context, target string) (Source, error) { return open(ctx, target, false) }
 
 // OpenAmong is Open of one of several processes, which do not share a port.

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/needs"
 	"whittle/profile"
 )
@@ -106,13 +107,21 @@ func request(method, url string) func(context.Context) error {
 	}
 }
 
+// window is how long a profile takes, of a Go service a second at least.
+func window() time.Duration {
+	if testing.Short() {
+		return 400 * time.Millisecond
+	}
+	return time.Second
+}
+
 func take(t *testing.T, target string, kind profile.Kind) *Collected {
 	t.Helper()
 	s, err := Open(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, err := s.Take(t.Context(), kind, time.Second)
+	taken, err := s.Take(t.Context(), kind, window())
 	if err != nil {
 		t.Error(err)
 	}
@@ -240,22 +249,10 @@ func TestALookNeedsSomethingToSee(t *testing.T) {
 	}
 }
 
-// until waits, ten seconds at most, until something is so.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !is(); <-poll.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("it is not so: %s", what)
-		}
-	}
-}
-
 // untilListening waits until a process listens on these addresses, and no other.
 func untilListening(t *testing.T, pid int, want []string) {
 	t.Helper()
-	until(t, fmt.Sprintf("it listens on %v", want), func() bool {
+	process.Until(t, fmt.Sprintf("it listens on %v", want), func() bool {
 		got, err := listening(pid)
 		if err != nil {
 			t.Fatal(err)
@@ -287,7 +284,7 @@ func TestNodeWithTwoWhittles(t *testing.T) {
 	}
 	both[0].lease.line.Close() // what its death does
 	both[0].conn.CloseNow()
-	if p, err := both[1].Take(t.Context(), profile.CPU, time.Second); err != nil || p.Total() == 0 {
+	if p, err := both[1].Take(t.Context(), profile.CPU, window()); err != nil || p.Total() == 0 {
 		t.Errorf("the second one saw nothing: %v", err)
 	}
 	untilListening(t, pid, during)
@@ -343,7 +340,7 @@ func TestNodeWhoseInspectorWasOpenedBySignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := closed
-	until(t, "its inspector is open", func() bool {
+	process.Until(t, "its inspector is open", func() bool {
 		if before, err = listening(pid); err != nil {
 			t.Fatal(err)
 		}
@@ -440,6 +437,15 @@ func goService(t *testing.T) (admin string) {
 
 func TestGo(t *testing.T) {
 	admin := goService(t)
+	t.Run("busy", func(t *testing.T) { goIsBusy(t, admin) })
+	for _, kind := range []profile.Kind{profile.Allocations, profile.Heap, profile.Mutex, profile.Block, profile.Goroutines} {
+		if p := take(t, admin, kind); p.Kind != kind {
+			t.Errorf("%s came as %s", kind, p.Kind)
+		}
+	}
+}
+
+func goIsBusy(t *testing.T, admin string) {
 	busy(t, func(ctx context.Context) error {
 		rpprof.Do(ctx, rpprof.Labels(profile.EndpointLabel, "GET /hash"), func(context.Context) {
 			for i := range 200_000 {
@@ -455,11 +461,6 @@ func TestGo(t *testing.T) {
 		}
 		if p.Ext != ".pb.gz" || len(p.Raw) == 0 || p.Duration < 500*time.Millisecond {
 			t.Errorf("file %q, duration %s", p.Ext, p.Duration)
-		}
-	}
-	for _, kind := range []profile.Kind{profile.Allocations, profile.Heap, profile.Mutex, profile.Block, profile.Goroutines} {
-		if p := take(t, admin, kind); p.Kind != kind {
-			t.Errorf("%s came as %s", kind, p.Kind)
 		}
 	}
 }

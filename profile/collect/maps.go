@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,10 +14,6 @@ import (
 	"whittle/internal/sourcemap"
 	"whittle/profile"
 )
-
-// maxChain bounds how often what a script was generated from may be generated itself: by
-// a compiler, then by a bundler.
-const maxChain = 3
 
 // maxMap bounds a source map.
 const maxMap = 64 << 20
@@ -73,22 +68,6 @@ func readMapFile(file, at string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// readMaps reads the maps of the sources that functions were mapped to: of those that are
-// generated themselves.
-func (s *sources) readMaps(p *profile.Profile) {
-	applied := s.maps
-	s.maps = map[string]*sourcemap.Map{}
-	for n := range p.Functions {
-		f := &p.Functions[n]
-		if f.Owner != profile.Own || applied[f.File] != nil || s.maps[f.File] != nil || !filepath.IsAbs(f.File) {
-			continue
-		}
-		if m := readMap(f.File, s.r.lines(f.File)); m != nil {
-			s.maps[f.File] = m
-		}
-	}
-}
-
 // relativeTo gives the path of a file that another one names.
 func relativeTo(file, name string) string {
 	if filepath.IsAbs(name) {
@@ -98,10 +77,10 @@ func relativeTo(file, name string) string {
 }
 
 // mapBack names functions, files and lines as the sources do that scripts were
-// generated from. It reports whether there were any.
-func (s *sources) mapBack(p *profile.Profile) bool {
+// generated from.
+func (s *sources) mapBack(p *profile.Profile) {
 	if len(s.maps) == 0 {
-		return false
+		return
 	}
 	of := make([]*mapped, len(p.Functions))
 	texts := map[*sourcemap.Map]map[string][]string{} // of the sources, by lines: a bundle has many functions of each
@@ -145,7 +124,6 @@ func (s *sources) mapBack(p *profile.Profile) bool {
 			}
 		}
 	}
-	return true
 }
 
 // mapped is a function that its source map leads to a source.
@@ -226,29 +204,4 @@ func above(script, name string) string {
 		}
 	}
 	return name
-}
-
-// bundled is what esbuild and webpack write before each module of a bundle.
-var bundled = regexp.MustCompile(`^(?:  )?(?://|/\*\*\*/ "|  !\*\*\*) ?(?:\.{1,2}/)*([\w@.+/-]+\.[cm]?[jt]sx?)(?: \*\*\*!|":)?$`)
-
-// findBundled makes library code of what a bundle without a map has from node_modules, by
-// the bundler's comments. Its place stays the bundle's.
-func (s *sources) findBundled(p *profile.Profile) {
-	for n := range p.Functions {
-		f := &p.Functions[n]
-		if f.Owner != profile.Own || f.Line < 1 {
-			continue
-		}
-		lines := s.r.files[f.File]
-		for at := min(f.Line, len(lines)); at > 0; at-- {
-			if text := lines[at-1]; len(text) < jscode.MaxLine {
-				if m := bundled.FindStringSubmatch(text); m != nil {
-					if strings.Contains(m[1], "node_modules/") {
-						f.Owner = profile.Library
-					}
-					break
-				}
-			}
-		}
-	}
 }

@@ -48,9 +48,6 @@ func TestWhatAScriptWasGeneratedFrom(t *testing.T) {
 		"twice":                     {files{"dist/app.js": named, "dist/app.js.map": mapOf("../out/price.js"), "out/price.js": "\n\n\n" + named, "out/price.js.map": ""}, "out/price.js", 3, profile.Own},
 		"below a root":              {files{"dist/app.js": named, "dist/app.js.map": with(mapOf("src/price.ts"), "sourceRoot", "../")}, "src/price.ts", 3, profile.Own},
 		"of sections":               {files{"dist/app.js": named, "dist/app.js.map": map[string]any{"version": 3, "sections": []any{section(1, ";;AACA;AACA;AACA", "../src/price.ts")}}}, "src/price.ts", 3, profile.Own},
-		"a comment of esbuild":      {files{"dist/app.js": "// node_modules/money/index.js\nvar a;\n\n" + generated[len("'use strict';\nvar glue = 1;\n\n"):]}, "dist/app.js", 5, profile.Library},
-		"and then one's own":        {files{"dist/app.js": "// node_modules/money/index.js\n// src/price.ts\n\n" + generated[len("'use strict';\nvar glue = 1;\n\n"):]}, "dist/app.js", 5, profile.Own},
-		"a banner of webpack":       {files{"dist/app.js": "/***/ \"./node_modules/money/index.js\":\n\n\n" + generated[len("'use strict';\nvar glue = 1;\n\n"):]}, "dist/app.js", 5, profile.Library},
 	} {
 		folder := t.TempDir()
 		for at, text := range c.files {
@@ -105,26 +102,6 @@ func write(t *testing.T, file string, text any) {
 	}
 }
 
-// What a compiler wrote and a bundler bundled is reported in the compiler's sources.
-func TestAChainOfMaps(t *testing.T) {
-	folder := t.TempDir()
-	named := generated + "//# sourceMappingURL=price.js.map\n"
-	write(t, filepath.Join(folder, "dist/app.js"), generated+"//# sourceMappingURL=app.js.map\n")
-	write(t, filepath.Join(folder, "dist/app.js.map"), with(mapOf("webpack://shop/./out/price.js"), "mappings", ";;;AAGA;AACA;AACA"))
-	write(t, filepath.Join(folder, "out/price.js"), named)
-	write(t, filepath.Join(folder, "out/price.js.map"), mapOf("../src/price.ts"))
-	p := &profile.Profile{
-		Kind: profile.CPU, Runtime: profile.Node,
-		Functions: []profile.Function{{Name: "price", File: filepath.Join(folder, "dist/app.js"), Line: 4, Column: 15}},
-		Samples:   []profile.Sample{{Stack: []profile.Frame{{Line: 5}}, Value: 1}},
-	}
-	ReadLines(p)
-	if f := p.Functions[0]; f.File != filepath.Join(folder, "src/price.ts") || p.Samples[0].Stack[0].Line != 3 {
-		t.Errorf("%s:%d", f.File, p.Samples[0].Stack[0].Line)
-	}
-}
-
-// A map that is older than its script, and which that does not name, is another build's.
 func TestAnOldMapIsAnotherBuilds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "app.js")
 	write(t, file, generated)

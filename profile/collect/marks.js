@@ -22,9 +22,11 @@
   let on = true, cut = false; // it ended before its time
   const now = performance.now.bind(performance);
 
-  const nameOf = (method, url) => {
+  const nameOf = (method, url, missing) => {
     const end = url.indexOf('?');
-    const path = (end < 0 ? url : url.slice(0, end)).slice(0, 300);
+    let path = end < 0 ? url : url.slice(0, end);
+    if (path.length > 300) path = '(a path above 300 characters)'; // cut, it could match a route that it is none of
+    if (missing) method = '404 ' + method;
     let name = method + ' ' + path;
     let i = names.get(name);
     if (i === undefined && list.length >= PATHS / 2) { // too many: what looks like a key is left open
@@ -132,12 +134,21 @@
     begin(request, i, BEGINS);
     response = message.response;
   });
-  const finished = guarded(({ request }) => {
+  const finished = guarded(({ request, response }) => {
     again(request);
-    over(request);
+    over(request, response.statusCode === 404);
   });
-  const over = request => {
+  // A 404 within its first turn is named apart: perhaps no route's handler ran for it.
+  const over = (request, missing) => {
     if (request === current && begun >= 0) {
+      if (missing) {
+        const i = nameOf(request.method, request.url, true);
+        if (i < PATHS && index < PATHS) {
+          counts[index]--;
+          counts[i]++;
+          index = i;
+        }
+      }
       codes[begun] = index + 1;
       begun = -1;
       return;

@@ -107,9 +107,10 @@ func label(p *profile.Profile, m *marks, r *router) {
 			}
 			return ""
 		}
+		r.missing(p, m)
 		r.reconcile(p, m, turn)
-		r.joinAlike(p, m, turn)
-		p.Requests = m.requests(r.endpoint)
+		r.byPath(p, m, turn)
+		p.Requests, p.Routes = m.requests(r.endpoint), r.endpoints
 		p.Turns, p.Cut = m.turns(p.Clock), m.cut
 	}
 	p.LabelEndpoints(r.of, turn)

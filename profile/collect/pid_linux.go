@@ -16,13 +16,9 @@ import (
 	"whittle"
 )
 
-// openPID opens the inspector of a Node process on this machine, or py-spy on a Python
-// process. Among others the inspector is moved to a free port, so that the next one
+// openPID opens the inspector of a Node process on this machine. Among others the inspector is moved to a free port, so that the next one
 // finds the usual port free.
 func openPID(ctx context.Context, pid int, among bool) (Source, error) {
-	if s, ok, err := openPython(pid); ok {
-		return s, err
-	}
 	if err := awaitNode(ctx, pid); err != nil {
 		return nil, err
 	}
@@ -144,15 +140,6 @@ func proc(pid int, file ...string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), filepath.Join(file...))
 }
 
-// programOf is the base name of a process's program. "": it cannot be read.
-func programOf(pid int) string {
-	exe, err := os.Readlink(proc(pid, "exe"))
-	if err != nil {
-		return ""
-	}
-	return filepath.Base(exe)
-}
-
 // argumentsOf are a process's, its program first.
 func argumentsOf(pid int) []string {
 	line, _ := os.ReadFile(proc(pid, "cmdline")) // none: it has ended
@@ -247,34 +234,13 @@ func checkNode(pid int) error {
 			WithHint("run it with --cpu-prof, and give the .cpuprofile that it writes as it ends")
 	case !strings.HasPrefix(name, "node"):
 		return whittle.Errorf(whittle.Invalid, "profile process %d: %s is not Node, and SIGUSR1 might end it", pid, name).
-			WithHint("a Go service is profiled by the URL of its pprof; of Java, and of anything else, give what async-profiler or perf script wrote")
+			WithHint("a Go service is profiled by the URL of its pprof; other runtimes are not profiled")
 	case !catches(string(status), syscall.SIGUSR1) && startedWith(pid, "--disable-sigusr1"):
 		return whittle.Errorf(whittle.Unsupported, "profile process %d: it was started with --disable-sigusr1: SIGUSR1 might end it", pid).
 			WithHint("start it with --inspect=127.0.0.1:0 instead")
 	case !catches(string(status), syscall.SIGUSR1):
 		return whittle.Errorf(whittle.FailedPrecondition, "profile process %d: it is still starting, or ignores SIGUSR1, which might end it", pid).
 			WithHint("try again; or start it with --inspect=127.0.0.1:0")
-	}
-	return nil
-}
-
-// HasEndpoints refuses a process whose endpoints nobody here sees, before it is measured
-// for nothing: one of Python's or Java's. target is as Open takes it; of what is no
-// process id nothing is known.
-func HasEndpoints(target string) error {
-	pid, err := strconv.Atoi(target)
-	if err != nil {
-		return nil //nolint:nilerr // a URL
-	}
-	say := func(language, hint string) error {
-		return whittle.Errorf(whittle.Unsupported, "find: process %d is %s's, whose endpoints are not seen", pid, language).
-			WithHint(hint + "; to compare endpoints, load one after the other and compare the CPU time of the process")
-	}
-	switch name := programOf(pid); { // where it cannot be read, Open says so
-	case pythonProgram.MatchString(name):
-		return say("Python", fmt.Sprintf("whittle profile %d names its lines and functions, views among them", pid))
-	case name == "java":
-		return say("Java", "whittle profile FILE names the own methods in what async-profiler wrote (asprof -o collapsed)")
 	}
 	return nil
 }
@@ -307,12 +273,8 @@ func reachable(pid int, folder string) error {
 		WithHint(fmt.Sprintf("run whittle in that network: nsenter -t %d -n whittle profile %d; or in the container", pid, pid))
 }
 
-// Workers are the workers of a Node cluster, by its first process, and of a Python process
-// the Python processes that it started. None: it has none.
+// Workers are the workers of a Node cluster, by its first process. None: it has none.
 func Workers(pid int) []int {
-	if pythonProgram.MatchString(programOf(pid)) {
-		return pythonChildren(pid)
-	}
 	var out []int
 	for _, child := range children(pid) {
 		env, err := os.ReadFile(proc(child, "environ"))

@@ -38,9 +38,6 @@ func readThread(context.Context, int, int, time.Duration) *threadClock { return 
 
 func (*threadClock) stop() []profile.ClockReading { return nil }
 
-// HasEndpoints refuses nothing where a process's program is not known.
-func HasEndpoints(string) error { return nil }
-
 // linger keeps connections open after a kill: on Linux only.
 type linger struct{}
 

@@ -14,7 +14,6 @@ import (
 
 	"whittle"
 	"whittle/profile"
-	"whittle/profile/foreign"
 )
 
 // maxProfile bounds what a target may send: gzipped, of one profile.
@@ -85,7 +84,6 @@ func (s *pprofSource) Take(ctx context.Context, kind profile.Kind, d time.Durati
 	if err != nil {
 		return nil, err
 	}
-	foreign.Attribute(p)
 	p.Began = began
 	if p.Duration == 0 {
 		p.Duration = time.Duration(seconds) * time.Second

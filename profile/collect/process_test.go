@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/needs"
 	"whittle/profile"
 )
@@ -27,7 +28,7 @@ import (
 func TestEveryWorkerOfACluster(t *testing.T) {
 	pid, base := nodeOf(t, "testdata/cluster.js")
 	var workers []int
-	until(t, "it has two workers", func() bool { workers = Workers(pid); return len(workers) >= 2 })
+	process.Until(t, "it has two workers", func() bool { workers = Workers(pid); return len(workers) >= 2 })
 	if len(workers) != 2 {
 		t.Fatalf("workers %v", workers)
 	}
@@ -47,7 +48,7 @@ func TestEveryWorkerOfACluster(t *testing.T) {
 	}
 	var spent int64
 	for _, s := range all {
-		p, err := s.Take(t.Context(), profile.CPU, time.Second)
+		p, err := s.Take(t.Context(), profile.CPU, window())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +73,7 @@ func TestEveryWorkerOfACluster(t *testing.T) {
 func TestAClusterWithItsFirstProcess(t *testing.T) {
 	pid, _ := nodeOf(t, "testdata/cluster.js")
 	var workers []int
-	until(t, "it has two workers", func() bool { workers = Workers(pid); return len(workers) >= 2 })
+	process.Until(t, "it has two workers", func() bool { workers = Workers(pid); return len(workers) >= 2 })
 	targets, before := []string{strconv.Itoa(pid)}, map[string][]string{}
 	for _, worker := range workers {
 		targets = append(targets, strconv.Itoa(worker))
@@ -185,7 +186,7 @@ func TestWhyAProcessCannotBeAttached(t *testing.T) {
 	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it is stopped", func() bool { return isStopped(stopped) })
+	process.Until(t, "it is stopped", func() bool { return isStopped(stopped) })
 	ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if _, err := Open(ctx, strconv.Itoa(stopped)); err == nil || !strings.Contains(err.Error(), "it is stopped") {
@@ -224,7 +225,7 @@ func TestAProcessThatIsStoppedMeanwhile(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it is stopped", func() bool { return isStopped(pid) })
+	process.Until(t, "it is stopped", func() bool { return isStopped(pid) })
 	if _, err := s.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "was stopped meanwhile") {
 		t.Errorf("%v", err)
 	}
@@ -243,7 +244,7 @@ func TestWhatIsNotSignalled(t *testing.T) {
 	for _, c := range []struct{ name, argument, env, want, hint string }{
 		{"deno", "", "", "it is Deno's", "--inspect=127.0.0.1:9229"},
 		{"bun", "", "", "it is Bun's", "--cpu-prof"},
-		{"java", "", "", "java is not Node", "async-profiler"},
+		{"java", "", "", "java is not Node", "other runtimes"},
 		{"node", "--disable-sigusr1", "", "started with --disable-sigusr1", "--inspect"},
 		{"node", "", "NODE_OPTIONS=--enable-source-maps --disable-sigusr1", "started with --disable-sigusr1", "--inspect"},
 		{"node", "", "OPTIONS=--disable-sigusr1", "still starting", "try again"},
@@ -346,7 +347,7 @@ func TestTheNextOneClosesWhatAKilledOneOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "its inspector is open", func() bool {
+	process.Until(t, "its inspector is open", func() bool {
 		now, err := listening(pid)
 		if err != nil {
 			t.Fatal(err)

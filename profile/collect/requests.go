@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/url"
 	"strings"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -58,40 +57,6 @@ func risen(before, after map[string]int64) map[string]int64 {
 	}
 	return out
 }
-
-// Usage reads what a process has used since it began: its CPU time, by
-// process_cpu_seconds_total, and all requests that it served.
-func Usage(ctx context.Context, page string) (whittle.CPUUse, error) {
-	families, err := metrics(ctx, page)
-	if err != nil {
-		return whittle.CPUUse{}, err
-	}
-	const name = "process_cpu_seconds_total"
-	f := families[name]
-	if f == nil || len(f.GetMetric()) == 0 {
-		return whittle.CPUUse{}, whittle.Errorf(whittle.NotFound, "read metrics of %s: no %s", page, name).
-			WithHint("the process collectors of Prometheus's clients give it: collectDefaultMetrics() of prom-client, collectors.NewProcessCollector in Go")
-	}
-	requests, err := requestsOf(families, page)
-	if err != nil {
-		return whittle.CPUUse{}, err
-	}
-	var use whittle.CPUUse
-	for _, m := range f.GetMetric() { // Node's cluster module gives one for each worker
-		seconds := m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
-		if !(seconds >= 0 && seconds < maxCPUSeconds) {
-			return whittle.CPUUse{}, whittle.Errorf(whittle.Invalid, "read metrics of %s: %s is %v", page, name, seconds)
-		}
-		use.CPU += time.Duration(seconds * float64(time.Second))
-	}
-	for _, n := range requests.Endpoints {
-		use.Requests += n
-	}
-	return use, nil
-}
-
-// maxCPUSeconds bounds what is believed: a century of a core.
-const maxCPUSeconds = 100 * 365 * 24 * 3600
 
 // metrics reads a metrics page.
 func metrics(ctx context.Context, page string) (map[string]*dto.MetricFamily, error) {

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"whittle"
 )
@@ -49,37 +48,6 @@ http_request_duration_seconds_count{handler="GET /a"} 4
 			}
 			if c.want == nil && whittle.CodeOf(err) != c.code {
 				t.Errorf("error %v, want %s", err, c.code)
-			}
-		})
-	}
-}
-
-func TestUsage(t *testing.T) {
-	const requests = "# TYPE http_requests_total counter\nhttp_requests_total{route=\"/a\"} 7\nhttp_requests_total{route=\"/b\"} 3\n"
-	for name, c := range map[string]struct {
-		page string
-		want whittle.CPUUse
-		code whittle.Code
-	}{
-		"one process": {page: "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total 1.25\n" + requests, want: whittle.CPUUse{CPU: 1250 * time.Millisecond, Requests: 10}},
-		"untyped":     {page: "process_cpu_seconds_total 2\n" + requests, want: whittle.CPUUse{CPU: 2 * time.Second, Requests: 10}},
-		"workers": {
-			page: "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total{worker=\"1\"} 1\nprocess_cpu_seconds_total{worker=\"2\"} 2\n" + requests,
-			want: whittle.CPUUse{CPU: 3 * time.Second, Requests: 10},
-		},
-		"no CPU":      {page: requests, code: whittle.NotFound},
-		"no requests": {page: "process_cpu_seconds_total 2\n", code: whittle.NotFound},
-		"nonsense":    {page: "process_cpu_seconds_total NaN\n" + requests, code: whittle.Invalid},
-		"below none":  {page: "process_cpu_seconds_total -1\n" + requests, code: whittle.Invalid},
-		"for ever":    {page: "process_cpu_seconds_total +Inf\n" + requests, code: whittle.Invalid},
-	} {
-		t.Run(name, func(t *testing.T) {
-			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.page) }))
-			defer srv.Close()
-			defer client.CloseIdleConnections()
-			got, err := Usage(t.Context(), srv.URL)
-			if got != c.want || err != nil && whittle.CodeOf(err) != c.code || (err != nil) != (c.code != whittle.Code(0)) {
-				t.Errorf("%+v, %v; want %+v, %v", got, err, c.want, c.code)
 			}
 		})
 	}

@@ -52,8 +52,9 @@ type router struct {
 	// of several that one function serves.
 	named map[place]string
 	alias map[string]string
-	keys  keyPlaces         // in the paths of the requests
-	joint map[string]string // the one endpoint that several paths are: see joinAlike
+	keys  keyPlaces // in the paths of the requests
+	// missed are endpoints whose own functions ran for a request that got a 404.
+	missed map[string]bool
 }
 
 // route is a row of a router's table.
@@ -185,14 +186,43 @@ func (r *router) of(f *profile.Function) string {
 	return name
 }
 
+// missingMark begins the names of requests that got a 404, and noRoute is the endpoint of
+// those for which no function of the route that their path fits was seen.
+const (
+	missingMark = "404 "
+	noRoute     = "(404)"
+)
+
+// missing notes the endpoints whose functions ran for requests that got a 404.
+func (r *router) missing(p *profile.Profile, m *marks) {
+	r.missed = map[string]bool{}
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		if s.Thread != 0 || s.At < 0 || !strings.HasPrefix(m.at(float64((p.Clock+s.At).Microseconds())), missingMark) {
+			continue
+		}
+		for _, f := range s.Stack {
+			if e := r.of(&p.Functions[f.Function]); e != "" {
+				r.missed[e] = true
+			}
+		}
+	}
+}
+
 // endpoint gives the one that a request's name means; one that no table has is
 // named after its path.
 func (r *router) endpoint(name string) string {
+	if rest, missing := strings.CutPrefix(name, missingMark); missing {
+		e := r.endpoint(rest)
+		if slices.Contains(r.endpoints, e) && !r.missed[e] {
+			return noRoute
+		}
+		return e
+	}
 	if found := profile.EndpointFor(name, r.endpoints); found != name || slices.Contains(r.endpoints, name) {
 		return found
 	}
-	name = r.keys.open(name)
-	return cmp.Or(r.joint[name], name)
+	return r.keys.open(name)
 }
 
 // routerWalk goes from the listeners of a process's servers to its routers.

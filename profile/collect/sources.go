@@ -38,10 +38,7 @@ func readLines(ctx context.Context, i *inspector, p *profile.Profile) {
 	for n := range p.Samples {
 		s.complete(p, p.Samples[n].Stack)
 	}
-	for n := 0; n < maxChain && s.mapBack(p); n++ {
-		s.readMaps(p)
-	}
-	s.findBundled(p)
+	s.mapBack(p)
 }
 
 // read gets the texts of the scripts that the profile's own functions are of.

@@ -56,6 +56,7 @@ func Label(folder string, profiles ...*profile.Profile) {
 	routes := r.routes()
 	for _, p := range of {
 		p.LabelHandlers(routes.of, routes.procedure)
+		p.Routes = routes.names()
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // services has the sources of the profiles in testdata, which were taken of builds
 // with -trimpath under the load of each service.json.
-const services = "../../bench/find/services/go"
+const services = "../../e2e/frameworks/testdata/services/go"
 
 func read(t *testing.T, name string) *profile.Profile {
 	t.Helper()

@@ -115,10 +115,26 @@ func (r *Routes) of(f *profile.Function) string {
 	if len(all) == 0 && f.Line > 0 {
 		all = r.byFunction[at]
 	}
-	if len(all) == 0 || len(all) > maxOneOf {
+	return oneOf(all)
+}
+
+// oneOf names a function's routes as one endpoint. "": it has none, or too many to tell.
+func oneOf(routes map[string]bool) string {
+	if len(routes) == 0 || len(routes) > maxOneOf {
 		return ""
 	}
-	return strings.Join(slices.Sorted(maps.Keys(all)), profile.OneOf)
+	return strings.Join(slices.Sorted(maps.Keys(routes)), profile.OneOf)
+}
+
+// names are the endpoints of all functions that serve one.
+func (r *Routes) names() []string {
+	all := map[string]bool{}
+	for _, routes := range r.byFunction {
+		if name := oneOf(routes); name != "" {
+			all[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // procedure is an RPC's full name, of its name without package.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/bench/table"
 	"whittle/internal/paired"
+	"whittle/internal/table"
 	"whittle/profile"
 )
 

@@ -96,7 +96,7 @@ func shares(of string, now, before float64) string {
 }
 
 func (m mix) failsMore(before mix) bool {
-	return m.failing()-before.failing() > moreFailures && apart(m.failing(), m.all, before.failing(), before.all)
+	return m.failing()-before.failing() > moreFailures && significant(m.failing(), m.all, before.failing(), before.all)
 }
 
 // otherClass is the class whose share rose most, among those that clearly
@@ -104,7 +104,7 @@ func (m mix) failsMore(before mix) bool {
 func (m mix) otherClass(before mix) (class string) {
 	most := otherClasses
 	for _, c := range slices.Sorted(maps.Keys(m.classes)) {
-		if grew := m.part(c) - before.part(c); grew > most && apart(m.part(c), m.all, before.part(c), before.all) {
+		if grew := m.part(c) - before.part(c); grew > most && significant(m.part(c), m.all, before.part(c), before.all) {
 			class, most = c, grew
 		}
 	}
@@ -115,9 +115,9 @@ func (m mix) part(class string) float64 { return m.classes[class] / m.all }
 
 func (m mix) failing() float64 { return min(m.failed/m.all, 1) }
 
-// apart reports whether two shares differ by more than chance: by so many
+// significant reports whether two shares differ by more than chance: by so many
 // standard errors of the difference, estimated from the pooled share.
-func apart(a, ofA, b, ofB float64) bool {
+func significant(a, ofA, b, ofB float64) bool {
 	p := (a*ofA + b*ofB) / (ofA + ofB)
 	return math.Abs(a-b) > beyondChance*math.Sqrt(p*(1-p)*(1/ofA+1/ofB))
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/bench/table"
+	"whittle/internal/table"
 	"whittle/profile"
 )
 

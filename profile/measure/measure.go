@@ -28,8 +28,7 @@ import (
 )
 
 // windowOf is how long one of the profiles is of which a Go service's is made
-// while a plan runs: a profile that breaks off is lost, and the windows' times
-// align it with the plan's phases.
+// while a plan runs: a profile that breaks off is lost.
 const windowOf = 5 * time.Second
 
 // Progress prints how far a measurement has come, in the manner of fmt.Printf.
@@ -38,7 +37,7 @@ type Progress func(format string, args ...any)
 // Settings are how running processes are measured; the tags are those of a command line.
 type Settings struct {
 	Duration time.Duration `bound:">0" group:"What is measured" default:"10s" short:"d" help:"How long (${default}). With --during, as long as the plan's phases; of a plan of users, this at most."`
-	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan, and align the profile with its phases."`
+	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan."`
 	Target   string        `group:"What is measured" needs:"during,endpoint" placeholder:"URL" help:"Send the plan's requests to this base URL."`
 	MaxLate  time.Duration `bound:">=0" needs:"during,endpoint" group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`
 	Lines    string        `group:"What is measured" default:"auto" enum:"auto,cheap,exact" placeholder:"HOW" help:"How the lines of Node come about: cheap ones are those that V8 has, in which a function that it inlined before may count for its caller; for exact ones V8 optimizes its code anew, which costs the process for a while. auto: exact where a look of a second finds that functions are hidden, and under a load of its own (${default})."`
@@ -56,8 +55,7 @@ func (m *Settings) lines() profile.Lines {
 // Measured is what a measurement gave of one process.
 type Measured struct {
 	Taken []*collect.Collected
-	Plan  *plan.Plan     // nil: what was live was profiled
-	Load  *loaded.Report // of the plan
+	Load  *loaded.Report // nil: what was live was profiled
 	// classes counts the answers of what was live by the first digit of their
 	// status, as far as a metrics page says.
 	Classes map[string]int64
@@ -65,8 +63,8 @@ type Measured struct {
 	// of this process alone: a load's, or those of a page that all share.
 	Together bool
 	Exposed  bool // its profiling port, to other machines
-	// Workers are those of the cluster whose first process it is, or Python's own
-	// processes, that were not measured with it.
+	// Workers are those of the cluster whose first process it is, where they were
+	// not measured with it.
 	Workers []int
 	// Unclosed says that the inspector that was opened is still open. "": it is not.
 	Unclosed string
@@ -168,7 +166,7 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 		if err != nil {
 			return nil, err
 		}
-		s := &subject{target: target, source: source, kinds: kinds, got: &Measured{Plan: under, Exposed: collect.Exposed(source.Address())}}
+		s := &subject{target: target, source: source, kinds: kinds, got: &Measured{Exposed: collect.Exposed(source.Address())}}
 		subjects, all = append(subjects, s), append(all, s.got)
 		chosen = collect.SetLines(source, m.lines()) || chosen
 		if pid := s.pid(); pid != 0 && len(targets) == 1 {
@@ -186,7 +184,7 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 	}
 	if !chosen {
 		return nil, whittle.Errorf(whittle.Invalid, "profile %s: --lines chooses how the lines of Node come about, and that is not Node's", targets[0]).
-			WithHint("leave --lines out: Go and Python have the line of each sample")
+			WithHint("leave --lines out: Go has the line of each sample")
 	}
 	pages, err := m.pages(ctx, subjects)
 	if err != nil {
@@ -395,7 +393,7 @@ func (m *Settings) during(ended context.Context, source collect.Source, under *p
 	var windows []*collect.Collected
 	if slices.Contains(kinds, profile.CPU) {
 		g.Go(func() error {
-			for _, d := range windowsOf(under, whole) {
+			for _, d := range windowsOf(whole) {
 				select {
 				case <-ended.Done():
 					return nil
@@ -423,21 +421,10 @@ func (m *Settings) during(ended context.Context, source collect.Source, under *p
 	return append([]*collect.Collected{joined}, others...), nil
 }
 
-// windowsOf cuts a plan's time into windows of whole seconds that keep within
-// its phases.
-func windowsOf(under *plan.Plan, whole time.Duration) []time.Duration {
-	phases := under.Phases
-	if len(phases) == 0 {
-		phases = []plan.Phase{{Duration: whole}}
-	}
-	var out []time.Duration
-	for _, p := range phases {
-		for left := p.Duration.Truncate(time.Second); left > 0; left -= windowOf {
-			out = append(out, min(left, windowOf))
-		}
-	}
-	if len(out) == 0 {
-		out = []time.Duration{time.Second}
+// windowsOf cuts a time into windows of whole seconds.
+func windowsOf(whole time.Duration) (out []time.Duration) {
+	for left := max(whole.Truncate(time.Second), time.Second); left > 0; left -= windowOf {
+		out = append(out, min(left, windowOf))
 	}
 	return out
 }
@@ -479,7 +466,7 @@ func pids(all []int) string {
 	return strings.Join(text, ", ")
 }
 
-// Report looks at what was taken, phase by phase where a plan had some.
+// Report looks at what was taken.
 func (m *Measured) Report() *report.Report {
 	all := m.profiles()
 	for _, p := range all {
@@ -492,26 +479,10 @@ func (m *Measured) Report() *report.Report {
 	if m.Unclosed != "" {
 		r.Warnings = append(r.Warnings, m.Unclosed+": its event loop was blocked all the time, and closes it when it goes on")
 	}
-	switch {
-	case len(m.Workers) > 0 && all[0].Runtime == profile.Python:
-		r.Warnings = append(r.Warnings, fmt.Sprintf("it started other Python processes, which may serve the requests and are not in this profile: profile one of them (%s)", pids(m.Workers)))
-	case len(m.Workers) > 0:
+	if len(m.Workers) > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("it is the first process of a cluster, whose workers serve the requests: profile one of them (%s), or have whittle find measure all", pids(m.Workers)))
 	}
-	if m.Plan == nil {
-		return r
-	}
-	var at time.Duration
-	for i, p := range m.Plan.Phases {
-		from := m.Load.Started.Add(at).Sub(r.Started)
-		var n int64
-		for _, count := range requestsBetween(m.Load, at, at+p.Duration) {
-			n += count
-		}
-		r.AddPhase(cmp.Or(p.Name, "phase "+strconv.Itoa(i+1)), max(from, 0), from+p.Duration, n)
-		at += p.Duration
-	}
-	if m.Load.Void != "" {
+	if m.Load != nil && m.Load.Void != "" {
 		r.Warnings = append(r.Warnings, "the load is void: "+m.Load.Void)
 	}
 	return r

@@ -11,7 +11,6 @@ import (
 	"whittle"
 	"whittle/profile"
 	"whittle/profile/collect"
-	"whittle/profile/foreign"
 )
 
 // sidecar holds the facts that a profile's file has no place for, in a file of its own.
@@ -161,7 +160,7 @@ func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	}
 	if s.Size() > profile.MaxBytes {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "read profile: %s has %d MiB, of which at most %d are read", path, s.Size()>>20, profile.MaxBytes>>20).
-			WithHint("profile for a shorter time, or sample less often: node --cpu-prof --cpu-prof-interval 10000, perf record -F 49")
+			WithHint("profile for a shorter time, or sample less often: node --cpu-prof --cpu-prof-interval 10000")
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -171,7 +170,7 @@ func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	if len(kinds) > 0 {
 		kind = kinds[0]
 	}
-	p, err := foreign.Read(b, kind)
+	p, err := profile.Read(b, kind)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -248,7 +247,7 @@ func (s *sidecar) apply(p *profile.Profile) {
 		s.Node.account(p)
 	}
 	p.CapTotal(s.CPU)
-	p.CountRequests(s.Requests)
+	p.Requests = s.Requests // they were counted as endpoints when they were saved
 }
 
 // Relative shows own files from the working folder on.

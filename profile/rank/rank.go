@@ -120,7 +120,7 @@ func Endpoints(all []*measure.Measured) *Ranking {
 		c.Share, c.Samples = float64(c.cpu)/float64(max(total, 1)), spent[c.Endpoint].Samples
 		c.Low, c.High = around(c.Share, c.Samples, lead.Samples)
 		c.Blocking /= max(lasted.Seconds(), 1e-9)
-		if c.Requests > 0 {
+		if c.Requests > 0 && profile.Counted(c.Samples) {
 			c.CPUPerRequest = latency.Milliseconds(c.cpu) / float64(c.Requests)
 		}
 		c.latencies(all[0].Load)
@@ -201,7 +201,7 @@ func (r *Ranking) byPath(l profile.Lead, all []*measure.Measured) {
 	case len(others) > 0 && l.Enough():
 		r.Advice = ""
 		r.NoAdvice = fmt.Sprintf("%s and %s may be one endpoint with a key in its path: the same code served both, and no router's table that was read has them", l.Endpoint, others[0])
-		r.Missing = fmt.Sprintf("load it under numbers, or under %d keys or more, which are taken for keys, or one endpoint at a time; whittle profile names the lines that ask for the CPU meanwhile", collect.FewKeys)
+		r.Missing = fmt.Sprintf("load it under numbers, or under %d names with a digit or more, which are taken for keys, or one endpoint at a time; whittle profile names the lines that ask for the CPU meanwhile", collect.FewKeys)
 	case r.Advice != "" && strings.Count(l.Endpoint, "/") > 1 && !strings.Contains(l.Endpoint, "{id}"):
 		r.Warnings = append(r.Warnings, l.Endpoint+" is named after the path of its requests, since no router's table that was read has it: a part of it may be a key")
 	}
@@ -219,7 +219,7 @@ func toKnow(p *profile.Profile) string {
 	case slices.ContainsFunc(p.Functions, func(f profile.Function) bool { return strings.HasPrefix(f.File, profile.DenoScheme) }):
 		return "of Deno the requests of node:http are seen, and of what is built on it; those of Deno.serve are not: whittle profile names the lines that ask for the CPU"
 	case p.Runtime == profile.Go:
-		return "a Go handler is known where net/http's mux, gorilla/mux, chi, gin, echo, fiber, connect, gRPC or another router of docs/profile.md calls it, and its route where the sources are on this machine " +
+		return "a Go handler is known where net/http's mux, gorilla/mux, chi, gin, echo, fiber, connect, gRPC or another router of docs/find-and-profile.md calls it, and its route where the sources are on this machine " +
 			"(run whittle in their folder if they were built with -trimpath); for other routers, " + `set the pprof label "endpoint" around each handler, as in ` +
 			`pprof.Do(ctx, pprof.Labels("endpoint", "GET /path"), handle); whittle profile names the lines that ask for the rest meanwhile`
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"whittle/internal/chart"
 	"whittle/profile/report"
 )
 
@@ -54,23 +53,6 @@ func (r *Ranking) WriteSummary(w io.Writer) error {
 		fmt.Fprintf(w, "\nnote: %s\n", warning)
 	}
 	return nil
-}
-
-// WriteHTML writes the ranking as one file that needs nothing else.
-func (r *Ranking) WriteHTML(w io.Writer) error {
-	first := chart.Section{Tables: []chart.Table{{Caption: "What each endpoint costs", Head: head, Rows: r.rows()}}}
-	if r.Missing != "" {
-		first.Paragraphs = []string{"To get one: " + r.Missing + "."}
-	}
-	first.Paragraphs = append(first.Paragraphs, r.Blocked...)
-	page := chart.Page{
-		Title: "What to carve first", Lead: r.words(), Sections: []chart.Section{first},
-		Footer: r.Service + ". Made by whittle find.",
-	}
-	for _, warning := range r.Warnings {
-		page.Footer += " Note: " + warning + "."
-	}
-	return page.WriteHTML(w)
 }
 
 func took(ms float64) string {

@@ -8,7 +8,6 @@ import (
 	"whittle/internal/chart"
 	"whittle/internal/units"
 	"whittle/profile"
-	"whittle/profile/flame"
 )
 
 // Comparison is what changed between two profiles.
@@ -25,8 +24,6 @@ type Comparison struct {
 	Categories []Change     `json:"kinds_of_work"`
 	Lines      []Change     `json:"own_lines"`
 	Functions  []Change     `json:"functions"`
-	before     *profile.Profile
-	after      *profile.Profile
 }
 
 // Side names one of the two.
@@ -44,6 +41,10 @@ type Change struct {
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
 	Change float64 `json:"change"`
+	// Ratio is before over after, with its 95 % interval. 0: too few samples saw a side.
+	Ratio float64 `json:"ratio,omitempty"`
+	Low   float64 `json:"ratio_low,omitempty"`
+	High  float64 `json:"ratio_high,omitempty"`
 }
 
 // ComparisonFormat names the JSON's form.
@@ -53,7 +54,7 @@ const ComparisonFormat = "whittle.profile-diff/1"
 // old endpoints is which of the new ones, where that is not plain by their names.
 func Compare(before, after *profile.Profile, renamed map[string]string) *Comparison {
 	d := profile.Diff(before, after, renamed)
-	c := &Comparison{Format: ComparisonFormat, Kind: d.Kind, PerRequest: d.PerRequest, before: before, after: after}
+	c := &Comparison{Format: ComparisonFormat, Kind: d.Kind, PerRequest: d.PerRequest}
 	c.Before, c.After = side(before), side(after)
 	unit := 1.0
 	if d.Kind == profile.CPU || d.Kind == profile.Mutex || d.Kind == profile.Block {
@@ -62,7 +63,8 @@ func Compare(before, after *profile.Profile, renamed map[string]string) *Compari
 	rows := func(all []profile.Change, most int) []Change {
 		out := []Change{}
 		for _, x := range all[:min(len(all), most)] {
-			row := Change{x.Name, "", x.Before / unit, x.After / unit, x.Delta() / unit}
+			row := Change{Name: x.Name, Before: x.Before / unit, After: x.After / unit, Change: x.Delta() / unit}
+			row.Ratio, row.Low, row.High, _ = x.Ratio()
 			if x.File != "" {
 				row.Where = fmt.Sprintf("%s:%d", x.File, x.Line)
 			}
@@ -103,7 +105,7 @@ func (c *Comparison) per() string {
 func (c *Comparison) Sentence() string {
 	row, of := c.Total, ""
 	for _, e := range c.Endpoints {
-		if e.Name != "" && e.Before > 0 && e.After > 0 {
+		if e.Name != "" && e.Ratio > 0 {
 			row, of = e, e.Name+": "
 			break
 		}
@@ -113,14 +115,16 @@ func (c *Comparison) Sentence() string {
 		runtimes = [2]string{" in " + language(c.Before.Runtime), " in " + language(c.After.Runtime)}
 	}
 	b, a := row.Before, row.After
-	words := "as dear as before"
+	words := "as dear as before, as far as the samples tell"
 	switch {
 	case a <= 0 || b <= 0:
 		words = "not comparable: one side spent nothing"
-	case b/a >= 1.05:
-		words = units.Figure(b/a) + " times cheaper"
-	case a/b >= 1.05:
-		words = units.Figure(a/b) + " times dearer"
+	case row.Ratio == 0:
+		words = "too few samples to compare: profile longer, or under more load"
+	case row.Low > 1:
+		words = times(row.Ratio, row.Low, row.High) + " cheaper"
+	case row.High < 1:
+		words = times(1/row.Ratio, 1/row.High, 1/row.Low) + " dearer"
 	}
 	what := ""
 	if c.Kind == profile.CPU {
@@ -129,10 +133,13 @@ func (c *Comparison) Sentence() string {
 	return fmt.Sprintf("%s%s%s %s before%s, %s after%s: %s.", of, c.amount(b), what, c.per(), runtimes[0], c.amount(a), runtimes[1], words)
 }
 
+// times writes a ratio with its 95 % interval.
+func times(ratio, low, high float64) string {
+	return fmt.Sprintf("%s times (%s to %s)", units.Figure(ratio), units.Figure(low), units.Figure(high))
+}
+
 func language(r profile.Runtime) string {
-	return map[profile.Runtime]string{
-		profile.Go: "Go", profile.Node: "Node.js", profile.Python: "Python", profile.Java: "Java", profile.Native: "native code",
-	}[r]
+	return map[profile.Runtime]string{profile.Go: "Go", profile.Node: "Node.js"}[r]
 }
 
 func (c *Comparison) tables() []chart.Table {
@@ -173,18 +180,4 @@ func (c *Comparison) WriteSummary(w io.Writer) error {
 		WriteTable(w, t.Head, t.Rows[:min(len(t.Rows), 15)])
 	}
 	return nil
-}
-
-// WriteHTML writes the comparison as one file, with its flame graph.
-func (c *Comparison) WriteHTML(w io.Writer) error {
-	fig, err := flame.Between(c.before, c.after)
-	if err != nil {
-		return err
-	}
-	page := chart.Page{Title: "What became cheaper, and what dearer", Lead: c.Sentence(), Sections: []chart.Section{
-		{Paragraphs: []string{"Before: " + c.Before.Sentence, "After: " + c.After.Sentence}, Figures: []chart.Figure{fig}},
-		{Title: "In figures", Tables: c.tables()},
-	}, Footer: "Made by whittle profile diff."}
-	flame.Equip(&page)
-	return page.WriteHTML(w)
 }

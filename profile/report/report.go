@@ -4,13 +4,11 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"whittle/internal/units"
 	"whittle/profile"
-	"whittle/profile/flame"
 	"whittle/profile/smell"
 )
 
@@ -22,11 +20,7 @@ const Format = "whittle.profile/1"
 const (
 	hotRows  = 15
 	siteRows = 8
-	callRows = 8
 )
-
-// leastCall is the share below which a system call is not shown.
-const leastCall = 0.005
 
 // Report is what profiles of one service, taken over the same time, show.
 type Report struct {
@@ -50,31 +44,17 @@ type Report struct {
 	Sites         []Site        `json:"own_lines"`
 	Self          []Function    `json:"by_self"`
 	Total         []Function    `json:"by_total"`
-	SystemCalls   []SystemCall  `json:"system_calls,omitempty"`
-	Phases        []Phase       `json:"phases,omitempty"`
 	Others        []Other       `json:"other_kinds,omitempty"`
 	Smells        []smell.Smell `json:"smells"`
 	Warnings      []string      `json:"warnings,omitempty"`
 
 	cpu *profile.Profile // nil: none of the profiles is of the CPU
-	all []*profile.Profile
-	// parts are the phases as parts of cpu.
-	parts []flame.Phase
 }
 
 // Part is a kind of work's share of the CPU time.
 type Part struct {
 	Kind  string  `json:"kind"`
 	Share float64 `json:"share"`
-}
-
-// SystemCall is what the kernel did for one asker: a line of the service's own
-// code where one is on the stack, else a package.
-type SystemCall struct {
-	Call          string  `json:"call"` // "write, socket"
-	Share         float64 `json:"share"`
-	CPUPerRequest float64 `json:"cpu_ms_per_request"`
-	By            string  `json:"by"`
 }
 
 // Endpoint is what one endpoint's requests cost.
@@ -134,16 +114,6 @@ type Function struct {
 	SelfPerRequest float64 `json:"self_cpu_ms_per_request"`
 }
 
-// Phase is the part of the profile that fell into one phase of the load.
-type Phase struct {
-	Name          string  `json:"name"`
-	Seconds       float64 `json:"duration_s"`
-	Cores         float64 `json:"cores"`
-	Requests      int64   `json:"requests"`
-	CPUPerRequest float64 `json:"cpu_ms_per_request"`
-	Dearest       string  `json:"dearest_own_line"`
-}
-
 // Other is a profile of another kind than CPU.
 type Other struct {
 	Kind profile.Kind `json:"kind"`
@@ -160,7 +130,7 @@ type Other struct {
 
 // New looks at profiles of one service. One of them is of the CPU, or none.
 func New(profiles []*profile.Profile) *Report {
-	r := &Report{Format: Format, Smells: smell.Find(profiles), all: profiles}
+	r := &Report{Format: Format, Smells: smell.Find(profiles)}
 	hasCPU := slices.ContainsFunc(profiles, func(p *profile.Profile) bool { return p.Kind == profile.CPU })
 	if r.Smells == nil {
 		r.Smells = []smell.Smell{}
@@ -196,13 +166,12 @@ func (r *Report) describe(p *profile.Profile) {
 		r.Parts = append(r.Parts, Part{part.Category.String(), part.Share})
 	}
 	for _, e := range p.ByEndpoint() {
+		if !profile.Counted(e.Samples) {
+			e.PerRequest = 0
+		}
 		r.Endpoints = append(r.Endpoints, Endpoint{e.Endpoint, e.Share, e.Samples, e.Requests, e.PerRequest / 1e6})
 	}
-	if p.Estimated {
-		r.Warnings = append(r.Warnings, "the file does not say how long a sample is: shares are right, times and cores may not be")
-	}
 	r.Lines = p.Lines
-	r.SystemCalls = systemCalls(p, r.Requests)
 	r.Sites = sites(p, r.Requests)
 	r.Self, r.Total = functions(p, profile.BySelf, r.Requests), functions(p, profile.ByTotal, r.Requests)
 	r.Samples = samplesOf(p)
@@ -211,10 +180,6 @@ func (r *Report) describe(p *profile.Profile) {
 	}
 	if p.Cut {
 		r.Warnings = append(r.Warnings, "requests were noted only for a part of the time, until there were half a million: what they are of all is too little; profile for a shorter time")
-	}
-	for _, open := range slices.Sorted(maps.Keys(p.Joined)) {
-		paths := p.Joined[open]
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s stands for %d paths that no router's table names and the same code served, such as %s and %s", open, len(paths), paths[0], paths[1]))
 	}
 	if n := r.Samples; n < enoughForALine {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only %s: the process used %.3f of a core; put load on it, or profile longer", units.Counted(n, "sample"), r.Cores))
@@ -273,24 +238,6 @@ func sites(p *profile.Profile, requests int64) []Site {
 	return out
 }
 
-func systemCalls(p *profile.Profile, requests int64) (out []SystemCall) {
-	for _, c := range p.SystemCalls() {
-		if len(out) == callRows || c.Share < leastCall {
-			break
-		}
-		call := SystemCall{Call: c.Name, Share: c.Share, CPUPerRequest: perRequest(c.Value, requests), By: c.For}
-		if c.On != "" {
-			call.Call += ", " + c.On
-		}
-		if c.By >= 0 {
-			f := frame(p, profile.Frame{Function: c.By, Line: c.Line})
-			call.By = profile.ShortName(f.Function) + ", " + f.Where()
-		}
-		out = append(out, call)
-	}
-	return out
-}
-
 func functions(p *profile.Profile, by func(profile.Cost) int64, requests int64) []Function {
 	out := []Function{}
 	total := float64(max(p.Total(), 1))
@@ -304,21 +251,4 @@ func functions(p *profile.Profile, by func(profile.Cost) int64, requests int64) 
 		})
 	}
 	return out
-}
-
-// AddPhase adds the part of the profile between two moments since it began.
-func (r *Report) AddPhase(name string, from, to time.Duration, requests int64) {
-	if r.cpu == nil || to <= from {
-		return
-	}
-	part := r.cpu.Between(from, to)
-	ph := Phase{Name: name, Seconds: (to - from).Seconds(), Requests: requests}
-	ph.Cores = float64(part.Total()) / float64(to-from)
-	ph.CPUPerRequest = perRequest(part.Total(), requests)
-	if s := part.Sites(1); len(s) > 0 {
-		f := frame(part, profile.Frame{Function: s[0].Function, Line: s[0].Line})
-		ph.Dearest = f.Where()
-	}
-	r.Phases = append(r.Phases, ph)
-	r.parts = append(r.parts, flame.Phase{Name: name, From: from, To: to})
 }

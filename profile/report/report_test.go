@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -95,23 +94,13 @@ func service() *profile.Profile {
 
 func TestAReportInWords(t *testing.T) {
 	r := New([]*profile.Profile{monolith()})
-	r.AddPhase("first", 0, 5*time.Second, 30)
-	r.AddPhase("second", 5*time.Second, 10*time.Second, 20)
 	r.Warnings = append(r.Warnings, "the profiling port can be reached from other machines")
-	var text, page bytes.Buffer
+	var text bytes.Buffer
 	if err := r.WriteSummary(&text); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "node.txt", text.Bytes())
 	golden(t, "node.json", asJSON(t, r))
-	if err := r.WriteHTML(&page); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"Where monolith/server.js spends its CPU", "handler of POST /Count", "By phase of the load", "other machines"} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
 	if !strings.Contains(text.String(), r.Words) {
 		t.Errorf("the summary lacks the words %q", r.Words)
 	}
@@ -154,57 +143,16 @@ func TestNothingIsSaidOfNothing(t *testing.T) {
 
 func TestAComparisonInWords(t *testing.T) {
 	c := Compare(monolith(), service(), nil)
-	var text, page bytes.Buffer
+	var text bytes.Buffer
 	if err := c.WriteSummary(&text); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "diff.txt", text.Bytes())
 	golden(t, "diff.json", asJSON(t, c))
-	if err := c.WriteHTML(&page); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(page.String(), "handler of POST /Count") || !strings.Contains(page.String(), "(*Counter).draw") {
-		t.Error("the page has not both sides")
-	}
 	unknown := service()
 	unknown.Requests = nil
 	if c := Compare(monolith(), unknown, nil); c.PerRequest || !strings.Contains(c.Sentence(), "a second before in Node.js") {
 		t.Errorf("without requests: %q", c.Sentence())
-	}
-}
-
-// TestSystemCallsAreNamed reads which ones a share is of, and whose.
-func TestSystemCallsAreNamed(t *testing.T) {
-	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Duration: time.Second, Functions: []profile.Function{
-		{Name: "shop/api.send", File: "api/send.go"},
-		{Name: "syscall.write", Owner: profile.Standard, Category: profile.Syscall},
-		{Name: "syscall.read", Owner: profile.Standard, Category: profile.Syscall},
-		{Name: "net.(*conn).Read", Owner: profile.Standard},
-		{Name: "google.golang.org/grpc/transport.loop", Owner: profile.Library},
-		{Name: "runtime.futex", Owner: profile.System, Category: profile.Scheduling},
-	}}
-	add := func(ms int64, stack ...profile.Frame) {
-		p.Samples = append(p.Samples, profile.Sample{Stack: stack, Value: ms * 1e6, Objects: ms / 10, At: -1})
-	}
-	add(300, profile.Frame{Function: 1}, profile.Frame{Function: 0, Line: 7})
-	add(100, profile.Frame{Function: 2}, profile.Frame{Function: 3}, profile.Frame{Function: 4})
-	add(400, profile.Frame{Function: 0, Line: 8})
-	add(200, profile.Frame{Function: 5})
-	var text bytes.Buffer
-	r := New([]*profile.Profile{p})
-	if err := r.WriteSummary(&text); err != nil {
-		t.Fatal(err)
-	}
-	if want := "work 40 %, system calls 40 % (write 30 %, read 10 %), scheduling 20 %"; !strings.Contains(text.String(), want) {
-		t.Errorf("not among the words: %q\n%s", want, text.String())
-	}
-	want := []SystemCall{
-		{Call: "write", Share: 0.3, By: "api.send, api/send.go:7"},
-		{Call: "futex", Share: 0.2, By: "scheduler"},
-		{Call: "read, socket", Share: 0.1, By: "google.golang.org/grpc/transport"},
-	}
-	if !slices.Equal(r.SystemCalls, want) {
-		t.Errorf("%+v, want %+v", r.SystemCalls, want)
 	}
 }
 
@@ -221,18 +169,15 @@ func TestOtherKindsStandByThemselves(t *testing.T) {
 		profile.Mutex:       "of time at locks, not of the CPU: 0.003 s waited in api.",
 	} {
 		p := &profile.Profile{Kind: kind, Runtime: profile.Go, Service: "api", Functions: functions, Samples: []profile.Sample{{Value: 3e6, Stack: stack, At: -1}}}
-		var words, page bytes.Buffer
+		var words bytes.Buffer
 		r := New([]*profile.Profile{p})
-		if err := errors.Join(r.WriteSummary(&words), r.WriteHTML(&page)); err != nil {
+		if err := r.WriteSummary(&words); err != nil {
 			t.Fatal(err)
 		}
 		for _, part := range []string{want, "/srv/main.go:7", "strings.Repeat"} {
 			if !strings.Contains(words.String(), part) {
 				t.Errorf("%s: no %q in\n%s", kind, part, words.String())
 			}
-		}
-		if !strings.Contains(page.String(), "The stacks of "+kind.Noun()) {
-			t.Errorf("%s: no flame graph", kind)
 		}
 	}
 }
@@ -277,15 +222,6 @@ func TestThreadsThatNobodySeesAreSaid(t *testing.T) {
 func TestRequestsThatWereNotAllNotedAreSaid(t *testing.T) {
 	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Cut: true}
 	if got := New([]*profile.Profile{p}).Warnings; !slices.ContainsFunc(got, func(w string) bool { return strings.Contains(w, "only for a part of the time") }) {
-		t.Errorf("warnings %q", got)
-	}
-}
-
-// Paths that were taken for one endpoint by what ran are said to be.
-func TestPathsThatWereJoinedAreSaid(t *testing.T) {
-	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Joined: map[string][]string{"GET /users/{id}": {"GET /users/anna", "GET /users/bernd", "GET /users/carla"}}}
-	want := "GET /users/{id} stands for 3 paths that no router's table names and the same code served, such as GET /users/anna and GET /users/bernd"
-	if got := New([]*profile.Profile{p}).Warnings; !slices.Contains(got, want) {
 		t.Errorf("warnings %q", got)
 	}
 }

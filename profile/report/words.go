@@ -1,10 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -101,9 +99,6 @@ func (r *Report) WriteSummary(w io.Writer) error {
 		parts := make([]string, len(r.Parts))
 		for i, p := range r.Parts {
 			parts[i] = p.Kind + " " + r.percent(p.Share)
-			if p.Kind == profile.Syscall.String() {
-				parts[i] += r.calls()
-			}
 		}
 		fmt.Fprintf(&b, "%s\n", strings.Join(parts, ", "))
 	}
@@ -126,30 +121,6 @@ func LinesWords(l profile.Lines) string {
 		profile.Cheap: "; lines as V8 has them (--lines exact also names what it inlined before)",
 		profile.Exact: "; exact lines, of code that V8 optimized anew",
 	}[l]
-}
-
-// calls names the dearest of the service's system calls, in brackets.
-func (r *Report) calls() string {
-	const most = 3
-	names, shares := []string{}, map[string]float64{}
-	for _, c := range r.cpu.SystemCalls() {
-		if c.Category != profile.Syscall {
-			continue
-		}
-		if _, ok := shares[c.Name]; !ok {
-			names = append(names, c.Name)
-		}
-		shares[c.Name] += c.Share
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(shares[b], shares[a]) })
-	var said []string
-	for _, name := range names[:min(most, len(names))] {
-		said = append(said, name+" "+r.percent(shares[name]))
-	}
-	if len(said) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(said, ", ") + ")"
 }
 
 func (r *Report) findings(b *strings.Builder) {

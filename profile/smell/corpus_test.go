@@ -3,8 +3,10 @@ package smell_test
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -37,6 +39,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	flag.Parse()
+	if testing.Short() { // more services share the processors, each for as long: less of each is profiled
+		if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -173,8 +181,14 @@ func goProfilesOf(t *testing.T, base string, seconds int) []*profile.Profile {
 	return []*profile.Profile{cpu, allocations, mutex}
 }
 
-// nodeProfiles takes what whittle profile takes of a Node service, in a second of its CPU time.
-func nodeProfiles(t *testing.T, base string) []*profile.Profile { return nodeProfilesOf(t, base, 1000) }
+// nodeProfiles takes what whittle profile takes of a Node service, in a second of its CPU
+// time, or in a third of one in a short run.
+func nodeProfiles(t *testing.T, base string) []*profile.Profile {
+	if testing.Short() {
+		return nodeProfilesOf(t, base, 350)
+	}
+	return nodeProfilesOf(t, base, 1000)
+}
 
 func nodeProfilesOf(t *testing.T, base string, ms int) []*profile.Profile {
 	t.Helper()
@@ -185,7 +199,7 @@ func nodeProfilesOf(t *testing.T, base string, ms int) []*profile.Profile {
 
 // faultMS is how much of a faulty service's CPU time is profiled at once: the fault is most
 // of it, and a profile that is too short to name it is followed by another.
-const faultMS = 300
+const faultMS = 150
 
 // within is in how many profiles a fault may stay unnamed, and a clean service have too few
 // samples to be judged.
@@ -296,7 +310,7 @@ func TestFaultsOfGoAreNamed(t *testing.T) {
 }
 
 func TestCleanServicesOfGoRaiseNothing(t *testing.T) {
-	for name := range cleans {
+	for _, name := range half(slices.Sorted(maps.Keys(cleans))) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			takes := goProfiles
@@ -306,6 +320,16 @@ func TestCleanServicesOfGoRaiseNothing(t *testing.T) {
 			silent(t, goService(t, name), takes)
 		})
 	}
+}
+
+// half is every other one in a short run.
+func half(all []string) (some []string) {
+	for i, one := range all {
+		if !testing.Short() || i%2 == 0 {
+			some = append(some, one)
+		}
+	}
+	return some
 }
 
 func nodeService(t *testing.T, file string) string {
@@ -344,7 +368,7 @@ func TestFaultsOfNodeAreNamed(t *testing.T) {
 }
 
 func TestCleanServicesOfNodeRaiseNothing(t *testing.T) {
-	for _, file := range scripts(t, "clean") {
+	for _, file := range half(scripts(t, "clean")) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".js"), func(t *testing.T) {
 			t.Parallel()
 			silent(t, nodeService(t, file), nodeProfiles)

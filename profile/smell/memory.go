@@ -25,7 +25,7 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 		return nil
 	}
 	s := Smell{
-		Name: "gc-pressure", Title: "memory is made and thrown away faster than the work needs", Share: share,
+		Name: "gc-pressure", Title: "memory is allocated and discarded faster than the work needs", Share: share,
 		Evidence: fmt.Sprintf("%s of the CPU time goes into allocating and collecting", units.Percent(share)),
 		Advice:   "reuse buffers, make slices with their capacity, keep values off the heap; profile allocations for the lines",
 	}

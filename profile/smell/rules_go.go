@@ -34,7 +34,7 @@ var goRules = []rule{
 	},
 	{
 		name: "locked-random", title: "one random source with a lock serves all goroutines", least: 0.03,
-		advice: "use math/rand/v2's functions, or a *rand.Rand of each goroutine's own; rand.Seed brings the lock back where go.mod names a Go before 1.24, or GODEBUG has randseednop=0",
+		advice: "use math/rand/v2, or a *rand.Rand for each goroutine; before Go 1.24 in go.mod, or with GODEBUG randseednop=0, rand.Seed brings the lock back",
 		match:  innermost("math/rand.(*lockedSource)*", "math/rand.(*runtimeSource).Seed"),
 	},
 	{
@@ -65,13 +65,13 @@ var goRules = []rule{
 		},
 	},
 	{
-		name: "json-for-messages", title: "messages travel as JSON where the contract has protobuf", least: 0.10,
+		name: "json-for-messages", title: "messages travel as JSON although the contract has protobuf", least: 0.10,
 		advice: "send application/proto (Twirp, Connect) or speak gRPC: the binary form costs a fraction",
 		match:  outermost("google.golang.org/protobuf/encoding/protojson.*", "github.com/golang/protobuf/jsonpb*"),
 	},
 	{
 		name: "formatting", title: "text is formatted on the hot path", least: 0.15,
-		advice: "build it with strconv.Append… into a buffer, or not at all where nobody reads it",
+		advice: "build it with strconv.Append… into a buffer, or not at all if nobody reads it",
 		match: func(v *view) (string, bool) {
 			if name, ok := intoMemory(v); ok {
 				return name, true
@@ -87,7 +87,7 @@ var goRules = []rule{
 	},
 	{
 		name: "reflection", title: "reflection on the hot path", least: 0.10,
-		advice: "write the code for the types that there are, or generate it",
+		advice: "write the code for your types, or generate it",
 		match: func(v *view) (string, bool) {
 			if _, ok := v.find("encoding/*", "fmt.*", "google.golang.org/protobuf/*", "text/template*", "html/template*", "database/sql*"); ok {
 				return "", false

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"whittle/internal/backtrack"
 	"whittle/profile"
 )
 
@@ -16,12 +15,12 @@ import (
 var nodeRules = []rule{
 	{
 		name: "key-parsed", title: "a key is parsed for each request", least: 0.02,
-		advice: "make the KeyObject once, with crypto.createPrivateKey or createPublicKey at the start, and hand it on instead of the PEM text",
+		advice: "make a KeyObject once, with crypto.createPrivateKey or createPublicKey, and pass it instead of the PEM text",
 		match:  inScript("node:internal/crypto/keys", "createPrivateKey", "createPublicKey"),
 	},
 	{
 		name: "sync-crypto", title: "many random bytes are drawn synchronously", least: 0.02,
-		advice: "draw as few as are needed, 16 for an identifier; many by the form with a callback, which runs in the thread pool",
+		advice: "draw only what you need, 16 for an identifier; for many, use the form with a callback, which runs in the thread pool",
 		match: func(v *view) (string, bool) {
 			if _, cached := inScript("node:internal/crypto/random", "randomUUID", "randomInt")(v); cached {
 				return "", false
@@ -31,23 +30,23 @@ var nodeRules = []rule{
 	},
 	{
 		name: "sync-crypto", title: "cryptography blocks the event loop", least: 0.02,
-		advice: "use the form with a callback or promise where there is one (crypto.pbkdf2, crypto.sign with a callback, hash of bcrypt): it runs in the thread pool, where it costs the same CPU and keeps nobody waiting; keep what does not change",
+		advice: "use the form with a callback or promise (crypto.pbkdf2, bcrypt's hash): the thread pool runs it, at the same CPU; keep what does not change",
 		match:  syncCrypto,
 	},
 	{
 		name: "sync-crypto", title: "signatures block the event loop", least: 0.02,
-		advice: "use crypto.sign, verify or diffieHellman with a callback: the thread pool does it, at the same CPU, and keeps nobody waiting; keep what does not change",
+		advice: "use crypto.sign, verify or diffieHellman with a callback: the thread pool runs it, at the same CPU; keep what does not change",
 		match:  signatures,
 		unless: inThePool,
 	},
 	{
 		name: "sync-call", title: "compression blocks the event loop", least: 0.02,
-		advice: "use the form with a callback, or a stream: the thread pool does it, at the same CPU; keep what is asked for again and again compressed, and brotli below its default quality of 11",
+		advice: "use the form with a callback, or a stream: the thread pool runs it, at the same CPU; cache what is compressed, with brotli's quality below 11",
 		match:  inScript("node:zlib", "*Sync"),
 	},
 	{
-		name: "sync-call", title: "a program is run while everyone waits", least: 0.02,
-		advice: "use execFile or spawn, which wait for nobody, and bound how many run at once; or do the work without a program of its own",
+		name: "sync-call", title: "a program runs while everybody waits", least: 0.02,
+		advice: "use execFile or spawn, and bound how many run at once; or do the work in this process",
 		match:  inScript("node:child_process", "*Sync"),
 	},
 	{
@@ -62,7 +61,7 @@ var nodeRules = []rule{
 	},
 	{
 		name: "printing", title: "something is printed on the hot path", least: 0.05,
-		advice: "delete the line, or log it at a level that is off; console.log and process.stdout write synchronously to files and terminals",
+		advice: "delete the line, or log it at a level that is off; console.log and process.stdout write to files and terminals synchronously",
 		match:  ofScripts("node:internal/console/", "node:internal/fs/sync_write_stream"),
 	},
 	{
@@ -77,7 +76,7 @@ var nodeRules = []rule{
 	},
 	{
 		name: "formatting", title: "text is formatted on the hot path", least: 0.10,
-		advice: "build the text by a template, or not at all where nobody reads it; util.inspect and util.format walk all of a value",
+		advice: "build the text by a template, or not at all if nobody reads it; util.inspect and util.format walk the whole value",
 		match:  ofScripts("node:internal/util/inspect"),
 	},
 	{
@@ -96,21 +95,21 @@ var nodeRules = []rule{
 	},
 	{
 		name: "regexp-compiled", title: "a regular expression is compiled for each request", least: 0.05,
-		advice: "compile it once, outside of the function; keep those made of what a request says in a bounded map",
+		advice: "compile it once, outside of the function; keep expressions made from requests in a bounded map",
 		match:  native("RegExp"),
 	},
 	{
 		name: "regexp-backtracking", title: "a regular expression takes exponential time", least: 0.10,
-		advice: "write it so that there is one way to read a text, with no repetition within a repetition of the same characters: ^\\w+(\\s\\w+)*$ for ^(\\w+\\s?)*$; until then bound the text's length",
+		advice: "nest no repetition of the same characters in a repetition: ^\\w+(\\s\\w+)*$ for ^(\\w+\\s?)*$; until then, bound the text's length",
 		match:  backtracks,
 	},
 	{
 		name: "template-compiled", title: "a template is compiled for each request", least: 0.05,
-		advice: "compile it once, outside of the function, or by the engine's own cache (cache: true with a filename, or view cache, which Express has in production)",
+		advice: "compile it once, outside of the function, or use the engine's cache (cache: true with a filename; Express's view cache)",
 		match:  compilesTemplate,
 	},
 	{
-		name: "json-for-messages", title: "messages travel as JSON where the contract has protobuf", least: 0.10,
+		name: "json-for-messages", title: "messages travel as JSON although the contract has protobuf", least: 0.10,
 		advice: "send the binary form: encode() and decode() of the generated code",
 		match: func(v *view) (string, bool) {
 			if !v.usesProtobuf() {
@@ -211,7 +210,7 @@ func generated(suffixes ...string) func(*profile.Function) bool {
 func backtracks(v *view) (string, bool) {
 	return v.first(slices.All(v.stack), func(f *profile.Function) bool {
 		pattern, ok := strings.CutPrefix(f.Name, profile.RegExpOf)
-		return ok && f.Owner == profile.System && backtrack.Exponential(pattern)
+		return ok && f.Owner == profile.System && exponential(pattern)
 	})
 }
 
@@ -262,7 +261,7 @@ func blocked(p *profile.Profile) []Smell {
 		}
 		f := p.Functions[b.Inner]
 		out = append(out, Smell{
-			Name: "event-loop-blocked", Title: "one call keeps the event loop from everyone else",
+			Name: "event-loop-blocked", Title: "one call blocks the event loop for everybody",
 			Function: f.Name, File: f.File, Line: f.Line, Share: float64(b.Sum) / float64(max(p.Duration, 1)),
 			Evidence: fmt.Sprintf("%s kept the event loop %s for %s or more, the longest %s; most of it in %s",
 				p.Functions[b.Root].Name, times(b.Count), profile.BlockedFor, b.Longest.Round(time.Millisecond), f.Name),

@@ -61,19 +61,6 @@ func TestAnEntryComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestTheSameEntryMakesTheSameBytes(t *testing.T) {
-	e := full()
-	for i := range 100 {
-		e.Request.Header[fmt.Sprint("H", i)] = []string{"x"}
-	}
-	want := encoded(t, e)
-	for range 20 {
-		if !bytes.Equal(encoded(t, e), want) {
-			t.Fatal("the bytes depend on something else")
-		}
-	}
-}
-
 func TestAnEntryBeyondTheBoundsIsRefusedByName(t *testing.T) {
 	many := whittle.Header{}
 	for i := range MaxHeaders + 1 {
@@ -108,20 +95,6 @@ func TestAnEntryBeyondTheBoundsIsRefusedByName(t *testing.T) {
 				t.Errorf("%q was written", b)
 			}
 		})
-	}
-}
-
-func TestNoPartOfAnEntryIsOne(t *testing.T) {
-	b := encoded(t, full())
-	var d Decoder
-	for n := range b {
-		var e Entry
-		if _, err := d.Decode(b[:n], &e); err == nil {
-			t.Fatalf("%d of %d bytes pass for an entry", n, len(b))
-		}
-		if !reflect.DeepEqual(e, Entry{}) {
-			t.Fatalf("%d bytes leave something in the entry", n)
-		}
 	}
 }
 

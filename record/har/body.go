@@ -24,6 +24,13 @@ func (n missing) Error() string {
 	return fmt.Sprintf("body missing: the archive gives its length, %d bytes, and no text", int64(n))
 }
 
+// apart says that a body is in another file than the archive.
+type apart text
+
+func (name apart) Error() string {
+	return fmt.Sprintf("the body is in a file of its own, %q, which is not read; record with the bodies in the archive (Playwright: content: \"embed\")", cut(text(name)))
+}
+
 // lengthOf is the largest length that is given for a body; 0: none is.
 func lengthOf(h whittle.Header, sizes ...number) int64 {
 	length, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64) // what is none is 0
@@ -33,15 +40,13 @@ func lengthOf(h whittle.Header, sizes ...number) int64 {
 	return max(0, length)
 }
 
-// sent fills in a request's body. In an archive that was exported here, ours,
-// the body may be redacted, and then its header has another length.
-func sent(q *whittle.Request, h *request, ours bool) error {
-	q.Truncated = h.Truncated
-	length := int64(0)
-	if !ours {
-		length = lengthOf(q.Header, h.BodySize)
-	}
+// sent fills in a request's body.
+func sent(q *whittle.Request, h *request) error {
+	length := lengthOf(q.Header, h.BodySize)
 	p := h.Post
+	if p != nil && p.File != "" && p.Text == "" {
+		return apart(p.File)
+	}
 	if (p == nil || p.Text == "" && len(p.Params) == 0) && length > 0 {
 		return missing(length)
 	}
@@ -101,22 +106,23 @@ const emptyPacked = 32
 // received fills in a response's body. An archive has it decompressed, so what
 // the header says of its coding and length is no longer true. Where the method or
 // the status has no body, a length is not one of it.
-func received(a *whittle.Response, h *response, bodiless, ours bool) error {
+func received(a *whittle.Response, h *response, bodiless bool) error {
 	c := &h.Content
-	a.Truncated = h.Truncated || h.Error != "" // it began, and broke off
+	a.Truncated = h.Error != "" // it began, and broke off
 	length := int64(0)
-	if !bodiless && !ours {
+	if !bodiless {
 		length = lengthOf(a.Header, c.Size, h.BodySize)
 		if a.Header.Get("Content-Encoding") != "" && c.Size <= 0 && length <= emptyPacked {
 			length = 0
 		}
 	}
-	if !c.Encoded {
-		delete(a.Header, "Content-Encoding")
-	}
+	delete(a.Header, "Content-Encoding")
 	delete(a.Header, "Content-Length")
 	delete(a.Header, "Transfer-Encoding")
 	if c.Text == nil || *c.Text == "" {
+		if c.File != "" {
+			return apart(c.File)
+		}
 		if length > 0 && !a.Truncated {
 			return missing(length)
 		}
@@ -198,9 +204,7 @@ func narrow(s string) []byte {
 	return out
 }
 
-func connectionName(n uint64) string { return "c" + strconv.FormatUint(n, 10) }
-
-// Unpacked gives a response's body as an archive has it, without its
+// Unpacked gives a response's body without its
 // Content-Encoding; false, and the body as it is, where that cannot be taken
 // away: an unknown coding, a cut body, one that would be too long.
 func Unpacked(a *whittle.Response) ([]byte, bool) {

@@ -21,6 +21,8 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 		return nil, r.skip("it became another protocol, such as WebSocket")
 	case !http1.IsToken(string(h.Request.Method)):
 		return nil, r.skip("request.method is %q", cut(h.Request.Method))
+	case lowerCase(string(h.Request.Method)):
+		return nil, r.skip("request.method is %q: methods are in upper case, and servers refuse it", cut(h.Request.Method))
 	case h.Request.Method == http.MethodConnect:
 		return nil, r.skip("it opened a tunnel")
 	}
@@ -33,16 +35,12 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 		return nil, r.skip("request.url: %v", err)
 	}
 	e := &capture.Entry{
-		Route: string(h.Route),
-		Conn:  r.connection(h.Connection, port),
-		At:    at.UTC(),
+		Conn: r.connection(h.Connection, port),
+		At:   at.UTC(),
 		Request: whittle.Request{
 			Method: string(h.Request.Method), Target: target, Host: host,
 			Header: header(h.Request.Headers),
 		},
-	}
-	if h.Served == "candidate" {
-		e.Served = whittle.Candidate
 	}
 	if name := authority(h.Request.Headers); name != "" {
 		e.Request.Host = name
@@ -50,13 +48,22 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 	if c := e.Request.Header["Cookie"]; len(c) > 1 {
 		e.Request.Header["Cookie"] = []string{strings.Join(c, "; ")} // HTTP/2 sends crumbs
 	}
-	if err := sent(&e.Request, &h.Request, h.Served != ""); err != nil {
+	if err := sent(&e.Request, &h.Request); err != nil {
 		return nil, r.skip("request.postData: %v", err)
 	}
 	if err := fillResponse(&e.Response, h); err != nil {
 		return nil, r.skip("response.content: %v", err)
 	}
 	return e, nil
+}
+
+// lowerCase reports whether a method is one of HTTP's in lower case, which is another method
+// (RFC 9110, 9.1).
+func lowerCase(method string) bool {
+	upper := strings.ToUpper(method)
+	return upper != method && slices.Contains([]string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace,
+	}, upper)
 }
 
 // bodiless reports whether a response has no body whatever its header says (RFC
@@ -75,14 +82,13 @@ func fillResponse(a *whittle.Response, h *entry) error {
 	}
 	a.Status = status
 	a.Header = header(h.Response.Headers)
-	a.Trailer = header(h.Response.Trailers)
 	if kind := string(h.Response.Content.MimeType); a.Header.Get("Content-Type") == "" && strings.Contains(kind, "/") {
 		if a.Header == nil {
 			a.Header = whittle.Header{}
 		}
 		a.Header["Content-Type"] = []string{kind}
 	}
-	return received(a, &h.Response, bodiless(string(h.Request.Method), status), h.Served != "")
+	return received(a, &h.Response, bodiless(string(h.Request.Method), status))
 }
 
 // chromes are parts of Chrome's names for what went wrong with a request.
@@ -103,15 +109,8 @@ var chromes = []struct {
 	{"INVALID_HTTP", whittle.FailedMalform},
 }
 
-// failure says why there is no response, by Chrome's word or our own.
+// failure says why there is no response, by Chrome's word.
 func failure(r *response) (whittle.Failure, string) {
-	known := []whittle.Failure{
-		whittle.FailedConnect, whittle.FailedTimeout, whittle.FailedReset,
-		whittle.FailedMalform, whittle.FailedTooLarge, whittle.FailedBusy, whittle.FailedCanceled,
-	}
-	if f := whittle.Failure(r.Failure); slices.Contains(known, f) {
-		return f, string(r.Error)
-	}
 	said := string(cmp.Or(r.Error, r.ErrorText))
 	for _, f := range chromes {
 		if strings.Contains(said, f.word) {

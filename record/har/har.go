@@ -1,4 +1,4 @@
-// Package har reads and writes HTTP Archives (HAR 1.2), the JSON files of
+// Package har reads HTTP Archives (HAR 1.2), the JSON files of
 // exchanges that browsers and proxies save. It reads the exchanges one by one,
 // however large the file is, and accepts archives as Chrome, Firefox,
 // mitmproxy, Charles and others write them.
@@ -14,9 +14,8 @@ import (
 	"strings"
 )
 
-// entry is an exchange of an archive. Members that begin with _ are outside
-// the form, as it allows: Chrome's own, and ours, which bring back what the
-// form has no place for.
+// entry is an exchange of an archive. Members that begin with _ are outside the form,
+// as it allows: those of Chrome and of Playwright.
 type entry struct {
 	Started    text     `json:"startedDateTime"`
 	Time       number   `json:"time"`
@@ -29,8 +28,6 @@ type entry struct {
 
 	FromCache    text `json:"_fromCache,omitempty"`    // Chrome: "disk", "memory"
 	ResourceType text `json:"_resourceType,omitempty"` // Chrome: "websocket"
-	Route        text `json:"_route,omitempty"`
-	Served       text `json:"_served,omitempty"`
 }
 
 type request struct {
@@ -43,8 +40,6 @@ type request struct {
 	Post        *posted `json:"postData,omitempty"`
 	HeadersSize number  `json:"headersSize"`
 	BodySize    number  `json:"bodySize"`
-
-	Truncated bool `json:"_truncated,omitempty"`
 }
 
 type posted struct {
@@ -52,6 +47,7 @@ type posted struct {
 	Text     text `json:"text"`
 	Encoding text `json:"encoding,omitempty"` // "base64", as in content
 	Params   list `json:"params,omitempty"`
+	File     text `json:"_file,omitempty"` // Playwright: the body is in a file of its own
 }
 
 type response struct {
@@ -67,9 +63,6 @@ type response struct {
 
 	Error     text `json:"_error,omitempty"`       // Chrome: "net::ERR_ABORTED"
 	ErrorText text `json:"_failureText,omitempty"` // Playwright: the same
-	Failure   text `json:"_failure,omitempty"`
-	Trailers  list `json:"_trailers,omitempty"`
-	Truncated bool `json:"_truncated,omitempty"`
 }
 
 type content struct {
@@ -79,10 +72,7 @@ type content struct {
 	// Text is nil where the body was not saved.
 	Text     *text `json:"text,omitempty"`
 	Encoding text  `json:"encoding,omitempty"` // "base64"
-
-	// Encoded says that the text is the body as it came, still compressed. By
-	// itself it is not, whatever Content-Encoding says.
-	Encoded bool `json:"_encoded,omitempty"`
+	File     text  `json:"_file,omitempty"`    // Playwright: the body is in a file of its own
 }
 
 type timings struct {

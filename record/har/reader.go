@@ -34,17 +34,43 @@ func (s *Skipped) Error() string { return fmt.Sprintf("entry %d: %s", s.Entry, s
 
 // Reader reads an archive's exchanges, one at a time.
 type Reader struct {
-	in    slicer
+	in    window
+	json  *json.Decoder
+	bom   int64 // bytes of the byte order mark
 	begun bool
 	ended error // what every further call says
 	n     int
-	buf   []byte
+	buf   json.RawMessage
 	conns map[text]uint64
 }
 
 // NewReader reads from r, which it does not close.
 func NewReader(r io.Reader) *Reader {
-	return &Reader{in: slicer{r: bufio.NewReaderSize(r, 64<<10)}, conns: make(map[text]uint64)}
+	out := &Reader{in: window{r: bufio.NewReaderSize(r, 64<<10)}, conns: make(map[text]uint64)}
+	out.json = json.NewDecoder(&out.in)
+	return out
+}
+
+// errSyntax is the error of unexpected JSON, errLong of a value that is too long.
+var (
+	errSyntax = errors.New("it is not JSON as a HAR has it")
+	errLong   = fmt.Errorf("it is longer than %d MiB", maxEntry>>20)
+)
+
+// window lets the decoder read as much as one value may have.
+type window struct {
+	r    *bufio.Reader
+	left int
+}
+
+// Read reads at most what is left.
+func (w *window) Read(b []byte) (int, error) {
+	if w.left <= 0 {
+		return 0, errLong
+	}
+	n, err := w.r.Read(b[:min(len(b), w.left)])
+	w.left -= n
+	return n, err
 }
 
 // Next returns the next exchange, which the caller owns, or io.EOF after the
@@ -65,7 +91,7 @@ func (r *Reader) Next() (*capture.Entry, error) {
 }
 
 // Offset is how many bytes of the file are done.
-func (r *Reader) Offset() int64 { return r.in.off }
+func (r *Reader) Offset() int64 { return r.bom + r.json.InputOffset() }
 
 // Entries is how many entries were read, those that were skipped among them.
 func (r *Reader) Entries() int { return r.n }
@@ -76,26 +102,22 @@ func (r *Reader) next() (*capture.Entry, error) {
 			return nil, err
 		}
 	}
-	more, err := r.in.more(r.n == 0, ']')
-	if err != nil {
-		return nil, err
-	}
-	if !more {
+	r.in.left = maxEntry
+	if !r.json.More() {
+		if err := r.expect(']'); err != nil {
+			return nil, err
+		}
 		return nil, io.EOF
 	}
 	r.n++
-	kept, long, err := r.in.value(r.buf[:0], maxEntry)
-	if err != nil {
-		return nil, err
-	}
-	if r.buf = kept; cap(kept) > 8<<20 {
+	if cap(r.buf) > 8<<20 {
 		r.buf = nil
 	}
-	if long {
-		return nil, r.skip("it is longer than %d MiB", maxEntry>>20)
+	if err := r.json.Decode(&r.buf); err != nil {
+		return nil, ended(err)
 	}
 	var e entry
-	err = json.Unmarshal(kept, &e)
+	err := json.Unmarshal(r.buf, &e)
 	if odd, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return nil, r.skip("%s is no JSON %s", cmp.Or(odd.Field, "it"), kind(odd.Type))
 	}
@@ -110,23 +132,61 @@ func (r *Reader) begin() error {
 	switch head, _ := r.in.r.Peek(4); {
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
 		_, _ = r.in.r.Discard(3) // it has been seen
-		r.in.off += 3
+		r.bom = 3
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
 		return errors.New("it is compressed: gunzip it first")
 	case string(head) == "PK\x03\x04":
 		return errors.New("it is a zip file: the HAR is in it")
 	}
 	for _, name := range []string{"log", "entries"} {
-		found, err := r.in.enter(name)
-		if err != nil {
+		if err := r.enter(name); err != nil {
 			return err
-		}
-		if !found {
-			return fmt.Errorf("it has no log.entries")
 		}
 	}
 	r.begun = true
-	return r.in.expect('[')
+	return r.expect('[')
+}
+
+// enter goes into an object as far as behind the name of a member.
+func (r *Reader) enter(name string) error {
+	r.in.left = maxEntry
+	if err := r.expect('{'); err != nil {
+		return err
+	}
+	for r.json.More() {
+		key, err := r.json.Token()
+		if err != nil || key == name {
+			return ended(err)
+		}
+		r.in.left = maxEntry
+		if err := r.json.Decode(&r.buf); err != nil {
+			return ended(err)
+		}
+	}
+	if err := r.expect('}'); err != nil {
+		return err
+	}
+	return errors.New("it has no log.entries")
+}
+
+// expect takes one token.
+func (r *Reader) expect(want json.Delim) error {
+	got, err := r.json.Token()
+	if err == nil && got != want {
+		err = errSyntax
+	}
+	return ended(err)
+}
+
+// ended says that a text that ends is cut off, and what is no JSON.
+func ended(err error) error {
+	if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
+		return fmt.Errorf("%w: %w", errSyntax, err)
+	}
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // kind is what JSON calls a value of the type.
@@ -152,9 +212,9 @@ func (r *Reader) place(err error) error {
 		where = fmt.Sprintf("at entry %d", max(1, r.n))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return whittle.Errorf(whittle.Invalid, "read HAR: the file ends %s, at byte %d", where, r.in.off).
+		return whittle.Errorf(whittle.Invalid, "read HAR: the file ends %s, at byte %d", where, r.Offset()).
 			WithHint("save it again; what stands before that was read")
 	}
-	return whittle.Errorf(whittle.Invalid, "read HAR: %s, at byte %d: %w", where, r.in.off, err).
+	return whittle.Errorf(whittle.Invalid, "read HAR: %s, at byte %d: %w", where, r.Offset(), err).
 		WithHint("a HAR is what a browser's network panel or a proxy saves: {\"log\": {\"entries\": [...]}}")
 }

@@ -180,6 +180,8 @@ func TestABodyThatIsNotThereIsNotEmpty(t *testing.T) {
 	const length = `"headers":[{"name":"Content-Length","value":"193"}]`
 	for name, c := range map[string]struct{ entry, says string }{
 		"Playwright: an upload by its length alone":     {one(`,"bodySize":0,`+length, responseOK), "request.postData: body missing: the archive gives its length, 193 bytes, and no text"},
+		"Playwright: a response's body in a file":       {one("", `"response":{"status":200,"content":{"size":-1,"mimeType":"text/html","_file":"a1.html"}}`), `response.content: the body is in a file of its own, "a1.html", which is not read; record with the bodies in the archive (Playwright: content: "embed")`},
+		"Playwright: a request's body in a file":        {one(`,"bodySize":-1,"postData":{"mimeType":"application/json","_file":"b2.json"}`, responseOK), `request.postData: the body is in a file of its own, "b2.json", which is not read; record with the bodies in the archive (Playwright: content: "embed")`},
 		"a request's body that was not saved":           {one(`,"bodySize":12`, responseOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
 		"a request's text that is empty":                {one(`,"bodySize":12,"postData":{"mimeType":"application/json","text":""}`, responseOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
 		"Chrome: content that was evicted":              {one("", `"response":{"status":200,"content":{"size":12,"mimeType":"application/json"}}`), "response.content: body missing: the archive gives its length, 12 bytes, and no text"},
@@ -193,7 +195,6 @@ func TestABodyThatIsNotThereIsNotEmpty(t *testing.T) {
 		"304 tells the length of what is not sent":      {one("", `"response":{"status":304,`+length+`,"content":{"size":0}}`), ""},
 		"HEAD does too":                                 {strings.Replace(one("", `"response":{"status":200,`+length+`,"content":{"size":0}}`), `"GET"`, `"HEAD"`, 1), ""},
 		"a response that broke off is known to be part": {one("", `"response":{"status":200,"_error":"net::ERR_ABORTED",`+length+`,"content":{"size":0}}`), ""},
-		"our own, of which the log kept nothing":        {one("", `"_served":"monolith","response":{"status":200,"_truncated":true,`+length+`,"content":{"size":0,"text":""}}`), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, skipped, err := read(t, strings.NewReader(archive(c.entry)))
@@ -218,6 +219,7 @@ func TestWhatIsNoExchangeIsSkippedByNumber(t *testing.T) {
 		`{`+started+`,"request":{"method":"GET","url":"/only/a/path"},`+responseOK+`}`,
 		`{"startedDateTime":"yesterday","request":{"method":"GET","url":"http://a/"},`+responseOK+`}`,
 		`{`+started+`,"request":{"url":"http://a/"},`+responseOK+`}`,
+		`{`+started+`,"request":{"method":"get","url":"http://a/"},`+responseOK+`}`,
 		one("", `"response":{"status":200,"content":{"encoding":"base64","text":"!"}}`),
 		one("", `"response":{"status":200,"headers":{"A":"b"}}`),
 		`"not an object"`,
@@ -235,9 +237,10 @@ func TestWhatIsNoExchangeIsSkippedByNumber(t *testing.T) {
 		`entry 6: request.url: "/only/a/path" is no URL`,
 		`entry 7: startedDateTime is "yesterday"`,
 		`entry 8: request.method is ""`,
-		"entry 9: response.content: it is not base64, as its encoding says",
-		"entry 10: response.headers is no JSON array",
-		"entry 11: it is no JSON object",
+		`entry 9: request.method is "get": methods are in upper case, and servers refuse it`,
+		"entry 10: response.content: it is not base64, as its encoding says",
+		"entry 11: response.headers is no JSON array",
+		"entry 12: it is no JSON object",
 	} {
 		if i >= len(skipped) || skipped[i] != want {
 			t.Errorf("got  %q\nwant %q", skipped[min(i, len(skipped)-1)], want)
@@ -250,14 +253,14 @@ func TestWhatIsNoArchiveIsSaid(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                                      "the file ends before the first entry, at byte 0",
 		"{}":                                    "before the first entry, at byte 2: it has no log.entries",
-		`{"log":{"entries":{}}}`:                "at entry 1, at byte 18: it is not JSON as a HAR has it",
+		`{"log":{"entries":{}}}`:                "at entry 1, at byte 19: it is not JSON as a HAR has it",
 		`{"log":[]}`:                            "it is not JSON as a HAR has it",
 		"\x1f\x8b\x08\x00":                      "before the first entry, at byte 0: it is compressed: gunzip it first",
 		"PK\x03\x04":                            "it is a zip file",
 		"<html>":                                "before the first entry, at byte 0: it is not JSON",
 		`{"log":{"entries":[}}`:                 "it is not JSON",
 		whole[:strings.Index(whole, "},\n")+40]: "the file ends at entry 2",
-		archive(one("", responseOK) + " x"):     "at entry 1",
+		archive(one("", responseOK) + " x"):     "at entry 2",
 	} {
 		_, _, err := read(t, strings.NewReader(text))
 		if err == nil || whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), says) {
@@ -303,46 +306,30 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// A long archive takes the memory of one entry, and an entry beyond the bound
-// costs itself only, and takes no more than the bound.
+// A long archive takes the memory of one entry. One beyond the bound ends the reading,
+// and takes no more than the bound.
 func TestALongArchiveTakesFlatMemory(t *testing.T) {
 	const small, giant = 10_000, 80
 	filler := strings.Repeat("x", 1<<20)
-	r := NewReader(endless(small+giant+2, func(i int) string {
-		comma := ","
-		if i == 0 {
-			comma = ""
-		}
+	r := NewReader(endless(small+giant, func(i int) string {
 		switch {
+		case i == 0:
+			return one("", responseOK)
 		case i < small:
-			return comma + one(fmt.Sprintf(`,"headers":[{"name":"X-N","value":"%d"}]`, i), responseOK)
+			return "," + one(fmt.Sprintf(`,"headers":[{"name":"X-N","value":"%d"}]`, i), responseOK)
 		case i == small:
-			return comma + `{"giant":"`
-		case i <= small+giant:
-			return filler
+			return `,{"giant":"`
 		}
-		return `"},` + one("", responseOK)
+		return filler
 	}))
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	got, skipped := 0, 0
-	for {
-		_, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if s, ok := errors.AsType[*Skipped](err); ok {
-			skipped++
-			if s.Entry != small+1 || s.Why != "it is longer than 64 MiB" {
-				t.Errorf("%v", s)
-			}
-			continue
-		}
-		if err != nil {
+	for got := range small {
+		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}
-		if got++; got%5000 == 0 {
+		if got%5000 == 4999 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)
 			if now.HeapAlloc > before.HeapAlloc+8<<20 {
@@ -350,39 +337,11 @@ func TestALongArchiveTakesFlatMemory(t *testing.T) {
 			}
 		}
 	}
-	if got != small+1 || skipped != 1 || r.Entries() != small+2 || r.Offset() < giant<<20 {
-		t.Errorf("%d entries, %d skipped, %d bytes", got, skipped, r.Offset())
+	if _, err := r.Next(); err == nil || !strings.Contains(err.Error(), "at entry 10001, at byte ") || !strings.Contains(err.Error(), "longer than 64 MiB") {
+		t.Errorf("an entry beyond the bound: %v", err)
 	}
 	runtime.ReadMemStats(&now)
 	if now.TotalAlloc-before.TotalAlloc > 3<<30 || now.Sys > before.Sys+5*maxEntry {
 		t.Errorf("%d MiB were taken of the system", (now.Sys-before.Sys)>>20)
-	}
-}
-
-func BenchmarkRead(b *testing.B) {
-	var all []string
-	for i := range 1000 {
-		all = append(all, one(fmt.Sprintf(`,"headers":[{"name":"X-N","value":"%d"},{"name":"Accept","value":"*/*"}]`, i), responseOK))
-	}
-	text := archive(all...)
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := NewReader(strings.NewReader(text))
-		for {
-			if _, err := r.Next(); err != nil {
-				break
-			}
-		}
-	}
-}
-
-// A number that is none is not known, also where a program has written its own word for it.
-func TestWhatIsNoNumberIsNotKnown(t *testing.T) {
-	for _, word := range []string{`"NaN"`, `"-nan"`, `"Infinity"`, `"soon"`, `null`, `{}`} {
-		e := single(t, strings.Replace(one("", responseOK), `"time":12.5`, `"time":`+word, 1))
-		if e.Response.Latency != 0 {
-			t.Errorf("%s: a latency of %v", word, e.Response.Latency)
-		}
 	}
 }

@@ -1,11 +1,9 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
-	"os"
 	"testing"
 
 	"whittle"
@@ -56,31 +54,5 @@ func TestWhatIsSaidOfEntries(t *testing.T) {
 	l, err := List(context.Background(), dir)
 	if err != nil || len(l.Parts) != 3 || l.Parts[0].Entries != 4 || string(l.Parts[1].About) != "two" || l.Parts[1].Entries != 2 || l.Parts[2].About != nil {
 		t.Errorf("%+v, %v", l, err)
-	}
-}
-
-// A flipped bit in what is said costs no entry.
-func TestWhatIsSaidIsDamaged(t *testing.T) {
-	dir := t.TempDir()
-	w := create(t, dir, Options{About: []byte("said of all")})
-	appendAll(t, w, 0, 20)
-	finish(t, w)
-	whole, err := os.ReadFile(segmentPath(dir, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for at := 20; at < labelLen+len("said of all")+sumLen; at++ {
-		for _, bit := range []byte{1, 0x80} {
-			b := bytes.Clone(whole)
-			b[at] ^= bit
-			if err := os.WriteFile(segmentPath(dir, 1), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			got, damages := numbers(t, dir, Filter{})
-			l, err := List(context.Background(), dir)
-			if len(got) != 20 || len(damages) != 1 || err != nil || l.Parts[0].About != nil {
-				t.Fatalf("byte %d: %d entries, %+v, %+v, %v", at, len(got), damages, l, err)
-			}
-		}
 	}
 }

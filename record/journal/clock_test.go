@@ -11,19 +11,13 @@ import (
 	"time"
 )
 
-// machine has a clock that can be set, and time that passes.
-type machine struct {
-	wall    time.Time
-	elapsed time.Duration
-}
+// machine has a clock that can be set.
+type machine struct{ wall time.Time }
 
-func (m *machine) pass(d time.Duration) {
-	m.wall, m.elapsed = m.wall.Add(d), m.elapsed+d
-}
+func (m *machine) pass(d time.Duration) { m.wall = m.wall.Add(d) }
 
 func (m *machine) options(o Options) Options {
 	o.now = func() time.Time { return m.wall }
-	o.elapsed = func() time.Duration { return m.elapsed }
 	return o
 }
 
@@ -74,70 +68,11 @@ func follow(t *testing.T, r *Reader) (all []string) {
 	}
 }
 
-// A clock that is ahead for a while removes nothing, whether it leaps while the
-// log is written to or was wrong when the machine began.
-func TestAClockThatIsAheadRemovesNothing(t *testing.T) {
-	dir := t.TempDir()
-	m := &machine{wall: begun}
-	w := create(t, dir, m.options(Options{MaxAge: 7 * day}))
-	m.record(t, w, 0, 3)
-	m.wall = m.wall.AddDate(30, 0, 0)
-	m.record(t, w, 3, 5)
-	m.pass(59 * time.Minute)
-	m.record(t, w, 5, 6)
-	m.wall = m.wall.AddDate(-30, 0, 0)
-	m.record(t, w, 6, 8)
-	m.pass(2 * time.Hour) // the doubt is over with the leap
-	m.flush(t, w)
-	finish(t, w)
-	want := []string{"0", "1", "2", "3", "4", "5", "6", "7"}
-	if got := has(t, dir); !slices.Equal(got, want) {
-		t.Errorf("%v are left", got)
-	}
-
-	m.wall = m.wall.AddDate(1, 0, 0)
-	w = create(t, dir, m.options(Options{MaxAge: 7 * day}))
-	m.pass(59 * time.Minute)
-	m.flush(t, w)
-	if got := has(t, dir); !slices.Equal(got, want) {
-		t.Errorf("after a beginning, %v are left", got)
-	}
-	m.wall = m.wall.AddDate(-1, 0, 0)
-	m.flush(t, w)
-	m.pass(day)
-	m.flush(t, w)
-	finish(t, w)
-	if got := has(t, dir); !slices.Equal(got, want) {
-		t.Errorf("a day later, %v are left", got)
-	}
-}
-
-// What is too old goes all the same after a long rest, an hour later.
-func TestALongRest(t *testing.T) {
-	dir := t.TempDir()
-	m := &machine{wall: begun}
-	w := create(t, dir, m.options(Options{MaxAge: 7 * day}))
-	m.record(t, w, 0, 3)
-	finish(t, w)
-	m.pass(8 * day)
-	m.elapsed = 0
-	w = create(t, dir, m.options(Options{MaxAge: 7 * day}))
-	m.record(t, w, 3, 4)
-	for range 61 {
-		m.pass(time.Minute)
-		m.flush(t, w)
-	}
-	finish(t, w)
-	if got := has(t, dir); !slices.Equal(got, []string{"3"}) {
-		t.Errorf("%v are left", got)
-	}
-}
-
 // What a wrong clock stamped goes with what was recorded after it, and holds
 // back nothing.
 func TestWhatIsStampedInTheFuture(t *testing.T) {
 	dir := t.TempDir()
-	m := &machine{wall: begun.AddDate(5, 0, 0)} // from the beginning: believed
+	m := &machine{wall: begun.AddDate(5, 0, 0)}
 	w := create(t, dir, m.options(Options{MaxAge: 7 * day}))
 	m.record(t, w, 0, 2)
 	m.wall = begun

@@ -139,16 +139,6 @@ func TestBytesThatCameOrWentCostNoMoreThanWhereTheyWere(t *testing.T) {
 	}
 }
 
-func TestADamagedLabelCostsNoEntry(t *testing.T) {
-	path, whole, _ := written(t, 300)
-	whole[9] ^= 1
-	spoil(t, path, whole)
-	got, damages := numbers(t, path, Filter{})
-	if len(got) != 300 || len(damages) != 1 || damages[0].Offset != 0 || damages[0].Bytes != labelLen {
-		t.Errorf("%d entries, %+v", len(got), damages)
-	}
-}
-
 // A client that knows the format sends a whole block as a body that does not
 // compress. Where the block around it is damaged, it is not taken for one.
 func TestABodyIsNotTakenForABlock(t *testing.T) {

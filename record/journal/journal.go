@@ -22,16 +22,13 @@ type Options struct {
 	// GiB. Negative: no bound.
 	MaxBytes int64
 	// MaxAge removes segments whose newest entry is older. 0: 7 days. Negative:
-	// none is too old, as in a log made of an old file. Where the machine's
-	// clock jumps ahead, or the log was not written to for long, an hour (or a
-	// tenth of the age) passes before anything is removed.
+	// none is too old, as in a log made of an old file.
 	MaxAge time.Duration
 	// About describes the entries for a reader, in at most MaxAbout bytes whose
 	// form the reader knows; see Writer.Describe.
 	About []byte
 
-	now     func() time.Time
-	elapsed func() time.Duration
+	now func() time.Time
 }
 
 func (o Options) filled() Options {
@@ -50,20 +47,20 @@ func (o Options) filled() Options {
 	if o.now == nil {
 		o.now = time.Now
 	}
-	if o.elapsed == nil {
-		start := o.now()
-		o.elapsed = func() time.Duration { return o.now().Sub(start) } // by the monotonic clock
-	}
 	return o
 }
 
 // Filter selects entries. The zero value selects all.
 type Filter struct {
-	// Route by name. Empty: every route.
+	// Route by name, or a target as a listing has it ("GET /items/{id}"), or NoRoute.
+	// Empty: every route.
 	Route string
 	// From and To bound Entry.At; To is exclusive, zero means no bound.
 	From, To time.Time
 }
+
+// NoRoute is the name that a listing gives exchanges without a route.
+const NoRoute = "(no route)"
 
 // Damage is a part of a segment that could not be read.
 type Damage struct {

@@ -157,28 +157,6 @@ func TestTheOldestGoWhenThereAreTooManyBytes(t *testing.T) {
 	}
 }
 
-// A folder that may take less than a segment has shorter ones.
-func TestASmallBoundHolds(t *testing.T) {
-	dir := t.TempDir()
-	o := Options{MaxBytes: 64 << 10}
-	w := create(t, dir, o)
-	for i := range 6000 {
-		appendAll(t, w, i, i+1)
-		if i%50 == 49 {
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
-			if n := folderBytes(t, dir); n > o.MaxBytes {
-				t.Fatalf("%d bytes after %d entries", n, i)
-			}
-		}
-	}
-	finish(t, w)
-	if got, _ := numbers(t, dir, Filter{}); len(got) < 200 || got[len(got)-1] != 5999 {
-		t.Errorf("%d entries", len(got))
-	}
-}
-
 func folderBytes(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	all, err := segments(dir)
@@ -224,95 +202,6 @@ func TestTheOldGoWhenTheirTimeHasCome(t *testing.T) {
 		t.Errorf("an hour later: %v", all)
 	}
 	finish(t, w)
-}
-
-// What was recorded long ago is not too old where no age is asked for.
-func TestNoAge(t *testing.T) {
-	dir := t.TempDir()
-	o := Options{MaxAge: -1, MaxBytes: -1, SegmentBytes: 1000, now: func() time.Time { return begun.AddDate(10, 0, 0) }}
-	w := create(t, dir, o)
-	appendAll(t, w, 0, 500)
-	finish(t, w)
-	finish(t, create(t, dir, o))
-	if got, _ := numbers(t, dir, Filter{}); len(got) != 500 {
-		t.Errorf("%d entries", len(got))
-	}
-}
-
-// A reader keeps up with a writer over segments that begin, and that go.
-func TestAReaderFollowsAWriter(t *testing.T) {
-	dir := t.TempDir()
-	w := create(t, dir, Options{SegmentBytes: 3000, MaxBytes: 10_000})
-	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	var got []int
-	for i := 0; i < 2000; i += 20 {
-		appendAll(t, w, i, i+20)
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		for {
-			e, err := r.Next(context.Background(), Filter{})
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, int(e.At.Sub(begun)/time.Millisecond))
-		}
-		if len(got) != i+20 {
-			t.Fatalf("%d entries are read of %d", len(got), i+20)
-		}
-	}
-	if !slices.IsSorted(got) || r.Damages() != nil {
-		t.Errorf("out of order, or damaged: %+v", r.Damages())
-	}
-	finish(t, w)
-}
-
-// A reader that the writer leaves behind reads on in the file that it has, and
-// then what is still there.
-func TestAReaderLeftBehind(t *testing.T) {
-	dir := t.TempDir()
-	w := create(t, dir, Options{SegmentBytes: 3000, MaxBytes: 10_000})
-	appendAll(t, w, 0, 100)
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if _, err := r.Next(context.Background(), Filter{}); err != nil {
-		t.Fatal(err)
-	}
-	for i := 100; i < 3000; i += 20 {
-		appendAll(t, w, i, i+20)
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	finish(t, w)
-	n, last := 1, 0
-	for {
-		e, err := r.Next(context.Background(), Filter{})
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-		last = int(e.At.Sub(begun) / time.Millisecond)
-	}
-	if n < 100 || n > 2000 || last != 2999 || r.Damages() != nil {
-		t.Errorf("%d entries, up to %d, %+v", n, last, r.Damages())
-	}
 }
 
 // Reading while writing, as fast as both go.

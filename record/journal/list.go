@@ -216,7 +216,7 @@ func (l *lister) listing() *Listing {
 }
 
 func (f *Filter) entry(e *capture.Entry) bool {
-	return (f.Route == "" || e.Route == f.Route) &&
+	return (f.Route == "" || f.names(e.Route, e.Request.Method, capture.PathShape(e.Request.Target))) &&
 		(f.From.IsZero() || !e.At.Before(f.From)) &&
 		(f.To.IsZero() || e.At.Before(f.To))
 }
@@ -229,7 +229,15 @@ func (f *Filter) times(h *capture.Header) bool {
 
 // rows reports whether a block contains entries of the route.
 func (f *Filter) rows(rows []capture.Row) bool {
-	return f.Route == "" || slices.ContainsFunc(rows, func(r capture.Row) bool { return r.Route == f.Route })
+	return f.Route == "" || slices.ContainsFunc(rows, func(r capture.Row) bool {
+		return r.Path == "" || f.names(r.Route, r.Method, r.Path) // without a path it counts what does not fit into the summary
+	})
+}
+
+// names reports whether the filter's route names an exchange by its route or, as a listing
+// prints it, by its method and the shape of its path.
+func (f *Filter) names(route, method, path string) bool {
+	return route == f.Route || method+" "+path == f.Route || route == "" && f.Route == NoRoute
 }
 
 // maxDamages bounds the list of damages; reading goes on beyond it.

@@ -38,7 +38,6 @@ func (w *Writer) survey() error {
 			return err
 		}
 		w.old = append(w.old, c)
-		w.clock.observe(c.last)
 	}
 	return w.retain()
 }
@@ -46,7 +45,7 @@ func (w *Writer) survey() error {
 // retain closes a segment that is large or old enough, and removes segments
 // that exceed MaxBytes or MaxAge.
 func (w *Writer) retain() error {
-	now := w.clock.now()
+	now := w.o.now()
 	var failed error
 	if w.seg != nil && w.full(now) {
 		failed = w.finish()
@@ -88,7 +87,7 @@ func (w *Writer) retain() error {
 func (w *Writer) ends(now time.Time) []time.Time {
 	ends := make([]time.Time, len(w.old))
 	next := now
-	sane := func(t time.Time) bool { return t.Sub(now) <= w.clock.tolerance }
+	sane := func(t time.Time) bool { return !t.After(now) }
 	if w.seg != nil && !w.seg.last.IsZero() && sane(w.seg.last) {
 		next = w.seg.last
 	}

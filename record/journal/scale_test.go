@@ -6,8 +6,6 @@ import (
 	"io"
 	"runtime"
 	"testing"
-
-	"whittle/record/capture"
 )
 
 // live is what the heap holds once the garbage is gone.
@@ -64,68 +62,5 @@ func TestAHundredThousandExchangesTakeFlatMemory(t *testing.T) {
 	}
 	if testing.Verbose() {
 		t.Logf("%d exchanges: %d MiB, %d MiB on the disk in %d segments", n, l.Unpacked>>20, l.Bytes>>20, l.Segments)
-	}
-}
-
-// entryBytes is how long an entry is in a block.
-func entryBytes(b *testing.B) int64 {
-	raw, err := capture.AppendEntry(nil, exchange(1))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return int64(len(raw))
-}
-
-func BenchmarkAppend(b *testing.B) {
-	w := create(b, b.TempDir(), Options{MaxBytes: 64 << 20})
-	some := make([]*capture.Entry, 1000)
-	for i := range some {
-		some[i] = exchange(i)
-	}
-	b.SetBytes(entryBytes(b))
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if err := w.Append(some[i%len(some)]); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
-	finish(b, w)
-}
-
-func BenchmarkRead(b *testing.B) {
-	dir := b.TempDir()
-	w := create(b, dir, Options{})
-	appendAll(b, w, 0, 50_000)
-	finish(b, w)
-	r, err := Open(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(entryBytes(b))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Next(context.Background(), Filter{}); errors.Is(err, io.EOF) {
-			r.Close()
-			if r, err = Open(dir); err != nil {
-				b.Fatal(err)
-			}
-		} else if err != nil {
-			b.Fatal(err)
-		}
-	}
-	r.Close()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
-}
-
-func BenchmarkList(b *testing.B) {
-	dir := b.TempDir()
-	w := create(b, dir, Options{})
-	appendAll(b, w, 0, 200_000)
-	finish(b, w)
-	for b.Loop() {
-		if _, err := List(context.Background(), dir); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

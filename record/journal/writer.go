@@ -21,10 +21,9 @@ const lockName = ".lock"
 // Writer appends to a folder. Only one writer can have the folder open; it is
 // for one goroutine.
 type Writer struct {
-	dir   string
-	o     Options
-	lock  *os.File
-	clock clock
+	dir  string
+	o    Options
+	lock *os.File
 
 	block capture.Block
 	buf   []byte
@@ -66,7 +65,6 @@ func Create(dir string, o Options) (*Writer, error) {
 	}
 	o = o.filled()
 	w := &Writer{dir: dir, o: o, lock: held, next: lastNumber(held) + 1}
-	w.clock = clock{wall: o.now, elapsed: o.elapsed, tolerance: max(0, min(maxTolerance, o.MaxAge/10))}
 	if err := w.survey(); err != nil {
 		held.Close()
 		return nil, coded(err, "open log")

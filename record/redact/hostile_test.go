@@ -3,8 +3,6 @@ package redact
 import (
 	"strings"
 	"testing"
-
-	"whittle"
 )
 
 // mostLooked is how many bytes are read ahead or back for one byte of a text at
@@ -64,28 +62,4 @@ func FuzzLooking(f *testing.F) {
 			t.Errorf("%d bytes of %q and %q: %d were read in addition", len(body), unit, last, w.looked)
 		}
 	})
-}
-
-// BenchmarkHostile gives the speed over texts that make a scan look ahead, in
-// MB/s: it must not fall with the length.
-func BenchmarkHostile(b *testing.B) {
-	r := mustNew(b, Rules{})
-	for _, c := range []struct{ name, unit string }{
-		{"tags", "<a "}, {"tags in quotes", `<a "<b '`}, {"attributes", "<a\tid="}, {"encoded", "%3D"}, {"logins", "basic+a "},
-	} {
-		for _, size := range []int{16 << 10, 1 << 20} {
-			name := c.name + " 16 KB"
-			if size > 16<<10 {
-				name = c.name + " 1 MB"
-			}
-			b.Run(name, func(b *testing.B) {
-				body := []byte(strings.Repeat(c.unit, size/len(c.unit)) + ">")
-				b.SetBytes(int64(len(body)))
-				for b.Loop() {
-					a := whittle.Response{Header: whittle.Header{"Content-Type": {"text/html"}}, Body: body}
-					r.Response(&a)
-				}
-			})
-		}
-	}
 }

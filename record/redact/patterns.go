@@ -103,7 +103,7 @@ func (w *work) encoded(s []byte, query int) (_ []byte, found bool) {
 	var all []span
 	var texts [][]byte // how s reads, decoded once more each
 	for text, plus := s, query; ; {
-		spans := apart(text, w.r.matched(text))
+		spans := trimmed(text, w.r.matched(text))
 		if len(texts) == 0 {
 			spans = whole(s, spans)
 		}
@@ -121,8 +121,8 @@ func (w *work) encoded(s []byte, query int) (_ []byte, found bool) {
 	return w.r.covered(s, all, 0, query)
 }
 
-// apart gives spans without the separators at their ends.
-func apart(b []byte, spans []span) []span {
+// trimmed gives spans without the separators at their ends.
+func trimmed(b []byte, spans []span) []span {
 	kept := spans[:0]
 	for _, s := range spans {
 		for s.start < s.end && bytes.IndexByte([]byte("/?&#;="), b[s.start]) >= 0 {

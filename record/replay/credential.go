@@ -46,12 +46,15 @@ func inPairs(text string) bool {
 }
 
 // inBody reads JSON and forms up to a bound. A token beyond the bound counts as
+// credentialBodyMost bounds the body that is searched for a token, in bytes.
+const credentialBodyMost = 1 << 20
+
 // a credential.
 func inBody(body []byte) bool {
 	switch {
 	case !bytes.Contains(body, []byte(tokenMark)):
 		return false
-	case len(body) > keyBodyMost:
+	case len(body) > credentialBodyMost:
 		return true
 	}
 	var v any

@@ -15,8 +15,7 @@ type item struct {
 	seq   int64
 	size  int64
 	queue string
-	// input is the request as it was recorded, and accepts the codings that it asked for.
-	input   capture.RequestKey
+	// accepts are the codings that the recorded request asked for.
 	accepts []string
 	// repeat is the monolith's earlier response to the same request.
 	repeat *whittle.Response

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/gateway"
 	"whittle/internal/coding"
 	"whittle/record/capture"
 	"whittle/record/har"
@@ -100,7 +99,7 @@ func (p *player) read(ctx context.Context) {
 
 // itemOf decides what to do with an exchange.
 func (p *player) itemOf(e *capture.Entry, seq int64) *item {
-	it := &item{entry: e, seq: seq, input: capture.KeyOf(&e.Request), size: int64(len(e.Request.Body)+len(e.Response.Body)) + 2048}
+	it := &item{entry: e, seq: seq, size: int64(len(e.Request.Body)+len(e.Response.Body)) + 2048}
 	if it.to, it.skip = p.router.place(e); it.skip != "" {
 		return it
 	}
@@ -115,7 +114,7 @@ func (p *player) itemOf(e *capture.Entry, seq int64) *item {
 	it.accepts = e.Request.Header["Accept-Encoding"]
 	p.prepare(it)
 	switch {
-	case streams(&e.Request):
+	case len(e.Request.Header["Upgrade"]) > 0:
 		it.skip = whittle.SkipStreaming
 	case !p.o.AllowWrites && !it.to.caller.Allows(e.Request.Method):
 		it.skip = whittle.SkipNotSafe
@@ -295,8 +294,6 @@ func (s *schedule) end() {
 		s.p.seen <- it
 	}
 }
-
-func streams(q *whittle.Request) bool { return gateway.Streams(q) }
 
 // send sends the request to the candidate, and sometimes to the monolith.
 func (p *player) send(ctx context.Context, it *item) {

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"whittle"
-	"whittle/record/har"
 	"whittle/record/journal"
 	"whittle/record/redact"
 )
@@ -25,10 +22,9 @@ type redacted interface {
 }
 
 // RedactLike redacts the candidate's responses as the recording redacted the
-// monolith's: by the current rules and those of the log together, under the
-// log's key. Where the key is missing (nil) or is not the log's, responses with
-// redaction tokens are not compared; what is shown is redacted all the same.
-// The report says where the rules differ. Errors are redact.New's, and those of
+// monolith's: by the same rules, under the log's key. Where the key is missing (nil)
+// or is not the log's, or the rules are not, responses with redaction tokens are
+// not compared, and the report says so; what is shown is redacted all the same. Errors are redact.New's, and those of
 // reading the log.
 func (o *Options) RedactLike(ctx context.Context, log Log, rules redact.Rules, key []byte) error {
 	known := key != nil
@@ -61,27 +57,14 @@ func (o *Options) RedactLike(ctx context.Context, log Log, rules redact.Rules, k
 		return nil
 	}
 	for i := range parts {
-		if parts[i].SameRules(mine) {
-			continue
+		if !parts[i].SameRules(mine) {
+			o.Notes = append(o.Notes, fmt.Sprintf("the log was redacted by other rules than those in force: %s. "+
+				"Responses with tokens are not compared: give the log's rules by --redact-field and the like, or in the config", &parts[i]))
+			return nil
 		}
-		wider, complete := by.Under(parts[i])
-		if both, err := redact.New(wider, key); err == nil {
-			by = both
-		} else {
-			complete = false
-		}
-		o.Notes = append(o.Notes, otherRules(&parts[i], complete))
 	}
-	o.Show, o.Redact = by, by.Response
+	o.Redact = by.Response
 	return nil
-}
-
-func otherRules(of *redact.Description, complete bool) string {
-	note := fmt.Sprintf("the log was redacted by other rules than those in force: %s", of)
-	if complete {
-		return note + ". Responses are compared under both"
-	}
-	return note + ". Not all of them are known here (patterns stand in a log as tokens, and another version has other defaults): what they alone redact counts as a difference"
 }
 
 func partsOf(ctx context.Context, log Log) ([]redact.Description, bool, error) {
@@ -104,22 +87,10 @@ func (l *journalLog) redaction(ctx context.Context) (by []redact.Description, is
 	return by, true, nil
 }
 
-func (l *harLog) redaction(context.Context) ([]redact.Description, bool, error) {
-	f, err := os.Open(l.path)
-	if err != nil {
-		return nil, false, whittle.Errorf(whittle.Unavailable, "open log: %w", err)
-	}
-	defer f.Close()
-	head := make([]byte, har.ExportedLen)
-	n, _ := io.ReadFull(f, head) // a short one is none of ours
-	return nil, har.Exported(head[:n]), nil
-}
-
 // compareKnownHeaders restricts the comparison to the headers of which the
 // route's part of the log shows what the monolith sent. Without the key,
 // headers that contain redaction tokens are not compared, and are returned as
-// hidden (a cookie's value is never compared). In an archive that whittle did
-// not write, cookies are not compared where it has none, since browsers omit
+// hidden (a cookie's value is never compared). In an archive, cookies are not compared where it has none, since browsers omit
 // them, and no headers are where a response has none at all. This is decided
 // once for the whole replay: deciding it for each exchange would make
 // differences of what both sides do by chance.

@@ -76,7 +76,7 @@ type Options struct {
 	// recorded responses as well, in which a token stays as it is. Nil:
 	// responses are compared unchanged.
 	Redact func(*whittle.Response)
-	// Show redacts the parts of exchanges in reports and generated tests. An archive is
+	// Show redacts the parts of exchanges in reports. An archive is
 	// not redacted, nor is the candidate's response if the key is missing. Nil:
 	// everything is shown.
 	Show compare.Redactor
@@ -88,8 +88,6 @@ type Options struct {
 
 	// OnProgress is called from time to time, and at the end. Nil: never.
 	OnProgress func(Progress)
-	// Cases collects exchanges for tests. Nil: none.
-	Cases *Cases
 }
 
 // Progress says how far a replay has come.
@@ -154,9 +152,6 @@ func Run(ctx context.Context, log Log, o Options) (*Report, error) {
 	}
 	if err := routes.settle(&o, s); err != nil {
 		return nil, err
-	}
-	if o.Cases != nil {
-		o.Cases.given, o.Cases.show = o.Header, o.Show
 	}
 	p := &player{o: &o, log: log, router: routes, survey: s, results: newResults(&o, s)}
 	p.play(ctx)

@@ -309,19 +309,5 @@ func FuzzShape(f *testing.F) {
 		if len(name) > shapeText+20 || name != shapeOf("POST /a", e) {
 			t.Errorf("%d bytes: %q", len(name), name)
 		}
-		if key := (Key{by: byCookie, name: "a"}); key.queue(e) != "" {
-			t.Error("a request without a cookie has no key")
-		}
 	})
-}
-
-// TestDifferencesWhileNoiseIsLearned are no figure's, and a note counts them: the
-// two add up to what the finding has.
-func TestDifferencesWhileNoiseIsLearned(t *testing.T) {
-	url := serve(t, func(r *http.Request) string { return `{"wrong":true}` })
-	log := made{400, func(i int) *capture.Entry { return get(i, fmt.Sprintf("/n?i=%d", i%40), number(i%40)) }}
-	r := run(t, log, Options{Against: url, Key: Key{by: byNothing}})
-	if early := fmt.Sprintf("%d responses were not the same either", 400-r.Differing); r.Differing == 400 || !strings.Contains(strings.Join(r.Notes, " "), early) {
-		t.Errorf("%d differ, and the notes say %v", r.Differing, r.Notes)
-	}
 }

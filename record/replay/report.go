@@ -35,13 +35,10 @@ type Report struct {
 	Schedule  Schedule `json:"schedule"`
 	Latency   Latency  `json:"latency"`
 	Shapes    Shapes   `json:"shapes"`
-	Inputs    Inputs   `json:"inputs"`
 	Redacted  Redacted `json:"redacted"`
 	// Notes are what a reader must know in addition to the figures, a sentence
 	// each.
 	Notes []string `json:"notes,omitempty"`
-
-	then, now *latency.Histogram
 }
 
 // Route is one route's part.
@@ -116,7 +113,6 @@ func (b *results) report(log Log) *Report {
 		Schedule:        Schedule{Speed: b.o.Speed, Connections: b.o.Connections, Late: b.late.Snapshot(), Own: b.own.Snapshot()},
 		Latency:         Latency{Recorded: b.recorded.Snapshot(), Now: b.service.Snapshot(), Intended: b.intended.Snapshot()},
 		Redacted:        b.redacted, Ledger: whittle.Ledger{Skipped: map[string]int64{}},
-		then: &b.recorded, now: &b.service,
 	}
 	if s := b.elapsed.Seconds(); s > 0 {
 		r.Schedule.PerSecond = float64(b.service.Count()) / s
@@ -152,7 +148,7 @@ func (b *results) report(log Log) *Report {
 		r.Ledger.Total += unread
 		r.Ledger.Skipped[why] += unread
 	}
-	r.Shapes, r.Inputs = b.sumShapes(), b.inputs.sum()
+	r.Shapes = b.sumShapes()
 	r.notes(b, log)
 	r.judge()
 	return r
@@ -221,18 +217,19 @@ func (r *Report) notes(b *results, log Log) {
 	}
 	if n := b.redacted.Undecided; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same, and sent with a token in the place of a credential, on which they may depend: nothing is said of them. "+
-			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'; one in path, query or body cannot be set, and is recorded as it is where its name is in redact.keep", were(n, "response")))
+			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'; one in path, query or body cannot be set, and is recorded "+
+			"as it is where its name is in redact.keep", were(n, "response")))
 	}
 	if b.early > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same either, and came before enough requests had been repeated to learn what the monolith changes by itself: "+
-			"the findings count them, the responses and inputs that differ do not", were(b.early, "response")))
+			"the findings count them, the responses that differ do not", were(b.early, "response")))
 	}
 	if n := b.redacted.Values; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing", were(n, "request")))
 	}
 	if n := b.redacted.Responses; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s recorded with tokens in the place of secrets, and the key that makes the candidate's comparable is missing: "+
-			"it lies next to the log's folder, with .key after its name (--redact-key FILE)", were(n, "response")))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s recorded with tokens in the place of secrets, and the key or the rules that make the candidate's comparable are missing: "+
+			"the key lies next to the log's folder, with .key after its name (--redact-key FILE)", were(n, "response")))
 	}
 	if n := r.Ledger.Skipped[whittle.SkipNotSafe]; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s not sent that may change something: say safe: true or dry_run: in the route's config, or give --allow-writes", were(n, "request")))

@@ -21,7 +21,6 @@ type results struct {
 	// rest counts the exchanges that belong to no route.
 	rest   whittle.Ledger
 	shapes shapes
-	inputs inputs
 
 	recorded, service, intended latency.Histogram
 	late, own                   latency.Histogram
@@ -66,7 +65,7 @@ type Redacted struct {
 }
 
 func newResults(o *Options, s *survey) *results {
-	return &results{o: o, survey: s, routes: map[*subject]*routeResults{}, shapes: shapes{}, inputs: inputs{}, progress: Progress{Total: s.total}}
+	return &results{o: o, survey: s, routes: map[*subject]*routeResults{}, shapes: shapes{}, progress: Progress{Total: s.total}}
 }
 
 // showEvery is the interval between two progress reports.
@@ -113,7 +112,6 @@ func (b *results) take(it *item) {
 		p = &routeResults{measured: len(b.routes) < routesMost}
 		b.routes[it.to] = p
 	}
-	b.inputs.see(it.input)
 	shape := b.shapes.of(b.shapeOf(it), it.to.spec.Name)
 	shape.Recorded++
 	p.ledger.Total++
@@ -124,7 +122,6 @@ func (b *results) take(it *item) {
 		p.ledger.Compared++
 		shape.Compared++
 		b.progress.Compared++
-		b.inputs.mark(it.input, inputCompared)
 	case failed:
 		p.ledger.Failed++
 		b.progress.Failed++
@@ -137,7 +134,6 @@ func (b *results) take(it *item) {
 		p.differing++
 		shape.Differing++
 		b.progress.Differing++
-		b.inputs.mark(it.input, inputDiffers)
 	}
 }
 
@@ -240,9 +236,6 @@ func (b *results) compare(it *item) (why string, differs bool) {
 		b.redacted.Undecided++
 		b.routes[it.to].undecided++
 		return skipRedacted, false
-	}
-	if b.o.Cases != nil {
-		b.o.Cases.see(x, it.to, it.input, b.shapeOf(it), o.Skip == "" && o.Differs)
 	}
 	switch {
 	case x.Monolith.Failure != whittle.NoFailure:

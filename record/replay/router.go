@@ -50,7 +50,7 @@ func (s *subject) compares(name string) bool {
 	if c.Kind == "" {
 		c = &whittle.Comparison{AllHeaders: true}
 	}
-	return c.ComparesHeader(name) || c.ListsHeader(name) && whittle.ComparedOnRequest(name)
+	return c.ComparesHeader(name) || c.ListsHeader(name) && whittle.ComparedByPresence(name)
 }
 
 // router maps each exchange to its route.

@@ -22,7 +22,7 @@ func ParseSpeed(s string) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(strings.TrimSuffix(s, "x"), 64)
 	if err != nil || !(f > 0 && f <= 1e6) {
-		return 0, whittle.Errorf(whittle.Invalid, "--speed %q is none", s).WithHint("write 1x for the recorded pace, 10x, 0.5x or max")
+		return 0, whittle.Errorf(whittle.Invalid, "--speed %q is not a speed", s).WithHint("write 1x for the recorded pace, 10x, 0.5x or max")
 	}
 	return f, nil
 }
@@ -54,13 +54,12 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	fmt.Fprintf(w, "\nExchanges    %d in %s: %d compared, %d failed; %d got a different response\n",
 		r.Ledger.Total, r.Log, r.Ledger.Compared, r.Ledger.Failed, r.Differing)
 	for _, why := range slices.Sorted(maps.Keys(r.Ledger.Skipped)) {
-		fmt.Fprintf(w, "  skipped    %d: %s\n", r.Ledger.Skipped[why], SkipText(why))
+		fmt.Fprintf(w, "  skipped    %d: %s\n", r.Ledger.Skipped[why], skipText(why))
 	}
 	fmt.Fprintf(w, "Shapes       %d of %d recorded shapes of request met, %d differ\n", r.Shapes.Met, r.Shapes.Recorded, r.Shapes.Differing)
-	fmt.Fprintf(w, "Inputs       %d of %s compared, %d differ\n", r.Inputs.Compared, r.Inputs.Text(), r.Inputs.Differing)
 	for i := range r.Shapes.Unmet[:min(5, len(r.Shapes.Unmet))] {
 		one := &r.Shapes.Unmet[i]
-		fmt.Fprintf(w, "  not met    %s (%d recorded): %s\n", one.Shape, one.Recorded, SkipText(one.Why))
+		fmt.Fprintf(w, "  not met    %s (%d recorded): %s\n", one.Shape, one.Recorded, skipText(one.Why))
 	}
 	showTimes(w, r)
 	for _, n := range r.Notes {

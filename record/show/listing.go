@@ -102,7 +102,7 @@ func PrintListing(w io.Writer, r *Listing, limit int) {
 	for _, route := range r.Routes {
 		name := route.Route
 		if name == "" {
-			name = "(no route)"
+			name = journal.NoRoute
 		}
 		showRow(w, "  ", name, &route)
 		for i, t := range route.Targets {

@@ -1,5 +1,5 @@
-// Package show writes recorded exchanges and listings of logs for a terminal and
-// as JSON, and chooses which.
+// Package show selects recorded exchanges, and writes them and listings of logs for a
+// terminal and as JSON.
 package show
 
 import (
@@ -20,30 +20,32 @@ import (
 type Moment struct{ time.Time }
 
 // UnmarshalText reads a time, a time of today, or how long ago it was.
-func (m *Moment) UnmarshalText(b []byte) error {
-	s, now := string(b), time.Now()
+func (m *Moment) UnmarshalText(b []byte) (err error) {
+	m.Time, err = moment(string(b), time.Now())
+	return err
+}
+
+// moment reads what UnmarshalText does, as it is meant now.
+func moment(s string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(s); err == nil {
-		m.Time = now.Add(-ago.Abs())
-		return nil
+		return now.Add(-ago.Abs()), nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
-			m.Time = t
-			return nil
+			return t, nil
 		}
 	}
 	for _, layout := range []string{"15:04:05", "15:04"} {
 		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
-			m.Time = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local)
-			return nil
+			return time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local), nil
 		}
 	}
-	return fmt.Errorf("%q is no time: write 2026-03-01T12:00:00Z, '2026-03-01 12:00', 12:00 (today), or 10m (ago)", s)
+	return time.Time{}, fmt.Errorf("%q is no time: write 2026-03-01T12:00:00Z, '2026-03-01 12:00', 12:00 (today), or 10m (ago)", s)
 }
 
 // Choice says which of a log's exchanges are meant.
 type Choice struct {
-	Route  string   `group:"Which exchanges" placeholder:"ROUTE" help:"Only those of this route, as the config names it."`
+	Route  string   `group:"Which exchanges" placeholder:"ROUTE" help:"Only those of this route, or of this target, as record ls prints them."`
 	Status []string `group:"Which exchanges" placeholder:"STATUS" help:"Only responses with this status: 404, 5xx, or failed. Repeatable."`
 	From   Moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those from then on: 2026-03-01T12:00:00Z, '2026-03-01 12:00', 12:00 (today), 10m (ago)."`
 	To     Moment   `group:"Which exchanges" placeholder:"TIME" help:"Only those before then."`
@@ -54,7 +56,7 @@ func (c *Choice) Filter() (journal.Filter, error) {
 	f := journal.Filter{Route: c.Route, From: c.From.Time, To: c.To.Time}
 	for _, s := range c.Status {
 		if !isStatus(s) {
-			return f, whittle.Errorf(whittle.Invalid, "--status %q is none", s).WithHint("write 404, 5xx or failed")
+			return f, whittle.Errorf(whittle.Invalid, "--status %q is not a status", s).WithHint("write 404, 5xx or failed")
 		}
 	}
 	return f, nil

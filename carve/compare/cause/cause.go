@@ -1,306 +1,154 @@
 // Package cause explains how the candidate's value derives from the monolith's: by a
 // rounding mode, a time zone, another order, text cut off. It guesses, counts in how
-// many exchanges each guess fits, and says so.
+// many exchanges each guess fits, and says so. Words are made when they are asked for.
 package cause
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/owner"
-	"whittle/internal/units"
 )
 
-// Bounds of what is counted of the causes of one difference.
+// What makes a guess, held by TestNoCauseByChance and TestCausesOfRealBugs.
 const (
-	causeAlways  = 64 // exchanges that are looked at all,
-	causeEvery   = 16 // and then one in so many
-	causeSets    = 24 // sets of causes that are distinguished
-	causeLeast   = 3  // exchanges that make a cause,
-	causeShare   = 90 // percent of them that the causes together must fit
-	causeValues  = 3  // different values that make one that could fit by chance
-	causeOnce    = 64 // causes with a constant of their own that fitted once
-	causeWaiting = 32 // values that may yet turn out to be another request's
-	causeRead    = 4 << 10
-	setMost      = 400
+	exchangesMost = 64 // exchanges that are looked at, which bounds what is kept
+	fitsLeast     = 3  // exchanges that a cause must fit, and different values where it could by chance
+	fitsShare     = 90 // percent of the exchanges that it must fit
+	oneLeast      = 20 // exchanges in which one value stands against one
 )
 
-// A cause is written as a key, such as "round:half even:2" or "shift:3600", so
-// that it can be counted and kept; no key has a piece of a value in it. The causes
-// of one pair of values are the keys of everything that turns the first into the
-// second.
+// kind is a kind of cause. The more specific ones come first: their presence makes the others
+// fit too.
+type kind uint8
+
+const (
+	otherRequest kind = iota
+	otherUser
+	stale
+	listShifted
+	listCut
+	listOrder
+	nothing
+	otherType
+	jsonForm
+	space
+	encoding
+	escaped
+	zone
+	timeForm
+	shift
+	zeros
+	numberForm
+	binaryFloat
+	letterCase
+	textCut
+	rounding
+	factor
+	offset
+	oneValue
+)
+
+// kinds has each kind's words, with % for what an exchange says. A weak one fits one pair of values
+// by chance, so that several different ones have to.
+var kinds = [...]struct {
+	words string
+	weak  bool
+}{
+	otherRequest: {"the monolith gave this to another request in the last minutes: it belongs there", true},
+	otherUser:    {"the monolith gave this to another user's request in the last minutes: it belongs there", true},
+	stale:        {"the monolith gave this to the same request some time before: it is stale", true},
+	listShifted:  {"the list begins % elements later: another page, or an offset", false},
+	listCut:      {"the list ends early, always after % elements: a limit", false},
+	listOrder:    {"the list is in another order", false},
+	nothing:      {"%", false},
+	otherType:    {"%", false},
+	jsonForm:     {"the same JSON, written otherwise (order of keys, spaces, escapes): compare it by json", false},
+	space:        {"white space differs", false},
+	encoding:     {"letters outside ASCII are read in one encoding and written in another, or lost", false},
+	escaped:      {"text is escaped otherwise (HTML, URL or JSON)", false},
+	zone:         {"the same instant in another time zone", false},
+	timeForm:     {"the same time in another form, or with other digits after the second", false},
+	shift:        {"times are shifted by % h: a time zone is applied twice, or not at all", true},
+	zeros:        {"trailing zeros are left out, or added", false},
+	numberForm:   {"the same number, written otherwise", false},
+	binaryFloat:  {"the value went through a binary float on one side: its last digits", false},
+	letterCase:   {"upper and lower case differ", false},
+	textCut:      {"the text is cut off after % characters", true},
+	rounding:     {"the candidate %", true},
+	factor:       {"the value is %: another unit", true},
+	offset:       {"candidate minus monolith is %", true},
+	oneValue:     {"the candidate gives one and the same value whatever the monolith gives", true},
+}
+
+// Cause is one guess. No piece of a value is in what it says; of a constant it has the hash.
+type Cause struct {
+	kind kind
+	says string
+}
+
+// OneValue is the cause of a candidate that always gives the same value.
+func OneValue(hash uint64) Cause { return Cause{oneValue, strconv.FormatUint(hash, 16)} }
+
+// OfOwner is the cause of a value that the monolith gave elsewhere; false: it gave it nowhere.
+func OfOwner(is owner.Owner) (Cause, bool) {
+	of := map[owner.Owner]kind{owner.AnotherRequest: otherRequest, owner.AnotherCaller: otherUser, owner.SameRequest: stale}
+	k, ok := of[is]
+	return Cause{kind: k}, ok
+}
 
 // Tally counts which causes fit the exchanges that show one difference. It is
 // not kept over a restart, as it has hashes of what may be secret; the next few
 // differences bring it back.
 type Tally struct {
-	// n exchanges were looked at; seen counts those that were not, too.
-	n, seen int
-	// sets are the causes that fit together, joined by "|", with their exchanges.
-	sets map[string]int
-	// pairs are hashes of the first causeValues different pairs of values.
-	pairs   []uint64
-	waiting []waitingCause
-	// once has the causes with a constant of their own (an offset) that fitted one
-	// exchange so far, with the set of that one.
-	once map[string]string
+	n    int // exchanges that were looked at
+	fits map[Cause]int
+	// pairs are hashes of the first different pairs of values.
+	pairs []uint64
 }
 
-// waitingCause is a value of which it may yet turn out whose it is.
-type waitingCause struct {
-	set  string
-	wish *owner.Wish
-}
+// Wants reports whether the next exchange is to be looked at.
+func (t *Tally) Wants() bool { return t.n < exchangesMost }
 
-// Wants reports whether the next exchange is to be looked at, and counts it.
-func (t *Tally) Wants() bool {
-	t.seen++
-	return t.seen <= causeAlways || t.seen%causeEvery == 0
-}
-
-// Add counts one exchange with the causes that fit it. pair distinguishes pairs of values
-// apart.
-func (t *Tally) Add(keys []string, pair uint64) (set string) {
+// Add counts one exchange with the causes that fit it, each once. pair distinguishes pairs of
+// values.
+func (t *Tally) Add(list []Cause, pair uint64) {
 	t.n++
-	if !slices.Contains(t.pairs, pair) && len(t.pairs) < causeValues {
+	if !slices.Contains(t.pairs, pair) && len(t.pairs) < fitsLeast {
 		t.pairs = append(t.pairs, pair)
 	}
-	slices.Sort(keys)
-	keys, first := t.sorted(slices.Compact(keys))
-	set = t.count(strings.Join(keys, "|"), 1)
-	for _, k := range first {
-		if t.once == nil || len(t.once) >= causeOnce {
-			t.once = map[string]string{}
-		}
-		t.once[k] = set
+	if t.fits == nil {
+		t.fits = map[Cause]int{}
 	}
-	return set
+	for i, c := range list {
+		if !slices.Contains(list[:i], c) {
+			t.fits[c]++
+		}
+	}
 }
 
-// sorted takes out the causes with a constant of their own that are new, which are
-// counted once they fit a second exchange, and then the first one as well.
-func (t *Tally) sorted(keys []string) (kept, first []string) {
-	earlier := map[string][]string{}
-	for _, k := range keys {
-		set, seen := t.once[k]
-		switch c, _ := causeOf(k); {
-		case seen:
-			earlier[set] = append(earlier[set], k)
-			delete(t.once, k)
-		case c.own && !t.inSets(k):
-			first = append(first, k)
+// Words names what fits nearly all of the exchanges, with how many; empty where nothing does. It
+// is a guess and says so. Of those that fit as well it is the first, and
+// of one kind the one that says least.
+func (t *Tally) Words() string {
+	var best Cause
+	most := 0
+	for c, n := range t.fits {
+		if kinds[c.kind].weak && len(t.pairs) < fitsLeast {
 			continue
 		}
-		kept = append(kept, k)
-	}
-	for set, again := range earlier {
-		t.move(set, again...)
-	}
-	return kept, first
-}
-
-// inSets reports whether a cause is counted.
-func (t *Tally) inSets(key string) bool {
-	for set := range t.sets {
-		if slices.Contains(strings.Split(set, "|"), key) {
-			return true
+		if n > most || n == most && cmp.Or(cmp.Compare(c.kind, best.kind), cmp.Compare(len(c.says), len(best.says)), cmp.Compare(c.says, best.says)) < 0 {
+			best, most = c, n
 		}
 	}
-	return false
-}
-
-// move adds causes to one exchange of a set.
-func (t *Tally) move(set string, more ...string) {
-	if t.sets[set] == 0 {
-		return
-	}
-	if t.sets[set]--; t.sets[set] == 0 {
-		delete(t.sets, set)
-	}
-	if set != "" {
-		more = append(more, strings.Split(set, "|")...)
-	}
-	slices.Sort(more)
-	t.count(strings.Join(more, "|"), 1)
-}
-
-func (t *Tally) count(set string, n int) string {
-	if t.sets == nil {
-		t.sets = map[string]int{}
-	}
-	if _, known := t.sets[set]; !known && (len(t.sets) >= causeSets || len(set) > setMost) {
-		set = ""
-	}
-	t.sets[set] += n
-	return set
-}
-
-// Await keeps an exchange whose value may belong to a request that is under way.
-func (t *Tally) Await(set string, w *owner.Wish) {
-	if len(t.waiting) == causeWaiting {
-		t.waiting = append(t.waiting[:0], t.waiting[1:]...)
-	}
-	t.waiting = append(t.waiting, waitingCause{set, w})
-}
-
-// settle counts what has turned out to belong to another request.
-func (t *Tally) settle() {
-	t.waiting = slices.DeleteFunc(t.waiting, func(w waitingCause) bool {
-		key := ownerKeys[w.wish.Is]
-		if key == "" {
-			return false
-		}
-		t.move(w.set, key)
-		return true
-	})
-}
-
-// Words names what fits nearly all of the exchanges, one cause after the other,
-// each with how many it fits; empty where nothing does. It is a guess and says so.
-func (t *Tally) Words() string {
-	t.settle()
-	left := map[string]int{}
-	for set, n := range t.sets {
-		if n > 0 {
-			left[set] = n
-		}
-	}
-	var words []string
-	fitted := 0
-	for len(words) < namedMost {
-		keys, n := t.best(left)
-		if n < causeLeast || 10*n < t.n {
-			break
-		}
-		if c, _ := causeOf(keys[0]); c.weak && 4*n < t.n {
-			break
-		}
-		words = append(words, fmt.Sprintf("%s (fits %s)", inWords(keys), display.Of(n, t.n)))
-		fitted += n
-		for set := range left {
-			if slices.Contains(strings.Split(set, "|"), keys[0]) {
-				delete(left, set)
-			}
-		}
-	}
-	if len(words) == 0 || 100*fitted < causeShare*t.n {
+	if most < fitsLeast || 100*most < fitsShare*t.n {
 		return ""
 	}
-	return "a guess: " + strings.Join(words, "; ")
+	return "a guess: " + strings.Replace(kinds[best.kind].words, "%", best.says, 1) + " (fits " + display.Of(most, t.n) + ")"
 }
 
-// best gives the causes that fit most of what is left: one, or several that say
-// nearly the same and cannot be distinguished by what was seen.
-func (t *Tally) best(left map[string]int) (keys []string, most int) {
-	fits := map[string]int{}
-	for set, n := range left {
-		for key := range strings.SplitSeq(set, "|") {
-			if c, ok := causeOf(key); ok && (!c.weak || len(t.pairs) >= causeValues) {
-				fits[key] += n
-			}
-		}
-	}
-	for key, n := range fits {
-		if c, _ := causeOf(key); c.alone && 100*n < causeShare*t.n {
-			delete(fits, key)
-			continue
-		}
-		most = max(most, n)
-	}
-	for key, n := range fits {
-		if n == most {
-			keys = append(keys, key)
-		}
-	}
-	if len(keys) == 0 {
-		return nil, 0
-	}
-	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(rankOfCause(a)-rankOfCause(b), cmp.Compare(a, b)) })
-	kind, _, _ := strings.Cut(keys[0], ":")
-	alike := slices.DeleteFunc(keys, func(k string) bool { other, _, _ := strings.Cut(k, ":"); return other != kind })
-	return alike, most
-}
-
-// cause is one kind of key.
-type cause struct {
-	// words are the cause in words, with the key's arguments in the place of %s.
-	words string
-	// weak says that one pair of values may fit by chance, so that several
-	// different ones have to.
-	weak bool
-	// alone says that it has to fit nearly all by itself.
-	alone bool
-	// own says that its keys have a constant of their own, so that those that fit
-	// one exchange only are many.
-	own  bool
-	rank int
-}
-
-// causeOf is the kind of a key, which is what stands before the first colon.
-func causeOf(key string) (c cause, ok bool) {
-	kind, _, _ := strings.Cut(key, ":")
-	c, ok = causesKnown[kind]
-	return c, ok
-}
-
-func rankOfCause(key string) int {
-	c, _ := causeOf(key)
-	return c.rank
-}
-
-// inWords says causes that are alike in one phrase.
-func inWords(keys []string) string {
-	kind, rest, _ := strings.Cut(keys[0], ":")
-	if kind == "round" {
-		return roundingWords(keys)
-	}
-	c, _ := causeOf(keys[0])
-	args := strings.Split(rest, ":")
-	switch kind {
-	case "shift":
-		seconds, _ := strconv.Atoi(args[0])
-		return fmt.Sprintf(c.words, hours(seconds))
-	case "offset", "factor", "divided", "whole division":
-		return fmt.Sprintf(c.words, grouping(args[0]))
-	}
-	words := c.words
-	for _, arg := range args {
-		words = strings.Replace(words, "%s", arg, 1)
-	}
-	return words
-}
-
-// grouping writes a whole number with commas and leaves the rest alone.
-func grouping(s string) string {
-	if n, err := strconv.Atoi(s); err == nil && n >= 0 {
-		return units.Grouped(n)
-	}
-	return s
-}
-
-// hours writes a shift: +2 h, -5:30 h.
-func hours(seconds int) string {
-	sign := "+"
-	if seconds < 0 {
-		sign, seconds = "-", -seconds
-	}
-	if seconds%3600 == 0 {
-		return fmt.Sprintf("%s%d h", sign, seconds/3600)
-	}
-	return fmt.Sprintf("%s%d:%02d h", sign, seconds/3600, seconds%3600/60)
-}
-
-// OfOwner is the cause of a value that the monolith gave elsewhere; empty: none.
-func OfOwner(is owner.Owner) string { return ownerKeys[is] }
-
-// ownerKeys are the causes of a value that the monolith gave elsewhere.
-var ownerKeys = map[owner.Owner]string{
-	owner.AnotherRequest: "other request", owner.AnotherCaller: "other user", owner.SameRequest: "stale",
-}
-
-// namedMost bounds the causes that are named.
-const namedMost = 3
+// IsOne reports whether the same value has always stood against the same other one.
+func (t *Tally) IsOne() bool { return t.n >= oneLeast && len(t.pairs) == 1 }

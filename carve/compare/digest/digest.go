@@ -3,6 +3,11 @@
 // they are not cryptographic.
 package digest
 
+import (
+	"encoding/base64"
+	"encoding/binary"
+)
+
 // Mix spreads the bits of a word (the finalizer of SplitMix64, Steele and
 // others 2014).
 func Mix(h uint64) uint64 {
@@ -43,4 +48,19 @@ func (h *Hash) Text(s string) {
 		h.Byte(s[i])
 	}
 	h.Byte(0)
+}
+
+// Words packs values of a fixed size as text, for a state.
+func Words(of any) ([]byte, error) {
+	b, err := binary.Append(nil, binary.LittleEndian, of)
+	return base64.StdEncoding.AppendEncode(nil, b), err
+}
+
+// FromWords unpacks what Words packed.
+func FromWords(text []byte, of any) error {
+	b, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err == nil {
+		_, err = binary.Decode(b, binary.LittleEndian, of)
+	}
+	return err
 }

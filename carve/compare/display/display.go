@@ -83,8 +83,16 @@ func (d *View) Bodies(a, b []byte) (_, _ []byte, ok bool) {
 	return x.Body, y.Body, !x.Truncated && !y.Truncated && !bytes.Equal(x.Body, y.Body)
 }
 
-// Sample is an exchange in short.
-func (d *View) Sample(x *whittle.Exchange) whittle.Sample {
+// Has reports whether a list has a sample of the same request.
+func (d *View) Has(list []whittle.Sample, x *whittle.Exchange) bool {
+	if len(list) == 0 {
+		return false
+	}
+	request := d.request(x)
+	return slices.ContainsFunc(list, func(s whittle.Sample) bool { return s.Request == request })
+}
+
+func (d *View) request(x *whittle.Exchange) string {
 	q := x.Request
 	if d != nil && d.redactor != nil {
 		d.redactor.Request(&q)
@@ -93,8 +101,13 @@ func (d *View) Sample(x *whittle.Exchange) whittle.Sample {
 	if len(q.Body) > 0 {
 		request += " " + string(q.Body[:min(len(q.Body), BodyShown)])
 	}
+	return Snippet([]byte(request), BodyShown)
+}
+
+// Sample is an exchange in short.
+func (d *View) Sample(x *whittle.Exchange) whittle.Sample {
 	return whittle.Sample{
-		At: x.At.Round(time.Millisecond).UTC(), Request: Snippet([]byte(request), BodyShown),
+		At: x.At.Round(time.Millisecond).UTC(), Request: d.request(x),
 		Monolith: d.Response(x.Monolith), Candidate: d.Response(x.Candidate),
 	}
 }
@@ -156,19 +169,6 @@ func (d *View) Kept(at []jsonpath.Element, s string) string {
 
 // Text is a sentence or a path without what in it has the shape of a secret.
 func (d *View) Text(s string) string { return d.Kept(nil, s) }
-
-// PlaceOf reads a finding's path, such as $.items[*].phone, as one place that
-// it names.
-func PlaceOf(path string) (at []jsonpath.Element) {
-	for _, part := range strings.FieldsFunc(strings.TrimPrefix(path, "$"), func(c rune) bool { return strings.ContainsRune(`.[]"`, c) }) {
-		if part == "*" {
-			at = append(at, jsonpath.Element{})
-		} else {
-			at = append(at, jsonpath.Element{Key: []byte(part)})
-		}
-	}
-	return at
-}
 
 // FailureWord is what came of a request in words, without any text of it.
 func FailureWord(a *whittle.Response) string {

@@ -30,13 +30,13 @@ func TestWhatStandsAroundTheNumber(t *testing.T) {
 		{"", nil, json(`{"a":1,"b":["x","y"]}`), json(`{"a":1,"b":["y","x"]}`), "$.b2 elements (one)", "$.b2 elements (another)"},
 		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":5}`), "", ""},
 		{"json.a", nil, json(`{"a":1,"n":5}`), json(`{"a":2,"n":6}`), "$.n5", "$.n6"},
-		{`double(json["odd key"].a[0])`, nil, json(`{"odd key":{"a":[1,2]}}`), json(`{"odd key":{"a":[3,2]}}`), "", ""},
+		{`float(json["odd key"].a[0])`, nil, json(`{"odd key":{"a":[1,2]}}`), json(`{"odd key":{"a":[3,2]}}`), "", ""},
 		{"json.a", []string{"$.id"}, json(`{"a":1,"id":"x"}`), json(`{"a":2,"id":"y"}`), "", ""},
 		{"json.a", nil, json(`{"a":1}`), json(`{"a":2,"error":null}`), "$.errormissing", "$.errornull"},
 		{"json.a + json.b", nil, json(`{"a":1,"b":2,"c":"x"}`), json(`{"a":3,"b":4,"c":"x"}`), "", ""},
 		{"json.a + json.b", nil, json(`{"a":1,"b":2,"c":"x"}`), json(`{"a":3,"b":4,"c":"y"}`), `$.c"x"`, `$.c"y"`},
-		{"size(body)", nil, text("a 1 b 2"), text("a 3 b 4"), "", ""},
-		{"size(body)", nil, text("a 1 b 2"), text("a 1 c 2"), "a # b #", "a # c #"},
+		{"len(body)", nil, text("a 1 b 2"), text("a 3 b 4"), "", ""},
+		{"len(body)", nil, text("a 1 b 2"), text("a 1 c 2"), "a # b #", "a # c #"},
 	} {
 		m, err := New(whittle.Comparison{Kind: whittle.Statistical, Value: tc.value, Ignore: tc.ignore}, testAlpha)
 		if err != nil {

@@ -13,13 +13,13 @@ func BenchmarkEprocesses(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	type row struct {
 		per  float64
-		x, y number
+		x, y float64
 	}
 	rows := make([]row, 1_024)
 	for i := range rows {
 		p := comparetest.DrawTimes(r, i)
-		x, _ := ofFloat(comparetest.MonolithCount(r, p))
-		y, _ := ofFloat(comparetest.MonolithCount(r, p))
+		x := comparetest.MonolithCount(r, p)
+		y := comparetest.MonolithCount(r, p)
 		rows[i] = row{p, x, y}
 	}
 	s, err := New(whittle.Comparison{

@@ -2,10 +2,10 @@ package distribution
 
 import (
 	"fmt"
-	"math"
 
 	"whittle"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
 )
 
 // The names of the bounds of the statistical method.
@@ -26,41 +26,34 @@ func (s *Method) bounds(alpha float64) ([]whittle.Bound, int) {
 	more := 0
 	for i := range list {
 		list[i].Summary += s.leftOut()
-		switch n := missing(&list[i], s.N); {
-		case n < 0 || more < 0:
+		if n := missing(&list[i], s.N); n < 0 || more < 0 {
 			more = -1
-		default:
+		} else {
 			more = max(more, n)
 		}
 	}
 	return list, more
 }
 
-// missing estimates how many more exchanges bring a bound inside its margin:
-// the width of an interval shrinks about like 1/√n.
+// missing estimates how many more exchanges bring a bound inside its margin.
 func missing(b *whittle.Bound, n int) int {
-	if b.Inside {
+	room, width := b.MarginHigh-b.Estimate, b.High-b.Estimate
+	if b.What != boundDistribution {
+		room, width = min(room, b.Estimate-b.MarginLow), max(width, b.Estimate-b.Low)
+	}
+	switch {
+	case b.Inside:
 		return 0
-	}
-	room := min(b.MarginHigh-b.Estimate, b.Estimate-b.MarginLow)
-	width := max(b.High-b.Estimate, b.Estimate-b.Low)
-	if b.MarginLow == 0 && b.What == boundDistribution {
-		room, width = b.MarginHigh-b.Estimate, b.High-b.Estimate
-	}
-	if n < 2*warmUp || !(room > 0) || math.IsInf(width, 0) {
+	case n < 2*warmUp:
 		return -1
 	}
-	grow := width / room
-	if need := float64(n) * (grow*grow - 1); need < 1e9 {
-		return max(1, int(need))
-	}
-	return -1
+	return eprocess.More(n, width, room)
 }
 
 func (s *Method) meanBound(margin, alpha float64) whittle.Bound {
 	b := whittle.Bound{What: boundMean, MarginLow: -margin, MarginHigh: margin}
 	b.Estimate, b.Low, b.High = s.MeanSums.Interval(alpha / 2)
-	b.Inside = s.MeanSums.N > 0 && b.Low >= -margin && b.High <= margin
+	b.Inside = s.MeanSums.Sums.N > 0 && b.Low >= -margin && b.High <= margin
 	b.Summary = fmt.Sprintf("the mean differs by %s to %s of the monolith's; %s either way counts as none",
 		signed(b.Low), signed(b.High), display.InPercent(margin))
 	return b
@@ -68,7 +61,7 @@ func (s *Method) meanBound(margin, alpha float64) whittle.Bound {
 
 func (s *Method) spreadBound(margin, alpha float64) whittle.Bound {
 	b := whittle.Bound{What: boundSpread, MarginLow: 1 / margin, MarginHigh: margin}
-	if s.SpreadSums.X <= 0 && s.DistributionSums.N >= 2*warmUp {
+	if s.SpreadSums.X <= 0 && s.Distribution.N >= 2*warmUp {
 		b.Estimate, b.Low, b.High, b.Inside = 1, 1, 1, true
 		b.Summary = "the monolith's responses to like requests do not vary, so there is no spread to compare"
 		return b
@@ -83,10 +76,10 @@ func (s *Method) spreadBound(margin, alpha float64) whittle.Bound {
 
 func (s *Method) distributionBound(margin, alpha float64) whittle.Bound {
 	b := whittle.Bound{What: boundDistribution, MarginHigh: margin}
-	b.Estimate, b.Low, b.High = s.DistributionSums.interval(alpha / 2)
-	b.Inside = s.DistributionSums.N > 0 && b.High <= margin
+	b.Estimate, b.Low, b.High = s.Distribution.interval(alpha / 2)
+	b.Inside = s.Distribution.N > 0 && b.High <= margin
 	b.Summary = fmt.Sprintf("the two distributions are at most %s apart, by the share of responses below any of %d thresholds; %s counts as none",
-		display.Figure(b.High), cells-1, display.Figure(margin))
+		display.Figure(b.High), borders, display.Figure(margin))
 	return b
 }
 

@@ -63,6 +63,6 @@ func TestCachesOnBothSidesAreABreach(t *testing.T) {
 		t.Errorf("repeats was found in %d of %d runs, though the monolith repeats itself as often", repeats, runs)
 	}
 	if others < runs/2 {
-		t.Errorf("only %d of %d runs raised another alarm: docs/verdict.md says that they are frequent", others, runs)
+		t.Errorf("only %d of %d runs raised another alarm: docs/concepts.md says that they are frequent", others, runs)
 	}
 }

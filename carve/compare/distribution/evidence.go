@@ -10,10 +10,8 @@ import (
 
 // Bounds of what is kept to explain findings.
 const (
-	wrongPerSize   = 24 // wrong values kept per size of request
-	wrongMost      = 160
-	sampledPerSize = 3 // of them with a sample to show
-	divisorsMost   = 96
+	wrongMost    = 96 // wrong values, a quarter of them of one size of request
+	divisorsMost = 96 // values of `per`
 )
 
 // evidence keeps a few exchanges of each sort, to explain and to show.
@@ -31,8 +29,9 @@ type wrongValue struct {
 	X   float64 `json:"x"`
 	Y   float64 `json:"y"`
 	// Noise is the monolith's spread for this request, in the response's unit.
-	Noise  float64         `json:"noise"`
-	Sample *whittle.Sample `json:"sample,omitempty"`
+	Noise float64 `json:"noise"`
+	// Sample is the exchange, of a size's first few.
+	Sample []whittle.Sample `json:"sample,omitempty"`
 }
 
 // divisorTally counts the exchanges with one value of `per`.
@@ -56,24 +55,17 @@ func (e *evidence) sized(per float64, outlier bool) {
 	e.Divisors[i].Outlier += int(eprocess.Indicator(outlier))
 }
 
-// wrong keeps a wrong value, as long as its size of request has room.
-func (e *evidence) wrong(show *display.View, x *whittle.Exchange, key int, per float64, a, b number, noise float64) {
-	if len(e.Wrong) >= wrongMost {
-		return
-	}
+// wrong keeps a wrong value, as long as it and its size of request have room.
+func (e *evidence) wrong(show *display.View, x *whittle.Exchange, v wrongValue) {
 	alike := 0
 	for i := range e.Wrong {
-		if e.Wrong[i].Key == key {
-			alike++
-		}
+		alike += int(eprocess.Indicator(e.Wrong[i].Key == v.Key))
 	}
-	if alike >= wrongPerSize {
+	if alike >= wrongMost/4 || len(e.Wrong) >= wrongMost {
 		return
 	}
-	v := wrongValue{Key: key, Per: per, X: a.f, Y: b.f, Noise: noise}
-	if alike < sampledPerSize {
-		s := show.SampleAt(x, display.Spot{Where: "the number", From: display.Figure(a.f), To: display.Figure(b.f)})
-		v.Sample = &s
+	if alike < display.MaxSamples {
+		v.Sample = []whittle.Sample{show.SampleAt(x, display.Spot{Where: "the number", From: display.Figure(v.X), To: display.Figure(v.Y)})}
 	}
 	e.Wrong = append(e.Wrong, v)
 }
@@ -95,22 +87,4 @@ func (s *Method) keepSample(list *[]whittle.Sample, x *whittle.Exchange) {
 	if len(*list) < display.MaxSamples {
 		*list = append(*list, s.show.Sample(x))
 	}
-}
-
-func (e *evidence) valid() bool {
-	if len(e.Wrong) > wrongMost || len(e.Divisors) > divisorsMost ||
-		len(e.Repeated) > display.MaxSamples || len(e.Inliers) > display.MaxSamples {
-		return false
-	}
-	for _, w := range e.Wrong {
-		if w.Key != keyOfPer(w.Per) || !eprocess.Within(largest, w.Per) || !eprocess.Within(1e130, w.Noise) {
-			return false
-		}
-	}
-	for _, d := range e.Divisors {
-		if !eprocess.UpTo(d.Outlier, d.N) {
-			return false
-		}
-	}
-	return true
 }

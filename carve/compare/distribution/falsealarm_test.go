@@ -3,6 +3,7 @@ package distribution
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // at most 1 of 100 whole runs raises any alarm, looked at after every exchange
 // (each test keeps the first exchange at which it passed its level, so a run is
 // looked at after each by being looked at once at its end). Source: Ville's
-// inequality, brief of the e-processes in docs/verdict.md. Each world is held by itself;
+// inequality, brief of the e-processes in docs/concepts.md. Each world is held by itself;
 // the worst one has shown 0.1 % of 10,000 runs (simtest.Rate).
 func TestIdenticalServicesRaiseNoFalseAlarm(t *testing.T) {
 	simtest.InTurn(t, 0.01, 0.001, 0.01, equalWorlds(), equalRuns(t, 300, 0))
@@ -75,9 +76,8 @@ func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 		for i := 0; i < most && found == 0; i++ {
 			p := w.Next(r, i)
 			x.At = time.Unix(comparetest.SecondOf(i), 0)
-			a, _ := ofFloat(w.Response(r, p))
-			b, _ := ofFloat(w.Response(r, p))
-			s.weigh(x, p, a, b)
+			a := w.Response(r, p)
+			s.weigh(x, p, a, w.Response(r, p))
 			if i%step == step-1 {
 				if _, more := s.bounds(0.01); more == 0 {
 					found = i + 1
@@ -90,7 +90,7 @@ func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 		}
 		at = append(at, float64(found))
 	}
-	t.Logf("EQUIVALENT at a median of %.0f exchanges", median(at))
+	t.Logf("EQUIVALENT at a median of %.0f exchanges", slices.Sorted(slices.Values(at))[len(at)/2])
 	late.Hold(t, fmt.Sprintf("not within %d exchanges", most))
 	wrong.Hold(t, "false alarms")
 }

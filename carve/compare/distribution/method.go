@@ -5,6 +5,7 @@ package distribution
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"strings"
 
@@ -15,17 +16,9 @@ import (
 	"whittle/carve/compare/novelty"
 )
 
-// How the statistical method's part of the error rate is split over its
-// e-processes.
-const (
-	partMean         = 0.20
-	partSpread       = 0.20
-	partDistribution = 0.20
-	partRepeats      = 0.15
-	partWrong        = 0.20
-	partUnreadable   = 0.025
-	partWording      = 0.025
-)
+// Limit is the share of responses that may differ in a fixed part though
+// they are random by nature.
+const Limit = 0.005
 
 // Method compares responses that are random by nature: it tests whether
 // both sides respond by the same distribution. Its null hypothesis is that, given the
@@ -40,29 +33,26 @@ type Method struct {
 	// elder is the evidence of the order that came first, whose past of the monolith
 	// is longer. Nil: there is none.
 	elder *Method
-	statisticalState
+	state
 }
 
-// statisticalState is what is kept over a restart.
-type statisticalState struct {
+// state is what is kept over a restart. It is bounded by the bounds of its parts and never holds a
+// number that is not finite.
+type state struct {
 	// N exchanges gave a number on both sides.
 	N      int    `json:"n"`
 	Strata strata `json:"strata"`
 
-	Mean         meanEprocess         `json:"mean"`
-	Spread       spreadEprocess       `json:"spread"`
-	Distribution distributionEprocess `json:"distribution"`
-	Repeats      repeatsEprocess      `json:"repeats"`
-	Wrong        wrongEprocess        `json:"wrong"`
-	Blank        blankEprocess        `json:"blank"`
-	// Wording compares what stands around the numbers.
-	Wording header.Head `json:"wording"`
-	// Again compares the monolith with itself.
-	Again meanEprocess `json:"again"`
-
-	MeanSums         meanSums           `json:"mean_sums"`
-	SpreadSums       eprocess.RatioSums `json:"spread_sums"`
-	DistributionSums distributionSums   `json:"distribution_sums"`
+	Mean         lean               `json:"mean"`
+	Spread       spreadEprocess     `json:"spread"`
+	Distribution distances          `json:"distribution"`
+	Repeats      repeatsEprocess    `json:"repeats"`
+	Wrong        wrongEprocess      `json:"wrong"`
+	Blank        blankEprocess      `json:"blank"`
+	Wording      header.Head        `json:"wording"`
+	Again        lean               `json:"again"` // compares the monolith with itself
+	MeanSums     meanSums           `json:"mean_sums"`
+	SpreadSums   eprocess.RatioSums `json:"spread_sums"`
 
 	Evidence evidence `json:"evidence"`
 }
@@ -87,9 +77,11 @@ func New(c whittle.Comparison, alpha float64) (*Method, error) {
 		return nil, err
 	}
 	c.Margin = marginOf(c.Margin)
-	s := &Method{c: c, read: r, words: words, alpha: alpha}
-	s.statisticalState = freshState()
-	return s, nil
+	bets := eprocess.NewBets()
+	return &Method{c: c, read: r, words: words, alpha: alpha, state: state{
+		Mean: newLean(), Spread: spreadEprocess{lean: newLean()}, Again: newLean(), Wording: header.NewHead(),
+		Repeats: repeatsEprocess{Bets: bets, Own: bets}, Wrong: wrongEprocess{Bets: bets}, Blank: blankEprocess{Bets: bets},
+	}}, nil
 }
 
 // marginOf fills in what a margin leaves out.
@@ -106,17 +98,23 @@ func marginOf(m whittle.Margin) whittle.Margin {
 	return m
 }
 
-func freshState() statisticalState {
-	return statisticalState{
-		Mean:         meanEprocess{Bets: eprocess.NewBets()},
-		Spread:       spreadEprocess{Single: eprocess.NewBets(), Double: eprocess.NewBets()},
-		Distribution: distributionEprocess{Bets: eprocess.NewBets()},
-		Repeats:      repeatsEprocess{Bets: eprocess.NewBets(), Own: eprocess.NewBets()},
-		Wrong:        wrongEprocess{Bets: eprocess.NewBets()},
-		Blank:        blankEprocess{Bets: eprocess.NewBets()},
-		Wording:      header.NewHead(),
-		Again:        meanEprocess{Bets: eprocess.NewBets()},
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (s *Method) MarshalBinary() ([]byte, error) {
+	b, err := json.Marshal(&s.state)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Internal, "keep evidence: %w", err)
 	}
+	return b, nil
+}
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. An error leaves the state as it was.
+func (s *Method) UnmarshalBinary(b []byte) error {
+	var k state
+	if err := json.Unmarshal(b, &k); err != nil {
+		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)
+	}
+	s.state = k
+	return nil
 }
 
 // Follow has the monolith's distribution predicted by what another one knows of it,
@@ -136,11 +134,7 @@ func (s *Method) ShowAgain() {
 		s.show.Again(kept, nil)
 	}
 	for i := range e.Wrong {
-		if one := e.Wrong[i].Sample; one != nil {
-			all := []whittle.Sample{*one}
-			s.show.Again(all, nil)
-			*one = all[0]
-		}
+		s.show.Again(e.Wrong[i].Sample, nil)
 	}
 	for i := range s.Wording.Changes {
 		c := &s.Wording.Changes[i]
@@ -171,7 +165,7 @@ func (s *Method) Observe(x *whittle.Exchange) whittle.Observation {
 // compareWording takes what stands around the two numbers to its head; it
 // reports whether it differs undeclared.
 func (s *Method) compareWording(x *whittle.Exchange) bool {
-	alpha := s.alpha * partWording
+	alpha := s.alpha * eprocess.OfWording
 	d, fair := s.words.differ(&x.Monolith, &x.Candidate)
 	again := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	if d == nil && !again {
@@ -195,41 +189,37 @@ func (s *Method) compareWording(x *whittle.Exchange) bool {
 
 // unread settles an exchange in which a side gave no number.
 func (s *Method) unread(x *whittle.Exchange, aOK, bOK bool) whittle.Observation {
-	w := &s.Blank
-	w.N++
-	w.X += int(eprocess.Indicator(!aOK))
-	w.Y += int(eprocess.Indicator(!bOK))
+	w, blankX, blankY := &s.Blank, eprocess.Indicator(!aOK), eprocess.Indicator(!bOK)
+	w.N, w.X, w.Y = w.N+1, w.X+int(blankX), w.Y+int(blankY)
+	w.Bets.Bet(blankY-blankX, s.alpha*eprocess.OfUnreadable, s.N+w.N)
 	if aOK {
 		s.keepSample(&w.Samples, x)
 	}
-	w.Bets.Bet(eprocess.Indicator(!bOK)-eprocess.Indicator(!aOK), s.alpha*partUnreadable, s.N+w.N)
 	if aOK == bOK {
 		return whittle.Observation{Differs: !bytes.Equal(x.Monolith.Body, x.Candidate.Body)}
 	}
 	return whittle.Observation{Differs: s.expected(whittle.FoundUnreadable, "") == ""}
 }
 
-// weigh takes a pair of numbers to every e-process. Each of them looks at the
+// weigh takes a pair of numbers to every test. Each of them looks at the
 // past first and learns from the pair after it has bet.
-func (s *Method) weigh(x *whittle.Exchange, per float64, a, b number) whittle.Observation {
+func (s *Method) weigh(x *whittle.Exchange, per, a, b float64) whittle.Observation {
 	s.N++
-	again, either := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*partRepeats, s.N)
+	again := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*eprocess.OfRepeats, s.N)
 	if again {
 		s.keepSample(&s.Evidence.Repeated, x)
 	}
-	unit, key := unitOf(per), keyOfPer(per)
-	t := s.Strata.of(key)
-	p := pair{n: s.N, x: drawIn(a.f/unit, largest), y: drawIn(b.f/unit, largest), stratum: t}
-	past, known := s.predict(&p, t)
+	unit, t := unitOf(per), s.Strata.of(keyOfPer(per))
+	p := pair{n: s.N, x: drawIn(a/unit, largest), y: drawIn(b/unit, largest), stratum: t}
+	past, known := s.predict(&p)
 
 	var xOutlier, yOutlier bool
 	if known {
-		xOutlier = past.outlier(p.x, p.centre, p.spread)
-		yOutlier = past.outlier(p.y, p.centre, p.spread)
-		s.Wrong.see(t, s.Strata.place(t), xOutlier, yOutlier, s.alpha*partWrong, s.N)
+		xOutlier, yOutlier = past.outlier(&p, p.x), past.outlier(&p, p.y)
+		s.Wrong.see(t, s.Strata.place(t.Key), xOutlier, yOutlier, s.alpha*eprocess.OfWrong, s.N)
 		s.Evidence.sized(per, yOutlier)
 		if yOutlier && !xOutlier {
-			s.Evidence.wrong(s.show, x, key, per, a, b, p.spread*unit)
+			s.Evidence.wrong(s.show, x, wrongValue{Key: t.Key, Per: per, X: a, Y: b, Noise: p.spread * unit})
 		}
 		s.askedAgain(x, &p, unit)
 	}
@@ -238,12 +228,9 @@ func (s *Method) weigh(x *whittle.Exchange, per float64, a, b number) whittle.Ob
 	if known && !xOutlier && !yOutlier {
 		s.compareDistributions(&p)
 		t.Y.add(p.y)
-		if !either {
-			t.Fresh.add(p.y)
-		}
 		s.keepSample(&s.Evidence.Inliers, x)
 	}
-	t.learn(p.x, p.centre, p.spread, known)
+	t.learn(&p, known)
 	return whittle.Observation{Differs: yOutlier && !xOutlier && s.expected(whittle.FoundWrongValue, "") == ""}
 }
 
@@ -252,11 +239,12 @@ func (s *Method) weigh(x *whittle.Exchange, per float64, a, b number) whittle.Ob
 // for both responses, so the pair stays exchangeable. Thanks to the elder stratum, a
 // candidate that is wrong only when users ask it is found while few such responses
 // have been seen.
-func (s *Method) predict(p *pair, t *stratum) (past *stratum, known bool) {
-	past, of := t, &s.Strata
+func (s *Method) predict(p *pair) (past *stratum, known bool) {
+	past, of := p.stratum, &s.Strata
 	if s.elder != nil {
-		if e := s.elder.Strata.known(t.Key); e != nil && e.X.N > t.X.N {
-			past, of = e, &s.elder.Strata
+		elder := &s.elder.Strata
+		if i := elder.place(past.Key); i >= 0 && elder.Seen[i].X.N > past.X.N {
+			past, of = &elder.Seen[i], elder
 		}
 	}
 	p.centre, p.spread, known = of.predict(past)
@@ -264,36 +252,30 @@ func (s *Method) predict(p *pair, t *stratum) (past *stratum, known bool) {
 }
 
 // askedAgain takes the monolith's second response to the same request, where
-// there is one, to the e-process of the mean in the candidate's place. If the
+// there is one, to the test of the mean in the candidate's place. If the
 // monolith is found to differ from itself, responses depend on when one asks, the
 // pairs are not exchangeable, and nothing is shown by another distribution.
 func (s *Method) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 	if x.Repeat == nil || x.Repeat.Failure != whittle.NoFailure || x.Repeat.Status != x.Monolith.Status {
 		return
 	}
-	v, ok := s.read.read(x.Repeat)
-	if !ok {
-		return
+	if v, ok := s.read.read(x.Repeat); ok {
+		s.Again.bet(p.larger(drawIn(v/unit, largest), p.x), s.Again.stake(&s.Again.Skill), nil, s.alpha*eprocess.OfMean, p.n)
 	}
-	g := eprocess.Clamp((p.z(drawIn(v.f/unit, largest)) - p.z(p.x)) / 3)
-	w := &s.Again
-	w.Bets.Bet(g*w.Skill.stake(&w.Skill), s.alpha*partMean, p.n)
-	w.Skill.learn(g)
 }
 
-// compareDistributions gives a pair without outliers to the e-processes of mean, spread and distribution.
+// compareDistributions gives a pair without outliers to the tests of mean, spread and distribution.
 func (s *Method) compareDistributions(p *pair) {
-	cx, cy := cellOf(p.z(p.x)), cellOf(p.z(p.y))
-	s.Mean.bet(p, s.alpha*partMean)
-	s.Spread.bet(p, s.alpha*partSpread)
-	s.Distribution.bet(cx, cy, s.alpha*partDistribution, p.n)
-	s.DistributionSums.add(cx, cy)
+	zx, zy := p.z(p.x), p.z(p.y)
+	s.Mean.bet(p.larger(p.y, p.x), s.Mean.stake(&p.stratum.Mean), &p.stratum.Mean, s.alpha*eprocess.OfMean, p.n)
+	s.Spread.see(p, s.alpha*eprocess.OfSpread)
+	s.Distribution.see(classOf(zx), classOf(zy), s.alpha*eprocess.OfDistribution, p.n)
 	if p.stratum.Key == rawKey {
 		return
 	}
-	s.MeanSums.add(p)
+	s.MeanSums.see(p)
 	if p.spread > 0 {
-		s.SpreadSums.Add(math.Abs(p.z(p.y)), math.Abs(p.z(p.x)))
+		s.SpreadSums.Add(math.Abs(zy), math.Abs(zx))
 	}
 }
 
@@ -321,7 +303,3 @@ func (s *Method) Places(a, b *whittle.Response) (list, rare []string) {
 // Varies implements method: random responses are held against each other by their
 // distribution alone.
 func (s *Method) Varies(_, _ *whittle.Response) {}
-
-// Limit is the share of responses that may differ in a fixed part though
-// they are random by nature.
-const Limit = 0.005

@@ -22,9 +22,8 @@ func play(w *comparetest.World, r *rand.Rand, n int, per string, candidate func(
 	for i := range n {
 		p := w.Next(r, i)
 		x.At = time.Unix(comparetest.SecondOf(i), 0)
-		a, _ := ofFloat(w.Response(r, p))
-		b, _ := ofFloat(candidate(r, p, i))
-		s.weigh(x, p, a, b)
+		a := w.Response(r, p)
+		s.weigh(x, p, a, candidate(r, p, i))
 	}
 	return s
 }
@@ -34,7 +33,7 @@ func play(w *comparetest.World, r *rand.Rand, n int, per string, candidate func(
 func (s *Method) alarms() []string {
 	var list []string
 	for name, at := range map[string]int{
-		"mean": s.Mean.Bets.At, "spread": s.Spread.DecidedAt(), "distribution": s.Distribution.Bets.At,
+		"mean": s.Mean.At, "spread": s.Spread.At, "distribution": s.Distribution.At,
 		"repeats": s.Repeats.DecidedAt(), "wrong": s.Wrong.Bets.At, "blank": s.Blank.Bets.At,
 	} {
 		if at > 0 {

@@ -1,19 +1,18 @@
 package distribution
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 
-	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/types"
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm"
 
 	"whittle"
-	"whittle/carve/compare/digest"
 )
 
 const (
@@ -21,46 +20,29 @@ const (
 	numberInBody = "number in the body"
 	// maxExpression bounds the length of an expression, in bytes.
 	maxExpression = 4 << 10
-	// expressionCost bounds one evaluation, in cel-go's units (about one per
-	// operation and per ten bytes of a string walked).
-	expressionCost = 20_000
 	// maxParsed bounds the bodies that are parsed as JSON, in bytes.
 	maxParsed = 1 << 20
 	// maxDigits bounds the length of a number in a body.
 	maxDigits = 64
+	// shortBody bounds the bodies of which the divisor is remembered, in bytes, and their number.
+	shortBody = 256
 )
-
-// number is a value as it was read.
-type number struct {
-	f float64
-	// i is the exact value where whole is set.
-	i     int64
-	whole bool
-}
 
 // reader reads the number from a response and the divisor from a request.
 type reader struct {
-	value cel.Program // nil: the first number in the body
-	per   cel.Program // nil: 1
+	value *vm.Program // nil: the first number in the body
+	per   *vm.Program // nil: 1
 	// which of the expressions' variables are read, so that nothing is parsed
 	// in vain.
 	valueReads, perReads map[string]bool
-
-	// recent remembers the divisors of short bodies, as many requests are
-	// alike and parsing one costs more than all the statistics.
-	recent [recentBodies]recentBody
+	// divisors are those of short bodies, as many requests are alike and parsing one costs
+	// more than all the statistics.
+	divisors map[string]divisor
 }
 
-const (
-	recentBodies = 64
-	// recentBytes bounds a body that is remembered.
-	recentBytes = 256
-)
-
-type recentBody struct {
-	body []byte
-	per  float64
-	ok   bool
+type divisor struct {
+	per float64
+	ok  bool
 }
 
 // newReader compiles the two expressions once.
@@ -68,26 +50,36 @@ func newReader(c whittle.Comparison) (*reader, error) {
 	r := &reader{}
 	var err error
 	if v := strings.TrimSpace(c.Value); v != "" && v != numberInBody {
-		r.value, r.valueReads, err = compile("compare.value", v,
-			cel.Variable("body", cel.StringType), cel.Variable("json", cel.DynType))
-		if err != nil {
+		if r.value, r.valueReads, err = compile("compare.value", v, ofResponse{}); err != nil {
 			return nil, err
 		}
 	}
 	if p := strings.TrimSpace(c.Per); p != "" {
-		text := cel.MapType(cel.StringType, cel.StringType)
-		r.per, r.perReads, err = compile("compare.per", p,
-			cel.Variable("request", cel.DynType), cel.Variable("query", text),
-			cel.Variable("header", text), cel.Variable("path", cel.StringType))
-		if err != nil {
+		if r.per, r.perReads, err = compile("compare.per", p, ofRequest{}); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-// compile checks an expression's syntax and type and bounds its cost.
-func compile(field, src string, vars ...cel.EnvOption) (cel.Program, map[string]bool, error) {
+// ofResponse has the variables of compare.value, ofRequest those of compare.per.
+type (
+	ofResponse struct {
+		Body string `expr:"body"`
+		JSON any    `expr:"json"`
+	}
+	ofRequest struct {
+		Request any               `expr:"request"`
+		Query   map[string]string `expr:"query"`
+		Header  map[string]string `expr:"header"`
+		Path    string            `expr:"path"`
+	}
+)
+
+const callable = "its functions are float, int, len, abs, ceil, floor, round, min, max"
+
+// compile checks an expression's syntax and type.
+func compile(field, src string, variables any) (*vm.Program, map[string]bool, error) {
 	wrong := func(why, hint string) error {
 		return whittle.Errorf(whittle.Invalid, "%s", why).WithField(field).WithHint(hint)
 	}
@@ -98,52 +90,64 @@ func compile(field, src string, vars ...cel.EnvOption) (cel.Program, map[string]
 	if len(src) > maxExpression {
 		return nil, nil, wrong("the expression is longer than 4 KiB", "shorten it")
 	}
-	env, err := cel.NewEnv(append(vars, cel.CrossTypeNumericComparisons(true))...)
+	f := form{reads: map[string]bool{}}
+	program, err := expr.Compile(src, expr.Env(variables), expr.Patch(&f))
 	if err != nil {
-		return nil, nil, whittle.Errorf(whittle.Internal, "prepare expressions: %w", err)
+		why, _, _ := strings.Cut(err.Error(), "\n") // with line and column within the expression
+		return nil, nil, wrong(why, names+"; "+callable)
 	}
-	checked, issues := env.Compile(src)
-	if issues.Err() != nil {
-		return nil, nil, wrong(firstLine(issues.Err().Error()), names)
+	if f.refused != "" {
+		return nil, nil, wrong(f.refused+" is not supported", names+"; "+callable)
 	}
-	switch t := checked.OutputType(); t.Kind() {
-	case types.IntKind, types.UintKind, types.DoubleKind, types.DynKind, types.AnyKind:
+	switch t := program.Node().Type(); {
+	case t == nil, t.Kind() == reflect.Interface, t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
 	default:
-		return nil, nil, wrong("the expression gives a "+t.String()+", not a number", "convert it, as in double(header[\"X-Size\"])")
+		return nil, nil, wrong("the expression gives a "+t.String()+", not a number", "convert it, as in float(header[\"X-Size\"])")
 	}
-	program, err := env.Program(checked, cel.CostLimit(expressionCost), cel.EvalOptions(cel.OptOptimize))
-	if err != nil {
-		return nil, nil, wrong(firstLine(err.Error()), names)
-	}
-	reads := map[string]bool{}
-	ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.IdentKind {
-			reads[e.AsIdent()] = true
-		}
-	}))
-	return program, reads, nil
+	return program, f.reads, nil
 }
 
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimPrefix(s, "ERROR: "), "\n")
-	return strings.TrimPrefix(s, "<input>:") // line and column within the expression follow
+// form looks through an expression: which variables it reads, and what it has that is not
+// supported. Without loops, ranges and patterns its cost is bounded by its length and by
+// what it reads.
+type form struct {
+	reads   map[string]bool
+	refused string
+}
+
+// Visit implements ast.Visitor.
+func (f *form) Visit(n *ast.Node) {
+	switch v := (*n).(type) {
+	case *ast.IdentifierNode:
+		f.reads[v.Value] = true
+	case *ast.BinaryNode:
+		if !strings.Contains(" + - * / % == != < <= > >= && || and or ", " "+v.Operator+" ") {
+			f.refused = "the operator " + v.Operator
+		}
+	case *ast.BuiltinNode:
+		if !strings.Contains(callable+",", " "+v.Name+",") {
+			f.refused = "the function " + v.Name
+		}
+	case *ast.CallNode, *ast.VariableDeclaratorNode, *ast.PredicateNode, *ast.ArrayNode, *ast.MapNode, *ast.SliceNode:
+		f.refused = (*n).String()
+	}
 }
 
 // read gives the response's number; false where there is none to read.
-func (r *reader) read(a *whittle.Response) (number, bool) {
+func (r *reader) read(a *whittle.Response) (float64, bool) {
 	if r.value == nil {
 		return firstNumber(a.Body)
 	}
-	vars := map[string]any{}
+	var vars ofResponse
 	if r.valueReads["body"] {
-		vars["body"] = strings.ToValidUTF8(string(a.Body), "\uFFFD")
+		vars.Body = strings.ToValidUTF8(string(a.Body), "\uFFFD")
 	}
 	if r.valueReads["json"] {
 		parsed, ok := parseJSON(a.Body)
 		if !ok {
-			return number{}, false
+			return 0, false
 		}
-		vars["json"] = parsed
+		vars.JSON = parsed
 	}
 	return evaluate(r.value, vars)
 }
@@ -154,75 +158,62 @@ func (r *reader) divisor(q *whittle.Request) (float64, bool) {
 	if r.per == nil {
 		return 1, true
 	}
-	if q.Truncated || len(q.Body) > recentBytes || !r.perReads["request"] || len(r.perReads) > 1 {
+	if q.Truncated || len(q.Body) > shortBody || !r.perReads["request"] || len(r.perReads) > 1 {
 		return r.work(q)
 	}
-	m := &r.recent[digest.Mix(digest.FNV(q.Body))%recentBodies]
-	if m.body == nil || !bytes.Equal(m.body, q.Body) {
-		m.body = append(make([]byte, 0, len(q.Body)), q.Body...)
-		m.per, m.ok = r.work(q)
+	d, known := r.divisors[string(q.Body)]
+	if !known {
+		if r.divisors == nil || len(r.divisors) >= shortBody {
+			r.divisors = map[string]divisor{}
+		}
+		d.per, d.ok = r.work(q)
+		r.divisors[string(q.Body)] = d
 	}
-	return m.per, m.ok
+	return d.per, d.ok
 }
 
 // work evaluates the divisor's expression.
 func (r *reader) work(q *whittle.Request) (float64, bool) {
-	vars := map[string]any{}
+	var vars ofRequest
 	if r.perReads["request"] {
 		parsed, ok := parseJSON(q.Body)
 		if !ok || q.Truncated {
 			return 0, false
 		}
-		vars["request"] = parsed
+		vars.Request = parsed
 	}
 	if r.perReads["path"] || r.perReads["query"] {
 		path, query, _ := strings.Cut(q.Target, "?")
-		vars["path"] = strings.ToValidUTF8(path, "\uFFFD")
+		vars.Path = strings.ToValidUTF8(path, "\uFFFD")
 		all, err := url.ParseQuery(query)
 		if err != nil {
 			all = nil
 		}
-		vars["query"] = firstOf(all)
+		vars.Query = firstOf(all)
 	}
 	if r.perReads["header"] {
-		vars["header"] = firstOf(q.Header)
+		vars.Header = firstOf(q.Header)
 	}
-	n, ok := evaluate(r.per, vars)
-	return n.f, ok
+	return evaluate(r.per, vars)
 }
 
-// evaluate runs a program; an error, a cost above the bound or a value that is
-// not a finite number means that there is nothing to read.
-func evaluate(p cel.Program, vars map[string]any) (number, bool) {
-	out, _, err := p.Eval(vars)
+// evaluate runs a program; an error, or a value that is not a finite number, means that
+// there is nothing to read.
+func evaluate(p *vm.Program, variables any) (float64, bool) {
+	out, err := expr.Run(p, variables)
 	if err != nil {
-		return number{}, false
+		return 0, false
 	}
 	switch v := out.(type) {
-	case types.Int:
-		return number{f: float64(v), i: int64(v), whole: true}, true
-	case types.Uint:
-		if v > math.MaxInt64 {
-			return number{f: float64(v)}, true
-		}
-		return number{f: float64(v), i: int64(v), whole: true}, true
-	case types.Double:
-		return ofFloat(float64(v))
+	case int:
+		return float64(v), true
+	case float64:
+		return v, isFinite(v)
 	}
-	return number{}, false
+	return 0, false
 }
 
-// ofFloat makes a number of a finite float; whole where it holds an integer
-// that a float holds exactly.
-func ofFloat(f float64) (number, bool) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return number{}, false
-	}
-	if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
-		return number{f: f, i: int64(f), whole: true}, true
-	}
-	return number{f: f}, true
-}
+func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 func parseJSON(b []byte) (any, bool) {
 	var v any
@@ -262,23 +253,14 @@ func numberAt(b []byte) (start, end int, ok bool) {
 	return start, exponentEnd(b, end), true
 }
 
-// firstNumber reads the first number of a text. Integers of 64 bits are exact.
-func firstNumber(b []byte) (number, bool) {
+// firstNumber reads the first number of a text.
+func firstNumber(b []byte) (float64, bool) {
 	start, end, ok := numberAt(b)
 	if !ok || end-start > maxDigits {
-		return number{}, false
+		return 0, false
 	}
-	text := string(b[start:end])
-	if !strings.ContainsAny(text, ".eE") {
-		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return number{f: float64(i), i: i, whole: true}, true
-		}
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return number{}, false
-	}
-	return ofFloat(f)
+	f, err := strconv.ParseFloat(string(b[start:end]), 64)
+	return f, err == nil
 }
 
 func exponentEnd(b []byte, at int) int {

@@ -11,26 +11,25 @@ import (
 
 func TestFirstNumber(t *testing.T) {
 	for _, c := range []struct {
-		body  string
-		want  float64
-		whole bool
-		none  bool
+		body string
+		want float64
+		none bool
 	}{
-		{body: "Counted to 500047951 \n", want: 500047951, whole: true},
-		{body: "Counted to -1325061486 \n", want: -1325061486, whole: true},
+		{body: "Counted to 500047951 \n", want: 500047951},
+		{body: "Counted to -1325061486 \n", want: -1325061486},
 		{body: "pi is 3.25, e is 2.7", want: 3.25},
 		{body: "-0.5", want: -0.5},
-		{body: "+7", want: 7, whole: true},
-		{body: "1e3 bytes", want: 1000, whole: true},
+		{body: "+7", want: 7},
+		{body: "1e3 bytes", want: 1000},
 		{body: "2.5E-1", want: 0.25},
-		{body: "7e", want: 7, whole: true},
-		{body: "7.", want: 7, whole: true},
-		{body: "2026-01-02", want: 2026, whole: true},
-		{body: "a-5", want: 5, whole: true},
-		{body: "9007199254740993", want: 9007199254740993, whole: true},
-		{body: "9223372036854775807", want: math.MaxInt64, whole: true},
+		{body: "7e", want: 7},
+		{body: "7.", want: 7},
+		{body: "2026-01-02", want: 2026},
+		{body: "a-5", want: 5},
+		{body: "9007199254740993", want: 9007199254740993},
+		{body: "9223372036854775807", want: math.MaxInt64},
 		{body: "18446744073709551615", want: 18446744073709551615},
-		{body: `{"sum":"42"}`, want: 42, whole: true},
+		{body: `{"sum":"42"}`, want: 42},
 		{body: "", none: true},
 		{body: "{}", none: true},
 		{body: "-", none: true},
@@ -38,14 +37,9 @@ func TestFirstNumber(t *testing.T) {
 		{body: strings.Repeat("9", maxDigits+1), none: true},
 	} {
 		n, ok := firstNumber([]byte(c.body))
-		if ok == c.none || ok && (n.f != c.want || n.whole != c.whole) {
-			t.Errorf("%q: read %+v, %v; want %v, whole %v, none %v", c.body, n, ok, c.want, c.whole, c.none)
+		if ok == c.none || ok && n != c.want {
+			t.Errorf("%q: read %v, %v; want %v, none %v", c.body, n, ok, c.want, c.none)
 		}
-	}
-	a, _ := firstNumber([]byte("9007199254740992"))
-	b, _ := firstNumber([]byte("9007199254740993"))
-	if a == b || a.i+1 != b.i {
-		t.Error("two integers above 2^53 that differ by 1 are read as the same")
 	}
 }
 
@@ -55,11 +49,8 @@ func FuzzFirstNumber(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n, ok := firstNumber(b)
-		if ok && (math.IsNaN(n.f) || math.IsInf(n.f, 0)) {
-			t.Errorf("%q gives %v", b, n.f)
-		}
-		if ok && n.whole && float64(n.i) != n.f {
-			t.Errorf("%q: %d and %v", b, n.i, n.f)
+		if ok && (math.IsNaN(n) || math.IsInf(n, 0)) {
+			t.Errorf("%q gives %v", b, n)
 		}
 	})
 }
@@ -78,12 +69,12 @@ func TestExpressions(t *testing.T) {
 		{per: "request.times", want: 250000},
 		{per: "request.deep.n[1]", want: 5},
 		{per: "request.times / 1000.0", want: 250},
-		{per: `double(header["X-Size"])`, want: 12.5},
+		{per: `float(header["X-Size"])`, want: 12.5},
 		{per: `int(query["size"])`, want: 7},
-		{per: `size(path)`, want: 6},
+		{per: `len(path)`, want: 6},
 		{per: "request.times > 1000 ? 2.0 : 1.0", want: 2},
 		{per: "request.absent", none: true},
-		{per: `double(header["Absent"])`, none: true},
+		{per: `float(header["Absent"])`, none: true},
 		{per: "request.deep", none: true},
 		{per: "0.0 / 0.0", none: true},
 	} {
@@ -104,8 +95,8 @@ func TestExpressions(t *testing.T) {
 	}{
 		{value: numberInBody, body: "Counted to 12 \n", want: 12},
 		{value: "json.sum", body: `{"sum": 12}`, want: 12},
-		{value: "double(json.sum)", body: `{"sum": "12"}`, want: 12},
-		{value: "size(body)", body: "four", want: 4},
+		{value: "float(json.sum)", body: `{"sum": "12"}`, want: 12},
+		{value: "len(body)", body: "four", want: 4},
 		{value: "json.sum", body: "no json", none: true},
 		{value: "json.sum", body: `{"sum": "12"}`, none: true},
 	} {
@@ -115,8 +106,8 @@ func TestExpressions(t *testing.T) {
 			continue
 		}
 		got, ok := r.read(&whittle.Response{Body: []byte(c.body)})
-		if ok == c.none || ok && got.f != c.want {
-			t.Errorf("%q of %q gives %v, %v; want %v, none %v", c.value, c.body, got.f, ok, c.want, c.none)
+		if ok == c.none || ok && got != c.want {
+			t.Errorf("%q of %q gives %v, %v; want %v, none %v", c.value, c.body, got, ok, c.want, c.none)
 		}
 	}
 }
@@ -129,6 +120,13 @@ func TestWrongExpressionsAreRefusedWithTheirField(t *testing.T) {
 		{per: "path", field: "compare.per"},
 		{per: strings.Repeat("1+", maxExpression) + "1", field: "compare.per"},
 		{value: "the number", field: "compare.value"},
+		{value: "json.all(a, a > 0.0) ? 1 : 2", field: "compare.value"}, // a loop, whose cost would have no bound
+		{value: "sum(json)", field: "compare.value"},
+		{value: "all(json, # > 0) ? 1 : 2", field: "compare.value"},
+		{value: "let x = json; x", field: "compare.value"},
+		{value: "len(1..1000000000)", field: "compare.value"},
+		{value: `body matches "(a+)+" ? 1 : 2`, field: "compare.value"},
+		{value: "json.f()", field: "compare.value"},
 		{value: "body == json", field: "compare.value"},
 		{value: "request.times", field: "compare.value"},
 	} {
@@ -141,20 +139,5 @@ func TestWrongExpressionsAreRefusedWithTheirField(t *testing.T) {
 		if e.Code != whittle.Invalid || e.Field != c.field || e.Hint == "" || strings.Contains(e.Error(), "\n") {
 			t.Errorf("%.20q %.20q: code %v, field %q, hint %q, %q", c.value, c.per, e.Code, e.Field, e.Hint, e.Error())
 		}
-	}
-}
-
-// An expression that would walk a large body for ever is cut off by its cost,
-// and the response counts as unreadable.
-func TestAnExpressionsCostIsBounded(t *testing.T) {
-	r, err := newReader(whittle.Comparison{
-		Value: "json.all(a, json.all(b, json.all(c, a + b + c >= 0.0))) ? 1 : 2",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body := []byte("[" + strings.Repeat("1,", 2_000) + "1]")
-	if n, ok := r.read(&whittle.Response{Body: body}); ok {
-		t.Errorf("8,000,000,000 steps gave %v", n)
 	}
 }

@@ -12,22 +12,14 @@ import (
 	"whittle/internal/units"
 )
 
-// suspicion is the e-value from which an undecided finding is shown.
+// suspicion is the e-value from which an undecided finding is shown: by chance in 1 of 20.
 const suspicion = 20
 
 // Report implements method.
 func (s *Method) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
 	bounds, more := s.bounds(eprocess.Alpha(s.c.Confidence))
-	var list []whittle.Finding
-	list = append(list, s.wrongFindings()...)
-	list = append(list, s.distributionFindings(bounds)...)
-	list = append(list, s.repeatsFindings()...)
-	list = append(list, s.blankFindings()...)
+	list := slices.Concat(s.wrongFindings(), s.distributionFindings(bounds), s.otherFindings())
 	for i := range list {
-		switch list[i].Kind {
-		case whittle.FoundMean, whittle.FoundSpread, whittle.FoundDistribution:
-			list[i].Summary += s.leftOut()
-		}
 		list[i].Expected = s.expected(list[i].Kind, list[i].Path)
 	}
 	list = append(list, s.Wording.Findings(whittle.FoundBody, "around the number:")...)
@@ -37,11 +29,16 @@ func (s *Method) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int)
 	return list, bounds, more
 }
 
-func shows(b *eprocess.Bets) bool { return b.Decided() || b.Peak >= suspicion }
-
 // wrongFindings gives one finding per cause of wrong values.
 func (s *Method) wrongFindings() []whittle.Finding {
-	groups := explain(s.wrongValues(), s.perName())
+	values := slices.Clone(s.Evidence.Wrong)
+	for i := range values { // with the noise as it is known by now
+		v := &values[i]
+		if t := s.Strata.of(v.Key); t.X.N >= 2 {
+			v.Noise = t.X.spread() * unitOf(v.Per)
+		}
+	}
+	groups := explain(values, s.perName())
 	largest := 0
 	for _, g := range groups {
 		largest = max(largest, len(g.values))
@@ -53,36 +50,21 @@ func (s *Method) wrongFindings() []whittle.Finding {
 	return list
 }
 
-// wrongValues are the wrong values kept, with the noise as it is known by now.
-func (s *Method) wrongValues() []wrongValue {
-	list := slices.Clone(s.Evidence.Wrong)
-	for i := range list {
-		v := &list[i]
-		if t := s.Strata.of(v.Key); t.X.N >= 2 {
-			v.Noise = t.X.spread() * unitOf(v.Per)
-		}
-	}
-	return list
-}
-
 func (s *Method) wrongFinding(g *group, largest bool) whittle.Finding {
 	f := whittle.Finding{
-		Kind: whittle.FoundWrongValue, Cause: g.cause, Of: s.N,
+		Kind: whittle.FoundWrongValue, Cause: g.cause, Of: s.N, EValue: s.Wrong.Bets.EValue(),
 		Path: class(g.values, s.Evidence.Divisors, s.perName()),
 	}
 	var asked int
 	f.Count, asked = s.Evidence.countOf(g.values)
-	f.EValue = s.Wrong.Bets.EValue()
-	seen := map[int]bool{}
 	for _, v := range g.values {
 		t := s.Strata.of(v.Key)
-		if !seen[v.Key] && (largest || t.Wrong.X == 0 && len(g.values) >= fewOutlier) {
+		if largest || t.Wrong.X == 0 && len(g.values) >= fewOutlier {
 			f.DecidedAt = earlier(f.DecidedAt, s.Wrong.decidedAt(t))
 		}
-		seen[v.Key] = true
 		f.EValue = max(f.EValue, t.Wrong.Peak)
-		if v.Sample != nil && len(f.Samples) < display.MaxSamples {
-			f.Samples = append(f.Samples, *v.Sample)
+		if len(f.Samples) < display.MaxSamples {
+			f.Samples = append(f.Samples, v.Sample...)
 		}
 	}
 	f.Decided = f.DecidedAt > 0
@@ -97,85 +79,73 @@ func (s *Method) wrongFinding(g *group, largest bool) whittle.Finding {
 	return f
 }
 
+// earlier is the smaller of two numbers of exchanges, 0 meaning never.
+func earlier(a, b int) int {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
 // distributionFindings gives what is found of mean, spread and distribution.
-func (s *Method) distributionFindings(bounds []whittle.Bound) []whittle.Finding {
+func (s *Method) distributionFindings(bounds []whittle.Bound) (list []whittle.Finding) {
 	repeats := s.Repeats.DecidedAt() > 0
-	var list []whittle.Finding
-	if shows(&s.Mean.Bets) && (!repeats || math.Abs(s.shift()) >= plainShift) {
-		list = append(list, s.meanFinding())
-	}
-	if s.Spread.DecidedAt() > 0 || s.Spread.eValue() >= suspicion {
-		list = append(list, s.spreadFinding())
-	}
-	// What repeats moves the share of each class of responses by itself: without
-	// another mean or spread it is no finding of its own.
-	if shows(&s.Distribution.Bets) && (!repeats || len(list) > 0) {
-		list = append(list, s.distributionFinding(bounds))
-	}
-	if s.Again.Bets.Decided() {
-		for i := range list {
-			list[i].Decided, list[i].DecidedAt = false, 0
-			list[i].Cause = "the monolith's own second responses are shifted likewise: responses depend on when one asks, so this shows nothing"
+	add := func(kind whittle.FindingKind, at int, peak float64, rounds int, tell func(*whittle.Finding)) {
+		if at == 0 && peak < suspicion {
+			return
 		}
+		f := whittle.Finding{
+			Kind: kind, Decided: at > 0, DecidedAt: at, EValue: min(peak, eprocess.EValueCap), Count: rounds, Of: s.N,
+			Samples: slices.Clone(s.Evidence.Inliers),
+		}
+		tell(&f)
+		f.Summary += s.leftOut()
+		if s.Again.Decided() {
+			f.Decided, f.DecidedAt = false, 0
+			f.Cause = "the monolith's own second responses are shifted likewise: responses depend on when one asks, so this shows nothing"
+		}
+		list = append(list, f)
+	}
+	// What repeats moves the mean a little and the share of each class of responses by itself:
+	// within the margin of the mean, or without another mean or spread, that is no finding of its own.
+	if x, y, _ := s.means(); !repeats || math.Abs(y-x) > s.c.Margin.Mean*math.Abs(x) {
+		add(whittle.FoundMean, s.Mean.At, s.Mean.Peak, s.Mean.Rounds, s.tellMean)
+	}
+	add(whittle.FoundSpread, s.Spread.At, s.Spread.Peak, s.Spread.Rounds, s.tellSpread)
+	if d := &s.Distribution; !repeats || len(list) > 0 {
+		add(whittle.FoundDistribution, d.At, d.Peak, d.N, func(f *whittle.Finding) {
+			apart := bounds[len(bounds)-1].Estimate
+			f.Summary = fmt.Sprintf("the two distributions are %s apart: at some threshold the shares of responses below it differ by %s",
+				display.Figure(apart), display.InPercent(apart))
+		})
 	}
 	return list
 }
 
-// plainShift is how many standard errors of the candidate's different responses
-// its mean must lie off before it is a finding in addition to `repeats`. It is large as
-// responses of one seed are not independent across sizes either.
-const plainShift = 6
-
-// shift is the difference of the means over the sizes of request, in standard
-// errors (Stouffer's sum), with the larger of the two spreads.
-func (s *Method) shift() float64 {
-	sum, n := 0.0, 0
-	for i := range s.Strata.Seen {
-		t := &s.Strata.Seen[i]
-		if t.X.N < enough || t.Fresh.N < 2 {
-			continue
-		}
-		sx, sy := t.X.spread(), max(t.X.spread(), t.Fresh.spread())
-		se := math.Sqrt(sx*sx/float64(t.X.N) + sy*sy/float64(t.Fresh.N))
-		if se > 0 {
-			sum += (t.Fresh.Mean - t.X.Mean) / se
-			n++
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return sum / math.Sqrt(float64(n))
-}
-
-func (s *Method) meanFinding() whittle.Finding {
-	b := &s.Mean.Bets
-	f := s.distributionBase(whittle.FoundMean, b.At, b.EValue(), b.Rounds)
+func (s *Method) tellMean(f *whittle.Finding) {
 	x, y, cause := s.means()
+	f.Cause = cause
 	unit := ""
 	if n := s.perName(); n != "" {
 		unit = " per " + n
 	}
-	f.Monolith, f.Candidate, f.Cause = display.Figure(x)+unit, display.Figure(y)+unit, cause
-	change, word := y/x-1, "higher"
-	if x == 0 {
-		f.Summary = fmt.Sprintf("the candidate's mean is %s against %s%s", display.Figure(y), display.Figure(x), unit)
-		return f
-	}
+	f.Monolith, f.Candidate = display.Figure(x)+unit, display.Figure(y)+unit
+	change, word := y/x-1, " higher:"
 	if change < 0 {
-		word = "lower"
+		word = " lower:"
 	}
-	f.Summary = fmt.Sprintf("the candidate's mean is %s %s: %s against %s%s",
-		display.InPercent(math.Abs(change)), word, display.Figure(y), display.Figure(x), unit)
-	return f
+	much := display.InPercent(math.Abs(change)) + word
+	if x == 0 {
+		much = ""
+	}
+	f.Summary = strings.Join(strings.Fields(fmt.Sprintf("the candidate's mean is %s %s against %s%s", much, display.Figure(y), display.Figure(x), unit)), " ")
 }
 
 // means gives both sides' scaled means, each size of request weighed by how
 // exactly its means are known, and a cause where one factor fits the sizes.
 func (s *Method) means() (x, y float64, cause string) {
-	type ratio struct{ r, err float64 }
-	var ratios []ratio
-	weight, best := 0.0, 0.0
+	weight := 0.0
+	var ratios [][2]float64 // with their standard errors
 	for i := range s.Strata.Seen {
 		t := &s.Strata.Seen[i]
 		if t.X.N < 2 || t.Y.N < 2 || t.Key == rawKey && len(s.Strata.Seen) > 1 {
@@ -184,93 +154,31 @@ func (s *Method) means() (x, y float64, cause string) {
 		v := t.X.spread()*t.X.spread()/float64(t.X.N) + t.Y.spread()*t.Y.spread()/float64(t.Y.N)
 		w := 1 / max(v, 1e-18*max(1e-18, t.X.Mean*t.X.Mean))
 		x, y, weight = x+w*t.X.Mean, y+w*t.Y.Mean, weight+w
-		best = max(best, w)
 		if t.X.Mean != 0 {
-			ratios = append(ratios, ratio{t.Y.Mean / t.X.Mean, math.Sqrt(v) / math.Abs(t.X.Mean)})
+			ratios = append(ratios, [2]float64{t.Y.Mean / t.X.Mean, math.Sqrt(v) / math.Abs(t.X.Mean)})
 		}
 	}
-	if weight == 0 {
-		return 0, 0, ""
+	if x == 0 {
+		return 0, y / max(weight, math.SmallestNonzeroFloat64), ""
 	}
-	x, y = x/weight, y/weight
 	common, fit, differing := y/x, 0, 0
 	for _, r := range ratios {
-		if math.Abs(common-1) > 4*r.err {
+		if math.Abs(common-1) > 4*r[1] {
 			differing++
-			if near(r.r, common, 4*r.err+1e-3) {
-				fit++
-			}
+			fit += int(eprocess.Indicator(near(r[0], common, 4*r[1]+1e-3)))
 		}
 	}
-	if differing >= 2 && fit*4 >= differing*3 && x != 0 {
+	if differing >= 2 && fit*4 >= differing*3 {
 		cause = fmt.Sprintf("one factor of %s fits %s sizes of request: it lies in each draw, not in some requests",
 			display.Figure(common), display.Of(fit, differing))
 	}
-	return x, y, cause
+	return x / weight, y / weight, cause
 }
 
-func (s *Method) spreadFinding() whittle.Finding {
-	f := s.distributionBase(whittle.FoundSpread, s.Spread.DecidedAt(), s.Spread.eValue(), s.Spread.Single.Rounds)
-	t, g := s.widest()
-	if g.N == 0 || g.X == 0 {
-		f.Summary = "the candidate's responses do not spread as the monolith's do"
-		return f
-	}
+func (s *Method) tellSpread(f *whittle.Finding) {
 	// The root of the mean squares is what the ratio of two spreads means.
-	ratio := math.Sqrt(g.Y / g.X)
-	f.Monolith, f.Candidate = "1", display.Figure(ratio)
-	where := ""
-	if t != nil && s.perName() != "" && t.Key != rawKey && len(s.Strata.Seen) > 1 {
-		f.Path = fmt.Sprintf("%s from %s to %s", s.perName(), display.Figure(math.Ldexp(1, t.Key)), display.Figure(math.Ldexp(1, t.Key+1)-1))
-		where = ", most of all for " + f.Path
-	}
-	f.Summary = fmt.Sprintf("the candidate's responses spread %s times as wide as the monolith's%s", display.Figure(ratio), where)
-	if root := rootOf(ratio); root != "" && g.N >= 4*enough {
-		f.Cause = display.Figure(ratio) + " is " + root
-	}
-	return f
-}
-
-// widest gives the size of request that speaks most for another spread, with
-// its distances between responses; nil and those of all sizes where none has
-// enough of them.
-func (s *Method) widest() (at *stratum, sums gaps) {
-	most := 0.0
-	var all gaps
-	for i := range s.Strata.Seen {
-		t := &s.Strata.Seen[i]
-		if w := math.Abs(t.Single.Sum) + math.Abs(t.Double.Sum); w > most && t.Gaps.N >= enough {
-			most, at = w, t
-		}
-		all.N += t.Gaps.N
-		all.X += t.Gaps.X
-		all.Y += t.Gaps.Y
-	}
-	if at == nil {
-		return nil, all
-	}
-	return at, at.Gaps
-}
-
-func (s *Method) distributionFinding(bounds []whittle.Bound) whittle.Finding {
-	b := &s.Distribution.Bets
-	f := s.distributionBase(whittle.FoundDistribution, b.At, b.EValue(), b.Rounds)
-	d := 0.0
-	for i := range bounds {
-		if bounds[i].What == boundDistribution {
-			d = bounds[i].Estimate
-		}
-	}
-	f.Summary = fmt.Sprintf("the two distributions are %s apart: at some threshold the shares of responses below it differ by %s",
-		display.Figure(d), display.InPercent(d))
-	return f
-}
-
-func (s *Method) distributionBase(kind whittle.FindingKind, at int, e float64, rounds int) whittle.Finding {
-	return whittle.Finding{
-		Kind: kind, Decided: at > 0, DecidedAt: at, EValue: e, Count: rounds, Of: s.N,
-		Samples: slices.Clone(s.Evidence.Inliers),
-	}
+	f.Monolith, f.Candidate = "1", display.Figure(math.Sqrt(s.Spread.Y/s.Spread.X))
+	f.Summary = fmt.Sprintf("the candidate's responses spread %s times as wide as the monolith's", f.Candidate)
 }
 
 // leftOut says how many responses a sentence on the distribution does not speak
@@ -283,45 +191,36 @@ func (s *Method) leftOut() string {
 	return fmt.Sprintf("; %s of %s responses are left out of this as wrong values", units.Grouped(w.Y), units.Grouped(w.N))
 }
 
-func (s *Method) repeatsFindings() []whittle.Finding {
-	w := &s.Repeats
-	if w.DecidedAt() == 0 && w.eValue() < suspicion {
-		return nil
+// otherFindings are repeats, and responses without a number.
+func (s *Method) otherFindings() (list []whittle.Finding) {
+	if w := &s.Repeats; w.DecidedAt() > 0 || w.eValue() >= suspicion {
+		f := whittle.Finding{
+			Kind: whittle.FoundRepeats, Decided: w.DecidedAt() > 0, DecidedAt: w.DecidedAt(), EValue: w.eValue(),
+			Count: w.Y, Of: w.N, Samples: slices.Clone(s.Evidence.Repeated),
+			Monolith: display.Of(w.X, w.N), Candidate: display.Of(w.Y, w.N),
+			Summary: fmt.Sprintf("the candidate gave an earlier response again in %d of %d exchanges, the monolith one of its own in %d", w.Y, w.N, w.X),
+		}
+		if w.SameSecond*10 >= w.Y*8 && w.Y >= fewOutlier {
+			f.Cause = display.Of(w.SameSecond, w.Y) + " came within the same second of the clock as the earlier one: a generator seeded with the time in seconds"
+		}
+		list = append(list, f)
 	}
-	f := whittle.Finding{
-		Kind: whittle.FoundRepeats, Decided: w.DecidedAt() > 0, DecidedAt: w.DecidedAt(), EValue: w.eValue(),
-		Count: w.Y, Of: w.N, Samples: slices.Clone(s.Evidence.Repeated),
-		Monolith:  fmt.Sprintf("%d of %d", w.X, w.N),
-		Candidate: fmt.Sprintf("%d of %d", w.Y, w.N),
+	if w := &s.Blank; w.Y > 0 {
+		of := s.N + w.N
+		list = append(list, whittle.Finding{
+			Kind: whittle.FoundUnreadable, Decided: w.Bets.Decided(), DecidedAt: w.Bets.At, EValue: w.Bets.EValue(),
+			Count: w.Y, Of: of, Samples: slices.Clone(w.Samples),
+			Monolith: fmt.Sprintf("%d unreadable", w.X), Candidate: fmt.Sprintf("%d unreadable", w.Y),
+			Summary: fmt.Sprintf("no number could be read in %d of the candidate's %d responses; in the monolith's in %d", w.Y, of, w.X),
+		})
 	}
-	f.Summary = fmt.Sprintf("the candidate gave an earlier response again in %d of %d exchanges, the monolith one of its own in %d",
-		w.Y, w.N, w.X)
-	if w.SameSecond*10 >= w.Y*8 && w.Y >= fewOutlier {
-		f.Cause = fmt.Sprintf("%s came within the same second of the clock as the earlier one: "+
-			"a generator seeded with the time in seconds", display.Of(w.SameSecond, w.Y))
-	}
-	return []whittle.Finding{f}
-}
-
-func (s *Method) blankFindings() []whittle.Finding {
-	w := &s.Blank
-	if w.Y == 0 {
-		return nil
-	}
-	return []whittle.Finding{{
-		Kind: whittle.FoundUnreadable, Decided: w.Bets.Decided(), DecidedAt: w.Bets.At, EValue: w.Bets.EValue(),
-		Count: w.Y, Of: s.N + w.N, Samples: slices.Clone(w.Samples),
-		Monolith:  fmt.Sprintf("%d unreadable", w.X),
-		Candidate: fmt.Sprintf("%d unreadable", w.Y),
-		Summary: fmt.Sprintf("no number could be read in %d of the candidate's %d responses; in the monolith's in %d",
-			w.Y, s.N+w.N, w.X),
-	}}
+	return list
 }
 
 // perName is how a request's size is called; empty where nothing is divided.
 func (s *Method) perName() string {
 	p := strings.Join(strings.Fields(s.c.Per), " ")
-	if len(p) > 60 {
+	if len(p) > display.ValueShown {
 		return "per"
 	}
 	return p

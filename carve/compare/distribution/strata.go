@@ -2,19 +2,20 @@ package distribution
 
 import (
 	"math"
+	"slices"
 
 	"whittle/carve/compare/eprocess"
 )
 
 const (
-	// strataMost bounds the sizes of `per` that are distinguished: powers of two
-	// from 2^-20 to 2^43, what lies beyond joining the outermost.
-	strataMost = 64
-	lowestKey  = -20
+	// The sizes of `per` that are distinguished are powers of two; what lies beyond these joins
+	// the outermost. They hold every size from a millionth to a trillion.
+	lowestKey, highestKey = -20, 43
 	// rawKey is the stratum of responses that are not divided, because the
 	// request's `per` is 0 or negative.
 	rawKey = lowestKey - 1
-	// enough responses of the monolith to know its centre and spread.
+	// enough responses of the monolith to know its centre and spread: held by
+	// TestIdenticalServicesRaiseNoFalseAlarm.
 	enough = 5
 )
 
@@ -39,27 +40,6 @@ func (m *moments) spread() float64 {
 	return math.Sqrt(m.M2 / float64(m.N-1))
 }
 
-// skill is what past payoffs say about the next one: the stake that would have
-// been best, as a part in [-1, 1].
-type skill struct {
-	Sum   float64 `json:"s"`
-	Sumsq float64 `json:"q"`
-}
-
-func (k *skill) learn(g float64) {
-	if math.IsNaN(g) {
-		return
-	}
-	k.Sum += g
-	k.Sumsq += g * g
-}
-
-// stake weighs the skill within a stratum with a little of the skill overall.
-func (k *skill) stake(overall *skill) float64 {
-	const borrowed = 0.1
-	return eprocess.Clamp((k.Sum + borrowed*overall.Sum) / (k.Sumsq + borrowed*overall.Sumsq + 1))
-}
-
 // drawIn keeps a value within ±most.
 func drawIn(v, most float64) float64 { return max(-most, min(most, v)) }
 
@@ -67,54 +47,32 @@ const (
 	// largest bounds a scaled response, and a divisor, so that no sum of squares
 	// of what a side may write leaves the floats.
 	largest = 1e60
-	// farthest bounds a deviation, in spreads.
-	farthest = 1e6
+	// farthest bounds a deviation, in spreads, likewise.
+	farthest = 1e9
 )
 
 // stratum is what is known of the responses to requests of one size.
 type stratum struct {
 	Key int `json:"key"`
 	// X are the monolith's scaled responses, far ones drawn in to six spreads; Y
-	// the candidate's that are no outliers; Fresh those of Y that were not given
-	// before, so that one draw seen twenty times counts once.
-	X     moments `json:"x"`
-	Y     moments `json:"y"`
-	Fresh moments `json:"fresh"`
+	// the candidate's that are no outliers.
+	X moments `json:"x"`
+	Y moments `json:"y"`
 	// Far is the largest deviation of a response of the monolith, in spreads as
 	// they were known then.
 	Far float64 `json:"far"`
 
+	// Mean and Spread are the skills of the bets on these at this size.
 	Mean    skill   `json:"mean"`
-	Single  skill   `json:"single"`
-	Double  skill   `json:"double"`
+	Spread  skill   `json:"spread"`
 	Waiting waiting `json:"waiting"`
-	// Gaps are the distances between the responses of two exchanges, for the
-	// ratio of the spreads at this size.
-	Gaps gaps `json:"gaps"`
 
 	Wrong wrongTally `json:"wrong"`
-}
-
-// gaps sum the squared distances, in spreads, between the responses of two
-// exchanges on either side.
-type gaps struct {
-	N int     `json:"n"`
-	X float64 `json:"x"`
-	Y float64 `json:"y"`
-}
-
-func (g *gaps) add(dy, dx float64) {
-	dy, dx = drawIn(dy, farthest), drawIn(dx, farthest)
-	g.N++
-	g.X += dx * dx
-	g.Y += dy * dy
 }
 
 // strata are the sizes seen, in the order of their first exchange.
 type strata struct {
 	Seen []stratum `json:"seen"`
-
-	index [strataMost + 1]int8 // 1 + place in Seen, by key - rawKey
 }
 
 // keyOfPer gives the stratum of a divisor.
@@ -123,7 +81,7 @@ func keyOfPer(per float64) int {
 		return rawKey
 	}
 	_, e := math.Frexp(per)
-	return max(lowestKey, min(lowestKey+strataMost-1, e-1))
+	return max(lowestKey, min(highestKey, e-1))
 }
 
 // unitOf is what a response is divided by: its divisor, or 1 where that is 0 or
@@ -135,28 +93,20 @@ func unitOf(per float64) float64 {
 	return 1
 }
 
+// place is where a size stands in the order of first exchanges, from 0; −1: it did not come.
+func (s *strata) place(key int) int {
+	return slices.IndexFunc(s.Seen, func(t stratum) bool { return t.Key == key })
+}
+
 // of gives the stratum of a key, opening it if it is new.
 func (s *strata) of(key int) *stratum {
-	t := s.known(key)
-	if t == nil {
+	i := s.place(key)
+	if i < 0 {
+		i = len(s.Seen)
 		s.Seen = append(s.Seen, stratum{Key: key})
-		s.index[key-rawKey] = int8(len(s.Seen))
-		t = &s.Seen[len(s.Seen)-1]
 	}
-	return t
+	return &s.Seen[i]
 }
-
-// known gives the stratum of a key; nil: none was opened.
-func (s *strata) known(key int) *stratum {
-	i := s.index[key-rawKey]
-	if i == 0 {
-		return nil
-	}
-	return &s.Seen[i-1]
-}
-
-// place is where a stratum stands in the order of first exchanges, from 0.
-func (s *strata) place(t *stratum) int { return int(s.index[t.Key-rawKey]) - 1 }
 
 // predict gives the centre and the spread of the next scaled response in a
 // stratum from the monolith's past; false where the past says nothing yet. A
@@ -167,82 +117,90 @@ func (s *strata) predict(t *stratum) (centre, spread float64, ok bool) {
 	if t.X.N >= enough {
 		return t.X.Mean, t.X.spread(), true
 	}
-	if t.Key == rawKey {
-		return 0, 0, false
-	}
 	var near *stratum
 	for i := range s.Seen {
 		o := &s.Seen[i]
-		if o.Key == rawKey || o.X.N < enough {
-			continue
-		}
-		if near == nil || distance(o.Key, t.Key) < distance(near.Key, t.Key) {
+		if o.Key > rawKey && o.X.N >= enough && (near == nil || distance(o.Key, t.Key) < distance(near.Key, t.Key)) {
 			near = o
 		}
 	}
-	if near == nil {
+	if near == nil || t.Key == rawKey {
 		return 0, 0, false
 	}
-	spread = near.X.spread()
-	if near.Key > t.Key {
-		spread *= math.Ldexp(1, near.Key-t.Key)
-	}
-	return near.X.Mean, spread, true
+	return near.X.Mean, near.X.spread() * math.Ldexp(1, max(0, near.Key-t.Key)), true
 }
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
 // learn takes the monolith's response into its stratum.
-func (t *stratum) learn(x, centre, spread float64, known bool) {
+func (t *stratum) learn(p *pair, known bool) {
+	x := p.x
 	if known && t.X.N >= enough {
-		t.Far = max(t.Far, inSpreads(x, centre, spread))
-		if spread > 0 {
-			x = max(centre-6*spread, min(centre+6*spread, x))
+		t.Far = max(t.Far, math.Abs(p.z(x)))
+		if p.spread > 0 {
+			x = max(p.centre-6*p.spread, min(p.centre+6*p.spread, x))
 		}
 	}
 	t.X.add(x)
 }
 
-// inSpreads is how far a value lies from the centre, in spreads, bounded.
-func inSpreads(v, centre, spread float64) float64 {
-	const most = 1e9
-	d := math.Abs(v - centre)
-	if d == 0 {
+// pair is one exchange as the tests see it: both responses to the same
+// request, scaled, and what the past predicts for them.
+type pair struct {
+	n    int // the exchange's number
+	x, y float64
+	// centre and spread are the monolith's, from the past.
+	centre, spread float64
+	stratum        *stratum
+}
+
+// z is a value's deviation in spreads. Where the monolith has never varied,
+// another value is far away.
+func (p *pair) z(v float64) float64 {
+	d := v - p.centre
+	switch {
+	case d == 0:
 		return 0
+	case p.spread > 0:
+		return drawIn(d/p.spread, farthest)
 	}
-	if d >= most*spread {
-		return most
-	}
-	return d / spread
+	return math.Copysign(farthest, d)
 }
 
-// restore rebuilds the index and reports whether the state is a possible one.
-func (s *strata) restore() bool {
-	s.index = [strataMost + 1]int8{}
-	if len(s.Seen) > strataMost+1 {
-		return false
+// skill is what past payoffs say about the next one: the stake that would have
+// been best, as a part in [-1, 1].
+type skill struct {
+	Sum   float64 `json:"s"`
+	Sumsq float64 `json:"q"`
+}
+
+func (k *skill) learn(g float64) {
+	k.Sum += g
+	k.Sumsq += g * g
+}
+
+// lean bets on which side has the larger of something, within a size of request and overall. Its
+// payoffs are antisymmetric in the pair, and bounded so that no single response ruins it.
+type lean struct {
+	eprocess.Bets
+	Skill skill `json:"skill"`
+}
+
+func newLean() lean { return lean{Bets: eprocess.NewBets()} }
+
+// stake weighs the skill within a stratum with a tenth of the skill overall.
+func (l *lean) stake(within *skill) float64 {
+	return eprocess.Clamp((within.Sum + l.Skill.Sum/10) / (within.Sumsq + l.Skill.Sumsq/10 + 1))
+}
+
+// bet settles a payoff at a stake from before it.
+func (l *lean) bet(g, stake float64, within *skill, alpha float64, n int) {
+	if math.IsNaN(g) {
+		return
 	}
-	for i := range s.Seen {
-		t := &s.Seen[i]
-		at := t.Key - rawKey
-		if at < 0 || at > strataMost || s.index[at] != 0 || !t.valid() {
-			return false
-		}
-		s.index[at] = int8(i + 1)
+	l.Bet(g*stake, alpha, n)
+	l.Skill.learn(g)
+	if within != nil {
+		within.learn(g)
 	}
-	return true
 }
-
-func (t *stratum) valid() bool {
-	w := &t.Waiting
-	return t.X.valid() && t.Y.valid() && t.Fresh.valid() && t.Far >= 0 && eprocess.Within(1e9, t.Far) &&
-		t.Mean.valid() && t.Single.valid() && t.Double.valid() && t.Wrong.valid() &&
-		w.Spread >= 0 && eprocess.Within(1e70, w.X, w.Y, w.Spread) && eprocess.Within(1, w.Stake) &&
-		t.Gaps.N >= 0 && t.Gaps.X >= 0 && t.Gaps.Y >= 0 && eprocess.Within(1e40, t.Gaps.X, t.Gaps.Y)
-}
-
-func (m *moments) valid() bool {
-	return m.N >= 0 && m.M2 >= 0 && eprocess.Within(1e61, m.Mean) && eprocess.Within(1e150, m.M2)
-}
-
-func (k *skill) valid() bool { return k.Sumsq >= 0 && eprocess.Within(1e18, k.Sum, k.Sumsq) }

@@ -13,14 +13,14 @@ func TestTheDistancesIntervalHoldsAlways(t *testing.T) {
 	missed := 0
 	for run := range runs {
 		r := rand.New(rand.NewPCG(uint64(run), 12))
-		var s distributionSums
+		var s distances
 		out := false
 		for n := 1; n <= rounds; n++ {
-			x, y := r.IntN(cells), r.IntN(cells)
+			x, y := r.IntN(borders+1), r.IntN(borders+1)
 			if r.Float64() < 2*truth {
 				y /= 2
 			}
-			s.add(x, y)
+			s.see(x, y, alpha, n)
 			if n%50 == 0 {
 				_, low, high := s.interval(alpha)
 				out = out || truth < low || truth > high

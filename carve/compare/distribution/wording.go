@@ -26,7 +26,7 @@ type wording struct {
 }
 
 // aPath is a value expression that is a path into the response's JSON.
-var aPath = regexp.MustCompile(`^(?:double\(|int\(|)json((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\]|\["[^"\\]*"\])*)\)?$`)
+var aPath = regexp.MustCompile(`^(?:float\(|int\(|)json((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\]|\["[^"\\]*"\])*)\)?$`)
 
 func newWording(c whittle.Comparison, r *reader) (wording, error) {
 	expect, err := jsondiff.NewExpectations(c, whittle.FoundBody)
@@ -90,26 +90,30 @@ func (w *wording) differ(a, b *whittle.Response) (d *jsondiff.Difference, fair b
 	return d, fair
 }
 
+// sides are by what two responses are compared, and what of them: their JSON, or their texts
+// with a sign in the place of each number.
+func (w *wording) sides(a, b *whittle.Response) (in jsondiff.Differ, x, y []byte) {
+	if w.asJSON || saysJSON(a) && saysJSON(b) {
+		return w.json, a.Body, b.Body
+	}
+	return &w.text, w.blanked(a.Body), w.blanked(b.Body)
+}
+
 // list are all differences, valid until the next call.
 func (w *wording) list(a, b *whittle.Response) []jsondiff.Difference {
-	if w.asJSON || saysJSON(a) && saysJSON(b) {
-		return w.json.Diff(a.Body, b.Body)
-	}
-	return w.text.Diff(w.blanked(a.Body), w.blanked(b.Body))
+	in, x, y := w.sides(a, b)
+	return in.Diff(x, y)
 }
 
 // spot is the place of a difference that differ gave.
 func (w *wording) spot(of *jsondiff.Difference, a, b *whittle.Response) display.Spot {
-	if !w.asJSON && (!saysJSON(a) || !saysJSON(b)) {
-		return jsondiff.TextSpot(w.text.Show, w.blanked(a.Body), w.blanked(b.Body))
+	in, x, y := w.sides(a, b)
+	list := in.Diff(x, y)
+	i := slices.IndexFunc(list, func(d jsondiff.Difference) bool { return d.Path == of.Path && d.How == of.How })
+	if i < 0 {
+		return display.Spot{}
 	}
-	list := w.list(a, b)
-	for i := range list {
-		if d := &list[i]; d.Path == of.Path && d.How == of.How {
-			return w.json.Spot(d, a.Body, b.Body)
-		}
-	}
-	return display.Spot{}
+	return in.Spot(&list[i], x, y)
 }
 
 // sameText is the quick look at texts that differ in their first number only.

@@ -6,6 +6,8 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
+// Held by TestIdenticalServicesRaiseNoFalseAlarm, in worlds with heavy tails, and by
+// TestEachPublishedFlawIsNamed.
 const (
 	// A value is an outlier when it lies so many spreads from the centre...
 	outlierSpreads = 8
@@ -23,24 +25,15 @@ type wrongTally struct {
 	N int `json:"n"`
 	X int `json:"x"` // the monolith's
 	Y int `json:"y"` // the candidate's
-	// Peak is the highest evidence against the pool, At when it passed.
-	Peak float64 `json:"peak"`
-	At   int     `json:"at"`
+	// Passed is how far the evidence against the pool came.
+	eprocess.Passed
 }
 
-func (t *wrongTally) valid() bool {
-	return eprocess.UpTo(t.X, t.N) && eprocess.UpTo(t.Y, t.N) && t.At >= 0 && t.Peak >= 0 && t.Peak <= eprocess.EValueCap
-}
-
-// outlier reports whether a value is one that the monolith would not give, judged
-// by the past alone.
-func (t *stratum) outlier(v, centre, spread float64) bool {
-	d := math.Abs(v - centre)
-	if d <= outlierRelative*math.Abs(centre) {
-		return false
-	}
+// outlier reports whether a value of a pair is one that the monolith would not give, judged
+// by its past alone.
+func (t *stratum) outlier(p *pair, v float64) bool {
 	bar := outlierSpreads * (1 + 2*enough/float64(max(enough, t.X.N)))
-	return inSpreads(v, centre, spread) > max(bar, outlierBeyond*t.Far)
+	return math.Abs(v-p.centre) > outlierRelative*math.Abs(p.centre) && math.Abs(p.z(v)) > max(bar, outlierBeyond*t.Far)
 }
 
 // wrongEprocess watches for responses that the monolith would never give. Two
@@ -86,11 +79,7 @@ func (w *wrongEprocess) weigh(t *stratum, place int, alpha float64, n int) {
 	// The candidate's chance is likely near 1, the monolith's near 0.
 	logE := eprocess.LogChance(k.Y, k.N, 1, 0.5) + eprocess.LogChance(w.X, w.N, 0.1, 1) -
 		logLargest(w.X+k.Y, w.N+k.N) - math.Log(float64((place+1)*(place+2)))
-	e := math.Exp(min(logE, math.Log(eprocess.EValueCap)))
-	k.Peak = max(k.Peak, e)
-	if k.At == 0 && e*alpha >= 1 {
-		k.At = n
-	}
+	k.Pass(eprocess.AsNumber(logE), alpha, n)
 }
 
 // logLargest is the largest log-likelihood of k events in n rounds.
@@ -104,11 +93,8 @@ func logLargest(k, n int) float64 {
 
 // decidedAt is the exchange at which a fault was shown at this size; 0: not.
 func (w *wrongEprocess) decidedAt(t *stratum) int {
-	switch {
-	case t.Wrong.Y == 0:
+	if t.Wrong.Y == 0 {
 		return 0
-	case w.Bets.At > 0 && t.Wrong.At > 0:
-		return min(w.Bets.At, t.Wrong.At)
 	}
-	return max(w.Bets.At, t.Wrong.At)
+	return earlier(w.Bets.At, t.Wrong.At)
 }

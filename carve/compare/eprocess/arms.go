@@ -39,37 +39,11 @@ func clampRate(p float64) float64 { return min(max(p, 1e-9), 1-1e-9) }
 // at the limit; so the product is a nonnegative supermartingale, and
 // P(ever ≥ 1/α) ≤ α (Ville's inequality).
 func (a *Arms) Single(limit float64, bad, good int) {
-	var f FixedOdds
-	a.Against(f.At(limit), bad, good)
-}
-
-// Against is single with the odds of its limit.
-func (a *Arms) Against(f *FixedOdds, bad, good int) {
-	for i := range a {
-		a[i] += float64(bad)*f.bad[i] + float64(good)*f.good[i]
-	}
-}
-
-// FixedOdds are the logarithms by which a bad and a good response change each arm's
-// wealth against a limit. They cost more than the rest of a bet, so they are kept
-// while the limit stays. The zero value is ready.
-type FixedOdds struct {
-	limit     float64
-	bad, good [armCount]float64
-}
-
-// At gives the odds of a limit.
-func (f *FixedOdds) At(limit float64) *FixedOdds {
 	q := clampRate(limit)
-	if f.limit == q {
-		return f
-	}
-	f.limit = q
-	for i := range f.bad {
+	for i := range a {
 		p := alternative(i, q)
-		f.bad[i], f.good[i] = math.Log(p/q), math.Log((1-p)/(1-q))
+		a[i] += float64(bad)*math.Log(p/q) + float64(good)*math.Log((1-p)/(1-q))
 	}
-	return f
 }
 
 // Block multiplies in one block of two samples: so many of the monolith's
@@ -106,6 +80,7 @@ type Odds struct{ factors [armCount][4]float64 }
 // it, has nothing to bet on: its odds are 0.
 func NewOdds(guess, slack float64, m, c int) *Odds {
 	var o Odds
+	guess = min(max(guess, 1e-4), 0.9)
 	limit := min(guess+slack, 0.98)
 	for i := range o.factors {
 		v := alternative(i, limit)
@@ -121,44 +96,11 @@ func NewOdds(guess, slack float64, m, c int) *Odds {
 	return &o
 }
 
-// maxOdds bounds the odds that are kept for further blocks of the same size.
-const maxOdds = 256
-
-type oddsKey struct {
-	guess float64
-	m, c  int
-}
-
-// OddsBook keeps odds for one slack, since finding them costs more than the
-// rest of a block.
-type OddsBook map[oddsKey]*Odds
-
-// Find gives the odds of blocks of m and c responses, by the guess rounded with
-// RoundRate.
-func (b OddsBook) Find(guess, slack float64, m, c int) *Odds {
-	key := oddsKey{RoundRate(guess), m, c}
-	o := b[key]
-	if o == nil {
-		if len(b) >= maxOdds {
-			clear(b)
-		}
-		o = NewOdds(key.guess, slack, m, c)
-		b[key] = o
-	}
-	return o
-}
-
-// RoundRate rounds a guess to a quarter of an octave, within 1e-4 and 0.9.
-func RoundRate(p float64) float64 {
-	p = min(max(p, 1e-4), 0.9)
-	return min(max(math.Exp2(math.Round(4*math.Log2(p))/4), 1e-4), 0.9)
-}
-
 // project finds the p in (u, v−slack) that minimises m·KL(u‖p) + c·KL(v‖p+slack):
 // the zero of the derivative, which rises with p.
 func project(u, v, slack, m, c float64) float64 {
 	low, high := u, v-slack
-	for range 48 {
+	for range 32 {
 		p := (low + high) / 2
 		q := p + slack
 		if m*(p-u)/(p*(1-p))+c*(q-v)/(q*(1-q)) < 0 {
@@ -168,13 +110,6 @@ func project(u, v, slack, m, c float64) float64 {
 		}
 	}
 	return (low + high) / 2
-}
-
-// Add multiplies in what other bets have won.
-func (a *Arms) Add(b *Arms) {
-	for i := range a {
-		a[i] += b[i]
-	}
 }
 
 // LogEValue is the logarithm of the average wealth.
@@ -188,14 +123,4 @@ func (a *Arms) LogEValue() float64 {
 		sum += math.Exp(l - top)
 	}
 	return top + math.Log(sum/armCount)
-}
-
-// Valid reports whether restored wealth is a possible one.
-func (a *Arms) Valid() bool {
-	for _, l := range a {
-		if math.IsNaN(l) || math.IsInf(l, 0) {
-			return false
-		}
-	}
-	return true
 }

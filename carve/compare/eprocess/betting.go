@@ -12,12 +12,12 @@ const (
 	// leave the floats. Both give money away or leave a bankrupt bet at zero,
 	// which never helps a false alarm.
 	wealthCap   = 1e150
-	wealthFloor = 1e-150
+	wealthFloor = 1 / wealthCap
 	// cashPart of the first wealth is kept back; in round r the part
 	// 1/(r+cashRounds) of what is left of it is staked.
 	cashPart   = 0.25
 	cashRounds = 64
-	// EValueCap bounds the e-values that are shown.
+	// EValueCap bounds the e-values that are shown: above what any attempt's level asks for.
 	EValueCap = 1e12
 )
 
@@ -37,19 +37,40 @@ type Bets struct {
 	Staked [len(stakes)]float64 `json:"staked"`
 	// Cash is what has not been staked yet.
 	Cash float64 `json:"cash"`
-	// Now is the wealth; Peak the highest so far, which is what Ville's
-	// inequality is about.
-	Now  float64 `json:"now"`
-	Peak float64 `json:"peak"`
-	// At is the exchange at which the wealth passed 1/alpha; 0: not yet.
-	At int `json:"at"`
+	// Now is the wealth.
+	Now float64 `json:"now"`
+	Passed
 	// Rounds counts the payoffs that were not zero.
 	Rounds int `json:"rounds"`
 }
 
+// Passed is how far a wealth has come.
+type Passed struct {
+	// Peak is the highest so far, which is what Ville's inequality is about.
+	Peak float64 `json:"peak"`
+	// At is the exchange at which it passed 1/alpha; 0: not yet.
+	At int `json:"at"`
+}
+
+// Pass takes in the wealth after exchange n.
+func (p *Passed) Pass(wealth, alpha float64, n int) {
+	if p.Peak = max(p.Peak, wealth); p.At == 0 && wealth*alpha >= 1 {
+		p.At = n
+	}
+}
+
+// Decided reports whether the evidence has passed its level.
+func (p *Passed) Decided() bool { return p.At > 0 }
+
+// DecidedAt is the exchange at which it did; 0: not yet.
+func (p *Passed) DecidedAt() int { return p.At }
+
+// EValue is the highest wealth so far, bounded so that it can be shown.
+func (p *Passed) EValue() float64 { return min(p.Peak, EValueCap) }
+
 // NewBets is a bettor with a wealth of 1 who has not bet yet.
 func NewBets() Bets {
-	b := Bets{Now: 1, Peak: 1, Cash: cashPart}
+	b := Bets{Now: 1, Passed: Passed{Peak: 1}, Cash: cashPart}
 	for i := range b.Staked {
 		b.Staked[i] = (1 - cashPart) / float64(len(stakes))
 	}
@@ -69,14 +90,11 @@ func (b *Bets) Bet(g, alpha float64, n int) {
 	fresh /= float64(len(stakes))
 	sum := b.Cash
 	for i, l := range stakes {
-		b.Staked[i] = held((b.Staked[i] + fresh) * (1 + l*g))
+		b.Staked[i] = bounded((b.Staked[i] + fresh) * (1 + l*g))
 		sum += b.Staked[i]
 	}
 	b.Now = sum
-	b.Peak = max(b.Peak, sum)
-	if b.At == 0 && sum*alpha >= 1 {
-		b.At = n
-	}
+	b.Pass(sum, alpha, n)
 }
 
 // CapAt throws away what the wealth is above most. That is no gain for anybody, so
@@ -87,7 +105,7 @@ func (b *Bets) CapAt(most float64) {
 	}
 	part := most / b.Now
 	for i := range b.Staked {
-		b.Staked[i] = held(b.Staked[i] * part)
+		b.Staked[i] = bounded(b.Staked[i] * part)
 	}
 	b.Cash *= part
 	b.Now = most
@@ -97,21 +115,15 @@ func (b *Bets) CapAt(most float64) {
 // else. What was lost stays so, and to throw a gain away is none, so the guarantee stays.
 func (b *Bets) Void() {
 	b.CapAt(1)
-	b.Peak, b.At = 1, 0
+	b.Passed = Passed{Peak: 1}
 }
 
-func held(w float64) float64 {
+func bounded(w float64) float64 {
 	if w < wealthFloor {
 		return 0
 	}
 	return min(w, wealthCap)
 }
-
-// Decided reports whether the evidence has passed its level.
-func (b *Bets) Decided() bool { return b.At > 0 }
-
-// EValue is the highest wealth so far, bounded so that it can be shown.
-func (b *Bets) EValue() float64 { return min(b.Peak, EValueCap) }
 
 // Valid reports whether the state could have come from play.
 func (b *Bets) Valid() bool {
@@ -136,27 +148,7 @@ type Excess struct {
 	Wealth [len(shares)]float64 `json:"w"`
 	Cash   float64              `json:"cash"`
 	Rounds int                  `json:"rounds"`
-	Peak   float64              `json:"peak"`
-	At     int                  `json:"at"`
-
-	odds shareOdds
-}
-
-// shareOdds are by what each alternative multiplies its wealth in a round without
-// and with the event, against a share p; 0: not known yet.
-type shareOdds struct {
-	p       float64
-	without [len(shares)]float64
-	with    [len(shares)]float64
-}
-
-func shareOddsOf(p float64) shareOdds {
-	o := shareOdds{p: p}
-	for i, s := range shares {
-		q := p + (1-p)*s
-		o.without[i], o.with[i] = (1-q)/(1-p), q/p
-	}
-	return o
+	Passed
 }
 
 // shares are the alternatives, from p (0) to always (1).
@@ -164,7 +156,7 @@ var shares = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 0.95}
 
 // NewExcess is a wealth of 1 before the first round.
 func NewExcess() Excess {
-	e := Excess{Peak: 1, Cash: cashPart}
+	e := Excess{Passed: Passed{Peak: 1}, Cash: cashPart}
 	for i := range e.Wealth {
 		e.Wealth[i] = (1 - cashPart) / float64(len(shares))
 	}
@@ -180,29 +172,16 @@ func (e *Excess) See(event bool, p, alpha float64, n int) {
 	e.Cash -= fresh
 	fresh /= float64(len(shares))
 	sum := e.Cash
-	if e.odds.p != p {
-		e.odds = shareOddsOf(p)
-	}
-	factors := &e.odds.without
-	if event {
-		factors = &e.odds.with
-	}
-	for i, f := range factors {
-		e.Wealth[i] = held((e.Wealth[i] + fresh) * f)
+	for i, share := range shares {
+		q := p + (1-p)*share
+		f := (1 - q) / (1 - p)
+		if event {
+			f = q / p
+		}
+		e.Wealth[i] = bounded((e.Wealth[i] + fresh) * f)
 		sum += e.Wealth[i]
 	}
-	e.Peak = max(e.Peak, sum)
-	if e.At == 0 && sum*alpha >= 1 {
-		e.At = n
-	}
-}
-
-// EValue is the highest wealth so far, bounded so that it can be shown.
-func (e *Excess) EValue() float64 { return min(e.Peak, EValueCap) }
-
-// Valid reports whether the state could have come from play.
-func (e *Excess) Valid() bool {
-	return validWealth(e.Wealth[:], e.Peak, e.At, e.Rounds) && e.Cash >= 0 && e.Cash <= cashPart
+	e.Pass(sum, alpha, n)
 }
 
 // Indicator is 1 where an event came and 0 where it did not.

@@ -11,10 +11,8 @@ package eprocess
 // arXiv 1912.06116.
 type Bold struct {
 	Wealth [len(boldStakes)]float64 `json:"wealth"`
-	Peak   float64                  `json:"peak"`
 	Rounds int                      `json:"rounds"`
-	// At is the exchange at which the wealth passed 1/alpha; 0: not yet.
-	At int `json:"at"`
+	Passed
 }
 
 // boldStakes are the parts that are staked, boldParts the first wealth of each.
@@ -24,20 +22,15 @@ var (
 )
 
 // NewBold is a wealth of 1 before the first e-value.
-func NewBold() Bold { return Bold{Wealth: boldParts, Peak: 1} }
+func NewBold() Bold { return Bold{Wealth: boldParts, Passed: Passed{Peak: 1}} }
 
 // See settles one e-value at exchange n against the level alpha.
 func (b *Bold) See(e, alpha float64, n int) {
 	b.Rounds++
-	sum := 0.0
 	for i, l := range boldStakes {
-		b.Wealth[i] = held(b.Wealth[i] * (1 + l*(e-1)))
-		sum += b.Wealth[i]
+		b.Wealth[i] = bounded(b.Wealth[i] * (1 + l*(e-1)))
 	}
-	b.Peak = max(b.Peak, sum)
-	if b.At == 0 && sum*alpha >= 1 {
-		b.At = n
-	}
+	b.Pass(b.Now(), alpha, n)
 }
 
 // Now is the wealth.
@@ -56,13 +49,5 @@ func (b *Bold) Void() {
 			b.Wealth[i] /= now
 		}
 	}
-	b.Peak, b.At = 1, 0
-}
-
-// EValue is the highest wealth so far, bounded so that it can be shown.
-func (b *Bold) EValue() float64 { return min(b.Peak, EValueCap) }
-
-// Valid reports whether the state could have come from play.
-func (b *Bold) Valid() bool {
-	return validWealth(b.Wealth[:], b.Peak, b.At, b.Rounds)
+	b.Passed = Passed{Peak: 1}
 }

@@ -156,8 +156,3 @@ func least(most int, enough func(int) bool) (n int, ok bool) {
 func LogChance(k, n int, a, b float64) float64 {
 	return mathext.Lbeta(a+float64(k), b+float64(n-k)) - mathext.Lbeta(a, b)
 }
-
-// Valid reports whether restored sums are possible ones.
-func (r *RatioSums) Valid() bool {
-	return r.N >= 0 && r.X >= 0 && r.Y >= 0 && r.XX >= 0 && r.YY >= 0 && Within(1e20, r.X, r.Y, r.XX, r.YY, r.XY)
-}

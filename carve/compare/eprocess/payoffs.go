@@ -1,6 +1,9 @@
 package eprocess
 
-import "math"
+import (
+	"encoding/json"
+	"math"
+)
 
 // Payoffs are the sums of antisymmetric payoffs in [-1, 1], one of each exchange: positive
 // where it speaks for the one side and negative where it speaks for the other. They carry a
@@ -64,18 +67,28 @@ func (p *Payoffs) Missing(alpha, margin float64) int {
 	if mean < half { // it may be 0
 		room = max(room, margin/2)
 	}
-	if room <= 0 || p.N == 0 {
-		return -1
-	}
-	grow := half / room
-	if more := float64(p.N) * (grow*grow - 1); more < 1e9 {
+	return More(p.N, half, room)
+}
+
+// More estimates how many more than n rounds narrow an interval from a width to what there is room
+// for, as it narrows about like 1/√n; -1: it cannot be said.
+func More(n int, width, room float64) int {
+	grow := width / room
+	if more := float64(n) * (grow*grow - 1); n > 0 && room > 0 && more < 1e9 {
 		return max(1, int(more))
 	}
 	return -1
 }
 
-// Valid reports whether restored sums are possible ones.
-func (p *Payoffs) Valid() bool {
-	n := float64(p.N)
-	return p.N >= 0 && Within(n, p.Sum, p.Squares) && p.Squares >= 0
+// MarshalJSON keeps the three numbers.
+func (p Payoffs) MarshalJSON() ([]byte, error) {
+	return json.Marshal([3]float64{float64(p.N), p.Sum, p.Squares})
+}
+
+// UnmarshalJSON restores what MarshalJSON kept.
+func (p *Payoffs) UnmarshalJSON(b []byte) error {
+	var list [3]float64
+	err := json.Unmarshal(b, &list)
+	p.N, p.Sum, p.Squares = int(list[0]), list[1], list[2]
+	return err
 }

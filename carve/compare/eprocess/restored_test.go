@@ -22,14 +22,3 @@ func TestOfAttempts(t *testing.T) {
 		t.Errorf("a million attempts spend %v, want %v", spent, want)
 	}
 }
-
-func TestSign(t *testing.T) {
-	for x, want := range map[float64]float64{3: 1, 1e-300: 1, 0: 0, -1e-300: -1, -3: -1, math.Inf(1): 1, math.Inf(-1): -1} {
-		if got := Sign(x); got != want {
-			t.Errorf("Sign(%v) is %v", x, got)
-		}
-	}
-	if got := Sign(math.NaN()); got != 0 {
-		t.Errorf("no number has the sign %v", got)
-	}
-}

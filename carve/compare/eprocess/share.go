@@ -98,18 +98,3 @@ func UpperRate(bad, n int, beta float64) float64 {
 	}
 	return mathext.InvRegIncBeta(float64(bad+1), float64(n-bad), 1-beta)
 }
-
-// KnownRate is an UpperRate that is asked for again and again, with a beta above 0.
-// The zero value is ready.
-type KnownRate struct {
-	bad, n     int
-	beta, rate float64
-}
-
-// Of is UpperRate.
-func (k *KnownRate) Of(bad, n int, beta float64) float64 {
-	if k.bad != bad || k.n != n || k.beta != beta {
-		*k = KnownRate{bad, n, beta, UpperRate(bad, n, beta)}
-	}
-	return k.rate
-}

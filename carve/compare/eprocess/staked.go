@@ -2,9 +2,6 @@ package eprocess
 
 import "math"
 
-// MaxEValue caps what is shown: JSON has no infinity.
-const MaxEValue = 1e300
-
 // LogSum is log(exp(a) + exp(b)).
 func LogSum(a, b float64) float64 {
 	return max(a, b) + math.Log1p(math.Exp(-math.Abs(a-b)))
@@ -24,9 +21,6 @@ const stakeEvery = 8
 type Staked struct {
 	Arms  Arms `json:"arms"`
 	Plays int  `json:"plays"`
-
-	logE   float64 // logEValue after so many plays
-	logEAt int
 }
 
 // Play lets the arms bet once more.
@@ -45,29 +39,9 @@ func unstaked(k int) float64 { return 1 + math.Log(float64(max(1, k))) }
 
 // LogEValue is the logarithm of the wealth staked and kept.
 func (s *Staked) LogEValue() float64 {
-	if s.logEAt != s.Plays {
-		kept := -math.Log(unstaked(s.Plays/stakeEvery + 1))
-		s.logE, s.logEAt = LogSum(s.Arms.LogEValue(), kept)-math.Ln2, s.Plays
-	}
-	return s.logE
+	kept := -math.Log(unstaked(s.Plays/stakeEvery + 1))
+	return LogSum(s.Arms.LogEValue(), kept) - math.Ln2
 }
 
-// Most is a number that the e-value does not exceed, without the logarithms and
-// exponentials that the e-value itself takes: the best arm's wealth, or 1. A candidate
-// that is as good as the monolith is told from one that may have to be stopped by it, and
-// that is asked after every response.
-func (s *Staked) Most() float64 {
-	top := 0.0
-	for _, l := range s.Arms {
-		top = max(top, l)
-	}
-	if top == 0 {
-		return 1
-	}
-	return math.Exp(top)
-}
-
-// AsNumber is the e-value as a number that JSON can hold.
-func AsNumber(logE float64) float64 {
-	return min(math.Exp(min(logE, 700)), MaxEValue)
-}
+// AsNumber is the e-value as a number that can be shown.
+func AsNumber(logE float64) float64 { return math.Exp(min(logE, math.Log(EValueCap))) }

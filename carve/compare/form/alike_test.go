@@ -1,9 +1,7 @@
 package form
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -38,13 +36,8 @@ func TestWordsOfNumbers(t *testing.T) {
 	}
 	for want, say := range map[string]func(*rand.Rand, int, int) string{
 		"an integer, of a pair the candidate's the larger in 4": number(`{"v":%d}`, func(r *rand.Rand, _, _ int) any { return r.IntN(100) }),
-		"integer each time, however large: smaller than the monolith's in 100 % of 1,": number(`{"v":%d}`, func(r *rand.Rand, i, side int) any {
-			return int(9e9+5e9*math.Sin(float64(i)/50)) / []int{1, 1 << 20}[side] // bytes and MiB
-		}),
-		" times, out of a set": number(`{"v":"%dms"}`, func(r *rand.Rand, _, side int) any { return (1 + r.IntN(20)) * []int{1, 30}[side] }),
-		"an integer, rising, at whatever pace: larger than the monolith's in 100 % of 1,": number(`{"v":%d}`, func(_ *rand.Rand, i, side int) any { return i * []int{1, 2}[side] }),
-		", about 2 times":                        number(`{"v":%d}`, func(_ *rand.Rand, i, side int) any { return i * []int{1, 2}[side] }),
-		"true or false, each as often to within": number(`{"v":%t}`, func(r *rand.Rand, _, _ int) any { return r.IntN(2) == 0 }),
+		"an integer, rising or falling, at whatever pace":       number(`{"v":%d}`, func(_ *rand.Rand, i, side int) any { return i * []int{1, 2}[side] }),
+		"true or false, each as often to within":                number(`{"v":%t}`, func(r *rand.Rand, _, _ int) any { return r.IntN(2) == 0 }),
 	} {
 		f := formsOf(t, comparetest.FormComparison)
 		p := playedOf(t, f, 1500, say)
@@ -85,68 +78,6 @@ func TestSeldomNumbers(t *testing.T) {
 		}
 		if want := "in about the same range as far as "; !strings.Contains(p.words(), want) {
 			t.Errorf("%s", p.words())
-		}
-	}
-}
-
-// TestListsOfGauges: of two loads in one list, which wander, another number of decimals is no
-// finding, and their size is none of the monolith's.
-func TestListsOfGauges(t *testing.T) {
-	t.Parallel()
-	simtest.AtMost(0.02, 0.0005).Play(t, "refused", func(run int) bool {
-		r := rand.New(rand.NewPCG(uint64(run), 75))
-		var sides [2][2]gauge
-		f := formsOf(t, comparetest.FormComparison)
-		f.take(noise.Key{Path: "$.load[*]", Way: jsondiff.HowValue}, 0)
-		for i := 1; i <= 600; i++ {
-			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(i) * 50 * time.Millisecond)}
-			x.Monolith.Body = fmt.Appendf(nil, `{"load":[%g,%g]}`, sides[0][0].say(r), sides[0][1].say(r))
-			x.Candidate.Body = fmt.Appendf(nil, `{"load":[%g,%g]}`, sides[1][0].say(r), sides[1][1].say(r))
-			f.See(x, nil, 0.0019, i)
-		}
-		for _, found := range f.Findings() {
-			if found.Decided {
-				return true
-			}
-		}
-		return !f.paths[0].isGauge()
-	})
-}
-
-// TestStateWithoutPairs: a place of a version that kept no pairs is waited for as a new one is,
-// and after the same number of exchanges.
-func TestStateWithoutPairs(t *testing.T) {
-	t.Parallel()
-	const n = 3000
-	f := formsOf(t, comparetest.FormComparison)
-	playedOf(t, f, n, func(r *rand.Rand, _, _ int) string { return fmt.Sprintf(`{"v":%d}`, r.IntN(100)) })
-	if b, _, waits := f.Bound(n); waits {
-		t.Fatalf("waits for %s", b.Summary)
-	}
-	var s map[string]any
-	if err := json.Unmarshal(f.State(), &s); err != nil {
-		t.Fatal(err)
-	}
-	more := s["paths"].([]any)[0].(map[string]any)["more"].(map[string]any)
-	for _, kept := range []bool{true, false} {
-		if !kept {
-			delete(more, "alike")
-			delete(more, "from")
-		}
-		b, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g := formsOf(t, comparetest.FormComparison)
-		if err := g.Restore(b, n); err != nil {
-			t.Fatal(err)
-		}
-		g.See(&whittle.Exchange{At: simtest.Start.Add(time.Hour), Monolith: whittle.Response{Body: []byte(`{"v":50}`)}, Candidate: whittle.Response{Body: []byte(`{"v":60}`)}}, nil, 0.0019, n+1)
-		if _, _, waits := g.Bound(n + 1); waits == kept {
-			t.Errorf("with its pairs: %t, waits: %t", kept, waits)
-		}
-		if _, _, waits := g.Bound(n + alikeLong); waits {
-			t.Error("waits for ever")
 		}
 	}
 }
@@ -220,7 +151,7 @@ func TestNumbersOfAsking(t *testing.T) {
 		if _, led := p.lead(); led == counts {
 			t.Errorf("%s: suspected %t", name, led)
 		}
-		want := map[bool]string{true: "however large: smaller than the monolith's in ", false: "an integer, not drawn as the monolith's are"}[counts]
+		want := map[bool]string{true: "however large", false: "an integer, not drawn as the monolith's are"}[counts]
 		if words := p.words(); !strings.Contains(words, want) {
 			t.Errorf("%s: %s", name, words)
 		}
@@ -239,7 +170,7 @@ func TestClocksApart(t *testing.T) {
 		f.See(x, nil, 0.0019, i)
 	}
 	p := f.paths[0]
-	if suspected, led := p.lead(); led || p.feature[featRange].Odd > 0 {
-		t.Errorf("suspected: %+v, beyond the monolith's %d times", suspected, p.feature[featRange].Odd)
+	if suspected, led := p.lead(); led {
+		t.Errorf("suspected: %+v", suspected)
 	}
 }

@@ -39,22 +39,22 @@ const (
 	classes
 )
 
-// classNames are the names as a config writes them; those without one cannot be
-// declared.
-var classNames = [classes]string{
-	classInteger: "integer", classDecimal: "decimal", classUUID: "uuid", classTime: "time", classJWT: "jwt",
-	classULID: "ulid", classDigits: "digits", classHex: "hex", classWord: "word", classToken: "token",
-	classBase64URL: "base64url", classBase64: "base64", classNumeral: "numeral", classEmail: "email",
-	classAddress: "ip", classURL: "url", classText: "text",
-}
-
-var classWords = [classes]string{
-	classNull: "null", classBool: "true or false", classInteger: "an integer", classDecimal: "a number", classArray: "an array",
-	classObject: "an object", classEmpty: "an empty string", classUUID: "a UUID", classTime: "a time", classJWT: "a JWT",
-	classULID: "a ULID", classDigits: "digits", classHex: "hexadecimal", classWord: "a word", classToken: "letters and digits",
-	classBase64URL: "base64url", classBase64: "base64", classNumeral: "a number in a string", classEmail: "an e-mail address",
-	classAddress: "an IP address", classURL: "a URL", classText: "text",
-}
+// classNames are the names as a config writes them, those without one cannot be declared, and
+// classWords those of a sentence.
+var classNames, classWords = func() (names, words [classes]string) {
+	for c, n := range [classes][2]string{
+		classNull: {"", "null"}, classBool: {"", "true or false"}, classArray: {"", "an array"}, classObject: {"", "an object"},
+		classEmpty: {"", "an empty string"}, classInteger: {"integer", "an integer"}, classDecimal: {"decimal", "a number"},
+		classUUID: {"uuid", "a UUID"}, classTime: {"time", "a time"}, classJWT: {"jwt", "a JWT"}, classULID: {"ulid", "a ULID"},
+		classDigits: {"digits", "digits"}, classHex: {"hex", "hexadecimal"}, classWord: {"word", "a word"},
+		classToken: {"token", "letters and digits"}, classBase64URL: {"base64url", "base64url"}, classBase64: {"base64", "base64"},
+		classNumeral: {"numeral", "a number in a string"}, classEmail: {"email", "an e-mail address"},
+		classAddress: {"ip", "an IP address"}, classURL: {"url", "a URL"}, classText: {"text", "text"},
+	} {
+		names[c], words[c] = n[0], n[1]
+	}
+	return names, words
+}()
 
 // form is the format of one value, without the value. Two forms are the same if
 // they are equal.
@@ -130,30 +130,7 @@ func (f form) upper() string {
 	return ""
 }
 
-// decimals that are distinguished: none, one or two, up to six, more.
 var decimalWords = [...]string{" without decimals", " with one or two decimals", " with three to six decimals", " with seven or more decimals"}
-
-func decimalClass(n int) uint8 {
-	switch {
-	case n <= 0:
-		return 0
-	case n <= 2:
-		return 1
-	case n <= 6:
-		return 2
-	}
-	return 3
-}
-
-// SameID reports whether two texts are ids of the same form.
-func SameID(a, b []byte) bool {
-	f := classify(a)
-	switch f.class {
-	case classUUID, classULID, classHex, classToken, classBase64, classBase64URL:
-		return f == classify(b)
-	}
-	return false
-}
 
 // classNamed finds a class by the name that a config gives it.
 func classNamed(name string) (formClass, bool) {

@@ -1,16 +1,14 @@
 package form
 
 import (
-	"whittle/carve/compare/digest"
-	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonpath"
 )
 
 // Bounds of what is counted: places, and those of them that are named as not compared.
 const (
-	fieldsMost = 1024
-	aloneMost  = 8
+	fieldsMost = 1024 // places
+	aloneMost  = 8    // places
 )
 
 // fieldCount counts the different places of values that the monolith's response and the
@@ -32,30 +30,27 @@ func newFieldCount() fieldCount {
 // of the others.
 func (c *fieldCount) due(n int) bool { return n <= 16 || n%256 == 0 }
 
-// root is the place of a body that has no fields.
-var root = digest.FNV([]byte("$"))
-
 // see counts the places of two bodies. What is not JSON is compared as a whole, and
 // counts as one.
 func (c *fieldCount) see(w *walker, monolith, candidate []byte, ignore []jsonpath.Path) {
 	both := map[uint64]bool{}
 	isJSON := w.doc.Scan(candidate) == jsondoc.Scanned
 	if isJSON {
-		w.leaves(func(_ uint32, _, keys uint64) { both[keys] = true })
+		w.leaves(func(_ uint32, at at) { both[at.keys] = true })
 	}
 	if w.doc.Scan(monolith) != jsondoc.Scanned {
 		if len(monolith) > 0 {
-			c.at[root] = true
+			c.at[root.pattern] = true
 		}
 		return
 	}
 	if !isJSON {
 		return
 	}
-	w.leaves(func(node uint32, h, keys uint64) {
-		switch {
+	w.leaves(func(node uint32, at at) {
+		switch h := at.pattern; {
 		case c.more || c.at[h] || len(ignore) > 0 && ignored(ignore, w.patternOf(node)):
-		case !both[keys]:
+		case !both[at.keys]:
 			if len(c.alone) < aloneMost {
 				c.alone[h] = w.patternOf(node)
 			}
@@ -69,30 +64,4 @@ func (c *fieldCount) see(w *walker, monolith, candidate []byte, ignore []jsonpat
 }
 
 // whole reports whether no body had fields.
-func (c *fieldCount) whole() bool { return len(c.at) == 1 && c.at[root] }
-
-// leaves calls f for the values that are no containers, with the hash of the pattern and
-// of the keys that lead there.
-func (w *walker) leaves(f func(node uint32, h, keys uint64)) {
-	w.steps = 0
-	w.leaf(0, root, root, f)
-}
-
-func (w *walker) leaf(x uint32, h, keys uint64, f func(node uint32, h, keys uint64)) {
-	if w.steps++; w.steps > jsondiff.MaxSteps>>4 {
-		return
-	}
-	d := &w.doc
-	switch n := &d.Nodes[x]; n.Kind {
-	case jsondoc.Object:
-		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
-			w.leaf(i+1, w.keyed(h, i), digest.Stir(digest.FNVOn(keys, d.Key(i))), f)
-		}
-	case jsondoc.Array:
-		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
-			w.leaf(i, digest.FNVOn(h, []byte("[*]")), digest.Stir(keys+1), f)
-		}
-	default:
-		f(x, h, keys)
-	}
-}
+func (c *fieldCount) whole() bool { return len(c.at) == 1 && c.at[root.pattern] }

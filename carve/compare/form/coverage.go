@@ -9,8 +9,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
-	"whittle/carve/compare/display"
-	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
 	"whittle/internal/units"
 )
@@ -22,42 +20,37 @@ const boundForm = "form"
 // before EQUIVALENT is said, or formLong exchanges must have passed: a value that
 // has been the same each time would have been shown by then.
 const (
-	formEnough = 40
-	formLong   = 1000
+	formEnough = 40   // responses
+	formLong   = 1000 // exchanges
 )
 
-// Coverage says what is compared by value, by form and not at all.
-func (f *Forms) Coverage(c *whittle.Comparison) *whittle.Coverage {
-	cov := &whittle.Coverage{AtLeast: f.fields.more, ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}}
+// Cover adds to a coverage what is compared by form, and what of it is not compared. before is
+// what stands before each path.
+func (f *Forms) Cover(c *whittle.Coverage, before string) {
 	for _, p := range f.paths {
+		path := before + p.Path
 		if why := p.unformed(); why != "" {
-			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: p.Path, Reason: why})
+			c.Not(path, why)
 			continue
 		}
-		field := whittle.FormField{Path: p.Path, Form: p.words(), Declared: p.rule != "", Compared: p.feature[featForm].Of}
-		field.Class = cmp.Or(p.rule, classNames[p.feature[featForm].M.top().Class])
-		cov.ByForm = append(cov.ByForm, field)
+		field := whittle.FormField{Path: path, Form: p.words(), Declared: p.rule != "", Compared: p.feature[featForm].Of}
+		field.Class = cmp.Or(p.rule, classNames[p.top()])
+		c.ByForm = append(c.ByForm, field)
+		p.left(func(what, why string) { c.Not(path+" ("+what+")", why) })
 	}
-	cov.ByValue = f.byValue()
-	cov.WholeBody = f.fields.whole() && cov.ByValue == 1
 	for _, path := range f.unmatched() {
-		cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "not seen in both responses under the same keys"})
-	}
-	for _, path := range c.Ignore {
-		cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: path, Reason: "ignored in the config"})
-	}
-	for _, e := range c.Expect {
-		if e.Kind == whittle.FoundField && e.From == "" && e.To == "" {
-			cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{Path: cmp.Or(e.Path, "$"), Reason: "declared: " + display.Reason(e)})
-		}
+		c.Not(path, "not seen in both responses under the same keys")
 	}
 	if f.over > 0 {
-		cov.NotCompared = append(cov.NotCompared, whittle.Uncompared{
-			Path: jsondiff.ManyPaths, Reason: fmt.Sprintf("%d more ways to vary than the %d places that are compared by form", f.over, formPaths),
-		})
+		c.Not(jsondiff.ManyPaths, fmt.Sprintf("%d more ways to vary than the %d places that are compared by form", f.over, formPaths))
 	}
-	cov.Summary = CoverageWords(cov)
-	return cov
+}
+
+// ByValue is how many places of bodies are compared by value; more says that there are others
+// that were not counted, whole that bodies are compared as one.
+func (f *Forms) ByValue() (n int, more, whole bool) {
+	n = f.byValue()
+	return n, f.fields.more, n == 1 && f.fields.whole()
 }
 
 // byValue is how many of the places that were counted are compared by value.
@@ -101,111 +94,70 @@ func (p *formPath) unformed() string {
 	if p.own {
 		return "a state that each server holds by itself, as it seems"
 	}
-	if top := p.feature[featForm].M.top(); p.values() && p.rule == "" && top.Class == classText && !slices.Contains(p.Varies, jsondiff.WayPresence) && !p.isMember() {
+	if !p.holds && p.isMember() && !p.isCompared() { // a cookie
+		return "out of a set, of which it is not compared which one goes with the request"
+	}
+	if !p.values() || p.rule != "" {
+		return ""
+	}
+	if p.Held.N >= formEnough && p.isHeld() {
+		return "a value that the monolith holds for a while, of which no more is known than how often both differ"
+	}
+	if p.isMember() || p.varies(jsondiff.WayPresence) {
+		return ""
+	}
+	switch p.top() {
+	case classText, classURL, classEmail:
 		return "text without a form, of which only type, emptiness and repetition are looked at"
 	}
 	return ""
 }
 
-const fieldsNamed = 3 // fields of a kind that a sentence names
-
-// CoverageWords is a coverage in one sentence.
-func CoverageWords(c *whittle.Coverage) string {
-	most := ""
-	if c.AtLeast {
-		most = "at least "
+// left is what a form says nothing of: how large a number that moves is, how the elements of a
+// list are ordered, and which value of a set it is.
+func (p *formPath) left(add func(what, why string)) {
+	switch {
+	case !p.values() || p.rule != "":
+	case p.isNumber() && !p.isRanged():
+		add("size", "a number that rises or falls, with time or by asking, may be another one on each server")
+	case p.isAnew() && (p.top() == classToken || p.top() == classBase64URL || p.top() == classBase64):
+		add("alphabet", "of an id that is new each time, not the characters that it is drawn from are compared, but for the last one")
+	case p.isSet() && !p.isCompared():
+		add("which", "of values out of a set it is compared how often each comes, not which goes with what")
 	}
-	what := most + fieldsOf(c.ByValue)
-	if c.WholeBody {
-		what = "the whole body"
+	if strings.Contains(p.Path, "*") && p.values() {
+		add("order", "of elements that vary, their order and whether one comes twice are not compared")
 	}
-	switch c.Cookies {
-	case 0:
-	case 1:
-		what += " and the attributes of 1 cookie"
-	default:
-		what += fmt.Sprintf(" and the attributes of %d cookies", c.Cookies)
-	}
-	s := fmt.Sprintf("%s compared by value, %d by form", what, len(c.ByForm))
-	if len(c.ByForm) > 1 { // nobody looks at whether they go together
-		s += ", each by itself"
-	}
-	s += firstOf(c.ByForm, "; ", func(f whittle.FormField) string { return f.Path + ": " + f.Form })
-	s = fmt.Sprintf("%s, %d not compared", s, len(c.NotCompared))
-	return s + firstOf(c.NotCompared, ", ", func(f whittle.Uncompared) string { return f.Path })
 }
 
-// firstOf names the first fields of a list, in parentheses, and how many more there are; empty
-// where there are none.
-func firstOf[T any](list []T, between string, name func(T) string) string {
-	var names []string
-	for _, f := range list[:min(len(list), fieldsNamed)] {
-		names = append(names, name(f))
-	}
-	if more := len(list) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	if names == nil {
-		return ""
-	}
-	return " (" + strings.Join(names, between) + ")"
-}
-
-func fieldsOf(n int) string {
-	if n == 1 {
-		return "1 field"
-	}
-	return units.Grouped(n) + " fields"
-}
-
-// Bound waits until each place has been compared by form often enough, while a
-// deviation is suspected, and where nothing of the body is compared. ok is false where there is nothing to wait for; more
-// estimates the exchanges, -1: it cannot be said.
+// Bound waits until each place has been compared by form often enough, while a deviation is
+// suspected, and where nothing of the body is compared. ok is false where there is nothing to
+// wait for; more estimates the exchanges, -1: it cannot be said.
 func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
-	if f == nil {
-		return b, 0, false
-	}
 	b = whittle.Bound{What: boundForm, MarginHigh: 0.02}
 	for _, p := range f.paths {
 		if p.rule == formAny || p.rule == formValue || f.expected(p.Path) != "" {
 			continue
 		}
-		for k := range p.feature {
-			if !p.suspects(k) {
-				continue
-			}
-			t := &p.feature[k]
-			what, _, _ := p.featureWords(k)
-			b.Estimate = eprocess.Ratio(t.Odd, t.Of)
-			b.High = eprocess.ShareBound(t.Odd, t.Of, 0.01)
-			b.Summary = fmt.Sprintf("%s %s in %s of %s responses: suspected, not shown", p.Path, what, units.Grouped(t.Odd), units.Grouped(t.Of))
-			return b, -1, true
-		}
-		if l, ok := p.lead(); ok {
-			what, _, _ := f.leadWords(p, &l)
-			b.Estimate, b.High = math.Abs(l.Mean), 1
-			b.Summary = fmt.Sprintf("%s %s: suspected, not shown", p.Path, what)
+		if x, ok := f.against(p); ok && x.at == 0 {
+			b.Estimate, b.High, b.Summary = x.estimate, x.high, p.Path+" "+x.what+": suspected, not shown"
 			return b, -1, true
 		}
 	}
 	left := 0
 	for _, p := range f.paths {
-		if of := p.feature[featForm].Of; of < formEnough && n-p.Born < formLong && !p.own && p.rule != formAny && p.values() && f.expected(p.Path) == "" {
-			need := formEnough - of
-			if need > left {
-				left = need
-				b.High = math.Min(1, 5/float64(of+1))
-				b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.Path, units.Grouped(of), units.Grouped(need))
-			}
+		if p.own || p.rule == formAny || f.expected(p.Path) != "" {
+			continue
+		}
+		of := p.feature[featForm].Of
+		if need := formEnough - of; need > left && n-p.Born < formLong && p.values() {
+			left, b.High = need, math.Min(1, 5/float64(of+1))
+			b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.Path, units.Grouped(of), units.Grouped(need))
 		}
 	}
 	for _, p := range f.paths {
-		if f.expected(p.Path) != "" || left < 0 {
-			continue
-		}
-		if w, more, ok := p.waits(f, n); ok && (more < 0 || more > left) {
+		if w, more, ok := p.waits(f, n); ok && left >= 0 && (more < 0 || more > left) {
 			b, left = w, more
-			b.What = boundForm
 		}
 	}
 	if why := f.hollow(); left == 0 && why != "" {

@@ -46,32 +46,6 @@ func TestRefreshedValuesRaiseNoAlarm(t *testing.T) {
 	})
 }
 
-// TestNewWordsOfBothSides: where both servers keep saying a word for a while, and each draws
-// one that nobody has said yet, the candidate's is no odder than the monolith's, whichever
-// draws first and however long its word waits for the other's.
-func TestNewWordsOfBothSides(t *testing.T) {
-	for first := range 2 {
-		f := formsOf(t, comparetest.FormComparison)
-		f.take(noise.Key{Path: "$.leader", Way: jsondiff.HowValue}, 0)
-		words := [2]int{}
-		for n := 1; n <= 230; n++ {
-			if n%20 == 1 {
-				words[first] += 2
-			}
-			if n%20 == 11 {
-				words[1-first] += 2
-			}
-			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(n) * 25 * time.Millisecond)}
-			x.Monolith.Body = fmt.Appendf(nil, `{"leader":"%cab"}`, 'a'+rune(words[0]))
-			x.Candidate.Body = fmt.Appendf(nil, `{"leader":"%cab"}`, 'b'+rune(words[1]))
-			f.See(x, nil, 0.0019, n)
-		}
-		if w := &f.paths[0].feature[featWord]; w.Odd != 0 {
-			t.Errorf("side %d first: the candidate alone was odd in %d of %d", first, w.Odd, w.Of)
-		}
-	}
-}
-
 func pricesOf(r *rand.Rand) []byte {
 	b := []byte(`{"prices":[`)
 	for i := range 5 {

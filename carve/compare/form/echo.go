@@ -6,25 +6,22 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
-	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondoc"
 )
 
 // Bounds of what is looked at of one request.
 const (
-	requestMost  = 256 // values
-	echoLeast    = 4   // bytes of a value that can be an echo: shorter ones are the same by chance
-	aroundLeast  = 3   // bytes of one that can be found within a text
-	echoNameMost = 64
+	requestMost = 256 // values
+	echoLeast   = 4   // bytes of a value that can be an echo: shorter ones are the same by chance
 )
 
-// echoes are the values of one request and where they are.
+// echoes are the values of one request, and in which part of it they stand.
 type echoes struct {
 	at  map[uint64]string
 	doc walker
 }
 
-// read takes the values of a request.
+// read takes the values of a request; of one that stands in two parts the last counts.
 func (e *echoes) read(q *whittle.Request) {
 	if e.at == nil {
 		e.at = map[uint64]string{}
@@ -32,64 +29,46 @@ func (e *echoes) read(q *whittle.Request) {
 	clear(e.at)
 	path, query, _ := strings.Cut(q.Target, "?")
 	if e.doc.doc.Scan(q.Body) == jsondoc.Scanned && !q.Truncated {
-		e.body()
+		e.doc.leaves(func(x uint32, _ at) {
+			if k := e.doc.doc.Nodes[x].Kind; k == jsondoc.Number || k == jsondoc.String {
+				e.add(e.doc.text(x), "the request's body")
+			}
+		})
 	} else if strings.HasPrefix(q.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		e.pairs("form value ", string(q.Body[:min(len(q.Body), 1<<14)]))
+		e.pairs("the request's form", string(q.Body[:min(len(q.Body), pieceTextMost)]))
 	}
 	for name, values := range q.Header {
 		for _, v := range values {
 			if name != "Cookie" {
-				e.add([]byte(v), "header "+name)
+				e.add([]byte(v), "the request's headers")
 			}
 		}
 	}
 	for _, v := range q.Header["Cookie"] {
-		e.cookies(v)
+		for pair := range strings.SplitSeq(v, ";") {
+			_, v, _ := strings.Cut(pair, "=")
+			e.add([]byte(strings.TrimSpace(v)), "the request's cookies")
+		}
 	}
-	e.pairs("query parameter ", query)
+	e.pairs("the request's query", query)
 	for part := range strings.SplitSeq(path, "/") {
 		if s, err := url.PathUnescape(part); err == nil {
-			e.add([]byte(s), "path")
+			e.add([]byte(s), "the request's path")
 		}
 	}
 }
 
-func (e *echoes) pairs(what, s string) {
+func (e *echoes) pairs(where, s string) {
 	for pair := range strings.SplitSeq(s, "&") {
-		name, v, _ := strings.Cut(pair, "=")
+		_, v, _ := strings.Cut(pair, "=")
 		if v, err := url.QueryUnescape(v); err == nil {
-			e.add([]byte(v), what+name)
+			e.add([]byte(v), where)
 		}
 	}
 }
 
-// cookies takes the values of the cookies in a header of the request.
-func (e *echoes) cookies(header string) {
-	for pair := range strings.SplitSeq(header, ";") {
-		name, v, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		e.add([]byte(v), "cookie "+name)
-	}
-}
-
-// body takes the values of a JSON body.
-func (e *echoes) body() {
-	e.doc.each(func(uint64) bool { return len(e.at) < requestMost }, func(x uint32, _ uint64) {
-		if k := e.doc.doc.Nodes[x].Kind; k == jsondoc.Number || k == jsondoc.String {
-			e.add(e.doc.text(x), "body")
-		}
-	})
-}
-
-// add keeps a value; of two equal ones the later, which says more,
-// and of two headers the one that comes first in the alphabet.
 func (e *echoes) add(s []byte, where string) {
-	if len(s) < aroundLeast || len(e.at) >= requestMost {
-		return
+	if len(s) >= echoLeast && len(e.at) < requestMost {
+		e.at[digest.FNV(s)] = where
 	}
-	h := digest.FNV(s)
-	where = "the request's " + display.Snippet([]byte(where), echoNameMost)
-	if old, ok := e.at[h]; ok && strings.HasPrefix(old, "the request's header") && strings.HasPrefix(where, "the request's header") && old < where {
-		return
-	}
-	e.at[h] = where
 }

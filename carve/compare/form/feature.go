@@ -7,7 +7,7 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// feature is the test of one feature at one place.
+// feature is the evidence of one derived place.
 type feature struct {
 	Bets eprocess.Bets `json:"b"`
 	// M, C and R count the categories of the monolith's values, the candidate's and
@@ -78,14 +78,26 @@ func (t *table) unusual(c category) float64 {
 		return 0
 	}
 	n := t.count(c.code)
-	if n == 0 && len(t.Rows) == formEntries {
-		rest := t.N
-		for _, r := range t.Rows {
-			rest -= r.Count
-		}
-		n = rest / formEntries
+	if n == 0 {
+		n = t.rest() / formEntries
 	}
 	return 1 - min(1, float64(n)/float64(most))
+}
+
+// seldom reports whether a category is none of anewShare.
+func (t *table) seldom(code uint64) bool { return t.N > 0 && anewShare*t.count(code) <= t.N }
+
+// never is 1 for a category that was never seen. How often a word comes is compared as a draw,
+// and of numbers that move those near to each other have the same decimals for a while.
+func (t *table) never(c category) float64 { return eprocess.Indicator(t.N > 0 && t.count(c.code) == 0) }
+
+// rest is how many had no row.
+func (t *table) rest() int {
+	n := t.N
+	for _, r := range t.Rows {
+		n -= r.Count
+	}
+	return n
 }
 
 // unusualOf is how unusual the values of a table are in the mean.
@@ -98,27 +110,9 @@ func (t *table) unusualOf(h func(category) float64) float64 {
 	return sum / float64(max(1, n))
 }
 
-func (t *table) valid() bool {
-	sum := 0
-	for _, r := range t.Rows {
-		if r.Count < 0 || len(r.Words) > 2*display.ValueShown {
-			return false
-		}
-		sum += r.Count
-	}
-	return sum <= t.N && len(t.Rows) <= formEntries
-}
-
-// featureRound is one exchange for one feature.
-type featureRound struct {
-	monolith, candidate, repeat []category
-	alpha                       float64
-	n                           int
-}
-
-// settle bets on one exchange, if enough is known, and then counts it. It reports
-// whether the candidate alone was unusual.
-func (f *feature) settle(r *featureRound, h func(*table, category) float64, ready bool, slack float64) (odd bool) {
+// settle bets on the categories of one exchange, if enough is known, and then counts them. It
+// reports whether the candidate alone was unusual.
+func (f *feature) settle(e *formExchange, h func(*table, category) float64, ready bool, slack float64) (odd bool) {
 	most := func(list []category) float64 {
 		high := 0.0
 		for _, c := range list {
@@ -127,39 +121,28 @@ func (f *feature) settle(r *featureRound, h func(*table, category) float64, read
 		return high
 	}
 	if ready {
-		candidate, monolith := most(r.candidate), most(r.monolith)
-		f.Bets.Bet((candidate-monolith-slack)/(1+slack), r.alpha, r.n)
+		candidate, monolith := most(e.lists[Candidate]), most(e.lists[Monolith])
+		f.Bets.Bet((candidate-monolith-slack)/(1+slack), e.alpha, e.n)
 		f.Of++
 		if odd = candidate > 0.5 && monolith <= 0.5; odd {
 			f.Odd++
-			i := slices.IndexFunc(r.candidate, func(c category) bool { return h(&f.M, c) == candidate })
-			f.Words = display.Snippet([]byte(r.candidate[i].words()), display.ValueShown)
+			i := slices.IndexFunc(e.lists[Candidate], func(c category) bool { return h(&f.M, c) == candidate })
+			f.Words = display.Snippet([]byte(e.lists[Candidate][i].words()), display.ValueShown)
 		}
 	}
-	for _, c := range r.monolith {
-		f.M.add(c)
-	}
-	for _, c := range r.candidate {
-		f.C.add(c)
-	}
-	for _, c := range r.repeat {
-		f.R.add(c)
+	for side, t := range [3]*table{&f.M, &f.C, &f.R} {
+		for _, c := range e.lists[side] {
+			t.add(c)
+		}
 	}
 	return odd
 }
 
-// bySecond reports whether the monolith's own second responses deviate from its
-// first ones by half as much as the candidate's do, so that it is the order of
-// asking that makes the difference.
+// bySecond reports whether the monolith's own second responses deviate from its first ones by
+// half as much as the candidate's do, so that it is the order of asking that makes the
+// difference; or whether nothing deviates any more, by what is usual now.
 func (f *feature) bySecond(h func(*table, category) float64) bool {
-	if f.R.N == 0 {
-		return false
-	}
 	of := func(c category) float64 { return h(&f.M, c) }
 	first := f.M.unusualOf(of)
-	return f.R.unusualOf(of)-first >= (f.C.unusualOf(of)-first)/2
-}
-
-func (f *feature) valid() bool {
-	return f.Bets.Valid() && f.M.valid() && f.C.valid() && f.R.valid() && eprocess.UpTo(f.Odd, f.Of) && len(f.Words) <= 2*display.ValueShown
+	return f.R.N > 0 && f.R.unusualOf(of)-first >= (f.C.unusualOf(of)-first)/2
 }

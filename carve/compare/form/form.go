@@ -1,5 +1,5 @@
 // Package form compares by form the values that the monolith changes by itself: ids,
-// times, counters. Their format, length, age and order are features that a faithful
+// times, counters. Their format, length, age and repetition are what a faithful
 // candidate shares, and each is tested by betting.
 package form
 
@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"time"
 
 	"whittle"
 	"whittle/carve/compare/digest"
@@ -22,19 +21,16 @@ import (
 // Bounds of what is compared by form.
 const (
 	formPaths   = 64 // places
-	formEntries = 12 // categories of one feature distinguished
-	formWarm    = 4  // values of the monolith before a feature is bet on
-	formSamples = 2  // of one place
-	// formSuspect is the evidence from which a feature counts as suspected.
-	formSuspect = 20
+	formEntries = 16 // categories of one derived place distinguished
+	formSuspect = 20 // evidence from which a derived place is suspected: 1 in 20 by chance
 )
 
 // Forms compares by form what the monolith changes by itself. A value that is
 // another one in each response says nothing of the candidate; its format, its
-// length, whether it came before, how far it is from now, whether it rises and
-// where else the same value stands do.
+// length, whether it came before, how far it is from now, which of a few words it is and
+// whether it is a value of the request do. Each is a place that is derived from the value.
 //
-// What it tests, for each place and each feature: the hypothesis that the form of
+// What it tests, for each derived place: the hypothesis that the form of
 // the candidate's value and that of the monolith's are exchangeable given the
 // request and the past. The past says how unusual each form h is among the
 // monolith's own, from 0 (the most frequent one) to 1 (never seen); the payoff
@@ -45,7 +41,7 @@ const (
 // does not deviate by half as much as the candidate's.
 //
 // Error rate: alpha in all. The j-th place gets the part 1/(2j(j+1)) + 1/128 of it,
-// which sums to at most 1 over 64 places, in equal parts for its features. A test
+// which sums to at most 1 over 64 places, in equal parts for those derived from it. A test
 // begins with the exchange after the one that named the place.
 // Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type Forms struct {
@@ -61,30 +57,21 @@ type Forms struct {
 	known   int // entries of the learned noise that were taken
 	paths   []*formPath
 	named   bool // see NewNamed
-	vary    bool // see Named.Vary
+	vary    bool // see NewNamed
 	over    int  // places beyond formPaths
 	dropped int  // places of which nothing was kept over a restart
 	index   map[uint64]int
-	own     map[string]bool // see Own
+	own     map[string]bool // see MarkOwn
 	below   map[uint64]bool
 	fields  fieldCount
 	samples int
-	// sampleOf shows an exchange with a place at which the candidate was unusual.
-	sampleOf func(x *whittle.Exchange, path string, e *formExchange) whittle.Sample
 
 	walk    walker
 	request echoes
-	asked   bool // request is that of the present exchange
-	sides   [3]formSide
+	asked   bool         // request is that of the present exchange
+	sides   [3][][]value // of the present exchange, the values at each place
 	lists   [3][]category
 	drawn   [3][]twosample.Value
-	keys    []uint64
-}
-
-// formSide is one response of the present exchange: the values at each place.
-type formSide struct {
-	values [][]value
-	plain  map[uint64]int
 }
 
 // The three responses of an exchange: the monolith's, the candidate's, and the
@@ -140,7 +127,6 @@ func (f *Forms) varies() bool { return !f.named || f.vary }
 func (f *Forms) put(p *formPath) {
 	f.index[digest.FNV([]byte(p.Path))] = len(f.paths)
 	f.paths = append(f.paths, p)
-	f.meet(len(f.paths) - 1)
 	prefixHashes(f.below, p.Path)
 }
 
@@ -159,7 +145,7 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	if same {
 		if f.gather(Monolith, x.Monolith.Body, x) {
 			for i, p := range f.paths {
-				p.settleSame(f.sides[Monolith].values[i], &f.drawn)
+				p.settleSame(f.sides[Monolith][i], &f.drawn)
 			}
 		}
 		return
@@ -170,48 +156,49 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	f.Settle(x, repeat != nil && f.gather(Repeat, repeat, x), alpha, n)
 }
 
-// Bounds of when bodies are looked at in which both sides say the same: they tell how often
-// values come again, and how often each comes.
+// Bodies in which both sides say the same tell how often values come again, and how often each
+// comes: the first wholeFirst are looked at, and then wholeBlock of eight times as many.
 const (
-	wholeFirst = 4096
-	wholeBlock = 64
-	wholeEvery = 8 // blocks
+	wholeFirst = 4096 // exchanges
+	wholeBlock = 64   // exchanges in a row, so that it is seen what is held
 )
 
 // isWhole reports whether exchange n is one of those that are all looked at: the first ones,
 // and later whole blocks, so that which of them are does not follow from what both sides say.
-func isWhole(n int) bool { return n <= wholeFirst || n/wholeBlock%wholeEvery == 0 }
+func isWhole(n int) bool { return n <= wholeFirst || n/wholeBlock%8 == 0 }
 
 // Settle takes the values that were gathered to the tests of all places. again says
 // that the monolith was asked twice.
 func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 	monolith, candidate := clockOf(&x.Monolith), clockOf(&x.Candidate)
-	keys := requestKeys(x)
 	for i := range f.paths {
 		p := f.paths[i]
-		e := formExchange{monolith: f.sides[Monolith].values[i], candidate: f.sides[Candidate].values[i], n: n, at: x.At, timeless: f.Timeless, named: f.named, lists: &f.lists, drawn: &f.drawn, sides: &f.sides, request: keys, keys: f.keys}
+		e := formExchange{monolith: f.sides[Monolith][i], candidate: f.sides[Candidate][i], n: n, at: x.At, timeless: f.Timeless, named: f.named, lists: &f.lists, drawn: &f.drawn}
 		e.clocks[Monolith], e.clocks[Candidate] = monolith, candidate
 		if again {
-			e.repeat, e.again = f.sides[Repeat].values[i], true
+			e.repeat, e.again = f.sides[Repeat][i], true
 			if x.Repeat != nil {
 				e.clocks[Repeat] = clockOf(x.Repeat)
 			}
 		}
 		e.alpha = alpha * formWeight(i+f.dropped) / features
-		if p.settle(&e) && len(p.Samples) < formSamples && f.samples < display.MaxKept {
-			p.Samples = append(p.Samples, f.sampleOf(x, p.Path, &e))
+		if p.settle(&e) && len(p.Samples) < display.MaxSamples && f.samples < display.MaxKept && !f.Show.Has(p.Samples, x) {
+			p.Samples = append(p.Samples, f.sample(x, p.Path, &e))
 			f.samples++
 		}
-		f.keys = e.keys
 	}
 }
 
-// sample shows an exchange and the first value at the place on each side.
+// sample shows an exchange and the first value at the place on each side, of what has a name
+// its form.
 func (f *Forms) sample(x *whittle.Exchange, path string, e *formExchange) whittle.Sample {
-	at := trailOf(path)
+	at := TrailOf(path)
 	shown := func(values []value) string {
-		if len(values) == 0 {
+		switch {
+		case len(values) == 0:
 			return "missing"
+		case f.named:
+			return formSaid(&values[0])
 		}
 		return f.Show.Value(at, values[0].raw)
 	}
@@ -227,12 +214,9 @@ func formWeight(i int) float64 {
 	return 0.5/(j*(j+1)) + 0.5/formPaths
 }
 
-// Own takes note that each server holds a state of its own at a place. The forms of such
+// MarkOwn takes note that each server holds a state of its own at a place. The forms of such
 // values come in runs on either side, so they are not compared, and what was won is void.
-func (f *Forms) Own(path string) {
-	if f == nil {
-		return
-	}
+func (f *Forms) MarkOwn(path string) {
 	f.own[path] = true
 	for _, p := range f.paths {
 		if p.Path == path {
@@ -243,96 +227,46 @@ func (f *Forms) Own(path string) {
 
 // gather reads the values at all places out of a body; false: it is not JSON.
 func (f *Forms) gather(side int, body []byte, x *whittle.Exchange) bool {
-	s := f.empty(side)
+	values := f.empty(side)
 	if f.walk.doc.Scan(body) != jsondoc.Scanned {
 		return false
 	}
-	if s.plain == nil {
-		s.plain = map[uint64]int{}
-	}
-	clear(s.plain)
-	f.walk.each(func(h uint64) bool { return f.below[h] }, func(node uint32, h uint64) {
-		if i, ok := f.index[h]; ok && len(s.values[i]) < formValues {
-			s.values[i] = append(s.values[i], f.look(node, i, s, x))
+	f.walk.each(func(h uint64) bool { return f.below[h] }, func(node uint32, at at) {
+		if i, ok := f.index[at.pattern]; ok && len(values[i]) < formValues {
+			values[i] = append(values[i], f.look(node, x))
 		}
 	})
-	if len(s.plain) > 0 {
-		f.echoWithin(s)
-	}
 	return true
 }
 
 // empty makes room for the values of one response.
-func (f *Forms) empty(side int) *formSide {
-	s := &f.sides[side]
-	for len(s.values) < len(f.paths) {
-		s.values = append(s.values, nil)
+func (f *Forms) empty(side int) [][]value {
+	for len(f.sides[side]) < len(f.paths) {
+		f.sides[side] = append(f.sides[side], nil)
 	}
-	for i := range s.values {
-		s.values[i] = s.values[i][:0]
+	for i, values := range f.sides[side] {
+		f.sides[side][i] = values[:0]
 	}
-	return s
+	return f.sides[side]
 }
 
-// look makes a value of a node at the place of index i.
-func (f *Forms) look(node uint32, i int, s *formSide, x *whittle.Exchange) value {
+// look makes a value of a node.
+func (f *Forms) look(node uint32, x *whittle.Exchange) value {
 	v := f.walk.look(node)
-	if v.hash == 0 || v.form.class == classBool || v.form.class == classEmpty {
-		return v
-	}
-	text := f.walk.text(node)
-	f.echo(&v, text, x)
-	if v.echo == "" && len(text) >= echoLeast {
-		s.plain[v.plain] = i
+	if v.hash != 0 && v.form.class != classBool && v.form.class != classEmpty {
+		f.echo(&v, f.walk.text(node), x)
 	}
 	return v
 }
 
 // echo finds where in the request a value stands.
 func (f *Forms) echo(v *value, text []byte, x *whittle.Exchange) {
-	v.plain = digest.FNV(text)
-	if len(text) < echoLeast {
+	if v.sought = true; len(text) < echoLeast {
 		return
 	}
 	if !f.asked {
 		f.request.read(&x.Request)
 		f.asked = true
 	}
-	v.echo = f.request.at[v.plain]
-	now := x.At
-	if f.Timeless {
-		now = time.Time{}
-	}
-	v.around = around(v.form.class, text, f.request.at, now)
-}
-
-// echoWithin finds where else in the body the values at the places stand.
-func (f *Forms) echoWithin(s *formSide) {
-	leaves := 0
-	f.walk.each(func(uint64) bool { return leaves < formLeaves }, func(node uint32, h uint64) {
-		k := f.walk.doc.Nodes[node].Kind
-		if k != jsondoc.Number && k != jsondoc.String {
-			return
-		}
-		leaves++
-		plain := digest.FNV(f.walk.text(node))
-		if _, ok := s.plain[plain]; !ok {
-			return
-		}
-		own, at := -1, ""
-		if i, ok := f.index[h]; ok {
-			own = i
-		}
-		for i, values := range s.values {
-			for k := range values {
-				if i == own || values[k].plain != plain || values[k].echo != "" {
-					continue
-				}
-				if at == "" {
-					at = f.walk.patternOf(node) + " of the same response"
-				}
-				values[k].echo = at
-			}
-		}
-	})
+	v.echo = f.request.at[digest.FNV(text)]
 }

@@ -8,10 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// piecesMost bounds the pieces of one text.
-const piecesMost = 24
+// Bounds of the pieces of one text.
+const (
+	piecesMost    = 24      // pieces
+	pieceTextMost = 4 << 10 // bytes
+)
 
 // Piece is a part of a text between two marks, or a member of a token.
 type Piece struct{ Name, Text string }
@@ -40,7 +44,7 @@ func Pieces(text []byte) (list []Piece, between string) {
 	default:
 		return nil, ""
 	}
-	text = text[:min(len(text), aroundMost)]
+	text = text[:min(len(text), pieceTextMost)]
 	if list, between = textPieces(text, isTokenByte); len(list) == 1 { // such as INV-2026-000123
 		list, between = textPieces(text, func(b byte) bool { return isTokenByte(b) && b != '-' && b != '_' })
 	}
@@ -50,15 +54,71 @@ func Pieces(text []byte) (list []Piece, between string) {
 	return list, between
 }
 
+// Shape is a text without the parts that a service makes for each response: numbers with what
+// belongs to them, ids, times. Services that make them in the same way have the same shape.
+//
+//	/orders/17?state=8f3kq92x   /orders/#?state=#
+//	max-age=60                  max-age=#
+func Shape(text string) string {
+	s := []byte(text[:min(len(text), pieceTextMost)])
+	if f := classify(s); f.class == classTime && f.detail >= writtenT {
+		return f.String()
+	}
+	var shape []byte
+	for len(s) > 0 {
+		n := runOf(s, isTokenByte)
+		if n == 0 {
+			shape, s = append(shape, s[0]), s[1:]
+			continue
+		}
+		shape, s = appendShape(shape, s[:n]), s[n:]
+	}
+	return strings.ReplaceAll(string(shape), "#.#", "#")
+}
+
+// idLeast is how long an id is at least that has dashes in it.
+const idLeast = 8 // bytes
+
+// appendShape appends the shape of letters, digits, - and _: of an id or a number, or of what
+// stands between dashes.
+func appendShape(shape, run []byte) []byte {
+	if len(run) >= idLeast {
+		f := classify(run)
+		if charsOf(run).only(charDigit|charLowerHex|charUpperHex|charDash) || f.class != classWord && f.class != classDigits {
+			return append(shape, '#')
+		}
+	}
+	for len(run) > 0 {
+		n := max(1, runOf(run, func(b byte) bool { return isTokenByte(b) && b != '-' && b != '_' }))
+		if bytes.ContainsAny(run[:n], "0123456789") {
+			shape = append(shape, '#')
+		} else {
+			shape = append(shape, run[:n]...)
+		}
+		run = run[n:]
+	}
+	return shape
+}
+
+// runOf is for how many bytes a text begins with such as belong to a piece; what is not ASCII
+// does.
+func runOf(text []byte, belongs func(byte) bool) int {
+	if n := bytes.IndexFunc(text, func(r rune) bool { return r < 0x80 && !belongs(byte(r)) }); n >= 0 {
+		return n
+	}
+	return len(text)
+}
+
+func isTokenByte(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b == '-'
+}
+
 // textPieces are what stands between the bytes of a text that belong to no piece; none where
 // there are too many.
 func textPieces(text []byte, belongs func(byte) bool) (list []Piece, between string) {
 	var marks []byte
 	for len(text) > 0 {
-		n := bytes.IndexFunc(text, func(r rune) bool { return r < 0x80 && !belongs(byte(r)) })
-		if n < 0 {
-			n = len(text)
-		}
+		n := runOf(text, belongs)
 		if n == 0 {
 			marks, text = append(marks, text[0]), text[1:]
 			continue
@@ -74,31 +134,15 @@ func textPieces(text []byte, belongs func(byte) bool) (list []Piece, between str
 
 // tokenPieces are the members of a token's header and its claims, by name.
 func tokenPieces(token []byte) (list []Piece, between string) {
-	header, claims := tokenParts(token)
-	if list, between = memberPieces("claim ", claims); list == nil {
-		return nil, ""
-	}
-	of, names := memberPieces("header ", header)
-	if len(list)+len(of) > piecesMost {
-		return nil, ""
-	}
-	return append(of, list...), names + "\x00" + between
-}
-
-// tokenParts are the header and the claims of a JWT, as JSON; nil: it has none, or is too long.
-func tokenParts(token []byte) (header, claims []byte) {
 	parts := bytes.Split(token, []byte("."))
-	if len(token) > aroundMost || len(parts) != 3 {
-		return nil, nil
-	}
-	for i, of := range []*[]byte{&header, &claims} {
-		b, err := base64.RawURLEncoding.AppendDecode(nil, parts[i])
-		if err != nil {
-			return nil, nil
+	for i, what := range []string{"header ", "claim "} {
+		of, names := memberPieces(what, decoded(parts[i]))
+		if of == nil {
+			return nil, ""
 		}
-		*of = b
+		list, between = append(list, of...), between+"\x00"+names
 	}
-	return header, claims
+	return list, between
 }
 
 // memberPieces are the members of an object, by name.
@@ -108,7 +152,7 @@ func memberPieces(what string, object []byte) (list []Piece, between string) {
 		return nil, ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, Piece{what + name[:min(len(name), echoNameMost)], string(all[name])})
+		list = append(list, Piece{what + name[:min(len(name), wordMost)], string(all[name])})
 		between += name + "\x00"
 	}
 	return list, between
@@ -116,11 +160,11 @@ func memberPieces(what string, object []byte) (list []Piece, between string) {
 
 // decodedLeast is how many bytes base64 must stand for to be taken for a text: as many random
 // ones are none.
-const decodedLeast = 12
+const decodedLeast = 12 // bytes
 
 // decoded is the text that base64 stands for; nil: it stands for none.
 func decoded(text []byte) []byte {
-	if len(text) > aroundMost {
+	if len(text) > pieceTextMost {
 		return nil
 	}
 	text = bytes.TrimRight(text, "=")
@@ -129,7 +173,7 @@ func decoded(text []byte) []byte {
 		coding = base64.RawURLEncoding
 	}
 	b, err := coding.AppendDecode(nil, text)
-	if err != nil || len(b) < decodedLeast || bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' && r != '\n' || r > '~' }) {
+	if err != nil || len(b) < decodedLeast || bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' && r != '\n' || r == utf8.RuneError }) {
 		return nil
 	}
 	return b

@@ -21,7 +21,6 @@ type formRule struct {
 // New compiles the rules of a comparison.
 func New(c whittle.Comparison) (*Forms, error) {
 	f := &Forms{index: map[uint64]int{}, own: map[string]bool{}, below: map[uint64]bool{}}
-	f.sampleOf = f.sample
 	for i, r := range c.Forms {
 		p, err := jsondoc.ParsePath(r.Path)
 		if err != nil {
@@ -47,7 +46,7 @@ func (f *Forms) rule(pattern string) string {
 	if len(f.rules) == 0 {
 		return ""
 	}
-	trail := trailOf(pattern)
+	trail := TrailOf(pattern)
 	for _, r := range f.rules {
 		if r.path.Matches(trail) {
 			return r.form
@@ -59,13 +58,13 @@ func (f *Forms) rule(pattern string) string {
 // Teaches reports whether what the monolith changes by itself may be learned as
 // noise: not where the config has it compared by value.
 func (f *Forms) Teaches(k noise.Key) bool {
-	return f == nil || k.Way != jsondiff.HowValue || f.rule(k.Path) != formValue
+	return k.Way != jsondiff.HowValue || f.rule(k.Path) != formValue
 }
 
 // Excuses reports whether the config says that a value is compared by form, or not
 // at all, before the monolith was seen to change it.
 func (f *Forms) Excuses(k noise.Key) bool {
-	if f == nil || k.Way != jsondiff.HowValue {
+	if k.Way != jsondiff.HowValue {
 		return false
 	}
 	r := f.rule(k.Path)
@@ -79,7 +78,7 @@ func (f *Forms) Replaces(k noise.Key) bool {
 	if f.Excuses(k) {
 		return true
 	}
-	if f == nil || k.Way != jsondiff.HowValue {
+	if k.Way != jsondiff.HowValue {
 		return false
 	}
 	i, ok := f.index[digest.FNV([]byte(k.Path))]

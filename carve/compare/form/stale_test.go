@@ -24,6 +24,7 @@ type staleServer struct {
 	pauses      int
 	queue       time.Duration // it is asked later than the request came, by so much in the mean
 	kept        time.Duration // for how long a Date is kept
+	bunch       time.Duration // all requests of such a time are asked at its end
 	stale       func(r *rand.Rand) time.Duration
 }
 
@@ -34,6 +35,9 @@ func (s *staleServer) response(r *rand.Rand, at time.Time) whittle.Response {
 			d += time.Duration(1000+r.IntN(1500)) * time.Millisecond
 		}
 		return d
+	}
+	if s.bunch > 0 {
+		at = at.Truncate(s.bunch).Add(s.bunch)
 	}
 	at = at.Add(s.skew)
 	at = at.Add(time.Duration(r.ExpFloat64() * float64(s.queue)))
@@ -116,6 +120,20 @@ func TestFreshTimesAreNotStale(t *testing.T) {
 		}
 		if at, _ := staleRun(t, r, monolith, candidate, 400); at > 0 {
 			t.Errorf("run %d: stale at %d: %+v against %+v", seed, at, candidate, monolith)
+		}
+	}
+}
+
+// TestTimesOfOneMomentAreNoRepeats: mirrored requests come in bunches, where the mirror's
+// queue or the machine was busy. A candidate that reads its clock then gives one time to all
+// of a bunch, while the monolith's times are new.
+func TestTimesOfOneMomentAreNoRepeats(t *testing.T) {
+	t.Parallel()
+	for seed := range 20 {
+		r := rand.New(rand.NewPCG(uint64(seed), 14))
+		monolith, candidate := &staleServer{layout: staleLayouts[0]}, &staleServer{layout: staleLayouts[0], bunch: 800 * time.Millisecond}
+		if at, _ := staleRun(t, r, monolith, candidate, 1000); at > 0 {
+			t.Errorf("run %d: shown at %d", seed, at)
 		}
 	}
 }

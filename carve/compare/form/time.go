@@ -1,7 +1,6 @@
 package form
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -12,13 +11,12 @@ import (
 // The ways to write a time, which are the detail of its form. To that of RFC 3339
 // the precision is added.
 const (
-	writtenEpoch   uint8 = 0  // a number of units since 1970: + precision
-	writtenText    uint8 = 16 // the same in a string
-	writtenT       uint8 = 32 // 2006-01-02T15:04:05: + precision
-	writtenSpace   uint8 = 48 // 2006-01-02 15:04:05: + precision
-	writtenDate    uint8 = 64 // 2006-01-02
-	writtenHTTP    uint8 = 65 // Mon, 02 Jan 2006 15:04:05 GMT
-	writtenOldText uint8 = 66 // another layout with names of days and months
+	writtenEpoch uint8 = iota << 4 // a number of units since 1970: + precision
+	writtenText                    // the same in a string
+	writtenT                       // 2006-01-02T15:04:05: + precision
+	writtenSpace                   // 2006-01-02 15:04:05: + precision
+	writtenDate                    // 2006-01-02
+	writtenHTTP                    // Mon, 02 Jan 2006 15:04:05 GMT, and + 1 another layout with names of days and months
 )
 
 // How precise a time is written; Go leaves trailing zeros out and Python six of
@@ -106,82 +104,56 @@ func readTime(s []byte) (time.Time, form, bool) {
 	if t, f, ok := isoTime(s); ok {
 		return t, f, true
 	}
-	if s[0] < 'A' || s[0] > 'Z' {
-		return time.Time{}, form{}, false
-	}
-	if t, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", string(s)); err == nil {
-		return t, form{class: classTime, detail: writtenHTTP}, true
-	}
-	for _, layout := range []string{time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.UnixDate} {
-		if t, err := time.Parse(layout, string(s)); err == nil {
-			return t, form{class: classTime, detail: writtenOldText}, true
+	for i, layout := range dateLayouts {
+		if t, err := time.Parse(layout, string(s)); s[0] >= 'A' && err == nil {
+			return t, form{class: classTime, detail: writtenHTTP + uint8(min(i, 1))}, true
 		}
 	}
 	return time.Time{}, form{}, false
 }
 
-// digitsAt reads the n digits at i; -1 where they are none.
-func digitsAt(s []byte, i, n int) int {
-	if i+n > len(s) {
-		return -1
-	}
-	v := 0
-	for _, c := range s[i : i+n] {
-		if c < '0' || c > '9' {
-			return -1
-		}
-		v = 10*v + int(c-'0')
-	}
-	return v
-}
+// isoZones are the layouts of what follows the seconds, by how long it is.
+var isoZones = map[int][]string{0: {""}, 1: {"Z"}, 2: {" Z"}, 3: {"-07"}, 4: {" UTC", " -07"}, 5: {"-0700"}, 6: {"-07:00", " -0700"}, 7: {" -07:00"}}
 
 // isoTime reads a date, and a date with a time, as ISO 8601 and RFC 3339 have them.
 func isoTime(s []byte) (t time.Time, f form, ok bool) {
-	year, month, day := digitsAt(s, 0, 4), digitsAt(s, 5, 2), digitsAt(s, 8, 2)
-	if year < 0 || month < 1 || month > 12 || day < 1 || day > 31 || s[4] != '-' || s[7] != '-' {
+	if s[4] != '-' || s[7] != '-' {
 		return t, f, false
 	}
 	f.class = classTime
-	if len(s) == 10 {
+	if len(s) == len(time.DateOnly) {
+		t, err := time.Parse(time.DateOnly, string(s))
 		f.detail, f.zone = writtenDate, zoneNone
-		return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC), f, true
+		return t, f, err == nil
 	}
-	hour, minute, second := digitsAt(s, 11, 2), digitsAt(s, 14, 2), digitsAt(s, 17, 2)
-	if len(s) < 19 || hour < 0 || hour > 24 || minute < 0 || minute > 59 || second < 0 || second > 60 || s[13] != ':' || s[16] != ':' {
+	layout := "2006-01-02T15:04:05"
+	if f.detail = writtenT; s[10] == ' ' {
+		f.detail, layout = writtenSpace, time.DateTime
+	}
+	fraction := fractionOf(s)
+	if fraction < 0 {
 		return t, f, false
 	}
-	switch s[10] {
-	case 'T', 't':
-		f.detail = writtenT
-	case ' ':
-		f.detail = writtenSpace
-	default:
-		return t, f, false
+	zone := s[len(layout):]
+	if fraction > 0 {
+		f.detail += min(inNanos, uint8(min(fraction, 9)+2)/3)
+		zone = zone[1+fraction:]
 	}
-	nanos, i := 0, 19
-	if i < len(s) && (s[i] == '.' || s[i] == ',') {
-		end := jsondoc.SkipDigits(s, i+1)
-		n := end - i - 1
-		if n == 0 || n > 9 {
-			return t, f, false
+	for _, written := range isoZones[len(zone)] {
+		t, err := time.Parse(layout+written, string(s))
+		if err != nil {
+			continue
 		}
-		nanos = digitsAt(s, i+1, n)
-		for range 9 - n {
-			nanos *= 10
+		_, seconds := t.Zone()
+		switch f.zone = int16(seconds / 60); {
+		case written == "":
+			f.zone = zoneNone
+		case strings.HasSuffix(written, "Z"), strings.HasSuffix(written, "UTC"):
+			f.zone = zoneUTC
 		}
-		f.detail += uint8((n + 2) / 3)
-		i = end
+		return t, f, true
 	}
-	zone, ok := zoneOf(s[i:])
-	if !ok {
-		return t, f, false
-	}
-	f.zone = zone
-	t = time.Date(year, time.Month(month), day, hour, minute, second, nanos, time.UTC)
-	if zone != zoneUTC && zone != zoneNone {
-		t = t.Add(-time.Duration(zone) * time.Minute)
-	}
-	return t, f, true
+	return t, f, false
 }
 
 // fractionOf is how many digits a time in text has after the second; -1: it is none of ISO
@@ -196,38 +168,8 @@ func fractionOf(s []byte) int {
 	return jsondoc.SkipDigits(s, 20) - 20
 }
 
-// zoneOf reads what follows the time.
-func zoneOf(s []byte) (int16, bool) {
-	switch string(s) {
-	case "":
-		return zoneNone, true
-	case "Z", "z", " UTC", " Z":
-		return zoneUTC, true
-	}
-	if len(s) > 0 && s[0] == ' ' {
-		s = s[1:]
-	}
-	if len(s) < 3 || s[0] != '+' && s[0] != '-' {
-		return 0, false
-	}
-	hours, minutes := digitsAt(s, 1, 2), 0
-	switch {
-	case len(s) == 5:
-		minutes = digitsAt(s, 3, 2)
-	case len(s) == 6 && s[3] == ':':
-		minutes = digitsAt(s, 4, 2)
-	case len(s) != 3:
-		return 0, false
-	}
-	if hours < 0 || hours > 23 || minutes < 0 || minutes > 59 {
-		return 0, false
-	}
-	z := int16(60*hours + minutes)
-	if s[0] == '-' {
-		z = -z
-	}
-	return z, true
-}
+// dateLayouts are those with names of days and months: the one of HTTP, and others.
+var dateLayouts = []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.UnixDate}
 
 // Date reads a date in any of the forms that are met, as RFC 6265, section
 // 5.1.1, has it: the first time, day, month and year, in whatever order.
@@ -260,49 +202,12 @@ func Date(s string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// durationUnits are the names of units of time, in seconds.
-var durationUnits = func() map[string]float64 {
-	units := map[string]float64{}
-	for names, seconds := range map[string]float64{
-		"ns": 1e-9, "us µs μs": 1e-6, "ms": 1e-3, "s sec secs second seconds": 1, "m min mins minute minutes": 60,
-		"h hr hrs hour hours": 3600, "d day days": 86400, "w week weeks": 7 * 86400,
-	} {
-		for _, name := range strings.Fields(names) {
-			units[name] = seconds
-		}
-	}
-	return units
-}()
-
-// durationOf reads a length of time, such as 1h5m, 3 minutes ago or PT14M30S, in seconds. Of
-// two servers, each says how long it has been running, so another length of the text is no
-// fault. ok is false where it is none.
+// durationOf reads a length of time, such as 1h5m or PT14M30S, in seconds. Of two servers, each
+// says how long it has been running, so another length of the text is no fault.
 func durationOf(s []byte) (seconds float64, ok bool) {
-	if len(s) == 0 || len(s) > 40 {
+	if len(s) < 2 || len(s) > 40 || s[0] != 'P' && (s[0] < '0' || s[0] > '9') || s[len(s)-1] <= '9' {
 		return 0, false
 	}
-	s = bytes.TrimSuffix(bytes.ToLower(s), []byte(" ago"))
-	s = bytes.TrimPrefix(bytes.TrimPrefix(bytes.TrimPrefix(s, []byte("in ")), []byte("p")), []byte("t"))
-	units := 0
-	for len(s) > 0 {
-		rest := bytes.TrimLeft(s, "0123456789.")
-		if len(rest) == len(s) {
-			return 0, false
-		}
-		number := s[:len(s)-len(rest)]
-		rest = bytes.TrimLeft(rest, " ")
-		unit := rest[:len(rest)-len(bytes.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyzµμ"))]
-		s = bytes.TrimLeft(rest[len(unit):], " ,")
-		if string(unit) == "dt" { // P1DT2H
-			unit = unit[:1]
-		}
-		of, known := durationUnits[string(unit)]
-		if !known {
-			return 0, false
-		}
-		x, _ := strconv.ParseFloat(string(number), 64)
-		seconds += x * of
-		units++
-	}
-	return seconds, units > 0
+	d, err := time.ParseDuration(strings.TrimPrefix(strings.ToLower(string(s)), "pt"))
+	return d.Seconds(), err == nil
 }

@@ -12,11 +12,8 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// Bounds of what is looked at of one exchange.
-const (
-	formValues = 64   // values at one place of one body
-	formLeaves = 4096 // other values of a body that are held against them
-)
+// formValues bounds what is looked at of one exchange.
+const formValues = 64 // values at one place of one body
 
 // value is what is kept of one value while its exchange is looked at. Nothing of
 // it but the form, the size and, hashed, the value itself goes into any memory.
@@ -26,26 +23,20 @@ type value struct {
 	hash uint64
 	// raw is its JSON, valid during the exchange.
 	raw []byte
-	// plain is the hash of its text alone, by which it is found elsewhere.
-	plain uint64
-	// size is how long a text, a list or a time's fraction is, or how large a number is, in
-	// classes; -1: it does not count.
+	// sought says that it was looked for in the request.
+	sought bool
+	// size is how long a text, a list or a time's fraction is, in classes; -1: it does not count.
 	size int
 	// at is the moment that a time means.
 	at time.Time
-	// number is the integer of a counter, where counts is set.
-	number int64
-	counts bool
 	// padded says that it is digits that begin with zeros, and so of a fixed length.
 	padded bool
 	// amount is how large a number is, in a text too, how long a list or a time; where sized is
 	// set.
-	amount   float64
-	sized    bool
-	duration bool // a length of time
-	// around is a hash of a text without what may vary in it; 0: it has no words.
-	around uint64
-	// echo is where else the same value is; empty: nowhere.
+	amount float64
+	sized  bool
+	last   byte // character of an id
+	// echo is where in the request the same value is; empty: nowhere.
 	echo string
 }
 
@@ -57,33 +48,48 @@ type walker struct {
 	steps   int
 }
 
-// each calls f for every value of the document that reach leads to: reach is asked
-// with the hash of each pattern, and says whether to go below it.
-func (w *walker) each(below func(h uint64) bool, f func(node uint32, h uint64)) {
+// at is where a value stands: hashes of its pattern, and of the keys that lead there.
+type at struct{ pattern, keys uint64 }
+
+// root is the place of the whole body.
+var root = at{digest.FNV([]byte("$")), digest.FNV([]byte("$"))}
+
+// each calls f for every value of the document that below leads to: below is asked with the
+// hash of each pattern, and says whether to go below it.
+func (w *walker) each(below func(pattern uint64) bool, f func(node uint32, at at)) {
 	w.steps = 0
-	w.node(0, digest.FNV([]byte("$")), below, f)
+	w.node(0, root, below, f)
 }
 
-func (w *walker) node(x uint32, h uint64, below func(uint64) bool, f func(uint32, uint64)) {
+func (w *walker) node(x uint32, h at, below func(uint64) bool, f func(uint32, at)) {
 	if w.steps++; w.steps > jsondiff.MaxSteps>>4 {
 		return
 	}
 	f(x, h)
-	if !below(h) {
+	if !below(h.pattern) {
 		return
 	}
 	d := &w.doc
 	switch n := &d.Nodes[x]; n.Kind {
 	case jsondoc.Object:
 		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
-			w.node(i+1, w.keyed(h, i), below, f)
+			w.node(i+1, at{w.keyed(h.pattern, i), digest.Stir(digest.FNVOn(h.keys, d.Key(i)))}, below, f)
 		}
 	case jsondoc.Array:
-		inside := digest.FNVOn(h, []byte("[*]"))
+		inside := at{digest.FNVOn(h.pattern, []byte("[*]")), digest.Stir(h.keys + 1)}
 		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
 			w.node(i, inside, below, f)
 		}
 	}
+}
+
+// leaves calls f for the values that are no containers.
+func (w *walker) leaves(f func(node uint32, at at)) {
+	w.each(func(uint64) bool { return true }, func(node uint32, at at) {
+		if k := w.doc.Nodes[node].Kind; k != jsondoc.Object && k != jsondoc.Array {
+			f(node, at)
+		}
+	})
 }
 
 // keyed is the hash of the pattern with the key at node i.
@@ -136,11 +142,9 @@ func (w *walker) look(x uint32) value {
 
 // valueOfNumber makes a value of a number as JSON writes it.
 func valueOfNumber(s []byte) value {
-	v := value{raw: s, form: numberForm(s), size: magnitude(s), hash: digest.Stir(digest.FNVOn(uint64(jsondoc.Number), s))}
-	v.number, v.counts = counterOf(s)
+	v := value{raw: s, form: numberForm(s), size: -1, hash: digest.Stir(digest.FNVOn(uint64(jsondoc.Number), s))}
 	v.measure(s)
 	if v.form.class == classTime {
-		v.size, v.counts = -1, false
 		v.at, _, _ = epochTime(s)
 	}
 	return v
@@ -165,80 +169,49 @@ func valueOfText(s []byte) value {
 	v := value{size: -1, form: classify(s), hash: digest.Stir(digest.FNVOn(uint64(jsondoc.String), s))}
 	v.lookAtText(s)
 	if v.form.class == classTime {
-		v.size, v.counts = fractionOf(s), false
+		v.size = fractionOf(s)
 		v.at, _, _ = readTime(s)
 	}
 	return v
 }
 
-// words distinguishes values by their words; 0: they have none.
-func (v *value) words() uint64 {
-	if v.form.class == classWord || v.form.class == classBool {
-		return v.hash
-	}
-	return v.around
-}
-
-// lookAtText finds size and count of a string.
+// lookAtText finds size and amount of a string.
 func (v *value) lookAtText(s []byte) {
 	if d, ok := durationOf(s); ok { // the length of the text is that of the number
-		v.amount, v.sized, v.duration = d, true, true
+		v.amount, v.sized = d, true
 		return
+	}
+	if hasMembers(v.form.class) {
+		v.last = s[len(s)-1]
 	}
 	switch v.form.class {
 	case classDigits:
-		v.number, v.counts = counterOf(s)
 		v.size, v.padded = len(s), len(s) > 1 && s[0] == '0'
-		v.amount, v.sized = float64(v.number), v.counts && v.form.prefix == 0
+		if v.form.prefix == 0 {
+			v.measure(s)
+		}
 	case classNumeral:
 		v.measure(s)
 	case classHex, classToken, classBase64, classBase64URL:
 		v.size = sizeClass(len(s))
 	case classText, classURL, classJWT:
-		v.size = 1000 + bits.Len(uint(len(s)))
-	}
-	if v.form.class == classDigits && v.form.prefix != 0 {
-		v.number, v.counts = counterOf(s[prefixLen(s):])
+		v.size = sizeClass(max(len(s), sizeExact+1)) // of which another length is usual
 	}
 }
 
-// counterOf reads a whole number that could come from a counter.
-// Of what has decimals, as an uptime has, it is millionths.
-func counterOf(s []byte) (int64, bool) {
-	if len(s) > 18 {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(s), 10, 64)
-	if err == nil {
-		return n, true
-	}
-	x, err := strconv.ParseFloat(string(s), 64)
-	return int64(x * 1e6), err == nil && x > -1e12 && x < 1e12
-}
+// sizeExact is the largest size that is told from the next one.
+const sizeExact = 64 // characters, or elements
 
-// sizeClass distinguishes lengths: each up to 64, then in steps of about an eighth.
+// sizeClass distinguishes sizes: each up to sizeExact, then by powers of two.
 func sizeClass(n int) int {
-	if n <= 64 {
+	if n <= sizeExact {
 		return n
 	}
-	shift := bits.Len(uint(n)) - 4
-	return 100 + 8*shift + n>>shift - 8
+	return sizeExact + bits.Len(uint(n))
 }
 
-// magnitude is the power of ten of a number with its sign, around 100: numbers
-// below 10 have none.
-func magnitude(s []byte) int {
-	var buf [64]byte
-	d := jsondoc.ParseDecimal(buf[:0], s)
-	e := int(max(0, min(40, d.Exp-1)))
-	if d.Negative {
-		return 100 - e - 1
-	}
-	return 100 + e
-}
-
-// trailOf reads a pattern that jsondoc.AppendPattern wrote as a place that it names.
-func trailOf(pattern string) (trail []jsondoc.Place) {
+// TrailOf reads a pattern that jsondoc.AppendPattern wrote as a place that it names.
+func TrailOf(pattern string) (trail []jsondoc.Place) {
 	rest := strings.TrimPrefix(pattern, "$")
 	for rest != "" {
 		switch {
@@ -277,28 +250,15 @@ func prefixHashes(set map[uint64]bool, pattern string) {
 
 // ignored reports whether a pattern is one that the config leaves out.
 func ignored(list []jsonpath.Path, pattern string) bool {
-	return jsonpath.AnyCovers(list, trailOf(pattern))
+	return jsonpath.AnyCovers(list, TrailOf(pattern))
 }
 
 // patternOf is the pattern of a node's place.
 func (w *walker) patternOf(node uint32) string {
 	pattern := []byte{'$'}
-	for x := uint32(0); x != node; {
-		n := &w.doc.Nodes[x]
-		i := x + 1
-		if n.Kind == jsondoc.Object {
-			for w.doc.Nodes[i+1].Next <= node {
-				i = w.doc.Nodes[i+1].Next
-			}
-			pattern = jsondoc.AppendStep(pattern, jsondoc.Place{Key: w.doc.Key(i)})
-			x = i + 1
-			continue
-		}
-		for w.doc.Nodes[i].Next <= node {
-			i = w.doc.Nodes[i].Next
-		}
-		pattern = jsondoc.AppendStep(pattern, jsondoc.Place{})
-		x = i
+	for x := int32(0); x != int32(node); {
+		child, at, _ := w.doc.ChildOver(x, int32(node))
+		pattern, x = jsondoc.AppendStep(pattern, at), child
 	}
 	return string(pattern)
 }

@@ -3,6 +3,7 @@ package form
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,38 +46,38 @@ func (p *formPath) formWords() string {
 		return ""
 	}
 	s := p.usualForms()
-	again := &p.feature[featRepeat].M
+	said := &p.feature[featWord].M
 	switch {
 	case top.Class == classTime:
 		if w, ok := p.distance(); ok {
 			s += ", " + w
 		}
-	case p.rising():
-		s += ", rising, at whatever pace"
-	case top.Class == classWord && len(p.Words) <= wordsMost && p.Worded > 0:
-		if s = p.oneOfWords(); len(p.Words) > 1 {
-			s += p.oftenWords()
+	case p.Trend.rises():
+		s += ", rising or falling, at whatever pace"
+	case top.Class == classWord && said.N > 0 && said.rest() == 0:
+		if s = "one word, always the same in first responses"; len(said.Rows) > 1 {
+			s = fmt.Sprintf("one of %d words", len(said.Rows)) + p.oftenWords()
 		}
 	case top.Class == classBool:
 		s += p.oftenWords()
-	case again.N > 0 && float64(again.count(1)) <= 0.02*float64(again.N):
+	case p.feature[featRepeat].M.seldom(1):
 		if rest, ok := strings.CutPrefix(strings.Replace(s, "an ", "a ", 1), "a "); ok {
 			s = "a new " + rest + " each time"
 		} else {
 			s += ", new each time"
 		}
 	}
-	s += p.alikeWords()
-	if t := &p.feature[featMember]; p.isMember() {
-		s += ", out of a set of " + strconv.Itoa(len(p.members.of))
-		if !p.amount {
+	if !p.Trend.rises() {
+		s += p.alikeWords()
+	}
+	switch {
+	case p.isMember():
+		s += ", out of a set"
+		if !p.isNumber() {
 			s += p.oftenWords()
 		}
-	} else if t.C.N > 0 && 2*t.M.count(0) > t.M.N && !p.members.more {
+	case p.isSet():
 		s += ", out of a set of each side's own"
-	}
-	if i := slices.IndexFunc(p.partners, (*partner).ready); i >= 0 {
-		s += ", the one that goes with " + p.partners[i].name
 	}
 	if e := p.feature[featEcho].M.top(); e.Words != "" {
 		s += ", equal to " + e.Words
@@ -104,18 +105,7 @@ func (p *formPath) distance() (s string, ok bool) {
 	if len(p.Offsets) == 0 || p.feature[featForm].M.top().Words == (form{class: classTime, detail: writtenDate}).String() {
 		return "", false
 	}
-	return offsetWords(p.usualOffset()), true
-}
-
-func (p *formPath) oneOfWords() string {
-	if len(p.Words) == 1 {
-		return "one word, always the same in first responses"
-	}
-	return fmt.Sprintf("one of %d words", len(p.Words))
-}
-
-func (p *formPath) usualOffset() time.Duration {
-	return time.Duration(middle(p.Offsets)) * time.Millisecond
+	return offsetWords(time.Duration(middle(p.Offsets)) * time.Millisecond), true
 }
 
 // offsetWords say how far a time is from the request's.
@@ -130,114 +120,97 @@ func offsetWords(d time.Duration) string {
 	return roughly(d) + " " + way
 }
 
-// roughly is a duration in one unit.
+// roughly is a duration without what is too short to matter.
 func roughly(d time.Duration) string {
-	in := func(unit time.Duration, name string) string {
-		v := strconv.FormatFloat(float64(d)/float64(unit), 'f', 1, 64)
-		return strings.TrimSuffix(v, ".0") + " " + name
+	unit := time.Second / 10
+	if d >= 2*time.Minute {
+		unit = time.Minute
 	}
-	switch {
-	case d < 2*time.Minute:
-		return in(time.Second, "s")
-	case d < 2*time.Hour:
-		return in(time.Minute, "min")
-	case d < 48*time.Hour:
-		return in(time.Hour, "h")
-	case d < 2*8766*time.Hour:
-		return in(24*time.Hour, "d")
-	}
-	return in(8766*time.Hour, "years")
-}
-
-func digitsWords(n int) string {
-	if n == 1 {
-		return "1 digit"
-	}
-	return strconv.Itoa(n) + " digits"
+	return units.Span(d.Round(unit))
 }
 
 // sizeWords name a class of sizes.
 func sizeWords(f form, size int) string {
 	switch {
-	case f.class == classArray && size <= 64:
+	case f.class == classArray && size <= sizeExact:
 		return jsondiff.Elements(size)
 	case f.class == classArray:
 		return "more elements"
 	case f.class == classTime:
-		return digitsWords(size) + " after the second"
-	case f.class == classInteger, f.class == classDecimal:
-		if size < 100 {
-			return "below 0, with " + digitsWords(100-size)
-		}
-		return "a number of " + digitsWords(size-99)
-	case size <= 64:
+		return units.Counted(size, "digit") + " after the second"
+	case size <= sizeExact:
 		return strconv.Itoa(size) + " characters"
-	case size >= 1000:
-		return "up to " + strconv.Itoa(1<<(size-1000)) + " characters"
 	}
-	shift := (size - 100) / 8
-	return "about " + strconv.Itoa((8+(size-100)%8)<<shift) + " characters"
+	return "up to " + strconv.Itoa(1<<(size-sizeExact)) + " characters"
 }
 
-// featureOrder is the order in which features are spoken of: what says most first.
-var featureOrder = [features]int{
-	featForm, featPresence, featWord, featEcho, featPair, featTime, featRepeat, featMember, featTwice, featSorted, featStill, featFall, featSize, featRange, featChars,
+// against is what is known against the candidate at a place: that it was decided at an exchange,
+// or, where that is 0, that it is suspected.
+type against struct {
+	what, candidate, monolith, cause string
+	count, of, at                    int
+	eValue, estimate, high           float64
 }
 
-// featureWords say how the candidate deviates and what the monolith does.
-func (p *formPath) featureWords(k int) (what, candidate, monolith string) {
+// against says what speaks most against the candidate at a place: what was decided, then what
+// is suspected of its form, then that both sides do not draw alike. ok is false where nothing
+// does.
+func (f *Forms) against(p *formPath) (x against, ok bool) {
+	for k := range p.feature {
+		if at := p.decidedAt(k); at > 0 && x.at == 0 || !ok && p.suspects(k) {
+			x, ok = p.featureAgainst(k, at), true
+		}
+	}
+	if ok {
+		return x, true
+	}
+	l, ok := p.lead()
+	if !ok {
+		return x, false
+	}
+	x = against{count: l.Count(), of: l.N, cause: p.leadCause(&l), estimate: math.Abs(l.Mean), high: 1}
+	x.what, x.candidate, x.monolith = f.leadWords(p, &l)
+	return x, true
+}
+
+// featureAgainst says how the candidate deviates at a derived place and what the monolith does.
+func (p *formPath) featureAgainst(k, at int) against {
 	f := &p.feature[k]
-	usual := f.M.top().Words
+	x := against{candidate: f.Words, monolith: f.M.top().Words, count: f.Odd, of: f.Of, at: at, eValue: f.Bets.EValue()}
+	x.estimate, x.high = eprocess.Ratio(f.Odd, f.Of), eprocess.ShareBound(f.Odd, f.Of, alikeAlpha)
+	own := ""
 	switch k {
 	case featForm:
-		if p.rule != "" {
-			usual = "declared as " + p.rule
+		x.what = "has another form"
+		switch {
+		case p.rule != "":
+			x.monolith = "declared as " + p.rule
+		case f.Words == x.monolith: // all but what stands before an id
+			x.what, own = "has another prefix", "prefixes"
 		}
-		if p.isPrefix() {
-			return "has another prefix", f.Words, usual
-		}
-		return "has another form", f.Words, usual
 	case featPresence:
-		return "is " + f.Words + " where the monolith seldom has it so", f.Words, usual
+		x.what = "is " + f.Words + " where the monolith seldom has it so"
 	case featWord:
-		if !p.isWord() {
-			return "has other words around what varies in it", "words that the monolith has there never or seldom", "the monolith's"
-		}
-		return "is a word that the monolith never said", "another word", p.oneOfWords()
+		x.what, x.candidate, x.monolith = "is a word that the monolith never said", "another word", fmt.Sprintf("one of %d", len(f.M.Rows))
+		own = "words"
 	case featEcho:
-		return "stands somewhere else too, or no longer does", echoWords(f.Words), echoWords(usual)
+		x.what, x.candidate, x.monolith = "stands in the request too, or no longer does", echoWords(f.Words), echoWords(x.monolith)
 	case featTime:
-		if f.Words == staleWord {
-			return "is a time older than the response's own Date allows", roughly(time.Duration(p.Lag)*time.Millisecond) + " older", "as far from its Date as ever"
+		off, usual := time.Duration(p.Off)*time.Millisecond, time.Duration(middle(p.Offsets))*time.Millisecond
+		x.what, x.candidate, x.monolith = "is a time at another distance from the request", offsetWords(off), offsetWords(usual)
+		if x.candidate == x.monolith {
+			x.what, x.candidate, x.monolith = "is a time older than the response's own Date allows", roughly((usual-off).Abs())+" older", "as far from its Date as ever"
 		}
-		return "is a time at another distance from the request", offsetWords(time.Duration(p.Off) * time.Millisecond), offsetWords(p.usualOffset())
-	case featTwice:
-		return "has " + f.Words + " where the monolith's has none", f.Words, usual
-	case featMember:
-		return "is one that the monolith has never said", "another value", fmt.Sprintf("one of %d", len(p.members.of))
+	case featRepeat:
+		x.what = "repeats an earlier value"
+	case featSize:
+		x.what = "has another size"
 	}
-	said := otherWords[k]
-	return said.what, cmp.Or(said.candidate, f.Words), cmp.Or(said.monolith, usual)
-}
-
-// otherWords are featureWords of those that say one and the same of every place; empty: what
-// the feature has counted.
-var otherWords = [features]struct{ what, candidate, monolith string }{
-	featRepeat: {"repeats an earlier value", "an earlier value", "a new value"},
-	featFall:   {"falls where the monolith's rises", "below earlier ones", "rising"},
-	featSorted: {what: "is in another order"},
-	featStill:  {"stands still", "one and the same number", "another one each time"},
-	featPair:   {"goes with another value than the monolith's", "", "the value that goes with it"},
-	featRange:  {"lies beyond all of the monolith's", "", "as usual"},
-	featChars:  {"is made of other characters than the monolith's", "", "as usual"},
-	featSize:   {what: "has another size"},
-}
-
-// isPrefix reports whether the candidate's unusual form differs in what stands before an id
-// alone.
-func (p *formPath) isPrefix() bool {
-	f := &p.feature[featForm]
-	return p.rule == "" && f.Odd > 0 && f.Words == f.M.top().Words
+	x.what = fmt.Sprintf("%s in %s of %s responses", x.what, units.Grouped(f.Odd), units.Grouped(f.Of))
+	if own != "" && f.Of >= formEnough && f.Odd == f.Of {
+		x.cause = "the candidate never gives one of the monolith's " + own + ": if they name each side's own instances, write compare.form: {" + p.Path + ": any}; if not, the candidate's are wrong"
+	}
+	return x
 }
 
 func echoWords(s string) string {
@@ -250,9 +223,6 @@ func echoWords(s string) string {
 // Findings lists the places at which the candidate's form is another, decided ones
 // first.
 func (f *Forms) Findings() []whittle.Finding {
-	if f == nil {
-		return nil
-	}
 	var list []whittle.Finding
 	for _, p := range f.paths {
 		if x, ok := f.finding(p); ok {
@@ -267,96 +237,33 @@ func (f *Forms) Findings() []whittle.Finding {
 
 // finding is what is known against one place; ok is false where it is nothing.
 func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
-	x = whittle.Finding{Kind: whittle.FoundForm, Path: p.Path, Expected: f.expected(p.Path)}
-	var also []string
-	l, led := p.lead()
-	if ok = led; led {
-		what, candidate, monolith := f.leadWords(p, &l)
-		x.Summary = p.Path + " " + what
-		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, l.Count(), l.N
+	a, ok := f.against(p)
+	x = whittle.Finding{
+		Kind: whittle.FoundForm, Path: p.Path, Expected: f.expected(p.Path), Summary: p.Path + " " + a.what, Cause: a.cause,
+		Monolith: a.monolith, Candidate: a.candidate, Count: a.count, Of: a.of, Samples: slices.Clone(p.Samples),
 	}
-	for _, k := range featureOrder {
-		t := &p.feature[k]
-		decided := p.decidedAt(k) > 0
-		if !decided && (x.Decided || !p.suspects(k)) {
-			continue
-		}
-		what, candidate, monolith := p.featureWords(k)
-		if ok && x.Decided == decided {
-			also = append(also, what)
-			continue
-		}
-		ok = true
-		x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.Path, what, units.Grouped(t.Odd), units.Grouped(t.Of), candidate, monolith)
-		x.Monolith, x.Candidate, x.Count, x.Of = monolith, candidate, t.Odd, t.Of
-		x.Decided, x.DecidedAt, x.EValue = decided, t.Bets.At, t.Bets.EValue()
-		if k == featWord && t.Of >= wordsOwn && t.Odd == t.Of && p.feature[featForm].M.top().Class == classWord {
-			x.Cause = "the candidate never says one of the monolith's words: if they name each side's own instances, write compare.form: {" + p.Path + ": any}; if not, the candidate's are wrong"
-		}
+	if a.eValue > 0 {
+		x.Summary += ": " + a.candidate + " instead of " + a.monolith
 	}
-	if t := &p.feature[featForm]; ok && p.isPrefix() && t.Odd == t.Of && t.Of >= wordsOwn {
-		x.Cause = "the candidate never gives one of the monolith's prefixes: if they name each side's own instances, write compare.form: {" + p.Path + ": any}; if not, the candidate's is wrong"
+	if x.Expected == "" {
+		x.Decided, x.DecidedAt, x.EValue = a.at > 0, a.at, a.eValue
 	}
-	x.Cause = cmp.Or(x.Cause, p.ownCause(x.Decided))
-	if led && !x.Decided {
-		x.Cause = cmp.Or(x.Cause, p.leadCause(&l))
-	}
-	if len(also) > 0 {
-		x.Summary += "; it also " + strings.Join(also, ", and ")
-	}
-	if x.Expected != "" {
-		x.Decided, x.DecidedAt, x.EValue = false, 0, 0
-	}
-	x.Samples = append(x.Samples, p.Samples...)
 	return x, ok
 }
 
-// ownCause says what a number may be that stands still, or lies elsewhere.
-func (p *formPath) ownCause(decided bool) string {
-	class := classNames[p.feature[featForm].M.top().Class]
-	switch {
-	case p.decidedAt(featPair) > 0:
-		return "if each server draws it by itself and keeps it, write compare.form: {" + p.Path + ": any}; if not, the candidate gives another's"
-	case p.decidedAt(featStill) > 0:
-		return "if each server says what it has of itself, write compare.form: {" + p.Path + ": any}; if not, the candidate's is wrong"
-	case !decided && p.suspects(featChars):
-		return "nothing tells wrong ids from those of which each server counts a part: if they are such, write compare.form: {" + p.Path + ": " + class + "}; if not, the candidate's are wrong"
-	case !decided && p.suspects(featRange):
-		return "nothing tells a wrong number from one that each server measures of itself: if it is one, write compare.form: {" + p.Path + ": " + class + "}; if not, the candidate's are wrong"
-	}
-	return ""
-}
-
-// decidedAt is the exchange at which a feature was shown to differ; 0: it is not.
+// decidedAt is the exchange at which a derived place was shown to differ; 0: it is not.
 func (p *formPath) decidedAt(k int) int {
 	t := &p.feature[k]
-	if t.Odd == 0 || provesNothing(k) || k == featStill && !p.still.Long || k == featMember && !p.sharesMembers() ||
-		p.isWatched(k) && !p.watched[k].Long {
+	if t.Odd == 0 || t.Bets.At == 0 || t.bySecond(p.unusual(k)) {
 		return 0
 	}
-	return t.decidedAt(p.unusual(k))
+	return t.Bets.At
 }
 
-// provesNothing reports whether a feature keeps EQUIVALENT from being said and no more, for
-// it breaks where each server has a state of its own that moves.
-func provesNothing(k int) bool { return k == featRange || k == featChars }
-
-// suspects reports whether a feature is suspected to differ, and not shown.
+// suspects reports whether a derived place is suspected to differ, and not shown.
 func (p *formPath) suspects(k int) bool {
-	t, least := &p.feature[k], float64(formSuspect)
-	if provesNothing(k) {
-		least = rangeSuspect
-	}
-	return t.Odd > 0 && t.Bets.Now >= least && p.decidedAt(k) == 0 && (k == featChars || !t.bySecond(p.unusual(k))) &&
-		(!provesNothing(k) || p.rule == "") && (k != featMember || p.sharesMembers())
-}
-
-// decidedAt is the exchange at which the feature was shown to differ; 0: it is not.
-func (f *feature) decidedAt(h func(*table, category) float64) int {
-	if f.Bets.At == 0 || f.bySecond(h) {
-		return 0
-	}
-	return f.Bets.At
+	t := &p.feature[k]
+	return t.Odd > 0 && t.Bets.Now >= formSuspect && p.decidedAt(k) == 0 && !t.bySecond(p.unusual(k))
 }
 
 // expected is the reason of the declaration that covers a place; empty: none.
@@ -364,5 +271,5 @@ func (f *Forms) expected(pattern string) string {
 	if len(f.expect) == 0 {
 		return f.declared
 	}
-	return cmp.Or(f.declared, f.expect.Reason(trailOf(pattern)))
+	return cmp.Or(f.declared, f.expect.Reason(TrailOf(pattern)))
 }

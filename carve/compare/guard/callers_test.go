@@ -70,6 +70,7 @@ type guardedRoute struct {
 	unknown bool    // the guard does not know who the users are
 	second  float64 // what is asked second takes so many times as long
 	at      time.Time
+	every   time.Duration // between two requests
 	share   whittle.Share
 	served  int // responses of the candidate at this share
 	pairs   int
@@ -77,7 +78,7 @@ type guardedRoute struct {
 }
 
 func newGuardedRoute(n int, r *rand.Rand) *guardedRoute {
-	return &guardedRoute{g: New(testGuard), r: r, users: newCallers(n, r), sample: 0.25, second: 0.6, at: simtest.Start}
+	return &guardedRoute{g: New(testGuard), r: r, users: newCallers(n, r), sample: 0.25, second: 0.6, at: simtest.Start, every: 20 * time.Millisecond}
 }
 
 // to puts another share in force.
@@ -110,7 +111,7 @@ func (t *guardedRoute) odd(rate float64) bool { return t.r.Float64() < rate }
 // next plays one request; it reports whether a guard was breached.
 func (t *guardedRoute) next() (breached bool) {
 	t.request++
-	t.at = t.at.Add(20 * time.Millisecond)
+	t.at = t.at.Add(t.every)
 	x := t.r.Float64() * t.users[len(t.users)-1].arrives
 	i := sort.Search(len(t.users)-1, func(i int) bool { return t.users[i].arrives >= x })
 	u := &t.users[i]

@@ -1,57 +1,46 @@
 package guard
 
 import (
-	"math"
+	"slices"
 
 	"whittle/carve/compare/eprocess"
 )
 
 // grounds is what one meter stands on: its tests and what they have seen.
 type grounds struct {
-	Firsts contest       `json:"firsts"`
-	Users  contest       `json:"users"`
-	Pairs  eprocess.Bets `json:"pairs"`
-	Tails  eprocess.Bets `json:"tails"`
-	// Mirrored bets on mirrored exchanges while users are on the candidate: on errors by
-	// themselves, on latency together with served ones.
-	Mirrored eprocess.Bets `json:"mirrored"`
-	// Stakes is the wealth that each source began with; 0: it has not begun.
-	Stakes [sources]float64 `json:"stakes"`
+	// Firsts is the test of the present generation of users.
+	Firsts contest `json:"firsts"`
+	// Began is what the first generation had made of 1 when a source began, or when the
+	// generation was over; 0: not yet, and the source's part is with the first generation.
+	Began [sources]float64 `json:"began"`
+	// Bets are on pairs, by source.
+	Bets [sources]eprocess.Bets `json:"bets"`
 	// Candidate and Monolith count all of the responses of this attempt, for the
 	// eye alone.
 	Candidate seen `json:"candidate"`
 	Monolith  seen `json:"monolith"`
 	Breached  bool `json:"breached,omitempty"`
-
-	logE   float64 // logEValue after logEAt
-	logEAt playedGrounds
-}
-
-// playedGrounds says up to which bet of each source a wealth is known.
-type playedGrounds struct {
-	known  bool
-	plays  [sources]int
-	stakes [sources]float64
-}
-
-func (e *grounds) played() playedGrounds {
-	return playedGrounds{true, [sources]int{
-		e.Firsts.Evidence.Plays, e.Users.Evidence.Plays, e.Pairs.Rounds, e.Tails.Rounds, e.Mirrored.Rounds,
-	}, e.Stakes}
 }
 
 // The sources of a meter's evidence.
 const (
-	fromFirsts = iota
-	fromUsers
-	fromPairs
-	fromTails
-	fromMirrored
+	fromFirsts   = iota
+	fromPairs    // served
+	fromTails    // of served ones
+	fromMirrored // while users are on the candidate: of latency together with served ones
+	fromLater    // the generations of users after the first
 	sources
 )
 
-// parts is what each source gets of all wealth when it begins.
-var parts = [sources]float64{fromUsers: 0.3, fromPairs: 0.4, fromTails: 0.3, fromMirrored: 0.3}
+// parts is what each source has of all wealth. What has not begun yet bets with the first
+// generation of users, so a source that never bets (there are no pairs, nobody is known) costs the
+// others nothing. Who divides a wealth and bets on with the parts has an e-process still, whatever
+// ties the bets together. Set by TestTableOfGuards.
+//
+// The k-th generation after the first begins with 1/(k(k+1)) of its part and is held to the bar
+// alone, because those of two generations may be the same users on the same sides: what the one
+// has won may be won again by the other, and only the sum of their chances is bounded.
+var parts = [sources]float64{fromFirsts: 0.3, fromPairs: 0.2, fromTails: 0.1, fromMirrored: 0.2, fromLater: 0.2}
 
 // seen counts responses.
 type seen struct {
@@ -66,90 +55,104 @@ func (s *seen) add(bad bool) {
 
 func (s *seen) rate() float64 { return eprocess.Ratio(s.Bad, s.N) }
 
-func newGrounds() grounds {
-	return grounds{Pairs: eprocess.NewBets(), Tails: eprocess.NewBets(), Mirrored: eprocess.NewBets(), Stakes: [sources]float64{fromFirsts: 1}}
+func newGrounds() (e grounds) {
+	for i := range e.Bets {
+		e.Bets[i] = eprocess.NewBets()
+	}
+	e.Began[fromLater] = 1
+	return e
 }
 
-// begin gives a source that bets for the first time its part of the wealth, out
-// of that of the others. Who divides a wealth and bets on with the parts has an
-// e-process still, whatever ties the bets together; and no source that never
-// bets (there are no pairs, nobody is known) costs the others anything.
+// begin parts a source from the first generation.
 func (e *grounds) begin(source int) {
-	if e.Stakes[source] > 0 {
-		return
+	if e.Began[source] == 0 {
+		e.Began[source] = eprocess.AsNumber(e.Firsts.LogEValue())
 	}
-	all, part := min(math.Exp(e.logEValue()), eprocess.MaxEValue), parts[source]
-	for i := range e.Stakes {
-		e.Stakes[i] *= 1 - part
+}
+
+// roll ends a generation.
+func (e *grounds) roll() {
+	for i := range e.Began {
+		e.begin(i)
 	}
-	e.Stakes[source] = max(part*all, math.SmallestNonzeroFloat64)
+	e.Firsts = contest{}
 }
 
 // bet plays a source of pairs.
 func (e *grounds) bet(source int, payoff, level float64) {
 	e.begin(source)
-	b := [sources]*eprocess.Bets{fromPairs: &e.Pairs, fromTails: &e.Tails, fromMirrored: &e.Mirrored}[source]
+	b := &e.Bets[source]
 	b.Bet(payoff, level, b.Rounds+1)
 }
 
-// logEValue is the logarithm of the whole wealth.
-func (e *grounds) logEValue() float64 {
-	if at := e.played(); e.logEAt != at {
-		e.logE, e.logEAt = e.sumOfLogs(), at
+// wealth is what each source has, in the k-th generation after the first.
+func (e *grounds) wealth(k int) (w [sources]float64) {
+	first := eprocess.AsNumber(e.Firsts.LogEValue())
+	for i, began := range e.Began {
+		if began == 0 {
+			began = first
+		}
+		w[i] = parts[i] * began * e.Bets[i].Now
 	}
-	return e.logE
+	if k > 0 {
+		w[fromLater] *= first / (float64(k) * float64(k+1))
+	}
+	return w
 }
 
-// reaches reports whether the whole wealth is at least so much.
-func (e *grounds) reaches(threshold float64) bool {
-	most := 0.0
-	for i, made := range [sources]float64{
-		fromFirsts: e.Firsts.Evidence.Most(), fromUsers: e.Users.Evidence.Most(),
-		fromPairs: e.Pairs.Now, fromTails: e.Tails.Now, fromMirrored: e.Mirrored.Now,
-	} {
-		if e.Stakes[i] > 0 {
-			most += e.Stakes[i] * made
+// eValue is the whole wealth, or a later generation's if that is more; and the source of most of it.
+func (e *grounds) eValue(k int) (sum float64, most int) {
+	w := e.wealth(k)
+	later := w[fromLater]
+	if k > 0 {
+		w[fromLater] = 0 // held to the bar alone
+	}
+	for _, v := range w {
+		sum += v
+	}
+	if most = slices.Index(w[:], slices.Max(w[:])); later > sum {
+		sum, most = later, fromFirsts
+	}
+	return min(sum, eprocess.EValueCap), most
+}
+
+// contest is the state of one two-sample test.
+type contest struct {
+	eprocess.Staked
+	// Candidate are the candidate's units in the test, Monolith the monolith's over the same time.
+	Candidate seen `json:"c"`
+	Monolith  seen `json:"m"`
+}
+
+// block plays one block of the monolith's units and the candidate's.
+func (c *contest) block(m, n seen, guess, slack float64) {
+	c.Monolith, c.Candidate = c.Monolith.plus(m), c.Candidate.plus(n)
+	if m.N > 0 && n.N > 0 {
+		odds := eprocess.NewOdds(guess, slack, m.N, n.N)
+		c.Play(func(a *eprocess.Arms) { a.Block(odds, m.Bad, m.N-m.Bad, n.Bad, n.N-n.Bad) })
+	}
+}
+
+func (s seen) plus(o seen) seen { return seen{s.N + o.N, s.Bad + o.Bad} }
+
+// tally counts responses, and of those that are not bad the ones above a latency.
+func tally(list []response, limit float64) (all, slow seen) {
+	for _, a := range list {
+		if all.add(a.Bad); !a.Bad {
+			slow.add(float64(a.Latency) > limit)
 		}
 	}
-	return most >= threshold && e.logEValue() >= math.Log(threshold)
+	return all, slow
 }
 
-// most is the source with the largest part of the wealth.
-func (e *grounds) most() int {
-	best, at := math.Inf(-1), fromFirsts
-	for i, log := range e.logs() {
-		if part := math.Log(e.Stakes[i]) + log; e.Stakes[i] > 0 && part > best {
-			best, at = part, i
-		}
-	}
-	return at
-}
+// limitMost is a limit above which no share of bad responses says anything: the alternatives of
+// eprocess.Arms end there.
+const limitMost = 0.95
 
-func (e *grounds) sumOfLogs() float64 {
-	sum := math.Inf(-1)
-	for i, log := range e.logs() {
-		if e.Stakes[i] > 0 && !math.IsInf(log, -1) {
-			sum = eprocess.LogSum(max(sum, -1e6), math.Log(e.Stakes[i])+log)
-		}
-	}
-	return max(sum, -1e6)
-}
-
-// logs are the logarithms of what each source has made of a stake of 1.
-func (e *grounds) logs() [sources]float64 {
-	return [sources]float64{
-		fromFirsts: e.Firsts.Evidence.LogEValue(), fromUsers: e.Users.Evidence.LogEValue(),
-		fromPairs: math.Log(e.Pairs.Now), fromTails: math.Log(e.Tails.Now),
-		fromMirrored: math.Log(e.Mirrored.Now),
+// alone plays one response against a fixed limit.
+func (c *contest) alone(bad bool, limit float64) {
+	c.Candidate.add(bad)
+	if b := int(eprocess.Indicator(bad)); limit < limitMost {
+		c.Play(func(a *eprocess.Arms) { a.Single(limit, b, 1-b) })
 	}
 }
-
-func (e *grounds) valid() bool {
-	ok := e.Firsts.valid() && e.Users.valid() && e.Pairs.Valid() && e.Tails.Valid() && e.Mirrored.Valid() && e.Candidate.valid() && e.Monolith.valid()
-	for _, s := range e.Stakes {
-		ok = ok && s >= 0 && s <= eprocess.MaxEValue
-	}
-	return ok && e.Stakes[fromFirsts] > 0
-}
-
-func (s *seen) valid() bool { return eprocess.UpTo(s.Bad, s.N) }

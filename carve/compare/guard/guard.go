@@ -1,5 +1,5 @@
 // Package guard watches the candidate while users depend on it: sequential tests of
-// errors, latency, mismatch and CPU time that say when to roll it back. Its error
+// errors, latency and mismatch that say when to roll it back. Its error
 // rate is one for all attempts at a rollout.
 package guard
 
@@ -12,7 +12,6 @@ const (
 	meterErrors   = "errors"
 	meterP99      = "p99"
 	meterMismatch = "mismatch"
-	meterCPU      = "cpu"
 
 	// slowShare is the share of responses that lie above a 99th percentile.
 	slowShare = 0.01
@@ -21,18 +20,16 @@ const (
 // Guard watches the candidate while users depend on it. Its tests are
 // sequential: they may be read after every outcome, and a candidate that keeps
 // to the limits is rolled back by any of them with a probability of at most
-// 1 − Confidence in all, over every attempt at a rollout together: the
+// eprocess.OfGuards × (1 − Confidence) in all, over every attempt at a rollout together: the
 // first may spend four fifths of it, the i-th, begun by Reset, 1/(5i(i−1)). It is deterministic,
 // holds bounded memory, and is not safe for concurrent use.
 //
 // Sticky routing draws users, not requests: twenty users of whom one is slow are
 // not twenty thousand independent requests. So no evidence is the sum of one
-// user's requests. Each of these three bets with a part of the meter's wealth
+// user's requests. Each of these two bets with a part of the meter's wealth
 // (grounds.go):
 //
 //   - first responses: one response of each user (first.go);
-//   - users: one run of responses of each user, held against that user's own
-//     past and against the users who stayed on the monolith (users.go);
 //   - pairs: both sides' responses to the same request of the same user
 //     (pairs.go).
 //
@@ -47,9 +44,7 @@ const (
 //     monolith's keeps to it for any τ, so neither an inexact τ nor a load under
 //     which both get slower breaches;
 //   - mismatch: the share of compared exchanges that differ is at most that of
-//     the monolith from itself plus Guard.Mismatch (mismatch.go);
-//   - cpu: in intervals of the same time, the candidate's CPU time per request
-//     is at most Guard.CPU times the monolith's, in the median (cpu.go).
+//     the monolith from itself plus Guard.Mismatch (mismatch.go).
 //
 // In addition, mirrored latencies may delay a rise (slowness.go).
 //
@@ -58,7 +53,6 @@ type Guard struct {
 	cfg   whittle.Guard
 	alpha float64 // of each meter, over all attempts
 	state
-	upper [2]eprocess.KnownRate // of errors and of slow responses, in settleAlone
 }
 
 // unknownShare is the share before the first is set: then users are on the candidate
@@ -66,7 +60,7 @@ type Guard struct {
 const unknownShare = whittle.All + 1
 
 // New makes a guard. A Confidence outside (0, 1) stands for 0.99; P99 = 0
-// leaves latency unguarded, CPU = 0 the CPU.
+// leaves latency unguarded.
 func New(g whittle.Guard) *Guard {
 	if !(g.Confidence > 0 && g.Confidence < 1) {
 		g.Confidence = 0.99
@@ -75,12 +69,8 @@ func New(g whittle.Guard) *Guard {
 	if g.P99 > 0 {
 		meters++
 	}
-	if g.CPU > 0 {
-		meters++
-	}
-	return &Guard{cfg: g, alpha: (1 - g.Confidence) / meters, state: state{
-		Attempt: 1, Part: unknownShare, Era: 1,
-		Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(), Cost: cpuContest{Bets: eprocess.NewBets()}, Slowness: newSlowness(),
+	return &Guard{cfg: g, alpha: eprocess.OfGuards * (1 - g.Confidence) / meters, state: state{
+		Attempt: 1, Part: unknownShare, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch), Slowness: newSlowness(),
 	}}
 }
 
@@ -89,40 +79,36 @@ func (g *Guard) level() float64 { return g.alpha * eprocess.OfAttempts(g.Attempt
 
 // threshold is the e-value that decides. A tenth of the error rate is kept for
 // the bounds on the monolith's rates that some tests need.
-func (g *Guard) threshold() float64 { return 1 / (0.9 * g.level()) }
+func (g *Guard) threshold() float64 { return 1 / (eprocess.OfEvidence * g.level()) }
 
 // Reset begins another attempt: it forgets the evidence and the breaches, and
-// keeps what is known of the monolith and of the users' past on it.
+// keeps what is known of the monolith.
 func (g *Guard) Reset() {
 	g.Attempt++
-	g.Era = 1
-	g.Errors, g.Slow = newGrounds(), newGrounds()
-	g.Mismatch.restart()
-	g.Cost.restart()
+	g.forgetUsers()
+	g.Errors, g.Slow, g.Firsts = newGrounds(), newGrounds(), firsts{}
+	g.Mismatch.restart(g.cfg.Mismatch, g.level())
 	g.Recent, g.Row = window{}, 0
-	g.Firsts.restart(&g.Past)
-	g.Users.restart()
 }
 
 // Share sets the candidate's share of the users from now on. Each change
-// moves users drawn by a hash, which is what makes those who moved and those
-// who stayed comparable.
+// moves users drawn by a hash, and begins a generation of users.
 func (g *Guard) Share(s whittle.Share) {
 	if s == g.Part {
 		return
 	}
-	begins := !g.settled()
+	begins := g.Part == 0 || g.Part == unknownShare
 	g.Part, g.Pairs.Since = s, logRatios{}
-	switch {
-	case s == 0:
-	case begins:
-		g.Whole, g.Era = g.pastReference(), 1
-		g.Firsts.begin(&g.Past)
-		g.Users.begin()
-	default:
-		g.Era++
-		g.Firsts.newEra(&g.Past)
-		g.Users.newEra()
+	if s == 0 {
+		return
+	}
+	if begins {
+		g.Whole = g.pastReference()
+	}
+	if begins && g.Firsts.Counted == 0 {
+		g.forgetUsers() // who were on the monolith alone
+	} else {
+		g.roll()
 	}
 }
 
@@ -157,17 +143,14 @@ func (g *Guard) Outcome(o whittle.Outcome) {
 
 // monolith takes a response of the monolith.
 func (g *Guard) monolith(user uint64, a response) {
+	g.rollSpent()
 	if g.shifting() {
 		g.Errors.Monolith.add(a.Bad)
 	}
-	kind := g.Firsts.classify(user, whittle.Monolith)
-	if kind == notFirst {
-		g.Past.add(a)
+	if g.Firsts.isFirst(user, whittle.Monolith) {
+		g.first(whittle.Monolith, a, user == 0)
 	} else {
-		g.firstOfMonolith(&g.Firsts.Blocks[kind], a)
-	}
-	if user != 0 {
-		g.userOfMonolith(user, a)
+		g.Past.add(a)
 	}
 }
 
@@ -180,30 +163,26 @@ func (g *Guard) candidate(user uint64, a response) {
 	if tau := g.Past.p99(); tau > 0 && !a.Bad {
 		g.Slow.Candidate.add(float64(a.Latency) > float64(tau)*g.cfg.P99)
 	}
+	g.rollSpent()
 	g.Firsts.SincePair++
-	kind := g.Firsts.classify(user, whittle.Candidate)
-	if kind != notFirst {
-		g.firstOfCandidate(&g.Firsts.Blocks[kind], a, user == 0)
+	first := g.Firsts.isFirst(user, whittle.Candidate)
+	if g.Firsts.came(first); first {
+		g.first(whittle.Candidate, a, user == 0)
 	}
-	if user == 0 {
-		return
-	}
-	if g.Part == whittle.All && !g.Firsts.paired() {
+	if user != 0 && g.Part == whittle.All && !g.Firsts.paired() {
 		g.settleAlone(a)
 	}
-	g.userOfCandidate(user, a)
 }
 
-// shifting reports whether users are on the candidate, or may be; settled
-// whether it is known which part of them.
+// shifting reports whether users are on the candidate, or may be.
 func (g *Guard) shifting() bool { return g.Part != 0 }
-func (g *Guard) settled() bool  { return g.Part > 0 && g.Part <= whittle.All }
 
 // check settles whether a limit is passed.
 func (g *Guard) check() {
-	bar := g.threshold()
-	g.Errors.Breached = g.Errors.Breached || g.Errors.reaches(bar)
-	g.Slow.Breached = g.Slow.Breached || g.Slow.reaches(bar)
+	for _, e := range []*grounds{&g.Errors, &g.Slow} {
+		wealth, _ := e.eValue(g.Firsts.Generation)
+		e.Breached = e.Breached || wealth >= g.threshold()
+	}
 }
 
 // Pair takes in one request that both sides were asked. While no user depends

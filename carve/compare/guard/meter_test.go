@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/compare/eprocess"
 	"whittle/internal/simtest"
 )
 
@@ -113,7 +112,7 @@ func TestGuardNeeded(t *testing.T) {
 				t.Errorf("%s: breached before response %d", name, i)
 			}
 			g.Outcome(broken(1000 + i))
-			healthy(g, maxReserve)
+			healthy(g, waitMost)
 		}
 		if m := meterOf(t, g, name); !m.Breached || m.Count != needed || !strings.HasSuffix(m.Summary, ": breached by the first response of each user") {
 			t.Errorf("%s: not breached after %d: %+v", name, needed, m)
@@ -155,9 +154,9 @@ func TestGuardWithoutMonolith(t *testing.T) {
 	if took > 6 {
 		t.Errorf("at 100 %% a broken candidate was stopped after %d responses", took)
 	}
-	before := g.Errors.Firsts.Count
+	before := g.Errors.Firsts.Candidate.N
 	g.Outcome(outcome(3001, whittle.Monolith, 200, time.Millisecond))
-	if g.Firsts.Blocks[neverSeen].Alone || g.Errors.Firsts.Count != before {
+	if g.Firsts.Alone || g.Errors.Firsts.Candidate.N != before {
 		t.Error("a response of the monolith does not end the time without it")
 	}
 }
@@ -172,8 +171,8 @@ func TestGuardOutcomes(t *testing.T) {
 		t.Errorf("a run of %d", g.Run())
 	}
 	g.Outcome(whittle.Outcome{At: simtest.Start, Side: whittle.Candidate, Failure: whittle.FailedCanceled})
-	if g.Run() != 7 || g.Errors.Firsts.Count != 1 {
-		t.Errorf("a canceled request counts: run %d, %d responses", g.Run(), g.Errors.Firsts.Count)
+	if g.Run() != 7 || g.Errors.Firsts.Candidate.N != 1 {
+		t.Errorf("a canceled request counts: run %d, %d responses", g.Run(), g.Errors.Firsts.Candidate.N)
 	}
 	g.Outcome(outcome(600, whittle.Candidate, 404, 0))
 	if g.Run() != 0 {
@@ -196,8 +195,8 @@ func TestGuardOldResponses(t *testing.T) {
 	o := outcome(0, whittle.Candidate, 500, time.Millisecond)
 	o.At = o.At.Add(time.Hour)
 	g.Outcome(o)
-	if len(g.Firsts.Blocks[neverSeen].Reserve) != 0 || len(g.Firsts.Blocks[neverSeen].Pending) != 1 || g.Errors.Firsts.Count != 0 || g.Past.N != 300 {
-		t.Errorf("%d in reserve, %d pending, %d in the past", len(g.Firsts.Blocks[neverSeen].Reserve), len(g.Firsts.Blocks[neverSeen].Pending), g.Past.N)
+	if f := &g.Firsts; len(f.Waiting) != 1 || f.Of != whittle.Candidate || g.Errors.Firsts.Candidate.N != 0 || g.Past.seen().N != 300 {
+		t.Errorf("%d of %s wait, %d in the past", len(f.Waiting), f.Of, g.Past.seen().N)
 	}
 }
 
@@ -240,48 +239,6 @@ func TestGuardResumes(t *testing.T) {
 	}
 }
 
-func FuzzGuardState(f *testing.F) {
-	g := New(testGuard)
-	healthy(g, 200)
-	g.Outcome(outcome(300, whittle.Candidate, 500, time.Second))
-	g.Pair(compared(true))
-	state, _ := g.MarshalBinary()
-	f.Add(state)
-	f.Add([]byte(`{"v":1}`))
-	guarded := New(cpuGuard)
-	guarded.CPU(whittle.CPUReading{At: simtest.Start}, true)
-	guarded.CPU(whittle.CPUReading{
-		At:       simtest.Start.Add(time.Second),
-		Monolith: whittle.CPUUse{CPU: time.Second, Requests: 100}, Candidate: whittle.CPUUse{CPU: 2 * time.Second, Requests: 100},
-	}, true)
-	state, _ = guarded.MarshalBinary()
-	f.Add(state)
-	f.Fuzz(func(t *testing.T, state []byte) {
-		g := New(testGuard)
-		if bytes.Contains(state, []byte(`"CPU":1.1`)) {
-			g = New(cpuGuard)
-		}
-		if err := g.UnmarshalBinary(state); err != nil {
-			if g.Past.N != 0 || g.Errors.Firsts.Count != 0 || g.Cost.Intervals != 0 {
-				t.Fatal("a refused state changed the guard")
-			}
-			return
-		}
-		healthy(g, 100)
-		g.Outcome(outcome(200, whittle.Candidate, 500, time.Second))
-		g.Pair(compared(true))
-		g.CPU(whittle.CPUReading{At: simtest.Start, Monolith: whittle.CPUUse{CPU: 1, Requests: 1}}, true)
-		for _, m := range g.Meters() {
-			if !(m.EValue >= 0 && m.EValue <= eprocess.MaxEValue) {
-				t.Fatalf("%+v", m)
-			}
-		}
-		if _, err := g.MarshalBinary(); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
 func BenchmarkGuardOutcome(b *testing.B) {
 	g := New(testGuard)
 	healthy(g, 1000)
@@ -305,8 +262,8 @@ func TestGuardOldResponsesOfTheCandidate(t *testing.T) {
 			g.Outcome(at(whittle.Candidate, 0, 503))
 		}
 		g.Outcome(at(whittle.Monolith, tt.gap, 200))
-		if g.Errors.Firsts.Count != tt.want {
-			t.Errorf("after %v: %d responses in the test, want %d", tt.gap, g.Errors.Firsts.Count, tt.want)
+		if g.Errors.Firsts.Candidate.N != tt.want {
+			t.Errorf("after %v: %d responses in the test, want %d", tt.gap, g.Errors.Firsts.Candidate.N, tt.want)
 		}
 	}
 }

@@ -2,8 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"whittle"
@@ -12,46 +10,47 @@ import (
 	"whittle/internal/units"
 )
 
-// neededCap ends the search for the least evidence that could decide.
+// neededCap ends the search for the least evidence that could decide, in responses: nobody waits for
+// more in a row.
 const neededCap = 10_000
 
-// Meters reads the guards: errors, p99 and cpu (where guarded) and mismatch.
+// Meters reads the guards: errors, p99 (where guarded) and mismatch.
 func (g *Guard) Meters() []whittle.Meter {
 	list := []whittle.Meter{g.errorsMeter()}
 	if g.cfg.P99 > 0 {
 		list = append(list, g.p99Meter())
 	}
-	list = append(list, g.mismatchMeter())
-	if g.cfg.CPU > 0 {
-		list = append(list, g.cpuMeter())
+	return append(list, g.mismatchMeter())
+}
+
+// meterOf has what all meters have.
+func (g *Guard) meterOf(name string, e *grounds, needed int, mirrored string) (m whittle.Meter, source string) {
+	wealth, most := e.eValue(g.Firsts.Generation)
+	m = whittle.Meter{Name: name, EValue: wealth, Threshold: g.threshold(), Count: e.Candidate.N, Needed: needed, Breached: e.Breached}
+	if e.Breached { // the counts are of users' responses and may say nothing
+		source = " by " + [sources]string{"the first response of each user", "served pairs, the candidate asked first", "the slowest of served pairs", mirrored}[most]
 	}
-	return list
+	return m, source
 }
 
 func (g *Guard) errorsMeter() whittle.Meter {
 	e := &g.Errors
-	m := whittle.Meter{
-		Name: meterErrors, EValue: eprocess.AsNumber(e.logEValue()), Threshold: g.threshold(),
-		Count: e.Candidate.N, Needed: g.neededErrors(), Breached: e.Breached,
-		Monolith: e.Monolith.rate(), Candidate: e.Candidate.rate(),
-	}
-	if e.Monolith.N == 0 {
-		m.Monolith = eprocess.Ratio(g.Past.Bad, g.Past.N)
+	m, by := g.meterOf(meterErrors, e, g.neededErrors(), "mirrored pairs, the monolith asked first")
+	m.Monolith, m.Candidate = e.Monolith.rate(), e.Candidate.rate()
+	if past := g.Past.seen(); e.Monolith.N == 0 {
+		m.Monolith = past.rate()
 	}
 	m.Limit = m.Monolith + g.cfg.Errors
 	m.Summary = fmt.Sprintf("%s of %s candidate responses bad (%s), monolith %s over the same time, limit %s; ",
 		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) +
-		g.units() + g.words(&m, "bad responses") + g.by(e, m.Breached, "mirrored pairs, the monolith asked first")
+		g.units() + g.words(&m, "bad responses") + by
 	return m
 }
 
 func (g *Guard) p99Meter() whittle.Meter {
 	e := &g.Slow
-	m := whittle.Meter{
-		Name: meterP99, EValue: eprocess.AsNumber(e.logEValue()), Threshold: g.threshold(),
-		Count: e.Candidate.N, Needed: g.neededSlow(), Breached: e.Breached,
-		Monolith: millis(g.Past.p99()), Candidate: millis(g.Recent.p99()),
-	}
+	m, by := g.meterOf(meterP99, e, g.neededSlow(), "served and mirrored pairs together")
+	m.Monolith, m.Candidate = millis(g.Past.p99()), millis(g.Recent.p99())
 	m.Limit = m.Monolith * g.cfg.P99
 	if m.Monolith == 0 {
 		m.Summary = fmt.Sprintf("the monolith's p99 is not known before %d of its responses", minWindow)
@@ -59,44 +58,31 @@ func (g *Guard) p99Meter() whittle.Meter {
 	}
 	m.Summary = fmt.Sprintf("%s of %s candidate responses slower than %s ms (%s), monolith's p99 %s ms; ",
 		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.rate()), display.Figure(m.Monolith)) +
-		g.units() + g.words(&m, "slow responses") + g.by(e, m.Breached, "served and mirrored pairs together")
+		g.units() + g.words(&m, "slow responses") + by
 	return m
 }
 
 func (g *Guard) mismatchMeter() whittle.Meter {
 	t := &g.Mismatch
 	m := whittle.Meter{
-		Name: meterMismatch, EValue: eprocess.AsNumber(t.logEValue()), Threshold: g.threshold(),
-		Count: t.Count, Needed: g.neededMismatch(), Breached: t.Breached,
-		Monolith: eprocess.Ratio(t.OwnBad, t.Own), Candidate: eprocess.Ratio(t.Bad, t.Count),
+		Name: meterMismatch, EValue: t.eValue(), Threshold: g.threshold(), Count: t.Candidate.N, Needed: g.neededMismatch(), Breached: t.Breached,
+		Monolith: t.Own.rate(), Candidate: t.Candidate.rate(),
 	}
 	m.Limit = m.Monolith + g.cfg.Mismatch
 	own := "the monolith was never asked twice"
-	if t.Own > 0 {
-		own = fmt.Sprintf("the monolith from itself in %s of %s repeats", units.Grouped(t.OwnBad), units.Grouped(t.Own))
+	if t.Own.N > 0 {
+		own = fmt.Sprintf("the monolith from itself in %s of %s repeats", units.Grouped(t.Own.Bad), units.Grouped(t.Own.N))
 	}
 	m.Summary = fmt.Sprintf("%s of %s compared responses differ (%s), %s, limit %s",
-		units.Grouped(t.Bad), units.Grouped(t.Count), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m, "differences")
+		units.Grouped(t.Candidate.Bad), units.Grouped(t.Candidate.N), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m, "differences")
 	return m
 }
 
 // units says what the evidence is of: users, and requests that both sides were
 // asked, the candidate first or the monolith.
 func (g *Guard) units() string {
-	served, mirrored := g.Errors.Pairs.Rounds, g.Errors.Mirrored.Rounds
+	served, mirrored := g.Errors.Bets[fromPairs].Rounds, g.Errors.Bets[fromMirrored].Rounds
 	return fmt.Sprintf("%s, %s served and %s mirrored", plural(g.Firsts.Counted, "user"), plural(served, "pair"), units.Grouped(mirrored))
-}
-
-// by names the source that most of the evidence of a breach is of: the counts in
-// front of it are of users' responses and may say nothing.
-func (g *Guard) by(e *grounds, breached bool, mirrored string) string {
-	if !breached {
-		return ""
-	}
-	return " by " + [sources]string{
-		fromFirsts: "the first response of each user", fromUsers: "runs of responses of one user",
-		fromPairs: "served pairs, the candidate asked first", fromTails: "the slowest of served pairs", fromMirrored: mirrored,
-	}[e.most()]
 }
 
 func plural(n int, what string) string {
@@ -122,96 +108,67 @@ func (g *Guard) words(m *whittle.Meter, what string) string {
 		attempt, display.Figure(m.EValue), display.Figure(m.Threshold), units.Grouped(m.Needed), what)
 }
 
-// least counts how many plays of the same bet take fresh evidence to the bar;
-// −1 where it would take more than neededCap, or the bet cannot win.
-func least(bar float64, bet func(*eprocess.Arms)) int {
-	var step eprocess.Arms
-	bet(&step)
-	if slices.Max(step[:]) <= 0 {
-		return -1
-	}
-	var s eprocess.Staked
-	for n := 1; n <= neededCap; n++ {
-		if s.Play(func(a *eprocess.Arms) { a.Add(&step) }); s.LogEValue() >= bar {
+// least counts how many bad responses in a row take fresh evidence to the bar; −1 where it would
+// take more than neededCap, or the bet cannot win.
+func least(bar float64, bad func() (evidence float64)) int {
+	for n, last := 1, 0.0; n <= neededCap; n++ {
+		now := bad()
+		if now >= bar {
 			return n
 		}
+		if now <= last {
+			return -1
+		}
+		last = now
 	}
 	return -1
 }
 
-// monolithPerCandidate is how many good responses of the monolith there are for each of the
-// candidate's, as the blocks were so far.
-func (g *Guard) monolithPerCandidate() int {
-	b, c := &g.Firsts.Blocks[neverSeen], &g.Errors.Firsts
-	switch {
-	case c.Count > 0:
-		return min(maxReserve, c.MCount/c.Count)
-	case b.Alone:
-		return 0
+// needed is how many bad responses in a row decide from nothing: each makes a block with as many of
+// the monolith's as there were so far, or stands alone; where there are pairs, it is one.
+func (g *Guard) needed(e *grounds, guess, slack, limit, payoff float64) int {
+	f, c, fresh := &g.Firsts, &e.Firsts, newGrounds()
+	m := min(waitMost, c.Monolith.N/max(1, c.Candidate.N))
+	if c.Candidate.N == 0 && f.Of == whittle.Monolith {
+		m = len(f.Waiting)
 	}
-	return len(b.Reserve)
-}
-
-// neededErrors is how many bad responses in a row decide from nothing.
-func (g *Guard) neededErrors() int {
-	beta, ref := g.referenceRisk(), g.aloneReference()
-	n := g.needed(g.Errors.Stakes[fromFirsts], g.Past.badRate(), g.cfg.Errors, eprocess.UpperRate(ref.Bad, ref.N, beta)+g.cfg.Errors)
-	if g.Errors.Pairs.Rounds == 0 {
-		return n
-	}
-	return sooner(n, inARow((1-g.cfg.Errors)/(1+g.cfg.Errors), g.threshold()/g.Errors.Stakes[fromPairs]))
-}
-
-func (g *Guard) neededSlow() int {
-	ref := g.aloneReference()
-	if ref.Tau == 0 {
-		return -1
-	}
-	n := g.needed(g.Slow.Stakes[fromFirsts], slowShare, 0, eprocess.UpperRate(ref.Above, ref.Good, g.referenceRisk()))
-	if g.Slow.Pairs.Rounds == 0 {
-		return n
-	}
-	return sooner(n, inARow(1, g.threshold()/(g.Slow.Stakes[fromPairs]+g.Slow.Stakes[fromTails])))
-}
-
-func sooner(a, b int) int {
-	if a < 0 || b < a {
-		return b
-	}
-	return a
-}
-
-func (g *Guard) needed(stake, guess, slack, limit float64) int {
-	m := g.monolithPerCandidate()
-	return least(math.Log(g.threshold()/stake), func(a *eprocess.Arms) {
+	odds := eprocess.NewOdds(guess, slack, max(1, m), 1)
+	return least(g.threshold(), func() float64 {
 		switch {
 		case m > 0:
-			a.Block(eprocess.NewOdds(eprocess.RoundRate(guess), slack, m, 1), 0, m, 1, 0)
-		case limit < 0.95:
-			a.Single(limit, 1, 0)
+			fresh.Firsts.Play(func(a *eprocess.Arms) { a.Block(odds, 0, m, 1, 0) })
+		case limit < limitMost:
+			fresh.Firsts.alone(true, limit)
 		}
+		for source, b := range e.Bets {
+			if b.Rounds > 0 && source != fromMirrored {
+				fresh.bet(source, payoff, 0)
+			}
+		}
+		made, _ := fresh.eValue(f.Generation)
+		return made
 	})
 }
 
-// inARow is how many payoffs in a row bring a wealth of 1 to a bar; −1 where it would take more
-// than neededCap.
-func inARow(payoff, bar float64) int {
-	b := eprocess.NewBets()
-	for n := 1; n <= neededCap; n++ {
-		if b.Bet(payoff, 0, n); b.Now >= bar {
-			return n
-		}
-	}
-	return -1
+func (g *Guard) neededErrors() int {
+	_, limit, _ := g.aloneLimits()
+	return g.needed(&g.Errors, g.Past.badRate(), g.cfg.Errors, limit, (1-g.cfg.Errors)/(1+g.cfg.Errors))
 }
 
-// neededMismatch is how many differing exchanges in a row decide from nothing.
-func (g *Guard) neededMismatch() int {
-	limit := g.mismatchLimit()
-	if limit >= 0.95 {
+func (g *Guard) neededSlow() int {
+	ref, _, limit := g.aloneLimits()
+	if ref.Tau == 0 {
 		return -1
 	}
-	return least(math.Log(g.threshold()/mismatchPart), func(a *eprocess.Arms) { a.Single(limit, 1, 0) })
+	return g.needed(&g.Slow, slowShare, 0, limit, 1)
+}
+
+func (g *Guard) neededMismatch() int {
+	m := newMismatch(g.Mismatch.Limit)
+	return least(g.threshold(), func() float64 {
+		m.play(whittle.Candidate, true)
+		return m.eValue()
+	})
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

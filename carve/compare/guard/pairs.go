@@ -34,8 +34,6 @@ type logRatios struct {
 
 func (l *logRatios) add(x float64) { l.N, l.Sum = l.N+1, l.Sum+x }
 
-func (l *logRatios) valid() bool { return l.N >= 0 && math.Abs(l.Sum) <= 1e3*float64(l.N) }
-
 // order is the logarithm of how many times as long the first one asked takes;
 // ok is false while it is not known.
 func (p *pairs) order() (log float64, ok bool) {
@@ -60,8 +58,6 @@ func (m *running) see(x float64) {
 		m.At -= step
 	}
 }
-
-func (m *running) valid() bool { return m.N >= 0 && math.Abs(m.At) < 1e3 }
 
 // pairErrors bets that of an exchange's two sides the candidate alone fails. Both
 // were asked the same request of the same user, so users cancel out, however

@@ -52,8 +52,8 @@ const (
 //
 // Source: eprocess.Bets.
 type slowness struct {
-	Bets eprocess.Bets `json:"bets"`
-	Held bool          `json:"held,omitempty"`
+	Bets  eprocess.Bets `json:"bets"`
+	Waits bool          `json:"waits,omitempty"`
 	// End is where the open second ends, in Unix nanoseconds; Ahead is how many
 	// more of the candidate's responses in it were slow than of the monolith's.
 	End   int64 `json:"end"`
@@ -106,9 +106,9 @@ func (s *slowness) settle(alpha float64) {
 	s.Bets.CapAt(slowMemory / alpha)
 	switch {
 	case s.Bets.Now >= 1/alpha:
-		s.Held = true
-	case s.Held && s.Bets.Now <= 1:
-		s.Held, s.Bets = false, eprocess.NewBets()
+		s.Waits = true
+	case s.Waits && s.Bets.Now <= 1:
+		s.Waits, s.Bets = false, eprocess.NewBets()
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *slowness) count(candidate, monolith bool) {
 // waits for nothing here. It is read before a shift and during it.
 func (g *Guard) Wait() string {
 	s := &g.Slowness
-	if !s.Held {
+	if !s.Waits {
 		return ""
 	}
 	order, known := g.Pairs.order()
@@ -136,12 +136,4 @@ func (g *Guard) Wait() string {
 		"make them faster, raise guard.p99 (%sx), or promote with force",
 		units.Grouped(s.Before.Candidate+s.Last.Candidate), units.Grouped(s.Before.N+s.Last.N), display.Figure(millis(g.slowAbove(tau, order, known))),
 		units.Grouped(s.Before.Monolith+s.Last.Monolith), display.Figure(millis(tau)), strconv.FormatFloat(g.cfg.P99, 'g', 4, 64))
-}
-
-func (s *slowness) valid() bool {
-	return s.Bets.Valid() && s.Last.valid() && s.Before.valid() && s.Ahead > math.MinInt32 && s.Ahead < math.MaxInt32
-}
-
-func (c *slowCount) valid() bool {
-	return c.N <= slowShown && eprocess.UpTo(c.Candidate, c.N) && eprocess.UpTo(c.Monolith, c.N)
 }

@@ -68,8 +68,8 @@ func (s *shadowed) next() bool {
 	c.Side, c.Latency = whittle.Candidate, s.latency(whittle.Candidate, u, work)
 	s.g.Outcome(o)
 	s.g.Pair(whittle.Pair{User: u.id, At: s.at, First: whittle.Monolith, Monolith: o, Candidate: c, Compared: true})
-	s.ever = s.ever || s.g.Slowness.Held
-	return s.g.Slowness.Held
+	s.ever = s.ever || s.g.Slowness.Waits
+	return s.g.Slowness.Waits
 }
 
 func (s *shadowed) pick() int {

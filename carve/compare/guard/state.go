@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 
 	"whittle"
-	"whittle/carve/compare/eprocess"
 )
 
 // guardVersion is the format of a guard's state.
-const guardVersion = 3
+const guardVersion = 6
 
 // state is what outlives a restart.
 type state struct {
@@ -16,23 +15,18 @@ type state struct {
 	Attempt int `json:"attempt"`
 	// Part is what part of the users the candidate has; unknownShare: nobody said.
 	Part whittle.Share `json:"share"`
-	// Era counts the changes of share since this attempt began: within one, no
-	// user changes sides.
-	Era int `json:"era"`
 
 	Past   window `json:"past"`   // the monolith's responses that have left the blocks
 	Recent window `json:"recent"` // the candidate's responses
 	// Whole is what the monolith was when all users were last on it.
 	Whole  reference `json:"whole"`
 	Firsts firsts    `json:"firsts"`
-	Users  userRuns  `json:"users"`
 	Pairs  pairs     `json:"pairs"`
 
-	Errors   grounds    `json:"errors"`
-	Slow     grounds    `json:"slow"`
-	Mismatch mismatch   `json:"mismatch"`
-	Cost     cpuContest `json:"cpu"`
-	Slowness slowness   `json:"slowness"`
+	Errors   grounds  `json:"errors"`
+	Slow     grounds  `json:"slow"`
+	Mismatch mismatch `json:"mismatch"`
+	Slowness slowness `json:"slowness"`
 	// Row is how many of the candidate's responses in a row were bad (see Run).
 	Row int `json:"run"`
 }
@@ -49,7 +43,8 @@ func (g *Guard) MarshalBinary() ([]byte, error) {
 	return json.Marshal(keptGuard{guardVersion, g.cfg, &g.state})
 }
 
-// UnmarshalBinary restores what MarshalBinary gave. Evidence that was gathered
+// UnmarshalBinary restores what MarshalBinary gave; that it is unharmed is known by the checksum of
+// the state file. Evidence that was gathered
 // under other limits is no evidence about these: it is a FailedPrecondition,
 // and the guard stays as it was, as after any other error.
 func (g *Guard) UnmarshalBinary(b []byte) error {
@@ -65,25 +60,6 @@ func (g *Guard) UnmarshalBinary(b []byte) error {
 		return whittle.Errorf(whittle.FailedPrecondition, "guard state was gathered under other limits").
 			WithHint("start the guard anew")
 	}
-	if !s.possible() {
-		return errState
-	}
 	*g = *restored
 	return nil
-}
-
-var errState = whittle.Errorf(whittle.Invalid, "guard state contradicts itself").WithHint("start the guard anew")
-
-// possible reports whether the plain fields could have come from play.
-func (s *state) possible() bool {
-	w := &s.Whole
-	return s.Firsts.valid() && s.Attempt >= 1 && s.Attempt <= 1<<30 && s.Era >= 1 && s.Part <= unknownShare && s.Row >= 0 &&
-		eprocess.UpTo(w.Bad, w.N) && eprocess.UpTo(w.Above, w.Good) && w.Tau >= 0 &&
-		s.Users.Errors.valid() && s.Users.Slow.valid() && s.Users.Counted >= 0 &&
-		s.Pairs.CandidateFirst.valid() && s.Pairs.MonolithFirst.valid() && s.Pairs.Since.valid() &&
-		s.Errors.valid() && s.Slow.valid() && s.Mismatch.valid() && s.Cost.valid() && s.Slowness.valid()
-}
-
-func (c *contest) valid() bool {
-	return c.Evidence.Arms.Valid() && c.Evidence.Plays >= 0 && eprocess.UpTo(c.Bad, c.Count) && eprocess.UpTo(c.MBad, c.MCount)
 }

@@ -43,7 +43,7 @@ func TestManyNamesOfCookies(t *testing.T) {
 		x := &whittle.Exchange{Monolith: whittle.Response{Status: 200, Header: sent}, Candidate: whittle.Response{Status: 200, Header: sent}}
 		h.See(x, 0, Level{Limit: 0, Alpha: 0.01, N: n})
 	}
-	if len(h.cookies.named) != CookiesMost || len(h.cookies.Places()) != CookiesMost {
-		t.Errorf("%d names and %d places of cookies", len(h.cookies.named), len(h.cookies.Places()))
+	if len(h.cookies.places) != CookiesMost || len(h.cookies.Places()) != CookiesMost {
+		t.Errorf("%d names and %d places of cookies", len(h.cookies.places), len(h.cookies.Places()))
 	}
 }

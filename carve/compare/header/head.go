@@ -15,8 +15,9 @@ import (
 
 // Bounds of a head.
 const (
-	ChangesMost = 12 // changes of value distinguished
+	changesMost = 12 // changes of value distinguished
 	leanSlots   = 64
+	otherValues = "other values"
 )
 
 // Head counts the exchanges in which the two sides gave another status,
@@ -38,9 +39,10 @@ type Head struct {
 	// N exchanges, Count of which differed in a way nobody declared.
 	N     int `json:"n"`
 	Count int `json:"count"`
-	// SelfCount of the monolith's second responses differed from its first.
+	// SelfCount of the Repeats, the monolith's second responses, differed from its first.
 	SelfCount int              `json:"self_count"`
-	Lean      [leanSlots]int32 `json:"lean"`
+	Repeats   int              `json:"repeats,omitempty"`
+	Lean      [leanSlots]int32 `json:"lean,omitzero"`
 	Overall   int32            `json:"overall"`
 	Changes   []Change         `json:"changes"`
 }
@@ -55,13 +57,7 @@ type Change struct {
 	// Expected is the declared reason; empty: not declared.
 	Expected string           `json:"expected"`
 	Samples  []whittle.Sample `json:"samples"`
-	// Way is how a header differs, and Noisy says that the monolith was seen to
-	// vary so by itself.
-	Way   headerHow `json:"way,omitempty"`
-	Noisy bool      `json:"noisy,omitempty"`
 }
-
-func (c *Change) declared() bool { return c.Expected != "" }
 
 // NewHead is a head before the first exchange.
 func NewHead() Head {
@@ -79,12 +75,9 @@ type Pair struct {
 	// OneWay says that the change from to to from is declared.
 	OneWay bool
 	Unbet  bool // it is not to be bet on
-	absent bool // one side does not have the header
-	// lines are the headers whose lines are shown instead of the bodies; way,
-	// noisy, pair and side are of headers, too (headerWay).
-	lines    []string
-	way      headerHow
-	noisy    bool
+	// way is how a header differs, pair what the two sides say, without saying who does, and
+	// side who.
+	way      way
 	pair     uint64
 	side     int32
 	Exchange *whittle.Exchange
@@ -95,13 +88,13 @@ type Pair struct {
 
 // sample is the exchange in short.
 func (o *Pair) sample() whittle.Sample {
-	if o.lines != nil {
-		return o.linesSample()
+	switch {
+	case o.Spot != nil:
+		return o.Show.SampleAt(o.Exchange, o.Spot())
+	case o.Path != "":
+		return o.Show.SampleAt(o.Exchange, display.Spot{Where: "header " + o.Path, From: o.From, To: o.To})
 	}
-	if o.Spot == nil {
-		return o.Show.Sample(o.Exchange)
-	}
-	return o.Show.SampleAt(o.Exchange, o.Spot())
+	return o.Show.Sample(o.Exchange)
 }
 
 // ObserveSame settles one exchange in which nothing differed and nobody was asked
@@ -113,24 +106,29 @@ func (t *Head) ObserveSame(limit, alpha float64, n int) {
 
 // See settles one exchange and reports whether it differs undeclared.
 func (t *Head) See(o *Pair, limit, alpha float64, n int) bool {
-	t.N++
-	differs := o.From != o.To
-	if differs {
-		t.keep(o, ChangesMost, display.MaxSamples, (*Change).declared)
+	if o.From != o.To {
+		t.keep(o, changesMost, display.MaxSamples)
 	}
+	return t.settle(o, o.From != o.To, Level{limit, alpha, n}, alpha)
+}
+
+// settle is See for a change that was kept; repeats is the error rate of the bets on repeats.
+func (t *Head) settle(o *Pair, differs bool, at Level, repeats float64) bool {
+	t.N++
 	open := differs && o.Reason == ""
 	if open {
 		t.Count++
 	}
 	if differs && !o.Unbet && (open || !o.OneWay) {
-		t.lean(o, alpha, n)
+		t.lean(o, at.Alpha, at.N)
 	}
-	t.Share.See(open, limit, alpha, n)
+	t.Share.See(open, at.Limit, at.Alpha, at.N)
 	if o.Again {
+		t.Repeats++
 		if o.Self {
 			t.SelfCount++
 		}
-		t.Self.Bet(eprocess.Indicator(open)-eprocess.Indicator(o.Self), alpha, n)
+		t.Self.Bet(eprocess.Indicator(open)-eprocess.Indicator(o.Self), repeats, at.N)
 	}
 	return open
 }
@@ -153,7 +151,7 @@ func (t *Head) lean(o *Pair, alpha float64, n int) {
 		return
 	}
 	direction := sign(*slot)
-	if direction == 0 {
+	if direction == 0 && o.pair == 0 {
 		direction = sign(t.Overall)
 	}
 	t.Same.Bet(float64(direction*side), alpha, n)
@@ -168,13 +166,10 @@ const oneWayMost = 8
 // slot is where the direction of a pair's values is remembered, the same one when
 // they change places; side says which way they lie, +1 or -1.
 func (t *Head) slot(o *Pair) (_ *int32, side int32) {
-	low, high := o.From, o.To
-	switch { // which side lacks it, whatever the other says
-	case o.absent && low == Missing:
-		high = emptyHeader
-	case o.absent:
-		low = emptyHeader
+	if o.pair != 0 {
+		return &t.Lean[digest.Mix(o.pair)%leanSlots], o.side
 	}
+	low, high := o.From, o.To
 	side = 1
 	if low > high {
 		side, low, high = -1, high, low
@@ -192,13 +187,13 @@ func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 
 // keep counts a change and keeps up to samples of it; of more than most changes
 // the first are distinguished, but one that is not declared takes the place of the
-// last that yields.
-func (t *Head) keep(o *Pair, most, samples int, yields func(*Change) bool) {
+// last that is.
+func (t *Head) keep(o *Pair, most, samples int) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.Path == o.Path && c.From == o.From && c.To == o.To && c.Way == o.way && c.Expected == o.Reason {
+		if c.Path == o.Path && c.From == o.From && c.To == o.To && c.Expected == o.Reason {
 			c.Count++
-			if len(c.Samples) < samples {
+			if len(c.Samples) < samples && !o.Show.Has(c.Samples, o.Exchange) {
 				c.Samples = append(c.Samples, o.sample())
 			}
 			return
@@ -206,18 +201,40 @@ func (t *Head) keep(o *Pair, most, samples int, yields func(*Change) bool) {
 	}
 	if len(t.Changes) >= most && o.Reason == "" {
 		for i := len(t.Changes) - 1; i >= 0; i-- {
-			if yields(&t.Changes[i]) {
+			if t.Changes[i].Expected != "" {
 				t.Changes = slices.Delete(t.Changes, i, i+1)
 				break
 			}
 		}
 	}
 	if len(t.Changes) < most {
-		t.Changes = append(t.Changes, Change{
-			Path: o.Path, From: o.From, To: o.To, Count: 1, Expected: o.Reason,
-			Samples: []whittle.Sample{o.sample()}, Way: o.way, Noisy: o.noisy,
-		})
+		c := Change{Path: o.Path, From: o.From, To: o.To, Count: 1, Expected: o.Reason}
+		if samples > 0 {
+			c.Samples = []whittle.Sample{o.sample()}
+		}
+		t.Changes = append(t.Changes, c)
 	}
+}
+
+// keepFew keeps a change of a header: of many the first by its values, and the rest as one of
+// other values.
+func (t *Head) keepFew(o *Pair, most int) {
+	one, samples := *o, 1
+	first, known := true, false
+	for _, c := range t.Changes {
+		if c.Path == o.Path && c.Expected == o.Reason && (c.From == Missing) == (o.From == Missing) && (c.To == Missing) == (o.To == Missing) {
+			first, known = false, known || c.From == o.From && c.To == o.To
+		}
+	}
+	if !first && !known {
+		samples = 0 // the first has one
+		for _, word := range []*string{&one.From, &one.To} {
+			if o.way != there || *word != Missing {
+				*word = otherValues
+			}
+		}
+	}
+	t.keep(&one, most, samples)
 }
 
 // DecidedAt is the exchange at which the difference was shown; 0: not.
@@ -269,17 +286,6 @@ func (t *Head) findingsAt(kind whittle.FindingKind, what string, at int) []whitt
 		list = append(list, f)
 	}
 	return list
-}
-
-// Valid reports whether restored state is possible, with at most so many changes.
-func (t *Head) Valid(most int) bool {
-	for _, c := range t.Changes {
-		if !eprocess.UpTo(c.Count, t.N) || len(c.Samples) > display.MaxSamples {
-			return false
-		}
-	}
-	return t.Same.Valid() && t.Self.Valid() && t.Share.Valid() && eprocess.UpTo(t.Count, t.N) &&
-		eprocess.UpTo(t.SelfCount, t.N) && len(t.Changes) <= most
 }
 
 // Usable reports whether a repeat can teach what the monolith changes by itself.

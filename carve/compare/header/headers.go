@@ -1,98 +1,91 @@
 package header
 
 import (
+	"encoding/json"
 	"maps"
-	"slices"
+	"strings"
 
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 )
 
-// Bounds of what is distinguished and kept of headers.
+// Bounds of what is kept of headers.
 const (
-	// HeaderNames are distinguished by name; what comes later is compared as one,
-	// OtherHeaders.
-	HeaderNames       = 63
-	OtherHeaders      = "other headers"
-	HeaderChangesMost = 32 // in each of the two heads
-	// headerVariants are the changes distinguished of one header in one way; the rest
-	// is one more.
-	headerVariants = 1
-	headerShown    = 120
-	otherValues    = "other values"
+	// PlacesMost have a record of their own, by first difference; what differs later has one
+	// of each way in common, OtherHeaders, which is never noise.
+	PlacesMost   = 64
+	OtherHeaders = "other headers"
+	noiseMost    = 256 // places of which noise is remembered
 )
 
-// Headers compares the headers of two responses. One head is for headers that a side
-// lacks, the other for headers with different values. A head bets on one header of an
-// exchange. It chooses by the past and by which headers differ, so the choice is the
-// same when the responses are swapped.
+// How long a difference is only suspected with learned noise: so many repeats, or so many
+// exchanges.
+const (
+	learnRepeats  = 3
+	LearnCompared = 500
+)
+
+// Headers compares the headers of two responses, each as three places: whether it is there,
+// the form of its value, and its value. A place has one record of evidence, from the exchange
+// on in which something first differs there.
 //
-// Where the monolith was asked twice, a second hypothesis must be rejected too: that
-// the candidate differs from the monolith's first response in no more headers than
-// the monolith's second response does. Headers never seen to vary are counted first
-// and, if these counts are equal, all headers. For equivalent services both counts
-// have the same distribution, so a bet on which is larger is fair. A header that
-// always varies hides no other.
+// What it tests at each place: the hypothesis that the two sides, and the monolith's second
+// response, are exchangeable given the request and the past. With learned noise two ways lead
+// to a decision. By direction: one side never has the header, or the same two texts come
+// again and again and never change places. Random values of equal services do neither,
+// however they are distributed, nor do two counters. And by repeats, as with the fields of
+// JSON, which is the only way where each response has a value of its own: the payoff is
+// 1[candidate deviates] − 1[monolith deviates from itself]. What the monolith changed by
+// itself is noise then, excused up to a bound (NoiseBound), and still compared by its form.
+// Without learned noise nothing is excused.
 //
-// With learned noise two ways lead to a decision. By direction (headerName): one
-// side never had the header, or the same two texts came again and again and never
-// changed places. Random values of equal services do neither, however they are
-// distributed. And by repeats, as with the fields of JSON, which is the only way
-// where each response has a value of its own (an id in a Location). What the
-// monolith changed by itself is noise then, excused up to a bound (noiseBound), and
-// still compared by its form.
+// Error rate: twice that of a head in all. Of it the values of cookies and of headers take a
+// twelfth of a head's each, and the j-th place 1/(j(j+1)) of the rest, in two parts: for
+// direction and for repeats. Source: Ville's inequality.
 type Headers struct {
-	Presence headerHead `json:"presence"`
-	Text     headerHead `json:"text"`
-	// Names are the headers distinguished, by first sight.
-	Names []headerName `json:"names"`
-	// Loose are the exchanges that differed undeclared, by the ways in which.
-	Loose []looseHeaders `json:"loose"`
+	Places []place `json:"places"`
+	// Noise are the places, by key, at which the monolith was seen to vary by itself. The
+	// evidence of both orders of asking shares one, since it is about the monolith alone.
+	Noise map[string]bool `json:"noise"`
 	// Added are the differences in what servers add by themselves.
 	Added []Change `json:"added"`
-	// Repeats of N exchanges were asked twice; Learned is the exchange at which
-	// there were enough of either; 0: not yet.
+	// Repeats of N exchanges were asked twice.
 	Repeats int `json:"repeats"`
 	N       int `json:"n"`
-	Learned int `json:"learned"`
-	// Conditions and Ranges say that clients sent some.
-	Conditions bool `json:"conditions"`
-	Ranges     bool `json:"ranges"`
+	// Forms are what is known of the form of cookies and of the headers that vary; see Kept.
+	Forms [2]json.RawMessage `json:"forms"`
 
 	c      whittle.Comparison
-	index  map[string]int // of Names
+	index  map[string]int // of Places
 	expect []headerExpectation
 	// withNoise says that there is noise to be learned, chosen that the repeated
 	// requests are not drawn by chance.
 	withNoise, chosen bool
 	show              *display.View
-	noise             *headerNoise
-	cookies           *Cookies
-	values            *values
-	adopted           int // the noise's version that Names have
-	owned             int // see Owned
+	cookies, values   *values
+	own               map[string]*ownState // by name
+	whole             map[string]bool      // those that vary and do not have the same pieces
 	partly            [len(partly)]bool
 }
 
-// How long a header that now one side lacks and now the other is only suspected
-// with learned noise: so many repeats, or so many exchanges.
+// Parts of a head's error rate.
 const (
-	headerRepeats  = 3
-	headerCompared = 500
+	valuesPart    = 1.0 / 12 // of cookies, and of headers
+	directionPart = 5.0 / 6
 )
 
 // New compares the headers that a comparison names; show redacts what is shown.
 func New(c whittle.Comparison, show *display.View) Headers {
-	return Headers{
-		Presence: headerHead{Head: NewHead()}, Text: headerHead{Head: NewHead()}, show: show,
-		c: c, index: map[string]int{}, expect: headerExpectations(c.Expect),
-		withNoise: c.LearnNoise && c.Kind != whittle.Statistical, noise: newHeaderNoise(), cookies: newCookieForms(c, show), values: newValues(show),
+	h := Headers{
+		Noise: map[string]bool{}, show: show, c: c, index: map[string]int{}, expect: headerExpectations(c.Expect),
+		withNoise: c.LearnNoise && c.Kind != whittle.Statistical, own: map[string]*ownState{}, whole: map[string]bool{},
 	}
+	h.cookies, h.values = newValues(SetCookie+" ", show), newValues("", show)
+	h.cookies.declare(&c)
+	return h
 }
-
-// Learns reports whether there is noise to be learned.
-func (h *Headers) Learns() bool { return h.withNoise }
 
 // LearnNoise has noise learned, whatever the config says.
 func (h *Headers) LearnNoise() { h.withNoise = true }
@@ -100,224 +93,140 @@ func (h *Headers) LearnNoise() { h.withNoise = true }
 // Choose says that the requests that are repeated are not drawn by chance.
 func (h *Headers) Choose() { h.chosen = true }
 
-// Level is at what errors and at which exchange the heads look.
+// ShareNoise lets two orders of asking learn of one monolith.
+func (h *Headers) ShareNoise(other *Headers) {
+	maps.Copy(h.Noise, other.Noise)
+	other.Noise = h.Noise
+}
+
+// Level is at what errors and at which exchange the places look.
 type Level struct {
 	Limit, Alpha float64
 	N            int
 }
 
-// headerRound is one exchange's part for one head: the headers in which the candidate
-// differs from the monolith's response, and those in which the monolith's second
-// response does.
-type headerRound struct{ candidate, again []Pair }
-
 // See takes one exchange in which the status is the same. loose: an undeclared header
-// differs that the monolith was never seen to vary. differs: one differs that the
-// monolith is known not to vary.
+// differs that the monolith was never seen to vary. differs: that is known.
 func (h *Headers) See(x *whittle.Exchange, shape uint64, at Level) (loose, differs bool) {
 	again := x.Repeat
 	if again != nil && (again.Failure != whittle.NoFailure || again.Status != x.Monolith.Status) {
 		again = nil
 	}
-	h.adopt()
 	h.N++
 	h.Repeats += int(eprocess.Indicator(again != nil))
-	if h.Learned == 0 && (h.Repeats >= headerRepeats || h.N >= headerCompared) {
-		h.Learned = at.N
-	}
-	h.asks(x.Request.Header)
 	h.list(x)
-	h.cookies.Timeless = h.chosen
-	h.cookies.see(x, again, at.Alpha*cookieFormPart, at.N)
-	h.seeValues(x, again, at.Alpha*valueFormPart, at.N)
+	h.seeCookies(x, again, at)
+	h.seeValues(x, again, at)
 	h.watch(x)
-	if again == nil && h.same(x.Monolith.Header, x.Candidate.Header) {
-		h.Presence.ObserveSame(at.Limit, at.Alpha, at.N)
-		h.Text.ObserveSame(at.Limit, at.Alpha, at.N)
-		return false, false
-	}
-	presence, text := h.rounds(x, again, shape)
-	textAt := at
-	if h.withNoise {
-		textAt.Alpha /= 2 // it is decided by direction or by repeats
-	}
-	lost, lostClean := h.Presence.settle(&presence, again != nil, at, h.Presence.lean)
-	reworded, rewordedClean := h.Text.settle(&text, again != nil, textAt, h.leanText(&text))
-	h.count(&presence, &text, again != nil)
-	if again != nil && h.learnPieces(x, again) {
-		h.excuse()
-	}
-	loose = lost || reworded
-	if h.withNoise {
-		loose = lostClean || rewordedClean
-	}
-	// Another text says nothing before something was asked twice, however long ago
-	// the first exchange was.
-	return loose, lostClean && !h.learning() || rewordedClean && (!h.withNoise || h.Repeats >= headerRepeats)
-}
-
-// rounds are the differences of one exchange, for each head.
-func (h *Headers) rounds(x *whittle.Exchange, again *whittle.Response, shape uint64) (presence, text headerRound) {
-	of := func(p *Pair) *headerRound {
-		if p.absent {
-			return &presence
-		}
-		return &text
-	}
-	for _, name := range h.compared(x, again) {
-		if p, ok := h.pair(name, x, &x.Candidate); ok {
-			p.Shape, p.Exchange, p.Show = shape, x, h.show
-			r := of(&p)
-			r.candidate = append(r.candidate, p)
-		}
-		if again != nil {
-			if p, ok := h.pair(name, x, again); ok {
-				r := of(&p)
-				r.again = append(r.again, p)
-			}
-		}
-	}
-	for _, r := range []*headerRound{&presence, &text} {
-		r.candidate = h.countOwn(r.candidate, true, again != nil)
-		r.again = h.countOwn(r.again, false, true)
-	}
-	return presence, text
-}
-
-// compared gives the headers of an exchange to compare, in an order that does not
-// depend on who has them. A new name gets an entry of its own while there is room.
-func (h *Headers) compared(x *whittle.Exchange, again *whittle.Response) []string {
-	all := []whittle.Header{x.Monolith.Header, x.Candidate.Header}
+	var second []Pair
+	candidate := h.pairs(x, &x.Candidate)
+	h.assign(form.Candidate, candidate, shape, x)
 	if again != nil {
-		all = append(all, again.Header)
+		second = h.pairs(x, again)
+		h.assign(form.Repeat, second, shape, x)
 	}
-	here := map[string]bool{}
-	for _, header := range all {
-		for name := range header {
-			if !here[name] && h.compares(name, all) {
-				here[name] = true
-			}
-		}
+	for i := range h.Places {
+		h.settle(i, again != nil, at)
 	}
-	names := slices.Sorted(maps.Keys(here))
-	others := false
-	kept := names[:0]
-	for _, name := range names {
-		if h.name(name) == nil {
-			others = true
+	h.learn(second)
+	for i := range candidate {
+		p := &candidate[i]
+		loose = loose || p.Reason == "" && !h.Noise[p.key()]
+	}
+	return loose, loose && !h.learning()
+}
+
+// learning reports whether too little was asked twice to tell noise from difference.
+func (h *Headers) learning() bool {
+	return h.withNoise && h.Repeats < learnRepeats && h.N < LearnCompared
+}
+
+// pairs are the headers in which a response differs from the monolith's, and of those that are
+// known to vary the pieces, in an order that does not depend on who has them.
+func (h *Headers) pairs(x *whittle.Exchange, other *whittle.Response) (list []Pair) {
+	both := []whittle.Header{x.Monolith.Header, other.Header}
+	for _, name := range differing(both[0], both[1], func(name string) bool { return h.compares(name, both) }) {
+		from, to := h.words(name, x, other)
+		if from == to {
 			continue
 		}
-		kept = append(kept, name)
-	}
-	if others {
-		h.name(OtherHeaders)
-		kept = append(kept, OtherHeaders)
-	}
-	responses := []*whittle.Response{&x.Candidate}
-	if again != nil {
-		responses = append(responses, again)
-	}
-	return h.varied(kept, x, responses)
-}
-
-// name finds what is known of a header, or makes room for it; nil where there is
-// none.
-func (h *Headers) name(name string) *headerName {
-	if i, ok := h.index[name]; ok {
-		return &h.Names[i]
-	}
-	if name != OtherHeaders && len(h.Names) >= HeaderNames {
-		return nil
-	}
-	h.index[name] = len(h.Names)
-	h.Names = append(h.Names, headerName{Name: name})
-	h.Names[len(h.Names)-1].adopt(h.noise)
-	return &h.Names[len(h.Names)-1]
-}
-
-// same is the quick look, which most exchanges pass.
-func (h *Headers) same(a, b whittle.Header) bool {
-	n := 0
-	for name, values := range a {
-		if other := b[name]; !slices.Equal(values, other) {
-			if h.mayCompare(name) {
-				return false
+		list = append(list, h.pair(name, name, x, from, to))
+		if from == absent || to == absent || name == SetCookie || !h.Noise[key(name, valued)] {
+			continue
+		}
+		a, between := form.Pieces([]byte(from))
+		b, as := form.Pieces([]byte(to))
+		if len(a) == 0 || between != as {
+			h.whole[name] = true
+			continue
+		}
+		for i := range a {
+			if a[i].Text == b[i].Text {
+				continue
 			}
-		} else if other != nil {
-			n++
+			p := h.pair(name, name+" ("+a[i].Name+")", x, a[i].Text, b[i].Text)
+			if _, known := h.index[p.key()]; known || len(h.Places) < PlacesMost/2 {
+				list = append(list, p)
+			}
 		}
 	}
-	if n == len(b) {
-		return true
-	}
-	for name := range b {
-		if _, ok := a[name]; !ok && h.mayCompare(name) {
-			return false
-		}
-	}
-	return true
+	return list
 }
 
-// learning reports whether too little was asked twice to tell which headers the
-// monolith has by chance.
-func (h *Headers) learning() bool { return h.withNoise && h.Learned == 0 }
+// wholeOf is the name of the header that a place is, or is a piece of.
+func wholeOf(name string) string {
+	if form.IsPiece(name) && !strings.HasSuffix(name, inTrailer) {
+		name = name[:strings.LastIndex(name, " (")]
+	}
+	return name
+}
 
-// Noisy lists the headers that the monolith changed by itself.
-func (h *Headers) Noisy() []string {
-	var list []string
-	for i := range h.Names {
-		if n := &h.Names[i]; slices.ContainsFunc(n.Ways[:], func(w headerWay) bool { return w.Noisy }) {
-			list = append(list, n.Name)
+// assign gives the pairs of one side's response to the places that they are at.
+func (h *Headers) assign(side int, pairs []Pair, shape uint64, x *whittle.Exchange) {
+	for i := range pairs {
+		o := &pairs[i]
+		o.Shape, o.Exchange, o.Show = shape, x, h.show
+		if p := h.place(o); p.now[side] == nil {
+			p.now[side] = o
 		}
 	}
-	slices.Sort(list)
-	return list
+}
+
+// Varies takes note that the monolith gave two different responses to a request.
+func (h *Headers) Varies(x *whittle.Exchange, a, b *whittle.Response) {
+	for learned := true; learned; { // once more for the pieces of what is known to vary now
+		learned = a.Status == b.Status && h.learn(h.pairsOf(x, a, b))
+	}
 }
 
 // Differing lists the headers in which two responses to the same request differ
 // undeclared, and in a way in which the monolith was not seen to vary.
 func (h *Headers) Differing(x *whittle.Exchange, a, b *whittle.Response) (names []string) {
-	_, pairs := h.pairsOf(x, a, b)
-	for i := range pairs {
-		if p := &pairs[i]; p.Reason == "" && (!h.withNoise || !p.noisy) {
+	for _, p := range h.pairsOf(x, a, b) {
+		if p.Reason == "" && !h.Noise[p.key()] {
 			names = append(names, p.Path)
 		}
 	}
 	return names
 }
 
-// pairsOf are the headers in which two responses to the request of an exchange differ, and the
-// exchange that has these two; nil where a side gave no response, or at a quick look all is the
-// same.
-func (h *Headers) pairsOf(x *whittle.Exchange, a, b *whittle.Response) (one *whittle.Exchange, pairs []Pair) {
-	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure || h.same(a.Header, b.Header) {
-		return nil, nil
+// pairsOf are the headers in which two responses to the request of an exchange differ; none
+// where a side gave no response.
+func (h *Headers) pairsOf(x *whittle.Exchange, a, b *whittle.Response) []Pair {
+	if a.Failure != whittle.NoFailure || b.Failure != whittle.NoFailure {
+		return nil
 	}
 	of := *x
 	of.Monolith, of.Candidate = *a, *b
-	for _, name := range h.compared(&of, nil) {
-		if p, ok := h.pair(name, &of, b); ok {
-			pairs = append(pairs, p)
-		}
-	}
-	return &of, pairs
+	return h.pairs(&of, b)
 }
 
-// pair is a header in which a response differs from the monolith's, in words fit to
-// be shown.
-func (h *Headers) pair(name string, x *whittle.Exchange, other *whittle.Response) (Pair, bool) {
-	from, to := h.words(name, x, other)
-	if from == to {
-		return Pair{}, false
-	}
-	shownFrom, shownTo := from, to
-	if name == OtherHeaders && h.show.Redacts() {
-		redacted := func(name, word string) string { return shownHeader(h.show, name, word) }
-		shownFrom, shownTo = h.othersWord(x.Monolith.Header, x, redacted), h.othersWord(other.Header, x, redacted)
-	}
+// pair is a header, or a piece of one, in which a response differs from the monolith's, in
+// words fit to be shown.
+func (h *Headers) pair(name, path string, x *whittle.Exchange, from, to string) Pair {
 	p := Pair{
-		Path: name, absent: from == absent || to == absent,
-		From: shownHeader(h.show, name, shownFrom), To: shownHeader(h.show, name, shownTo),
+		Path: path, side: 1,
+		From: shownHeader(h.show, name, from), To: shownHeader(h.show, name, to),
 	}
 	switch { // the difference is not to be shown, or too far behind
 	case p.From != p.To:
@@ -330,14 +239,8 @@ func (h *Headers) pair(name string, x *whittle.Exchange, other *whittle.Response
 	default:
 		p.From, p.To = p.From+AnotherSuffix, p.To+OneSuffix
 	}
-	if name == OtherHeaders {
-		p.lines = h.others(x.Monolith.Header, other.Header)
-	} else {
-		name = headerOf(name)
-		p.lines = []string{name}
-	}
 	p.Reason = h.reason(name, x.Request.Host, p.From, p.To, from, to)
 	p.OneWay = h.reason(name, x.Request.Host, p.To, p.From, to, from) != ""
-	h.way(&p, from, to)
-	return p, true
+	p.differ(from, to)
+	return p
 }

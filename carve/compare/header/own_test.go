@@ -49,7 +49,7 @@ func TestOwnHeadersAreKnown(t *testing.T) {
 	t.Parallel()
 	known := func(seed int, says func(w *spellWorld, side, n int) string) bool {
 		r := rand.New(rand.NewPCG(uint64(seed), 9))
-		w, d := &spellWorld{r: r, every: 8 + 52*r.Float64()}, held{}
+		w, d := &spellWorld{r: r, every: 8 + 52*r.Float64()}, ownState{}
 		for n := range 1200 {
 			d.see([2]string{says(w, 0, n), says(w, 1, n)})
 		}

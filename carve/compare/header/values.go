@@ -1,7 +1,7 @@
 package header
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,106 +10,154 @@ import (
 	"whittle/carve/compare/form"
 )
 
-// values compares by form what the monolith changes by itself in headers, as Cookies does
-// with the values of cookies: a nonce, a state in an address, a number. Each header that was
-// learned as noise is a place, and of an address each piece that was. None is shown.
+// CookiesMost bounds the cookies of which the values are compared, by name.
+const CookiesMost = 16
+
+// values compares by form, as Forms does with fields of JSON, what is made anew for each
+// response: the values of cookies, each name from the first exchange that sets it, and what
+// the monolith changes by itself in other headers, and in pieces of them. The value of a
+// cookie that is being removed does not count. None is kept or shown.
 type values struct {
 	*form.Forms
-	places  map[string]bool
-	headers []string // that the places are of
-	version int      // of the noise that was taken up
-	kept    keptSpan
+	prefix string            // of each place's path, before the name: "Set-Cookie "
+	places map[string]bool   // of cookies by path, of headers by key
+	paths  map[string]string // of the first cookies, by name
+	more   bool              // there were further ones
 }
 
-func newValues(show *display.View) *values {
-	v := &values{places: map[string]bool{}}
-	v.Forms = form.NewNamed(show, form.Named{Vary: true, Sample: func(x *whittle.Exchange, path, from, to string) whittle.Sample {
-		return formSample(show, headerOf(path), x, path, from, to)
-	}})
+func newValues(prefix string, show *display.View) *values {
+	v := &values{prefix: prefix, places: map[string]bool{}, paths: map[string]string{}}
+	v.Forms = form.NewNamed(show, prefix == "")
 	return v
 }
 
-// formSample shows the lines of a header, redacted, and the forms of the values at a place.
-func formSample(show *display.View, header string, x *whittle.Exchange, path, from, to string) whittle.Sample {
-	o := Pair{lines: []string{header}, Exchange: x, Show: show}
-	s := o.linesSample()
-	s.Where, s.MonolithValue, s.CandidateValue = path, from, to
-	return s
-}
-
-// seeValues takes exchange n, in which the status is the same.
-func (h *Headers) seeValues(x *whittle.Exchange, again *whittle.Response, alpha float64, n int) {
-	v := h.values
-	if !h.withNoise {
-		return
-	}
-	if v.version != h.noise.version {
-		v.version = h.noise.version
-		v.take(h, n)
-	}
-	h.takeExpires(x, n)
-	if len(v.headers) == 0 {
-		return
-	}
-	v.Timeless = h.chosen
-	v.Begin()
-	v.give(form.Monolith, v.lasting(x, &x.Monolith), x)
-	v.give(form.Candidate, v.lasting(x, &x.Candidate), x)
-	if again != nil {
-		v.give(form.Repeat, v.lasting(x, again), x)
-	}
-	v.Settle(x, again != nil, alpha, n)
-}
-
-// take makes places of what was learned as noise, in an order that depends on nothing else.
-func (v *values) take(h *Headers, n int) {
-	for _, name := range slices.Sorted(maps.Keys(h.noise.ways)) {
-		if h.noise.ways[name][headerValue] && !v.places[name] && h.hasForm(name) {
-			v.Name(name, n)
-			v.place(name)
+// declare takes what the config says of all values of cookies.
+func (v *values) declare(c *whittle.Comparison) {
+	for _, e := range c.Expect {
+		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, SetCookie)) && e.From == "" && e.To == "" {
+			v.Declare(display.Reason(e))
 		}
 	}
 }
 
-// place takes note of a place.
-func (v *values) place(name string) {
-	v.places[name] = true
-	if name = headerOf(name); !slices.Contains(v.headers, name) {
-		v.headers = append(v.headers, name)
+// seeCookies takes an exchange in which the status is the same. again is the monolith's second
+// response; nil: there is none.
+func (h *Headers) seeCookies(x *whittle.Exchange, again *whittle.Response, at Level) {
+	if len(x.Monolith.Header[SetCookie])+len(x.Candidate.Header[SetCookie]) == 0 || !h.c.ComparesHeader(SetCookie) {
+		return
 	}
+	v := h.cookies
+	v.Timeless = h.chosen
+	kept := [3][]sentCookie{keptCookies(&x.Monolith, x), keptCookies(&x.Candidate, x)}
+	if again != nil {
+		kept[form.Repeat] = keptCookies(again, x)
+	}
+	var names []string
+	for _, c := range slices.Concat(kept[form.Monolith], kept[form.Candidate]) {
+		names = append(names, c.name)
+	}
+	slices.Sort(names) // an order that does not depend on who has it
+	for _, name := range slices.Compact(names) {
+		if path := h.cookiePath(name); !v.places[path] && len(v.places) < CookiesMost {
+			v.places[path] = true
+			v.Name(path, at.N)
+		} else {
+			v.more = v.more || !v.places[path]
+		}
+	}
+	v.Begin()
+	for side := range kept {
+		for _, c := range kept[side] {
+			v.Give(side, h.cookiePath(c.name), []byte(c.value), x)
+		}
+	}
+	v.Settle(x, again != nil, at.Alpha*valuesPart, at.N)
+}
+
+// cookiePath is the place of a cookie's value.
+func (h *Headers) cookiePath(name string) string {
+	path, known := h.cookies.paths[name]
+	if !known {
+		path = h.cookies.prefix + display.Snippet([]byte(h.show.Kept(nil, name)), display.ValueShown)
+		if len(h.cookies.paths) < CookiesMost {
+			h.cookies.paths[name] = path
+		}
+	}
+	return path
+}
+
+// keptCookies are the cookies of a response that are not removed.
+func keptCookies(a *whittle.Response, x *whittle.Exchange) []sentCookie {
+	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == removed })
+}
+
+// seeValues takes an exchange in which the status is the same.
+func (h *Headers) seeValues(x *whittle.Exchange, again *whittle.Response, at Level) {
+	v := h.values
+	for i := range h.Places {
+		p := &h.Places[i]
+		switch {
+		case v.places[p.key()] || !h.noisy(p) || p.Name == OtherHeaders || h.isOwn(p.Name):
+			continue
+		case p.Way == there:
+			v.NamePresence(p.Name, at.N)
+		case p.Way == valued && h.hasForm(p.Name):
+			v.Name(p.Name, at.N)
+		default:
+			continue
+		}
+		v.places[p.key()] = true
+	}
+	if len(v.places) == 0 {
+		return
+	}
+	v.Timeless = h.chosen
+	v.Begin()
+	h.give(form.Monolith, x.Monolith.Header, x)
+	h.give(form.Candidate, x.Candidate.Header, x)
+	if again != nil {
+		h.give(form.Repeat, again.Header, x)
+	}
+	v.Settle(x, again != nil, at.Alpha*valuesPart, at.N)
 }
 
 // hasForm reports whether a header's value is compared by form: not of what is compared by
-// whether it is there, of cookies, and of what the config declares. An address is by piece.
+// whether it is there, of cookies, of what has pieces, and of what the config declares.
 func (h *Headers) hasForm(name string) bool {
-	whole := headerOf(name)
-	piece := whole != name
-	if name == OtherHeaders || whole == SetCookie || addressed(whole) != piece || !h.c.ComparesHeader(configured(whole)) || whittle.ComparedOnRequest(whole) || h.isOwn(name) {
+	whole := wholeOf(name)
+	switch {
+	case whole == SetCookie, whittle.ComparedByPresence(whole), name == whole && !h.whole[name]:
 		return false
 	}
 	return !slices.ContainsFunc(h.expect, func(e headerExpectation) bool { return e.Path == "" || strings.EqualFold(e.Path, whole) })
 }
 
-// give takes what one side says.
-func (v *values) give(side int, header whittle.Header, x *whittle.Exchange) {
-	for _, name := range v.headers {
-		list := header[name]
-		if len(list) == 0 || name == expires && !v.kept.constant() {
+// give takes what one side says at the places, and in pieces of them.
+func (h *Headers) give(side int, header whittle.Header, x *whittle.Exchange) {
+	var list []form.Piece
+	of := ""
+	for _, name := range h.values.Places() {
+		whole := wholeOf(name)
+		if len(header[whole]) == 0 {
 			continue
 		}
-		said := strings.TrimSpace(strings.Join(list, ", "))
-		if !addressed(name) {
-			v.Give(side, name, []byte(said), x)
+		said := strings.TrimSpace(strings.Join(header[whole], ", "))
+		if whole == name {
+			if !h.hasForm(name) {
+				said = "there" // no more is compared
+			}
+			h.values.Give(side, name, []byte(said), x)
 			continue
 		}
-		pieces(name, said, func(piece, word string) {
-			if _, value, ok := strings.Cut(word, "="); ok && word[0] == '?' {
-				word = value
+		if of != whole {
+			list, _ = form.Pieces([]byte(said))
+			of = whole
+		}
+		for _, piece := range list {
+			if name == whole+" ("+piece.Name+")" {
+				h.values.Give(side, name, []byte(piece.Text), x)
 			}
-			if place := name + pieceOf + piece; v.places[place] {
-				v.Give(side, place, []byte(strings.TrimPrefix(word, "/")), x)
-			}
-		})
+		}
 	}
 }
 
@@ -117,56 +165,57 @@ func (v *values) give(side int, header whittle.Header, x *whittle.Exchange) {
 func (v *values) findings() []whittle.Finding {
 	list := v.Findings()
 	for i := range list {
-		list[i].Kind, list[i].Summary, list[i].Cause = whittle.FoundHeader, "header "+list[i].Summary, ownCause(&list[i])
+		f := &list[i]
+		f.Kind, f.Summary = whittle.FoundHeader, "header "+f.Summary
+		if v.prefix == "" && f.Cause != "" { // a form is declared for fields of JSON alone
+			f.Cause = "if it is each side's own, " + exceptWords(f.Path) + "; if not, the candidate's is wrong"
+		}
 	}
 	return list
 }
 
-// ownCause says how a header is left out that a form's cause would have declared.
-func ownCause(f *whittle.Finding) string {
-	if f.Cause == "" {
-		return ""
+// Cover adds to what a verdict says that it stands on: of each cookie the attributes
+// are compared by value, but for lifetimes that the monolith changes by itself, and
+// the value by form.
+func (h *Headers) Cover(c *whittle.Coverage) {
+	h.values.Cover(c, "header ")
+	for i, seen := range h.partly {
+		if seen {
+			c.Not("header "+partly[i].name, partly[i].reason)
+		}
 	}
-	return "if it is each side's own, " + exceptWords(f.Path) + "; if not, the candidate's is wrong"
-}
-
-// boundValues is the name of the bound that waits for headers to be compared by form.
-const boundValues = "header form"
-
-func (v *values) bound(n int) (b whittle.Bound, more int, ok bool) {
-	b, more, ok = v.Bound(n)
-	b.ID, b.What = boundValues, boundValues
-	b.Summary = "header " + b.Summary
-	return b, more, ok
-}
-
-// cover adds what is compared by form to what a verdict says that it stands on.
-func (v *values) cover(c *whittle.Coverage) {
-	own := v.Coverage(&whittle.Comparison{})
-	if len(own.ByForm)+len(own.NotCompared) == 0 {
+	if c.Cookies = len(h.cookies.Places()); c.Cookies == 0 {
 		return
 	}
-	for _, f := range own.ByForm {
-		if f.Path == expires && !v.kept.constant() {
-			continue // no longer
+	before := len(c.ByForm)
+	h.cookies.Cover(c, "")
+	for _, f := range c.ByForm[before:] {
+		if f.Class == "jwt" {
+			c.Not(f.Path+" (claims)", "of a token in a cookie the form is compared, not what stands in it")
 		}
-		f.Path = "header " + f.Path
-		c.ByForm = append(c.ByForm, f)
 	}
-	for _, f := range own.NotCompared {
-		f.Path = "header " + f.Path
-		c.NotCompared = append(c.NotCompared, f)
+	if h.cookies.more {
+		c.Not(SetCookie+" *", fmt.Sprintf("the values of more cookies than the %d that are compared by form", CookiesMost))
+	}
+	if h.Noise[key(SetCookie, valued)] {
+		c.Not(SetCookie, "the values of attributes, which the monolith changes by itself: only which ones there are is compared")
 	}
 }
 
-// restored are values with what state gave.
-func (v *values) restored(b []byte, n int) (*values, error) {
-	u := newValues(v.Show)
-	if err := u.Restore(b, n); err != nil {
-		return nil, err
+// FormBounds are what EQUIVALENT waits for until cookies and headers are compared by form.
+// more estimates the exchanges, -1: it cannot be said.
+func (h *Headers) FormBounds(n int) (list []whittle.Bound, more int) {
+	for _, v := range []*values{h.cookies, h.values} {
+		b, left, ok := v.Bound(n)
+		if !ok {
+			continue
+		}
+		if b.ID, b.What = "cookie form", "cookie form"; v == h.values {
+			b.ID, b.What, b.Summary = "header form", "header form", "header "+b.Summary
+		}
+		if list = append(list, b); more >= 0 && (left < 0 || left > more) {
+			more = left
+		}
 	}
-	for _, name := range u.Places() {
-		u.place(name)
-	}
-	return u, nil
+	return list, more
 }

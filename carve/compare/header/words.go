@@ -17,6 +17,7 @@ const (
 	absent      = "\x00"
 	Missing     = "missing"
 	emptyHeader = "empty"
+	headerShown = 2 * display.ValueShown // bytes of a value
 )
 
 // What distinguishes two words of which the same is shown.
@@ -67,6 +68,31 @@ func onHost(address, host string) (path string, ok bool) {
 	return path, true
 }
 
+// listForm is how the members of a list are compared, whose order means nothing.
+type listForm struct {
+	cased  bool   // methods are distinguished by case
+	twice  bool   // a cache may take a directive that comes twice for none (RFC 9111, section 4.2.1)
+	silent string // a member that says nothing, and a list without any other
+}
+
+// lists are the headers that are lists: whoever compresses adds Accept-Encoding to Vary.
+var lists = map[string]listForm{
+	"Cache-Control": {twice: true}, "Content-Language": {twice: true}, "Vary": {silent: "accept-encoding"},
+	"Access-Control-Expose-Headers": {}, "Access-Control-Allow-Headers": {},
+	"Allow": {cased: true}, "Access-Control-Allow-Methods": {cased: true},
+}
+
+func (f *listForm) members(v string) []string {
+	if !f.cased {
+		v = strings.ToLower(v)
+	}
+	out := listed(v)
+	if !f.twice {
+		out = slices.Compact(out)
+	}
+	return slices.DeleteFunc(out, func(v string) bool { return v == f.silent })
+}
+
 // headerWord is a header's value in a normal form, without details that no client acts
 // on: the order and case of directives. Of cookies it has all but the value. x gives
 // the time; nil: times are not compared.
@@ -76,30 +102,22 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 		return absent
 	}
 	var out []string
-	switch name {
-	case SetCookie:
+	list, isList := lists[name]
+	switch {
+	case name == SetCookie:
 		return cookieWordOf(cookiesOf(h, x))
-	case "Cache-Control", "Content-Language":
-		// A cache may take a directive that comes twice for none (RFC 9111, section 4.2.1).
-		out = listed(strings.ToLower(strings.Join(values, ",")))
-	case "Access-Control-Expose-Headers", "Access-Control-Allow-Headers":
-		out = slices.Compact(listed(strings.ToLower(strings.Join(values, ","))))
-	case "Vary": // whoever compresses adds Accept-Encoding
-		out = slices.DeleteFunc(slices.Compact(listed(strings.ToLower(strings.Join(values, ",")))), func(v string) bool { return v == "accept-encoding" })
-		if len(out) == 0 {
-			return absent
-		}
-	case "Expires":
+	case name == "Expires":
 		return expiresWord(values, h, x)
-	case "Allow", "Access-Control-Allow-Methods": // methods are distinguished by case
-		out = slices.Compact(listed(strings.Join(values, ",")))
-	case "Content-Disposition":
-		for _, v := range values {
-			out = append(out, dispositionWord(v))
+	case isList:
+		if out = list.members(strings.Join(values, ",")); len(out) == 0 && list.silent != "" {
+			return absent
 		}
 	default:
 		for _, v := range values {
-			if configured(name) == SetCookie { // in a trailer, where no client takes it
+			switch {
+			case name == "Content-Disposition":
+				v = dispositionWord(v)
+			case configured(name) == SetCookie: // in a trailer, where no client takes it
 				v = masked(v)
 			}
 			out = append(out, strings.TrimSpace(v))
@@ -118,7 +136,7 @@ func expiresWord(values []string, h whittle.Header, x *whittle.Exchange) string 
 		}
 	}
 	if until, ok := form.Date(values[0]); ok {
-		if at, _ := respondedAt(h, x); until.After(at) {
+		if until.After(respondedAt(h, x)) {
 			return "later"
 		}
 	}
@@ -147,14 +165,14 @@ func dispositionWord(v string) string {
 
 // respondedAt is when a response was given, by its own clock where it is dated. Of a header
 // alone it is a day on which nothing that is kept has ended.
-func respondedAt(h whittle.Header, x *whittle.Exchange) (at time.Time, dated bool) {
-	if at, dated = form.Date(h.Get("Date")); dated {
-		return at, true
+func respondedAt(h whittle.Header, x *whittle.Exchange) time.Time {
+	switch at, dated := form.Date(h.Get("Date")); {
+	case dated:
+		return at
+	case x == nil:
+		return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
-	if x == nil {
-		return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC), false
-	}
-	return x.At, false
+	return x.At
 }
 
 // shownHeader is the word of a header fit to be shown.
@@ -165,11 +183,9 @@ func shownHeader(d *display.View, name, word string) string {
 	case "":
 		return emptyHeader
 	}
-	switch name = headerOf(name); name {
-	case SetCookie: // it has no value, but a path
+	if name = wholeOf(name); name == SetCookie { // it has no value, but a path
 		word = d.Kept(nil, word)
-	case OtherHeaders: // redacted one by one
-	default:
+	} else {
 		word = d.HeaderValue(configured(name), word)
 	}
 	return display.Snippet([]byte(word), headerShown)
@@ -177,7 +193,7 @@ func shownHeader(d *display.View, name, word string) string {
 
 // shownHeaderAgain is shownHeader for a word that was shown before.
 func shownHeaderAgain(d *display.View, name, word string) string {
-	if word == Missing || word == emptyHeader || word == otherValues || word == ofRequest {
+	if word == Missing || word == emptyHeader || word == otherValues {
 		return word
 	}
 	for _, suffix := range []string{OneSuffix, AnotherSuffix} {
@@ -187,10 +203,6 @@ func shownHeaderAgain(d *display.View, name, word string) string {
 	}
 	if bare, ok := strings.CutSuffix(word, "…"); ok {
 		return shownHeaderAgain(d, name, bare) + "…"
-	}
-	if name == OtherHeaders {
-		lines := strings.ReplaceAll(word, otherSeparator, "\n")
-		word = strings.ReplaceAll(headerLinesAgain(d, lines), "\n", otherSeparator)
 	}
 	return shownHeader(d, name, word)
 }

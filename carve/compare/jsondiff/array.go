@@ -11,9 +11,6 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// maxPairing bounds the elements that are paired by trying each with each.
-const maxPairing = 32
-
 // item is an element of an array in hand.
 type item struct {
 	node, index uint32
@@ -52,27 +49,17 @@ func (j *JSON) element(i, k int) {
 	j.trail = j.trail[:len(j.trail)-1]
 }
 
-// same reports whether two elements do not differ.
-func (j *JSON) same(i, k int) bool {
-	found := j.found
-	j.suppressed, j.found = j.suppressed+1, false
-	j.element(i, k)
-	same := !j.found && j.steps < MaxSteps
-	j.suppressed, j.found = j.suppressed-1, found
-	return same
-}
-
 // sequence compares n elements one by one. If they differ, and would not in
 // another order, that is what is reported.
 func (j *JSON) sequence(i, k, n int) {
-	reported, found, nodes := len(j.out), j.found, j.nodes
+	reported, nodes := len(j.out), j.nodes
 	for e := 0; e < n && !j.done(); e++ {
 		j.element(i+e, k+e)
 	}
-	if j.suppressed > 0 || len(j.out) == reported || n < 2 || !j.permuted(i, k, n) {
+	if len(j.out) == reported || n < 2 || !j.permuted(i, k, n) {
 		return
 	}
-	j.out, j.found, j.nodes = j.out[:reported], found, nodes
+	j.out, j.nodes = j.out[:reported], nodes
 	j.report(HowOrder, nil, nil, fmt.Sprintf("%d elements", n), "another order")
 	for e := range n {
 		j.element(i+e, k+e)
@@ -110,15 +97,19 @@ func (j *JSON) sort(from, to int) {
 	})
 }
 
-// lengths compares lists of different lengths: what they begin and end with
-// alike is set aside, the rest is compared one by one as far as it goes.
+// lengths compares lists of different lengths: what they begin and end with alike, and then
+// the rest one by one as far as it goes.
 func (j *JSON) lengths(i, endA, k, endB int) {
 	j.report(HowLength, nil, nil, Elements(endA-i), Elements(endB-k))
-	for i < endA && k < endB && !j.done() && j.same(i, k) {
-		i, k = i+1, k+1
+	clear(j.suspects)
+	j.hashAll(&j.a, i, endA)
+	j.hashAll(&j.b, k, endB)
+	alike := func(i, k int) bool { return j.items[i].hash == j.items[k].hash }
+	for ; i < endA && k < endB && !j.done() && alike(i, k); i, k = i+1, k+1 {
+		j.element(i, k)
 	}
-	for i < endA && k < endB && !j.done() && j.same(endA-1, endB-1) {
-		endA, endB = endA-1, endB-1
+	for ; i < endA && k < endB && !j.done() && alike(endA-1, endB-1); endA, endB = endA-1, endB-1 {
+		j.element(endA-1, endB-1)
 	}
 	for ; i < endA && k < endB && !j.done(); i, k = i+1, k+1 {
 		j.element(i, k)
@@ -129,8 +120,7 @@ func (j *JSON) lengths(i, endA, k, endB int) {
 func Elements(n int) string { return strconv.Itoa(n) + " elements" }
 
 // multiset compares lists regardless of order. First it pairs equal elements, then those
-// that are equal except for fields that differ as a whole, then each of the rest with
-// the one that differs least.
+// that are equal except for fields that differ as a whole, and then the rest one by one.
 func (j *JSON) multiset(i, endA, k, endB int) {
 	if endA-i != endB-k {
 		j.report(HowLength, nil, nil, Elements(endA-i), Elements(endB-k))
@@ -141,39 +131,9 @@ func (j *JSON) multiset(i, endA, k, endB int) {
 		j.suspect(i, restA, k, restB)
 		restA, restB = j.pairEqual(i, restA, k, restB)
 	}
-	if max(restA-i, restB-k) > maxPairing {
-		for ; i < restA && k < restB && !j.done(); i, k = i+1, k+1 {
-			j.element(i, k)
-		}
-		return
+	for ; i < restA && k < restB && !j.done(); i, k = i+1, k+1 {
+		j.element(i, k)
 	}
-	for ; i < restA && k < restB && !j.done(); i++ {
-		best, least := k, -1
-		for t := k; t < restB && least != 0; t++ {
-			if n := j.distance(i, t); least < 0 || n < least {
-				best, least = t, n
-			}
-		}
-		j.element(i, best)
-		restB--
-		j.items[best] = j.items[restB]
-	}
-}
-
-// distance is how many differences two elements have.
-func (j *JSON) distance(i, k int) int {
-	if j.same(i, k) {
-		return 0
-	}
-	if j.suppressed > 0 {
-		return 1
-	}
-	out, found, spelling := j.out, j.found, j.Spelling
-	j.out, j.Spelling = nil, nil // a pair that is tried is none yet
-	j.element(i, k)
-	n := 1 + len(j.out)
-	j.out, j.found, j.Spelling = out, found, spelling
-	return n
 }
 
 // pairEqual hashes and sorts both lists, compares those of equal hash with
@@ -294,6 +254,15 @@ func (j *JSON) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64
 		}
 	}
 	return h
+}
+
+// Key is a hash of a body by what it stands for, however it is written; false: it is no JSON.
+func (j *JSON) Key(body []byte) (key uint64, ok bool) {
+	if j.a.Scan(body) != jsondoc.Scanned {
+		return 0, false
+	}
+	j.steps = 0
+	return j.hash(&j.a, 0, 1, nil), true
 }
 
 // leafHash is the hash of a value by what it stands for.

@@ -6,11 +6,9 @@ import (
 	"bytes"
 	"fmt"
 
+	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 )
-
-// windowShown is how many bytes are shown before and after the first differing one.
-const windowShown = 24
 
 // Difference is one way in which two bodies differ.
 type Difference struct {
@@ -21,10 +19,9 @@ type Difference struct {
 	// From and to are the monolith's and the candidate's side, bounded.
 	From, To string
 	// Times is at how many places of the pattern. Numbers are the values at the first of
-	// them where Numeric says that both are numbers, or texts that are.
+	// them where they are numbers, or texts that are.
 	Times   int
 	Numbers [2]float64
-	Numeric bool
 	// At says where the first difference is, in words; empty: the path does.
 	At string
 	// nodes and parents are the values in the two documents, valid until the next
@@ -32,6 +29,15 @@ type Difference struct {
 	nodes, parents [2]int32
 	// Expect is the index of the expectation that declares it, -1 for none.
 	Expect int
+}
+
+// Hash distinguishes what stands on the two sides.
+func (d *Difference) Hash() uint32 {
+	var h digest.Hash
+	h.Text(d.From)
+	h.Byte(0)
+	h.Text(d.To)
+	return uint32(h) | 1
 }
 
 // Differ lists how two bodies differ, an empty list for bodies that are the

@@ -5,18 +5,17 @@ import "strings"
 // The ways to differ at a place. A difference of type is HowType with both
 // types in alphabetical order.
 const (
-	HowValue     = "value"
-	HowMissing   = "missing"
-	HowExtra     = "extra"
-	HowType      = "type"
-	HowLength    = "length"
-	HowOrder     = "order"
-	HowDuplicate = "duplicate"
-	HowSyntax    = "syntax"
-	HowLimit     = "limit"
-	HowMore      = "more"
-	HowExpected  = "expected"
-	WayPresence  = "presence"
+	HowValue    = "value"
+	HowMissing  = "missing"
+	HowExtra    = "extra"
+	HowType     = "type"
+	HowLength   = "length"
+	HowOrder    = "order"
+	HowSyntax   = "syntax"
+	HowLimit    = "limit"
+	HowMore     = "more"
+	HowExpected = "expected"
+	WayPresence = "presence"
 )
 
 // MaxPerBody bounds the differences that are listed of one pair of bodies;

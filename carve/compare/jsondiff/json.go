@@ -2,6 +2,7 @@ package jsondiff
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,6 +28,8 @@ type JSON struct {
 	// AsText says that the bodies were sent as text, so that one which is a single
 	// value, as 1.0 is, is the same as another only if it is written alike.
 	AsText bool
+	// Quiet says that nobody reads the words of a difference, From and To.
+	Quiet  bool
 	expect Expectations
 	Show   *display.View
 	// Spelling takes note of numbers that are the same and written otherwise; nil: nobody does.
@@ -40,14 +43,11 @@ type JSON struct {
 	out            []Difference
 	pattern        []byte
 	steps          int
-	// suppressed > 0: only whether there is a difference matters; found says so.
-	suppressed int
-	found      bool
-	members    []member // a stack: each object in hand has its part
-	items      []item   // likewise for arrays
-	bufA, bufB []byte
-	columns    map[uint64]uint64
-	suspects   map[uint64]bool
+	members        []member // a stack: each object in hand has its part
+	items          []item   // likewise for arrays
+	bufA, bufB     []byte
+	columns        map[uint64]uint64
+	suspects       map[uint64]bool
 }
 
 // NewJSON compiles the rules of a comparison.
@@ -76,7 +76,7 @@ func (j *JSON) Diff(monolith, candidate []byte) []Difference {
 		return nil
 	}
 	j.out, j.trail, j.members, j.items = j.out[:0], j.trail[:0], j.members[:0], j.items[:0]
-	j.steps, j.suppressed, j.found, j.nodes = 0, 0, false, noNodes
+	j.steps, j.nodes = 0, noNodes
 	ra, rb := j.a.Scan(monolith), j.b.Scan(candidate)
 	switch {
 	case ra == jsondoc.Scanned && rb == jsondoc.Scanned:
@@ -114,7 +114,7 @@ func (j *JSON) shape(r jsondoc.Result, b []byte) string {
 }
 
 // done reports whether going on can change nothing.
-func (j *JSON) done() bool { return (j.suppressed > 0 && j.found) || j.steps >= MaxSteps }
+func (j *JSON) done() bool { return j.steps >= MaxSteps }
 
 // value compares node x of a with node y of b.
 func (j *JSON) value(x, y uint32) {
@@ -159,23 +159,15 @@ func (j *JSON) report(how string, from, to []byte, fromWords, toWords string) {
 	if jsonpath.AnyCovers(j.ignore, j.trail) {
 		return
 	}
-	if j.found = true; j.suppressed > 0 || len(j.out) > MaxPerBody {
+	if len(j.out) > MaxPerBody {
 		return
 	}
 	j.pattern = jsondoc.AppendPattern(j.pattern[:0], j.trail)
-	d := Difference{How: how, From: fromWords, To: toWords, nodes: j.nodes, parents: j.parents}
-	if d.From == "" {
-		d.From = display.Visible(from, display.ValueShown)
-	}
-	if d.To == "" {
-		d.To = display.Visible(to, display.ValueShown)
-	}
-	d.Expect = j.expect.find(j.trail, &d, from, to)
-	if fromWords == "" {
-		d.From = j.Show.Value(j.trail, from)
-	}
-	if toWords == "" {
-		d.To = j.Show.Value(j.trail, to)
+	d := Difference{How: how, From: fromWords, To: toWords, nodes: j.nodes, parents: j.parents, Expect: -1}
+	if len(j.expect) > 0 {
+		as := d
+		as.From, as.To = cmp.Or(fromWords, display.Visible(from, display.ValueShown)), cmp.Or(toWords, display.Visible(to, display.ValueShown))
+		d.Expect = j.expect.find(j.trail, &as, from, to)
 	}
 	for i := range j.out {
 		if o := &j.out[i]; o.Path == string(j.pattern) && o.How == how && o.Expect == d.Expect {
@@ -187,23 +179,27 @@ func (j *JSON) report(how string, from, to []byte, fromWords, toWords string) {
 		j.out = append(j.out, Difference{Path: ManyPaths, How: HowMore, From: "differs", To: "differs", Expect: -1})
 		return
 	}
+	if fromWords == "" && !j.Quiet {
+		d.From = j.Show.Value(j.trail, from)
+	}
+	if toWords == "" && !j.Quiet {
+		d.To = j.Show.Value(j.trail, to)
+	}
 	d.Path, d.Times = string(j.pattern), 1
 	if how == HowValue {
-		x, okX := asNumber(from)
-		y, okY := asNumber(to)
-		d.Numbers, d.Numeric = [2]float64{x, y}, okX && okY
+		d.Numbers = [2]float64{asNumber(from), asNumber(to)}
 	}
 	j.out = append(j.out, d)
 }
 
-// asNumber reads a number, or a text that is one.
-func asNumber(value []byte) (x float64, ok bool) {
+// asNumber reads a number, or a text that is one; 0: it is none.
+func asNumber(value []byte) float64 {
 	value = bytes.Trim(value, `"`)
 	if len(value) == 0 || len(value) > 32 || !jsondoc.IsNumber(value) {
-		return 0, false
+		return 0
 	}
-	x, err := strconv.ParseFloat(string(value), 64)
-	return x, err == nil
+	x, _ := strconv.ParseFloat(string(value), 64)
+	return x
 }
 
 // member is a member of an object in hand.
@@ -258,7 +254,6 @@ func (j *JSON) merge(x, y uint32) {
 	i, endA := j.push(&j.a, x)
 	k, endB := j.push(&j.b, y)
 	base := i
-	var last []byte // the key that both sides had last
 	for (i < endA || k < endB) && !j.done() {
 		order := 1
 		if k == endB {
@@ -268,17 +263,16 @@ func (j *JSON) merge(x, y uint32) {
 		}
 		switch {
 		case order == 0:
-			last = j.members[i].key
-			j.trail = append(j.trail, jsondoc.Place{Key: last})
+			j.trail = append(j.trail, jsondoc.Place{Key: j.members[i].key})
 			j.value(j.members[i].node, j.members[k].node)
 			i, k = i+1, k+1
 		case order < 0:
 			j.nodes, j.parents = [2]int32{int32(j.members[i].node), jsondoc.None}, [2]int32{int32(x), int32(y)}
-			j.lone(&j.members[i], last, HowMissing)
+			j.lone(&j.members[i], HowMissing)
 			i++
 		default:
 			j.nodes, j.parents = [2]int32{jsondoc.None, int32(j.members[k].node)}, [2]int32{int32(x), int32(y)}
-			j.lone(&j.members[k], last, HowExtra)
+			j.lone(&j.members[k], HowExtra)
 			k++
 		}
 		j.trail = j.trail[:len(j.trail)-1]
@@ -287,17 +281,10 @@ func (j *JSON) merge(x, y uint32) {
 }
 
 // lone reports a member that only one side has; the trail is left with it.
-func (j *JSON) lone(m *member, last []byte, how string) {
-	j.trail = append(j.trail, jsondoc.Place{Key: m.key})
-	const more, less = "given more often", "given less often"
-	switch again := last != nil && bytes.Equal(last, m.key); {
-	case again && how == HowMissing:
-		j.report(HowDuplicate, nil, nil, more, less)
-	case again:
-		j.report(HowDuplicate, nil, nil, less, more)
-	case how == HowMissing:
+func (j *JSON) lone(m *member, how string) {
+	if j.trail = append(j.trail, jsondoc.Place{Key: m.key}); how == HowMissing {
 		j.report(how, j.a.Text(m.node), nil, "", noValue)
-	default:
+	} else {
 		j.report(how, nil, j.b.Text(m.node), noValue, "")
 	}
 }

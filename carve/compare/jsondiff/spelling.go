@@ -25,7 +25,7 @@ func (s *Spelling) Example(path string) (monolith, candidate string) {
 
 // spelt takes note of two numbers of one value.
 func (j *JSON) spelt(s, t []byte) {
-	if j.Spelling == nil || j.suppressed > 0 || j.tolerance > 0 || jsonpath.AnyCovers(j.ignore, j.trail) {
+	if j.Spelling == nil || j.tolerance > 0 || jsonpath.AnyCovers(j.ignore, j.trail) {
 		return
 	}
 	j.pattern = jsondoc.AppendPattern(j.pattern[:0], j.trail)

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	spotShown   = 120 // bytes of a value at the place that differs
-	nearShown   = 32  // bytes of a value next to it
-	aroundShown = 240 // bytes of all that stands around it
-	aroundEach  = 2   // members or elements before and after
+	spotShown   = 2 * display.ValueShown // bytes of a value at the place that differs
+	nearShown   = display.ValueShown / 2 // bytes of a value next to it
+	aroundShown = 4 * display.ValueShown // bytes of all that stands around it
+	aroundEach  = 2                      // members or elements before and after
 	noValue     = "missing"
 )
 
@@ -96,4 +96,4 @@ func inWord(c byte) bool {
 }
 
 // windowAt shows the surroundings of a place.
-func windowAt(b []byte, at int) string { return reached(b, at, windowShown, 4*windowShown) }
+func windowAt(b []byte, at int) string { return reached(b, at, nearShown, spotShown) }

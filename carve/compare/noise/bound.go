@@ -46,7 +46,7 @@ func (c *Changed) AsBound(what string, alpha float64) whittle.Bound {
 	b := whittle.Bound{
 		What: what, Estimate: max(0, c.estimate), High: max(0, c.Excess), MarginHigh: Slack, Inside: c.inside(),
 	}
-	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's responses and in %s of the monolith's own repeats: at most in %s of responses more than these explain (%s)",
+	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's responses and in %s of the monolith's own repeats: at most %s of the responses differ beyond that (%s)",
 		c.Path, display.Percent(eprocess.Ratio(c.Candidate, c.N)), display.Percent(eprocess.Ratio(c.Monolith, c.Repeats)), display.PercentUp(b.High), display.Percent(1-alpha))
 	return b
 }
@@ -72,9 +72,11 @@ func Beyond(candidate, monolith float64) float64 {
 	return candidate - max(monolith, noiseFactor*monolith-Slack)
 }
 
+// leftSteps of a quarter each are looked at: to 820,000 times as many exchanges.
+const leftSteps = 61
+
 // Left estimates how many more exchanges bring the excess below its margin, if both sides go
-// on as they did. Where that is many times what was seen, and both may well be alike, it is
-// as both together did: how little room a few repeats leave by chance says nothing.
+// on as they did; -1: it cannot be said.
 func (c *Changed) Left(alpha float64) int {
 	if c.inside() {
 		return 0
@@ -83,37 +85,21 @@ func (c *Changed) Left(alpha float64) int {
 		return -1
 	}
 	candidate, monolith := eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats)
-	if _, ok := c.leftAt(candidate, monolith, alpha, 20); !ok && c.mayBeAlike(alpha) { // to 87 times as many
-		candidate = eprocess.Ratio(c.Candidate+c.Monolith, c.N+c.Repeats)
-		monolith = candidate
-	}
-	if left, ok := c.leftAt(candidate, monolith, alpha, 61); ok { // to 820,000 times as many
-		return left
-	}
-	return -1
-}
-
-// leftAt is that at given shares of both sides, in one of so many steps of a quarter. The
-// excess falls from one step to the next.
-func (c *Changed) leftAt(candidate, monolith, alpha float64, steps int) (left int, ok bool) {
-	after := func(step int) Changed {
+	after := func(step int) Changed { // the excess falls from one step to the next
 		times := 1.25 * math.Pow(1.25, float64(step))
 		on := Changed{N: int(times * float64(c.N)), Repeats: int(times * float64(c.Repeats))}
 		on.Candidate, on.Monolith = int(candidate*float64(on.N)), int(monolith*float64(on.Repeats))
+		on.Bound(alpha)
 		return on
 	}
-	step := sort.Search(steps, func(step int) bool {
+	step := sort.Search(leftSteps, func(step int) bool {
 		on := after(step)
-		on.Bound(alpha)
 		return on.inside()
 	})
-	return after(step).N - c.N, step < steps
-}
-
-// mayBeAlike reports whether the shares of both sides may be the same one.
-func (c *Changed) mayBeAlike(alpha float64) bool {
-	candidate, monolith := c.shares()
-	return candidate.Low(alpha/2) <= monolith.High(alpha/2)
+	if step == leftSteps {
+		return -1
+	}
+	return after(step).N - c.N
 }
 
 func (c *Changed) shares() (candidate, monolith eprocess.Share) {

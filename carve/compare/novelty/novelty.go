@@ -74,47 +74,41 @@ func (v *Estimate) Share() float64 {
 	return min(1, float64(v.once)*float64(uint64(1)<<v.level)/float64(v.n))
 }
 
-// Pack writes the memory: n, level, then each hash with its lowest bit free for
-// whether it came again.
+// remembered is a shape as it is kept.
+type remembered struct {
+	Shape uint64
+	Again bool
+}
+
+// Pack writes the memory.
 func (v *Estimate) Pack() []byte {
-	b := binary.AppendUvarint(nil, uint64(v.n))
-	b = binary.AppendUvarint(b, uint64(v.level))
+	var list []remembered
 	for _, h := range slices.Sorted(maps.Keys(v.seen)) {
-		b = binary.LittleEndian.AppendUint64(b, h)
-		if v.seen[h] {
-			b = append(b, 1)
-		} else {
-			b = append(b, 0)
-		}
+		list = append(list, remembered{h, v.seen[h]})
 	}
+	b, _ := binary.Append(nil, binary.LittleEndian, [2]int64{int64(v.n), int64(v.level)}) // of a fixed size
+	b, _ = binary.Append(b, binary.LittleEndian, list)
 	return b
 }
 
 // Unpack restores what Pack wrote; false where that is none.
 func (v *Estimate) Unpack(b []byte) bool {
-	n, i := binary.Uvarint(b)
-	if i <= 0 || n > 1<<62 {
+	var counts [2]int64
+	n, err := binary.Decode(b, binary.LittleEndian, &counts)
+	list := make([]remembered, max(0, len(b)-n)/binary.Size(remembered{}))
+	if err != nil || len(list) > shapesMost || counts[0] < 0 || counts[1] < 0 || counts[1] > 63 {
 		return false
 	}
-	level, j := binary.Uvarint(b[i:])
-	if j <= 0 || level > 63 {
-		return false
-	}
-	b = b[i+j:]
-	if len(b)%9 != 0 || len(b)/9 > shapesMost || uint64(len(b)/9) > n {
-		return false
-	}
-	w := Estimate{n: int(n), level: int(level), seen: make(map[uint64]bool, len(b)/9)}
-	for ; len(b) > 0; b = b[9:] {
-		h := binary.LittleEndian.Uint64(b)
-		if _, twice := w.seen[h]; twice || b[8] > 1 || bits.TrailingZeros64(h) < w.level {
-			return false
+	_, err = binary.Decode(b[n:], binary.LittleEndian, list)
+	w := Estimate{n: int(counts[0]), level: int(counts[1]), seen: map[uint64]bool{}}
+	for _, r := range list {
+		w.seen[r.Shape] = r.Again
+		if !r.Again {
+			w.once++
 		}
-		w.seen[h] = b[8] == 1
-		w.once += int(1 - b[8])
 	}
 	*v = w
-	return true
+	return err == nil
 }
 
 // ShapeOf hashes what a request looks like, without its particular values: the

@@ -45,17 +45,10 @@ func (s *Shapes) Has(shape uint64) bool {
 func (s *Shapes) Pack() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.AppendSeq(make([]uint64, 0, len(s.young)+len(s.old)), maps.Keys(s.young))
-	for h := range s.old {
-		if _, twice := s.young[h]; !twice {
-			all = append(all, h)
-		}
-	}
+	all := slices.AppendSeq(slices.Collect(maps.Keys(s.young)), maps.Keys(s.old))
 	slices.Sort(all)
-	b := make([]byte, 0, 8*len(all))
-	for _, h := range all {
-		b = binary.LittleEndian.AppendUint64(b, h)
-	}
+	all = slices.Compact(all)
+	b, _ := binary.Append(nil, binary.LittleEndian, all) // of a fixed size
 	return b
 }
 
@@ -66,9 +59,11 @@ func (s *Shapes) Unpack(b []byte) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.young, s.old = map[uint64]struct{}{}, make(map[uint64]struct{}, len(b)/8)
-	for ; len(b) > 0; b = b[8:] {
-		s.old[binary.LittleEndian.Uint64(b)] = struct{}{}
+	s.young, s.old = map[uint64]struct{}{}, map[uint64]struct{}{}
+	all := make([]uint64, len(b)/8)
+	_, err := binary.Decode(b, binary.LittleEndian, all)
+	for _, h := range all {
+		s.old[h] = struct{}{}
 	}
-	return true
+	return err == nil
 }

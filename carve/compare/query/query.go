@@ -200,7 +200,7 @@ func (g *Guard) test(r *whittle.QueryReading, serving bool) {
 		g.Idle++
 		return
 	}
-	guess := eprocess.RoundRate((past.Bad + 0.5) / (past.All + 1))
+	guess := (past.Bad + 0.5) / (past.All + 1)
 	odds := eprocess.NewOdds(guess, g.cfg.Excess, int(m.All), int(c.All))
 	g.Test.Play(func(a *eprocess.Arms) {
 		a.Block(odds, int(m.Bad), int(m.All-m.Bad), int(c.Bad), int(c.All-c.Bad))
@@ -343,30 +343,12 @@ func share(f float64) string { return fmt.Sprintf("%.3g %%", 100*f) }
 // MarshalJSON gives the state.
 func (g *Guard) MarshalJSON() ([]byte, error) { return json.Marshal(&g.state) }
 
-// UnmarshalJSON restores what MarshalJSON gave. What no run could have given is an error,
-// and leaves the guardrail as it was.
+// UnmarshalJSON restores what MarshalJSON gave. An error leaves the guardrail as it was.
 func (g *Guard) UnmarshalJSON(b []byte) error {
 	var s state
 	if err := json.Unmarshal(b, &s); err != nil {
 		return whittle.Errorf(whittle.Invalid, "read the state of query %s: %w", g.cfg.Name, err)
 	}
-	if !s.possible() {
-		return whittle.Errorf(whittle.Invalid, "the state of query %s contradicts itself", g.cfg.Name)
-	}
 	g.state, g.from, g.served = s, whittle.QueryReading{}, false
 	return nil
-}
-
-func (s *state) possible() bool {
-	for _, n := range []int{s.Looked, s.Without, s.Gone, s.Bet, s.Idle, s.Broken, s.Beyond, s.Still, s.Test.Plays} {
-		if n < 0 {
-			return false
-		}
-	}
-	for _, c := range []counted{s.Monolith, s.Candidate, s.Past} {
-		if !(c.Bad >= 0 && c.Bad <= c.All && finite(c.All)) {
-			return false
-		}
-	}
-	return s.Attempt >= 1 && s.Attempt <= 1<<30 && s.Without <= s.Looked && s.Test.Arms.Valid() && len(s.Why) <= 1000 && len(s.Reason) <= 2000
 }

@@ -2,7 +2,6 @@ package twosample
 
 import (
 	"math"
-	"slices"
 )
 
 // Way is in what the two sides may not draw alike.
@@ -11,9 +10,8 @@ type Way int
 // The ways.
 const (
 	Position Way = iota + 1
-	Spread
 	Kind
-	ways = 3
+	ways = 2
 )
 
 // Lead is what is known of one way.
@@ -72,12 +70,12 @@ func (t *Test) Suspected(numbers bool) (l Lead, ok bool) {
 // where all are known. alpha is the chance that any interval of it is wrong on one side.
 func (t *Test) Open(numbers bool, alpha float64) (l Lead, more int, ok bool) {
 	t.each(numbers, func(at *trial, way Way, i int) {
-		n := at.all.Missing(alpha, margin(way))
+		n := at.All.Missing(alpha, margin(way))
 		if n == 0 || at.bySecond() || ok && (more < 0 || n >= 0 && n <= more) {
 			return
 		}
 		l, more, ok = t.lead(at, way, i), n, true
-		l.Low, l.High = at.all.Interval(alpha)
+		l.Low, l.High = at.All.Interval(alpha)
 	})
 	return l, more, ok
 }
@@ -93,86 +91,62 @@ func margin(way Way) float64 {
 // requests that are left: the monolith's own second response was shown to be the larger one, or
 // the smaller one, in three of four pairs. What it says is what it was asked.
 func (t *Test) IsMoved() bool {
-	p := &t.position.second
-	return 2*math.Abs(p.Mean()) >= 1 && p.LogEValue(Slack) >= math.Log(secondLeast)
+	p := &t.Position.Second
+	return 2*math.Abs(p.Mean()) >= 1 && p.LogEValue(Slack) >= math.Log(secondSuspect)
 }
 
 // Size says how often the candidate's number is the larger one of a pair, half of those that
 // are equal included, and over how many.
 func (t *Test) Size(alpha float64) (mean, low, high float64, n int) {
-	p := &t.position.all
+	p := &t.Position.All
 	low, high = p.Interval(alpha)
 	return (1 + p.Mean()) / 2, (1 + low) / 2, (1 + high) / 2, p.N
-}
-
-// Factor is by which factor the candidate's numbers are larger, in the middle of the last
-// ones; not a number where there is none.
-func (t *Test) Factor() float64 {
-	m, c := middleOf(t.recent[0].list), middleOf(t.recent[1].list)
-	if m <= 0 || c <= 0 {
-		return math.NaN()
-	}
-	return c / m
 }
 
 // Kinds says how much more often any kind may come on one side than on the other, but for the
 // chance alpha on either side of each, and over how many exchanges.
 func (t *Test) Kinds(alpha float64) (most float64, n int) {
-	for i := range t.kinds.rows {
-		if isRange(t.kinds.rows[i].code) {
+	for i := range t.Rows {
+		if isRange(t.Rows[i].Code) {
 			continue
 		}
-		at := t.kinds.trialOf(i)
-		low, high := at.all.Interval(alpha)
+		at := &t.Rows[i].T
+		low, high := at.All.Interval(alpha)
 		most = max(most, -low, high)
 	}
-	return most, t.kinds.n
+	return most, t.None.All.N
 }
 
 // each calls a function for every way that is looked at.
 func (t *Test) each(numbers bool, f func(at *trial, way Way, i int)) {
-	if numbers && t.position.all.N > 0 {
-		f(&t.position, Position, 0)
+	if numbers && t.Position.All.N > 0 {
+		f(&t.Position, Position, 0)
 	}
-	if numbers && t.spread.all.N > 0 {
-		f(&t.spread, Spread, 0)
-	}
-	for i := range t.kinds.rows {
-		if numbers || !isRange(t.kinds.rows[i].code) {
-			at := t.kinds.trialOf(i)
-			f(&at, Kind, i)
+	for i := range t.Rows {
+		if numbers || !isRange(t.Rows[i].Code) {
+			at := &t.Rows[i].T
+			f(at, Kind, i)
 		}
 	}
 }
 
 func (t *Test) lead(at *trial, way Way, i int) Lead {
-	l := Lead{Way: way, Mean: at.all.Mean(), N: at.all.N, Margin: margin(way)}
+	l := Lead{Way: way, Mean: at.All.Mean(), N: at.All.N, Margin: margin(way)}
 	if way != Kind {
 		return l
 	}
-	r := &t.kinds.rows[i]
-	l.Kind = r.code
-	for side, n := range r.of {
-		l.Of[side] = n / float64(max(1, t.kinds.n))
+	r := &t.Rows[i]
+	l.Kind = r.Code
+	for side, n := range r.Of {
+		l.Of[side] = n / float64(max(1, t.None.All.N))
 	}
-	if isRange(r.code) {
-		k := int(r.code - firstRange)
-		if k > 0 {
-			l.From = &t.kinds.edges[k-1]
+	if isRange(r.Code) {
+		if k := int(r.Code - firstRange); k < len(t.Edges) {
+			l.To = &t.Edges[k]
 		}
-		if k < len(t.kinds.edges) {
-			l.To = &t.kinds.edges[k]
+		if k := int(r.Code-firstRange) - 1; k >= 0 && k < len(t.Edges) {
+			l.From = &t.Edges[k]
 		}
 	}
 	return l
-}
-
-func middleOf(list []float64) float64 {
-	if len(list) == 0 {
-		return 0
-	}
-	var all [recentMost]float64
-	sorted := append(all[:0], list...)
-	slices.Sort(sorted)
-	return sorted[len(sorted)/2]
 }

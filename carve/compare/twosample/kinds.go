@@ -3,14 +3,12 @@ package twosample
 import (
 	"slices"
 	"sort"
-
-	"whittle/carve/compare/eprocess"
 )
 
 // Bounds of kinds.
 const (
 	kindsMost  = 24 // that are told apart; what comes later is one
-	rangesMost = 12 // of numbers
+	rangesMost = 12 // of numbers, of five of the first each
 )
 
 // The kinds that are none of words. Others are hashes, which are hardly ever as small.
@@ -23,22 +21,20 @@ const (
 
 // kinds counts how often each kind of values comes on either side.
 type kinds struct {
-	rows []kindRow
-	// edges are the upper ends of the ranges, the last one of which has none.
-	edges []float64
-	n     int // exchanges
-	again int // with a second response
-	// window and last are how many exchanges are in these, of which windows have ended.
-	window, last, windows int
+	Rows []kindRow `json:"k,omitempty"`
+	// Edges are the upper ends of the ranges, the last one of which has none.
+	Edges []float64 `json:"e,omitempty"`
+	// None is of a kind that never came, with which each begins.
+	None trial `json:"z"`
 }
 
-// kindRow is one kind. Of its trial, the numbers of exchanges are those of all kinds.
+// kindRow is one kind.
 type kindRow struct {
-	code uint64
-	// of says how often each side had it, in responses.
-	of    [2]float64
-	trial trial
-	now   [3]float64 // in the present exchange
+	Code uint64 `json:"c"`
+	// Of says how often each side had it, in responses.
+	Of  [2]float64 `json:"of"`
+	T   trial      `json:"t"`
+	now [3]float64 // in the present exchange
 }
 
 // isRange reports whether a kind is a range of numbers.
@@ -66,89 +62,64 @@ func (k *kinds) see(monolith, candidate, again []Value) {
 	if len(monolith)+len(candidate)+len(again) == 0 {
 		return
 	}
-	k.begin()
-	known := len(k.rows)
+	known := len(k.Rows)
 	for side, values := range [3][]Value{monolith, candidate, again} {
-		if side == 2 && again == nil {
-			break
+		if side < 2 || again != nil {
+			k.count(side, values)
 		}
-		k.count(side, values)
 	}
-	for i := range k.rows {
-		r := &k.rows[i]
-		g := r.now[1] - r.now[0]
+	for i := range k.Rows {
+		r := &k.Rows[i]
 		if i < known { // what names a kind is no bet on it
-			add(&r.trial.all, g)
-			add(&r.trial.window, g)
-			if again != nil {
-				add(&r.trial.second, r.now[2]-r.now[0])
-			}
+			r.T.take(&r.now, again != nil)
 		}
-		r.of[0] += r.now[0]
-		r.of[1] += r.now[1]
+		r.Of[0] += r.now[0]
+		r.Of[1] += r.now[1]
 		r.now = [3]float64{}
 	}
-	k.n++
-	k.window++
-	k.again += int(eprocess.Indicator(again != nil))
+	k.None.take(&[3]float64{}, again != nil)
+	for i := known; i < len(k.Rows); i++ {
+		k.Rows[i].T = k.None
+	}
 }
 
-// add takes in a payoff without counting it, which is done once for all kinds.
-func add(p *eprocess.Payoffs, g float64) {
-	p.Sum += g
-	p.Squares += g * g
-}
-
-// begin ends a window that is full.
-func (k *kinds) begin() {
-	if k.window < windowMost {
-		return
+// take takes in how often a kind came in each of the three responses.
+func (t *trial) take(now *[3]float64, again bool) {
+	if t.see(now[1] - now[0]); again {
+		t.Second.Add(now[2] - now[0])
 	}
-	for i := range k.rows {
-		t := &k.rows[i].trial
-		t.last, t.window = t.window, eprocess.Payoffs{}
-	}
-	k.last, k.window = k.window, 0
-	k.windows++
 }
 
 // count takes the values of a side, each as a part of its response.
 func (k *kinds) count(side int, values []Value) {
 	if len(values) == 0 {
-		k.rows[k.row(Absent)].now[side]++
+		k.Rows[k.row(Absent)].now[side]++
 		return
 	}
 	part := 1 / float64(len(values))
 	for i := range values {
 		v := &values[i]
 		if !v.IsNumber {
-			k.rows[k.row(v.Kind)].now[side] += part
+			k.Rows[k.row(v.Kind)].now[side] += part
 			continue
 		}
-		k.rows[k.row(AnyNumber)].now[side] += part
-		if len(k.edges) > 0 {
-			k.rows[k.row(firstRange+uint64(sort.SearchFloat64s(k.edges, v.Number)))].now[side] += part
+		k.Rows[k.row(AnyNumber)].now[side] += part
+		if len(k.Edges) > 0 {
+			k.Rows[k.row(firstRange+uint64(sort.SearchFloat64s(k.Edges, v.Number)))].now[side] += part
 		}
 	}
 }
 
 // row is the index of a kind, which is made where there is room.
 func (k *kinds) row(code uint64) int {
-	for i := range k.rows {
-		if k.rows[i].code == code {
+	for i := range k.Rows {
+		if k.Rows[i].Code == code {
 			return i
 		}
 	}
-	if len(k.rows) >= kindsMost && code != others && !isRange(code) {
+	if len(k.Rows) >= kindsMost && code != others && !isRange(code) {
 		return k.row(others)
 	}
-	k.rows = append(k.rows, kindRow{code: code})
-	return len(k.rows) - 1
-}
-
-// trialOf is what the i-th kind has come to.
-func (k *kinds) trialOf(i int) trial {
-	t := k.rows[i].trial
-	t.all.N, t.window.N, t.last.N, t.second.N, t.windows = k.n, k.window, k.last, k.again, k.windows
-	return t
+	k.Rows = append(k.Rows, kindRow{Code: code})
+	return len(k.Rows) - 1
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -290,28 +289,6 @@ func (b *Tab) Prefer(feature, value string) {
 		})
 		return chromedp.Void{}, err
 	})
-}
-
-// Spent gives what the page's main thread has spent so far, in ms of its own
-// processor time: on scripts, and on everything.
-func (b *Tab) Spent() (script, all float64) {
-	b.t.Helper()
-	b.Do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		if _, err := cdp.Call(ctx, t, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
-			return chromedp.Void{}, err
-		}
-		got, err := cdp.Call(ctx, t, performance.GetMetrics, cdp.Empty{})
-		for _, m := range got.Metrics {
-			switch m.Name {
-			case "ScriptDuration":
-				script = m.Value * 1000
-			case "TaskDuration":
-				all = m.Value * 1000
-			}
-		}
-		return chromedp.Void{}, err
-	})
-	return script, all
 }
 
 // Picture is the window as a PNG.

@@ -1,4 +1,4 @@
-// The admin API, as docs/admin-api.md has it.
+// The admin API, as docs/operate.md has it.
 const root = new URL('api/v1/', document.baseURI);
 
 // Problem is a response that is not a success, or none at all.
@@ -36,13 +36,15 @@ export async function problemOf(response) {
   return new Problem({ code: said.code ?? String(response.status), message: said.message ?? `whittle responded ${response.status}`, hint: said.hint });
 }
 
-const route = name => `routes/${encodeURIComponent(name)}`;
+// route names a route in the query: a proxy in between may decode a path.
+const route = (name, below = '', filter = {}) =>
+  `routes${below}?${new URLSearchParams(Object.entries({ route: name, ...filter }).filter(([, v]) => v !== ''))}`;
 
 export const getRoute = (name, signal) => call(route(name), { signal });
-export const getPast = (name, signal) => call(`${route(name)}/history`, { signal });
+export const getPast = (name, signal) => call(route(name, '/history'), { signal });
 export const getFindings = (name, filter, signal) =>
-  call(`${route(name)}/findings?${new URLSearchParams(Object.entries(filter).filter(([, v]) => v !== ''))}`, { signal });
-export const giveOrder = (name, verb, order) => call(`${route(name)}/${verb}`, { method: 'POST', body: order });
+  call(route(name, '/findings', filter), { signal });
+export const giveOrder = (name, verb, order) => call(route(name, `/${verb}`), { method: 'POST', body: order });
 export const getSession = () => call('session');
 export const logIn = token => call('session', { method: 'POST', body: { token } });
 export const logOut = () => call('session', { method: 'DELETE' });

@@ -24,12 +24,12 @@ export function App() {
 function Defended({ children }) {
   const [defect] = useErrorBoundary(err => console.error(err));
   if (!defect) return children;
-  return html`<div class="notice bad" role="alert"><h1>This page has a defect</h1><p>${String(defect)}. The gateway is not concerned; <code>whittle status</code> shows the same on a terminal.</p>
-    <button type="button" onClick=${() => location.reload()}>Load it again</button></div>`;
+  return html`<div class="notice bad" role="alert"><h1>This page has a bug</h1><p>${String(defect)}. The gateway is not concerned; <code>whittle status</code> shows the same on a terminal.</p>
+    <button type="button" onClick=${() => location.reload()}>Reload</button></div>`;
 }
 
 function Main({ who, name }) {
-  if (!who) return html`<p class="quiet wait">Asking whittle…</p>`;
+  if (!who) return html`<p class="quiet wait">Loading…</p>`;
   if (who.error) return html`<${Unreachable} problem=${who.error} />`;
   if (!who.role) return html`<${Login} />`;
   return html`<${LostBanner} />${name ? html`<${RoutePage} key=${name} name=${name} role=${who.role} />` : html`<${Overview} />`}`;
@@ -42,7 +42,7 @@ function Unreachable({ problem }) {
   }, []);
   return html`<div class="notice bad" role="alert"><h1>whittle does not respond</h1>
     <p>${problem.message}${problem.hint && `: ${problem.hint}`}. Asking again every 3 seconds.</p>
-    <button type="button" onClick=${ask}>Ask now</button></div>`;
+    <button type="button" onClick=${ask}>Try again</button></div>`;
 }
 
 function Header({ who }) {

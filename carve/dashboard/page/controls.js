@@ -9,7 +9,7 @@ export function Controls({ route: r, role, onDone }) {
   const [verb, setVerb] = useState('');
   const viewer = role !== 'operator';
   const close = () => setVerb('');
-  const list = shownFor(r).map(v => ({ verb: v, ...orders[v], why: viewer ? 'A viewer’s token looks only.' : orders[v].barred(r) }));
+  const list = shownFor(r).map(v => ({ verb: v, ...orders[v], why: viewer ? 'A viewer’s token can only look.' : orders[v].barred(r) }));
   const promote = list[0];
   return html`<div class="controls">
     <div class="buttons" role="group" aria-label="Orders">${list.map(o => html`<button type="button" key=${o.verb} data-verb=${o.verb} class=${o.verb === 'promote' ? 'first' : o.urgent ? 'danger' : ''}

@@ -17,7 +17,7 @@ export function Evidence({ evidence: e, past }) {
       <div><dt>Compared</dt><dd>${count(e.compared)}</dd></div>
       <div><dt>Confidence</dt><dd>${percent(e.confidence)}</dd></div>
       <div><dt>${e.verdict === 'UNDECIDED' ? 'Still needed' : 'Decided'}</dt><dd>${e.verdict !== 'UNDECIDED' ? 'yes' : e.more_needed > 0 ? `about ${count(e.more_needed)}` : 'not known'}</dd></div>
-      <div title="Good–Turing: how likely the next request has a shape that was not seen yet"><dt>Unseen shapes</dt><dd>${e.compared ? percent(e.novelty) : '–'}</dd></div>
+      <div title="Good–Turing: how likely it is that the next request has a shape that was not seen yet"><dt>Unseen shapes</dt><dd>${e.compared ? percent(e.novelty) : '–'}</dd></div>
     </dl>
     <${Coverage} coverage=${e.coverage} />
     ${e.bounds.length > 0 && html`<h3>What could still differ</h3>`}
@@ -35,7 +35,7 @@ function Bound({ bound: b, points, by }) {
   const title = titleOf(b);
   return html`<figure class="bound">
     <figcaption><h4>${visible(title)}</h4><span class=${b.inside ? 'inside' : 'outside'}>${b.inside ? '✓ inside the margin' : 'not inside yet'}</span></figcaption>
-    ${series.length > 1 ? html`<${BoundPlot} bound=${b} title=${title} series=${series} by=${by} />` : html`<p class="quiet small">It is drawn over time once there are more exchanges.</p>`}
+    ${series.length > 1 ? html`<${BoundPlot} bound=${b} title=${title} series=${series} by=${by} />` : html`<p class="quiet small">A plot appears once there are more exchanges.</p>`}
     <p class="small">${visible(b.summary)}</p>
     ${series.length > 1 && html`<${Table} bound=${b} title=${title} series=${series} />`}
   </figure>`;

@@ -60,9 +60,9 @@ function Filters({ filter, change }) {
 }
 
 function None({ page, filtered }) {
-  if (filtered) return html`<p class="empty">No finding fits these filters.</p>`;
+  if (filtered) return html`<p class="empty">No finding matches these filters.</p>`;
   if (!page.compared) return html`<p class="empty">Nothing has been compared yet.</p>`;
-  return html`<p class="empty">Nothing differs in what has been compared. What could still differ unseen is bounded under Evidence.</p>`;
+  return html`<p class="empty">Nothing has differed so far. Evidence says how much could still differ unseen.</p>`;
 }
 
 function Pager({ page, go }) {

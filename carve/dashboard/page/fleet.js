@@ -11,7 +11,7 @@ export function Fleet({ fleet: f }) {
         <thead><tr><th scope="col">Gateway</th><th scope="col">State</th><th scope="col">Reported</th><th scope="col" class="n">Routes</th><th scope="col" class="n">Requests</th><th scope="col">Version</th></tr></thead>
         <tbody>${f.members.map(m => html`<${Member} key=${m.name} of=${m} />`)}</tbody>
       </table></div>
-      ${f.gateways > f.members.length && html`<p class="quiet">${count(f.gateways - f.members.length)} more, of which nothing is wrong: <code>whittle fleet</code> lists them.</p>`}
+      ${f.gateways > f.members.length && html`<p class="quiet">${count(f.gateways - f.members.length)} more without a problem: <code>whittle fleet</code> lists them.</p>`}
     </details>
     ${f.wrong.length > 0 && html`<ul class="wrong" role="status">${f.wrong.slice(0, most).map(text => html`<li key=${text}>${text}</li>`)}
       ${f.wrong.length > most && html`<li>${count(f.wrong.length - most)} more: <code>whittle fleet</code> lists them.</li>`}</ul>`}

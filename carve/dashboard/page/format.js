@@ -44,13 +44,6 @@ export function millis(ms) {
   return `${digits(ms)}${gap}ms`;
 }
 
-// cpu writes microseconds of processor time; 0 means not known.
-export function cpu(us) {
-  if (!(us > 0)) return nothing;
-  if (us >= 1000) return `${digits(us / 1000)}${gap}ms`;
-  return `${digits(us)}${gap}µs`;
-}
-
 // span writes a duration in ms with its two largest units.
 export function span(ms) {
   const s = Math.max(0, Math.round(ms / 1000));

@@ -8,12 +8,12 @@ const kinds = {
   mismatch: { title: 'Mismatches', write: percent },
 };
 
-// Guards shows how near each guardrail is to ending the shift.
+// Guards shows how near each guard is to ending the shift.
 export function Guards({ guards, phase }) {
   return html`<section class="card guards" aria-labelledby="guards-title">
-    <h2 id="guards-title">Guardrails</h2>
+    <h2 id="guards-title">Guards</h2>
     ${guards.length ? guards.map(g => html`<${Guard} key=${g.name} guard=${g} />`)
-    : html`<p class="empty">${phase === 'shift' || phase === 'live' ? 'No guardrail has anything to say yet.' : 'They watch while the candidate serves users.'}</p>`}
+    : html`<p class="empty">${phase === 'shift' || phase === 'live' ? 'No guard has a reading yet.' : 'Guards watch while the candidate serves users.'}</p>`}
   </section>`;
 }
 

@@ -51,7 +51,7 @@ export function Ledger({ ledger }) {
         <td class="n">${count(p.n)}</td><td class="n quiet">${percent(p.n / ledger.total)}</td></tr>`)}</tbody>
       <tfoot><tr><th scope="row">Requests</th><td class="n">${count(ledger.total)}</td><td class="n">${whole ? html`<span class="good">adds up</span>` : ''}</td></tr></tfoot>
     </table>
-    ${!whole && html`<p class="problem" role="alert">The parts add up to ${count(total)}, not to ${count(ledger.total)}. That is a defect of whittle’s own.</p>`}`}
+    ${!whole && html`<p class="problem" role="alert">The parts add up to ${count(total)}, not to ${count(ledger.total)}. That is a bug in whittle.</p>`}`}
     <${Counted} since=${ledger.since} gap=${ledger.gap} />
   </section>`;
 }

@@ -23,12 +23,12 @@ export function Login() {
   }
   return html`<form class="login" onSubmit=${submit}>
     <h1>Sign in</h1>
-    <p id="token-hint">With an operator’s token you can promote and roll back; a viewer’s token looks only.</p>
+    <p id="token-hint">With an operator’s token you can promote and roll back; a viewer’s token can only look.</p>
     <label for="token">Token</label>
     <input id="token" ref=${field} type="password" autocomplete="current-password" required spellcheck="false" aria-describedby="token-hint"
       aria-invalid=${problem ? 'true' : undefined} aria-errormessage="token-problem" />
     <p id="token-problem" class="problem" role="alert">${problem && `${problem.message} ${problem.hint}`}</p>
     <button class="first" disabled=${busy}>${busy ? 'Signing in…' : 'Sign in'}</button>
-    <p class="quiet">The tokens are set under <code>admin</code> in the config. The one you show is never put into an address, and a cookie that scripts cannot read stands for it until you sign out.</p>
+    <p class="quiet">The tokens are set under <code>admin</code> in the config. Yours never appears in a URL: until you sign out, a cookie that scripts cannot read stands for it.</p>
   </form>`;
 }

@@ -47,7 +47,7 @@ export function OrderDialog({ verb, route: r, onClose, onDone }) {
       <label for=${`${id}b`}>Your name <span class="quiet">(optional, kept with it)</span></label>
       <input id=${`${id}b`} name="by" maxlength="80" autocomplete="name" defaultValue=${recall('by')} />
       <div class="problem" role="alert">${problem && html`<p><strong>Refused:</strong> ${visible(problem.message)}${problem.hint && html`<br /><span class="quiet">${visible(problem.hint)}</span>`}</p>`}
-        ${moved && html`<p>The route has moved since you opened this: it is ${basis(r.share_bp)} now. <button type="button" onClick=${again}>Go on with that</button></p>`}</div>
+        ${moved && html`<p>The route has changed since you opened this: it is at ${basis(r.share_bp)} now. <button type="button" onClick=${again}>Continue with that</button></p>`}</div>
       <div class="buttons"><button type="button" onClick=${dismiss}>Cancel</button>
         <button class=${o.danger ? 'first danger' : 'first'} disabled=${busy || moved}>${busy ? 'Sending…' : o.title(r)}</button></div>
     </form>

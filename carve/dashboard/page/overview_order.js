@@ -55,7 +55,6 @@ export const sorts = {
   requests: { label: 'Requests per second', by: traffic, down: true },
   errors: { label: 'Candidate’s errors', by: r => r.candidate.errors, down: true },
   p99: { label: 'Candidate’s p99', by: r => r.candidate.p99_ms, down: true },
-  cpu: { label: 'Monolith’s CPU per request', by: r => r.monolith.cpu_us ?? 0, down: true },
   compared: { label: 'Compared', by: r => r.evidence.compared, down: true },
 };
 

@@ -12,7 +12,6 @@ const pairs = [
   { key: 'errors', label: 'Errors', of: t => (asked(t) ? percent(t.errors) : '–') },
   { key: 'p50', label: 'p50, ms', of: t => figure(t.p50_ms) },
   { key: 'p99', label: 'p99, ms', of: t => figure(t.p99_ms) },
-  { key: 'cpu', label: 'CPU, ms', title: 'CPU per request', of: t => figure((t.cpu_us ?? 0) / 1000) },
 ];
 // asked says whether a side was asked anything lately, by users or as mirrored requests.
 const asked = t => t.per_second + t.mirrored_per_second > 0;
@@ -38,7 +37,7 @@ export function OverviewTable({ names, byName, sort, reverse, onSort }) {
 
 function Head({ by, sort, reverse, onSort, rows, pair, title, children }) {
   const sorted = by && sort === by;
-  const down = ['share', 'compared', 'requests', 'errors', 'p99', 'cpu'].includes(by) !== reverse;
+  const down = ['share', 'compared', 'requests', 'errors', 'p99'].includes(by) !== reverse;
   return html`<th role="columnheader" scope=${pair ? 'colgroup' : 'col'} rowspan=${rows ? 2 : 1} colspan=${pair ? 2 : 1} class=${pair ? 'pair' : ''} title=${title}
     aria-sort=${sorted ? (down ? 'descending' : 'ascending') : undefined}>${by
     ? html`<button type="button" class="head" onClick=${() => onSort(by)}>${children}<span class="arrow" aria-hidden="true">${sorted ? (down ? '↓' : '↑') : ''}</span></button>`

@@ -9,6 +9,7 @@ import { Guards } from './guards.js';
 import { Harm } from './harm.js';
 import { Ledger } from './ledger.js';
 import { link, status } from './live.js';
+import { Proxies } from './proxies.js';
 import { useStore } from './store.js';
 import { At } from './time.js';
 import { Timeline } from './timeline.js';
@@ -29,7 +30,7 @@ export function RoutePage({ name, role }) {
       <${Controls} route=${r} role=${role} onDone=${take} />
       <div class="columns">
         <div><${Evidence} evidence=${r.evidence} past=${past} /><${Findings} name=${name} turn=${turn} /><${Traffic} route=${r} past=${past} /></div>
-        <div><${Harm} harm=${r.harm} phase=${r.phase} /><${Gates} gates=${r.gates} /><${Guards} guards=${r.guards} phase=${r.phase} /><${Ledger} ledger=${r.ledger} /><${Timeline} decisions=${r.timeline} /></div>
+        <div><${Proxies} steer=${r.steer} /><${Harm} harm=${r.harm} phase=${r.phase} /><${Gates} gates=${r.gates} /><${Guards} guards=${r.guards} phase=${r.phase} /><${Ledger} ledger=${r.ledger} /><${Timeline} decisions=${r.timeline} /></div>
       </div>`}
     ${!r && !problem && html`<p class="quiet wait">Reading…</p>`}
   </div>`;
@@ -45,7 +46,7 @@ function Trouble({ problem, known }) {
 function Standing({ route: r }) {
   return html`<div class="standing">
     <div class="stand"><span class="what">Verdict</span><${Verdict} state=${r.evidence.verdict} large /></div>
-    <div class="stand"><span class="what">Candidate serves</span><span class="large">${basis(r.share_bp)}</span><span class="meter" aria-hidden="true"><span style=${{ width: `${r.share_bp / 100}%` }}></span></span></div>
+    <div class="stand"><span class="what">${r.steer ? 'Share at the proxy' : 'Candidate serves'}</span><span class="large">${basis(r.share_bp)}</span><span class="meter" aria-hidden="true"><span style=${{ width: `${r.share_bp / 100}%` }}></span></span></div>
     <div class="stand"><span class="what">Phase since <${At} at=${r.since} /></span><${Phase} route=${r} /></div>
     <div class="stand next"><span class="what">Next</span><span>${visible(r.next)}</span></div>
   </div>`;

@@ -24,7 +24,7 @@ export function Sample({ sample, number }) {
 // Place is where the two differ, and what stands there and around it.
 const Place = ({ sample: s }) => html`<p class="place"><span class="quiet">At</span> <code>${visible(s.where)}</code></p>
   <${Texts} monolith=${s.monolith_value} candidate=${s.candidate_value} />
-  ${(s.monolith_around || s.candidate_around) && html`<p class="quiet place">With what stands around it</p>
+  ${(s.monolith_around || s.candidate_around) && html`<p class="quiet place">With its surroundings</p>
     <${Texts} monolith=${s.monolith_around ?? ''} candidate=${s.candidate_around ?? ''} />`}`;
 
 function Bodies({ sample }) {

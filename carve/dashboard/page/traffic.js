@@ -1,5 +1,5 @@
 import { html, useMemo } from './dom.js';
-import { cpu, digits, millis, percent, rate, times } from './format.js';
+import { digits, millis, percent, rate, times } from './format.js';
 import { axes, clockAxis, Plot, stepped } from './plot.js';
 import { hour } from './time.js';
 import { Side } from './words.js';
@@ -15,7 +15,6 @@ const rows = [
   { label: 'Errors', of: t => (asked(t) ? percent(t.errors) : '–') },
   { label: 'p50 latency', of: t => millis(t.p50_ms), ratio: t => t.p50_ms },
   { label: 'p99 latency', of: t => millis(t.p99_ms), ratio: t => t.p99_ms },
-  { label: 'CPU per request', of: t => cpu(t.cpu_us), ratio: t => t.cpu_us },
 ];
 
 const plots = [
@@ -34,7 +33,7 @@ export function Traffic({ route: r, past }) {
       <thead><tr><td></td><th scope="col" class="n"><${Side} of="monolith" /></th><th scope="col" class="n"><${Side} of="candidate" /></th><th scope="col" class="n ratio">Candidate ÷ monolith</th></tr></thead>
       <tbody>${rows.map(row => html`<tr><th scope="row">${row.label}</th><td class="n">${row.of(r.monolith)}</td><td class="n">${row.of(r.candidate)}</td><td class="n quiet">${row.ratio ? times(row.ratio(r.monolith), row.ratio(r.candidate)) : ''}</td></tr>`)}</tbody>
     </table>
-    ${quiet && html`<p class="empty">No user has asked for this route in the last ten seconds.</p>`}
+    ${quiet && html`<p class="empty">No user’s request came in the last ten seconds.</p>`}
     ${points.length > 1 && html`<div class="plots">${plots.map(p => html`<${SidesPlot} key=${p.title} plot=${p} points=${points} />`)}<${SharePlot} points=${points} /></div>`}
   </section>`;
 }

@@ -14,14 +14,15 @@ export const findingKinds = {
 
 export const skips = {
   not_safe: 'Not mirrored: may change something', sampled: 'Outside the sample', too_large: 'Too large to copy', streaming: 'Streaming',
-  canceled: 'Client went away', served: 'Served by the candidate, not watched', off: 'Route was off', untranslated: 'No meaning in the contract', preview: 'A tester’s, by a token',
-  interrupted: 'whittle was ended', unjudged: 'Sent, and not judged when its gateway ended', stale: 'Older than the evidence', monolith_down: 'Monolith gave no response', unread: 'Body not read whole', encoded: 'Encoding not read',
+  canceled: 'Client went away', served: 'Served by the candidate, not watched', off: 'Route was off', untranslated: 'Does not fit the contract', preview: 'A tester’s preview',
+  interrupted: 'whittle was stopped', unjudged: 'Sent, but not judged before its gateway ended', stale: 'Older than the evidence', monolith_down: 'Monolith gave no response', unread: 'Request’s body not read in full', encoded: 'Encoding not supported',
 };
 
 export const Verdict = ({ state, large }) => html`<span class=${`verdict ${String(state).toLowerCase()} ${large ? 'large' : ''}`}>
   <span class="sign" aria-hidden="true">${Object.hasOwn(verdicts, state) ? verdicts[state] : '·'}</span>${state}</span>`;
 
-export const Phase = ({ route }) => html`<span class=${`phase ${route.phase}`}>${named(phases, route.phase)}${route.held ? html`<span class="held">held</span>` : ''}</span>`;
+export const Phase = ({ route }) => html`<span class=${`phase ${route.phase}`}>${named(phases, route.phase)}${route.held ? html`<span class="held">held</span>` : ''}${
+  route.steer?.under_way ? html`<span class="held">${visible(route.steer.under_way)} under way</span>` : ''}</span>`;
 
 // Name is a text that anybody may have written: apart from what is around it,
 // and with nothing hidden in it.

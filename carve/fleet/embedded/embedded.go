@@ -1,5 +1,5 @@
-// Package embedded starts the NATS server of a gateway whose fleet needs no other, in a
-// program that has one in it: what was built with the tag embedded, as whittle-fleet is.
+// Package embedded starts a gateway's own NATS server. Only programs built with the tag
+// embedded contain one, such as whittle-fleet.
 package embedded
 
 import (

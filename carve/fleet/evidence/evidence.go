@@ -5,9 +5,9 @@ package evidence
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"time"
 
 	"whittle"
@@ -16,11 +16,9 @@ import (
 
 // Message is an exchange on its way to the leader.
 type Message struct {
-	// Gateway and Run name whose ledger has the request, and Number it among those
-	// that were sent. An exchange that comes twice has the same.
+	// Gateway and Run name whose ledger has the request.
 	Gateway string
 	Run     uint64
-	Number  uint64
 	// Digest is that of the route's config under which both sides were asked.
 	Digest   string
 	Exchange *whittle.Exchange
@@ -36,29 +34,27 @@ type Redactor interface {
 	Response(a *whittle.Response)
 }
 
-// A message as bytes: a head, and the exchange as one block of the exchange log's
-// (record/capture) with two or three entries. The first has the request and the
-// monolith's response, the second the candidate's, the third the repeat. Where both were
-// asked again there is no repeat, and each round has two entries, as the first two.
-//
-//	version      1
-//	gateway      length and bytes, as the digest
-//	digest
-//	run number user
-//	chance       8 bytes, of FirstChance
-//	flags        1 the candidate served, 2 it failed and the monolith responded instead,
-//	             4 both were asked again
-//	rounds       where they were: their number, and the time of each in nanoseconds
-//
-// Numbers are varints. A reader takes what is not above its own version.
+// A message as bytes: the length of its head as a varint, the head as JSON, and the exchange as
+// one block of the exchange log's (record/capture) with two or three entries. The first has the
+// request and the monolith's response, the second the candidate's, the third the repeat. Where
+// both were asked again there is no repeat, and each round has two entries, as the first two.
+
+// version is raised when a reader of the one before would misread a message.
 const version = 1
 
-const (
-	servedByCandidate = 1 << iota
-	fellBack
-	asked
-	knownFlags = 1<<iota - 1
-)
+type head struct {
+	Version     int             `json:"version"`
+	Gateway     string          `json:"gateway"`
+	Run         uint64          `json:"run"`
+	Digest      string          `json:"digest"`
+	User        uint64          `json:"user"`
+	FirstChance float64         `json:"first_chance,omitempty"`
+	Served      whittle.Side    `json:"served,omitempty"`
+	Unserved    bool            `json:"unserved,omitempty"`
+	FellBack    bool            `json:"fell_back,omitempty"`
+	Again       bool            `json:"again,omitempty"`
+	Rounds      []time.Duration `json:"rounds,omitempty"` // when each was
+}
 
 const (
 	// MaxMessage bounds a message, in bytes: what NATS takes by default.
@@ -105,35 +101,22 @@ func (e *Encoder) Append(b []byte, m *Message, by Redactor) ([]byte, error) {
 			return b, err
 		}
 	}
-	w := append(b, version)
-	for _, text := range []string{m.Gateway, m.Digest} {
-		w = append(binary.AppendUvarint(w, uint64(len(text))), text...)
+	h := head{
+		Version: version, Gateway: m.Gateway, Run: m.Run, Digest: m.Digest, User: x.User, FirstChance: x.FirstChance, Served: x.Served,
+		Unserved: x.Unserved, FellBack: x.FellBack, Again: m.Again,
 	}
-	for _, n := range []uint64{m.Run, m.Number, x.User} {
-		w = binary.AppendUvarint(w, n)
+	for i := range m.Rounds {
+		h.Rounds = append(h.Rounds, m.Rounds[i].After)
 	}
-	w = binary.LittleEndian.AppendUint64(w, math.Float64bits(x.FirstChance))
-	w = binary.AppendUvarint(w, flags(x.Served == whittle.Candidate, x.FellBack, m.Again))
-	if m.Again {
-		w = binary.AppendUvarint(w, uint64(len(m.Rounds)))
-		for i := range m.Rounds {
-			w = binary.AppendUvarint(w, uint64(max(0, m.Rounds[i].After)))
-		}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return b, err
 	}
+	w := append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	if w = e.block.Seal(w, 0); len(w)-len(b) > MaxMessage {
 		return b, tooLarge()
 	}
 	return w, nil
-}
-
-// flags are bits, the lowest first.
-func flags(set ...bool) (f uint64) {
-	for i, is := range set {
-		if is {
-			f |= 1 << i
-		}
-	}
-	return f
 }
 
 func tooLarge() error {
@@ -162,23 +145,29 @@ type Decoder struct{ block capture.BlockReader }
 
 // Decode reads a message, which belongs to the caller.
 func (d *Decoder) Decode(b []byte) (*Message, error) {
-	if len(b) == 0 || len(b) > MaxMessage || b[0] != version {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || len(b) > MaxMessage || n > uint64(len(b)-size) {
 		return nil, errMessage
 	}
-	in := cursor{b: b[1:]}
-	m := &Message{Gateway: in.text(maxName), Digest: in.text(maxName), Run: in.number(), Number: in.number()}
-	x := &whittle.Exchange{User: in.number(), FirstChance: in.fraction()}
-	flags := in.number()
+	text, block := b[size:size+int(n)], b[size+int(n):]
+	var of head
+	if json.Unmarshal(text, &of) != nil || of.Version != version || len(of.Rounds) > maxRounds || !(of.FirstChance >= 0 && of.FirstChance <= 1) || of.Served > whittle.Candidate {
+		return nil, errMessage
+	}
+	m := &Message{Gateway: of.Gateway, Run: of.Run, Digest: of.Digest, Again: of.Again}
+	x := &whittle.Exchange{User: of.User, FirstChance: of.FirstChance, Served: of.Served, Unserved: of.Unserved, FellBack: of.FellBack}
+	for _, after := range of.Rounds {
+		m.Rounds = append(m.Rounds, whittle.Round{After: after})
+	}
 	least, most := 2, 3
-	if m.Again = flags&asked != 0; m.Again {
-		m.Rounds = in.rounds()
+	if m.Again {
 		least, most = 2+2*len(m.Rounds), 2+2*len(m.Rounds)
 	}
-	h, ok := capture.ParseHeader(in.b)
-	if in.bad || !ok || flags > knownFlags || h.Count < least || h.Count > most || h.Size() != int64(len(in.b)) || h.Unpacked() > maxUnpacked+2*MaxMessage {
+	h, ok := capture.ParseHeader(block)
+	if !ok || h.Count < least || h.Count > most || h.Size() != int64(len(block)) || h.Unpacked() > maxUnpacked+2*MaxMessage {
 		return nil, errMessage
 	}
-	if err := d.block.Reset(&h, in.b[capture.HeaderLen:]); err != nil {
+	if err := d.block.Reset(&h, block[capture.HeaderLen:]); err != nil {
 		return nil, errMessage
 	}
 	defer d.block.Drop()
@@ -201,76 +190,6 @@ func (d *Decoder) Decode(b []byte) (*Message, error) {
 	for i := range m.Rounds {
 		m.Rounds[i].Monolith, m.Rounds[i].Candidate = entries[2+2*i].Response, entries[3+2*i].Response
 	}
-	if flags&servedByCandidate != 0 {
-		x.Served = whittle.Candidate
-	}
-	x.FellBack = flags&fellBack != 0
 	m.Exchange = x
 	return m, nil
-}
-
-// cursor reads a head.
-type cursor struct {
-	b   []byte
-	bad bool
-}
-
-func (c *cursor) number() uint64 {
-	n, size := binary.Uvarint(c.b)
-	if size <= 0 {
-		c.bad, c.b = true, nil
-		return 0
-	}
-	c.b = c.b[size:]
-	return n
-}
-
-// rounds are those of a head, without their responses.
-func (c *cursor) rounds() []whittle.Round {
-	n := c.number()
-	if n > maxRounds {
-		c.bad, c.b = true, nil
-		return nil
-	}
-	all := make([]whittle.Round, n)
-	for i := range all {
-		after := c.number()
-		c.bad = c.bad || after > math.MaxInt64
-		all[i].After = time.Duration(after) //nolint:gosec // checked
-	}
-	return all
-}
-
-// signed is a number in zigzag.
-func (c *cursor) signed() int64 {
-	n := c.number()
-	return int64(n>>1) ^ -int64(n&1) //nolint:gosec // all bits are meant
-}
-
-// text has at most so many bytes.
-func (c *cursor) text(most uint64) string {
-	n := c.number()
-	if n > most || n > uint64(len(c.b)) {
-		c.bad, c.b = true, nil
-		return ""
-	}
-	s := string(c.b[:n])
-	c.b = c.b[n:]
-	return s
-}
-
-func (c *cursor) fixed() uint64 {
-	if len(c.b) < 8 {
-		c.bad, c.b = true, nil
-		return 0
-	}
-	n := binary.LittleEndian.Uint64(c.b)
-	c.b = c.b[8:]
-	return n
-}
-
-func (c *cursor) fraction() float64 {
-	f := math.Float64frombits(c.fixed())
-	c.bad = c.bad || !(f >= 0 && f <= 1)
-	return f
 }

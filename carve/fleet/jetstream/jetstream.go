@@ -49,10 +49,6 @@ type Options struct {
 	Evidence Limits
 	// Node is this gateway.
 	Node fleet.Config
-	// Handed is what Handed gave in the process that this one replaces, and Asked when it
-	// was asked for at the earliest. Nil: it replaces none.
-	Handed []byte
-	Asked  time.Time
 	// Changed is called after everything that may have changed what is in force, on
 	// the member's goroutine. It must not block and must not call the Member. Nil: not
 	// called.
@@ -86,15 +82,12 @@ type Member struct {
 	// unsaved has the last state that is to be saved; Run alone puts it there.
 	unsaved chan []byte
 
-	mu       sync.Mutex // guards the following
-	ended    chan struct{}
-	handing  bool   // when Run ends, another process goes on
-	handed   []byte // what that one goes on with
-	asked    time.Time
-	trouble  error // of the watch or of a write, the last time; nil: there was none
-	away     error // of the last attempt to connect
-	lost     loss
-	refused  refusal
+	mu       sync.Mutex    // guards the following
+	ended    chan struct{} // closed while Run is not running
+	trouble  error         // of the watch or of a write, the last time; nil: there was none
+	away     error         // of the last attempt to connect
+	lost     failure       // of an exchange
+	refused  failure       // of what this gateway's user may not do
 	kv       jetstream.KeyValue
 	evidence opened
 }
@@ -114,13 +107,12 @@ func Open(o Options) (*Member, error) {
 	m := &Member{
 		o: o, begun: time.Now(), calls: make(chan func(*fleet.Node)), shown: make(chan shown, buffered),
 		done: make(chan *fleet.Write, buffered), again: notify.New(), unsaved: make(chan []byte, 1), ended: make(chan struct{}),
-		handed: o.Handed, asked: o.Asked,
 	}
 	opts := []client.Option{
 		client.ReconnectErrHandler(func(_ *client.Conn, err error) { m.note(&m.away, err) }),
 		client.ReconnectHandler(func(*client.Conn) {
 			m.mu.Lock()
-			m.refused = refusal{} // as another user, or by another server's rules
+			m.refused = failure{} // as another user, or by another server's rules
 			m.mu.Unlock()
 			m.again.Notify()
 		}),
@@ -143,10 +135,8 @@ func Open(o Options) (*Member, error) {
 }
 
 // now reads both clocks.
-func (m *Member) now() fleet.Instant { return m.Instant(time.Now()) }
-
-// Instant is a moment of this process by both clocks, as the node has it.
-func (m *Member) Instant(t time.Time) fleet.Instant {
+func (m *Member) now() fleet.Instant {
+	t := time.Now()
 	return fleet.Instant{Mono: time.Hour + t.Sub(m.begun), Wall: time.Duration(t.UnixNano())}
 }
 
@@ -168,34 +158,17 @@ func (m *Member) Do(f func(n *fleet.Node, now fleet.Instant)) bool {
 	}
 }
 
-// HandOver says that another process takes this gateway's place in the fleet: when Run ends,
-// it gives the lease back and makes no last report. If nobody takes the place, Run may be
-// called again.
-func (m *Member) HandOver() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.handing = true
-}
-
-// Handed is what the other process goes on with, as of now. It is there once Run has ended.
-// Nil: HandOver was not called.
-func (m *Member) Handed() []byte {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	left, now := m.Instant(m.asked), m.now()
-	return fleet.Aged(m.handed, max(now.Mono-left.Mono, now.Wall-left.Wall))
-}
-
-// Close lets go of the connection, where another process has gone on.
+// Close lets go of the connection.
 func (m *Member) Close() { m.conn.Close() }
 
-// Run takes part until ctx ends, and leaves then: another gateway leads at once.
+// Run takes part until ctx ends, and leaves then: another gateway leads at once. It may be
+// called again.
 func (m *Member) Run(ctx context.Context) {
 	n, ended := m.begin()
-	defer m.end(n)
 	defer func() {
+		m.o.Node.Kept = n.Kept()
 		if m.o.Save != nil { // its last counts, which nobody may have read
-			m.saved(n.Kept())
+			m.saved(m.o.Node.Kept)
 		}
 	}()
 	var work sync.WaitGroup
@@ -210,7 +183,7 @@ func (m *Member) Run(ctx context.Context) {
 	number := uint64(0)
 	reports := watcher{run: m.reports, work: &work}
 	defer reports.set(ctx, false)
-	m.carryOut(ctx, n, &work) // what another process has handed over is in force at once
+	m.carryOut(ctx, n, &work)
 	for {
 		select {
 		case <-ctx.Done():
@@ -218,7 +191,6 @@ func (m *Member) Run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			n.Tick(m.now())
-			m.listen()
 		case s := <-m.shown:
 			number = max(number, s.number)
 			m.take(n, s, number)
@@ -234,38 +206,17 @@ func (m *Member) Run(ctx context.Context) {
 	}
 }
 
-// begin makes the node, which goes on where another one has been handed over.
+// begin makes the node. What comes of an earlier one's watches and writes goes nowhere.
 func (m *Member) begin() (n *fleet.Node, ended chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.handing { // nobody has taken it
-		m.handing, m.ended = false, make(chan struct{})
-		m.shown, m.done = make(chan shown, buffered), make(chan *fleet.Write, buffered) // of the watches since
+	select {
+	case <-m.ended:
+		m.ended = make(chan struct{})
+	default: // it is the first one
 	}
-	c := m.o.Node
-	if m.handed != nil {
-		c.Handed, c.Asked = m.handed, m.Instant(m.asked)
-	}
-	m.handed = nil
-	return fleet.New(c, m.now()), m.ended
-}
-
-// end is the last of Run, when no write is under way any more.
-func (m *Member) end(n *fleet.Node) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.handing {
-		m.asked = time.Now()
-		m.handed = n.HandOver(m.now())
-		return
-	}
-	m.conn.Close()
-}
-
-func (m *Member) isHanding() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.handing
+	m.shown, m.done = make(chan shown, buffered), make(chan *fleet.Write, buffered)
+	return fleet.New(m.o.Node, m.now()), m.ended
 }
 
 // watcher runs while it is on.
@@ -357,9 +308,7 @@ func (m *Member) saved(b []byte) bool {
 
 // leave reports a last time, and gives the lease back if this gateway has it.
 func (m *Member) leave(n *fleet.Node) {
-	if !m.isHanding() {
-		n.Final(m.now())
-	}
+	n.Final(m.now())
 	n.Leave(m.now())
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()

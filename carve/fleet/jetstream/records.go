@@ -3,12 +3,9 @@ package jetstream
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,23 +20,22 @@ import (
 const (
 	// recordVersion is raised when a reader of the one before would misread a record.
 	recordVersion = 1
-	// maxPart bounds one key's part of a record, in bytes, and maxRecord the whole.
-	maxPart   = 512 << 10
-	maxRecord = 32 << 20
+	// maxRecord bounds a record as it is stored, in bytes: with its head in JSON it is within what
+	// NATS takes by default. maxPlain bounds what it is unpacked.
+	maxRecord = 700 << 10
+	maxPlain  = 64 << 20
 	// recordTime bounds the reading or writing of one record.
 	recordTime = 5 * time.Second
 )
 
 // head is the value of a route's key. It is only written over the revision that the writer
-// has seen. What does not fit into it is in keys of its own, which are written first.
+// has seen.
 type head struct {
 	Version int    `json:"version"`
 	Term    uint64 `json:"term"`
 	N       uint64 `json:"n"`
-	// Sum is that of the record as it is stored, in parts.
-	Sum   string   `json:"sum"`
-	Parts []string `json:"parts,omitempty"`
-	Data  []byte   `json:"data,omitempty"`
+	// Data is the record, packed.
+	Data []byte `json:"data"`
 }
 
 // Records are the routes' records in the fleet's store, as a leader of a term reads and
@@ -100,11 +96,7 @@ func (r *Records) Load(route string) (state.Record, error) {
 	if k.revision == 0 || k.Version == 0 {
 		return rec, nil
 	}
-	packed, err := parts(ctx, kv, &k.head)
-	if err != nil {
-		return rec, err
-	}
-	return unpack(packed)
+	return unpack(k.Data)
 }
 
 func away(err error) error {
@@ -133,35 +125,10 @@ func readHead(ctx context.Context, kv jetstream.KeyValue, route string) (k known
 	return k, nil
 }
 
-func parts(ctx context.Context, kv jetstream.KeyValue, h *head) ([]byte, error) {
-	packed := h.Data
-	for _, part := range h.Parts {
-		e, err := kv.Get(ctx, part)
-		switch {
-		case errors.Is(err, jetstream.ErrKeyNotFound):
-			return nil, fmt.Errorf("%w: a part is gone", state.ErrCorrupt)
-		case err != nil:
-			return nil, away(err)
-		}
-		if packed = append(packed, e.Value()...); len(packed) > maxRecord {
-			return nil, fmt.Errorf("%w: it is too large", state.ErrCorrupt)
-		}
-	}
-	if sum(packed) != h.Sum {
-		return nil, fmt.Errorf("%w: its sum is another one", state.ErrCorrupt)
-	}
-	return packed, nil
-}
-
-func sum(b []byte) string {
-	s := sha256.Sum256(b)
-	return hex.EncodeToString(s[:])
-}
-
 var (
 	packer   = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) })
 	unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*maxRecord))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlain))
 	})
 )
 
@@ -202,12 +169,7 @@ func (r *Records) Save(route string, rec state.Record) error {
 	r.mu.Lock()
 	last := r.heads[route]
 	r.mu.Unlock()
-	next := known{head: head{Version: recordVersion, Term: r.term, N: last.N + 1, Sum: sum(packed), Data: packed}}
-	if len(packed) > maxPart {
-		if err := next.split(ctx, kv, route, packed); err != nil {
-			return away(err)
-		}
-	}
+	next := known{head: head{Version: recordVersion, Term: r.term, N: last.N + 1, Data: packed}}
 	value, err := json.Marshal(next.head)
 	if err != nil {
 		return err
@@ -218,7 +180,6 @@ func (r *Records) Save(route string, rec state.Record) error {
 	r.mu.Lock()
 	r.heads[route] = next
 	r.mu.Unlock()
-	drop(ctx, kv, last.Parts, next.Parts)
 	return nil
 }
 
@@ -232,26 +193,10 @@ func pack(rec *state.Record) ([]byte, error) {
 		return nil, err
 	}
 	packed := e.EncodeAll(plain, nil)
-	if len(packed) > maxRecord || len(plain) > 2*maxRecord {
+	if len(packed) > maxRecord || len(plain) > maxPlain {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "a route's record has %d bytes", len(plain))
 	}
 	return packed, nil
-}
-
-// split writes what does not fit into the head. The keys are named by the term and alternate
-// from record to record, so a gateway that leads no more writes over nothing that is in use.
-func (k *known) split(ctx context.Context, kv jetstream.KeyValue, route string, packed []byte) error {
-	k.Data = nil
-	for i := 0; len(packed) > 0; i++ {
-		part := packed[:min(len(packed), maxPart)]
-		packed = packed[len(part):]
-		key := fmt.Sprintf("part.%s.%d.%d.%d", fleet.RouteKey(route), k.Term, k.N%2, i)
-		if _, err := kv.Put(ctx, key, part); err != nil {
-			return err
-		}
-		k.Parts = append(k.Parts, key)
-	}
-	return nil
 }
 
 // put writes a head. If the store has another revision than expected, it may be this leader's
@@ -286,14 +231,4 @@ func write(ctx context.Context, kv jetstream.KeyValue, key string, value []byte,
 		return 0, away(err)
 	}
 	return revision, err
-}
-
-// drop removes the parts of a record that is not in use any more. What cannot be removed
-// stays, within the bucket's bound.
-func drop(ctx context.Context, kv jetstream.KeyValue, parts, but []string) {
-	for _, p := range parts {
-		if !slices.Contains(but, p) {
-			_ = kv.Purge(ctx, p)
-		}
-	}
 }

@@ -28,30 +28,17 @@ type Limits struct {
 const (
 	defaultBytes = 1 << 30
 	defaultAge   = time.Hour
-	// duplicates is within which time a message that is sent again is not stored again.
-	duplicates = 2 * time.Minute
-	// onItsWay is how long a message may take to a server that remembers what it has.
-	onItsWay = 15 * time.Second
 )
 
-// window is within which time the stream keeps a message once.
-func (m *Member) window() time.Duration {
-	return min(duplicates, cmp.Or(m.o.Evidence.Age, defaultAge))
-}
-
-// Remembers is for how long after a message was published first it may be published again,
-// and is there once.
-func (m *Member) Remembers() time.Duration { return m.window() - onItsWay }
-
-// Publish appends a route's message to the stream, once for each id. An error that is
+// Publish appends a route's message to the stream. An error that is
 // not coded Unavailable leaves open whether it is there.
-func (m *Member) Publish(ctx context.Context, route, id string, message []byte) error {
+func (m *Member) Publish(ctx context.Context, route string, message []byte) error {
 	s, err := m.stream(ctx)
 	if err != nil {
 		m.lose(err)
 		return whittle.Errorf(whittle.Unavailable, "look up the fleet's stream: %w", err)
 	}
-	_, err = s.js.PublishMsg(ctx, &client.Msg{Subject: m.subject(route), Data: message}, jetstream.WithMsgID(id))
+	_, err = s.js.PublishMsg(ctx, &client.Msg{Subject: m.subject(route), Data: message})
 	m.lose(err)
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, client.ErrNoResponders) {
 		m.forget()
@@ -127,49 +114,29 @@ func (m *Member) followOnce(ctx context.Context, route string, after uint64, tak
 		return after
 	}
 	defer messages.Stop()
-	quiet := m.o.Node.Lease
 	for {
-		wait, end := context.WithTimeout(ctx, quiet)
+		wait, end := context.WithTimeout(ctx, quiet*m.o.Node.Lease)
 		msg, err := messages.Next(jetstream.NextContext(wait))
 		end()
 		switch {
 		case ctx.Err() != nil: // what is at hand comes even so
 			return after
-		case errors.Is(err, context.DeadlineExceeded):
-			if m.withheld(ctx, s.stream, route, after) {
-				return after
-			}
-			quiet = min(2*quiet, longestQuiet*m.o.Node.Lease)
-			continue
-		case err != nil:
+		case err != nil: // or nothing has come for so long
 			return after
 		}
 		meta, err := msg.Metadata()
 		if err != nil {
 			return after
 		}
-		after, quiet = meta.Sequence.Stream, m.o.Node.Lease
+		after = meta.Sequence.Stream
 		take(&Stored{Place: after, At: meta.Timestamp, Message: msg.Data()})
 	}
 }
 
-// longestQuiet is how many leases a route may be without a message until the stream is
-// asked whether there is one.
-const longestQuiet = 4
-
-// withheld reports whether the stream has a message of a route that it does not bring: a
+// quiet is how many leases a route may be without a message until it is asked for anew: a
 // consumer at a server whose disk was full has been seen to bring nothing for as long as it
 // was there.
-func (m *Member) withheld(ctx context.Context, s jetstream.Stream, route string, after uint64) bool {
-	ctx, cancel := context.WithTimeout(ctx, m.o.Node.Lease)
-	defer cancel()
-	last, err := s.GetLastMsgForSubject(ctx, m.subject(route))
-	if err != nil || last.Sequence <= after {
-		return false
-	}
-	m.o.Log.Warn("NATS has exchanges that it does not bring: they are asked for anew", "route", route, "behind", after, "last", last.Sequence)
-	return true
-}
+const quiet = 4
 
 func (m *Member) subject(route string) string {
 	return "whittle." + m.o.Name + ".evidence." + fleet.RouteKey(route)
@@ -194,7 +161,7 @@ func (m *Member) stream(ctx context.Context) (opened, error) {
 				Name: name, Description: "exchanges of a fleet of whittle gateways, redacted", Subjects: []string{"whittle." + m.o.Name + ".evidence.>"},
 				Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 				MaxBytes: cmp.Or(m.o.Evidence.Bytes, defaultBytes), MaxAge: cmp.Or(m.o.Evidence.Age, defaultAge),
-				MaxMsgSize: evidence.MaxMessage, Replicas: m.replicas(), Duplicates: m.window(),
+				MaxMsgSize: evidence.MaxMessage, Replicas: m.replicas(),
 			})
 		}
 		return s, err

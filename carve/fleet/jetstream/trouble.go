@@ -52,18 +52,14 @@ func explained(err error) string {
 	return err.Error()
 }
 
-// refusal is what the servers have last said that this gateway's user may not do. They
-// respond nothing to what is refused, so whoever asks only hears of no reply.
-type refusal struct {
+// failure is the last error of a kind. A nil err: it is over.
+type failure struct {
 	err error
 	at  time.Time
-	// deaf is since when a subscription is refused; zero: none is. It stays refused on this
-	// connection, also when the servers would allow it by now.
-	deaf time.Time
 }
 
 // refusedFor is for how many leases a refusal is what is wrong: what is refused is tried
-// more often. After as many a connection without a subscription is made anew.
+// more often.
 const refusedFor = 2
 
 // complained takes an error that belongs to no call.
@@ -74,10 +70,7 @@ func (m *Member) complained(err error) {
 	}
 	m.mu.Lock()
 	known := m.isRefused()
-	m.refused.err, m.refused.at = err, time.Now()
-	if m.refused.deaf.IsZero() && strings.Contains(err.Error(), "for Subscription") {
-		m.refused.deaf = m.refused.at
-	}
+	m.refused = failure{err, time.Now()}
 	m.mu.Unlock()
 	if !known {
 		m.o.Log.Error("NATS refuses what a fleet needs: give this gateway's user the permissions that docs/fleet.md has", "err", err)
@@ -89,28 +82,9 @@ func (m *Member) isRefused() bool {
 	return m.refused.err != nil && time.Since(m.refused.at) < refusedFor*m.o.Node.Lease
 }
 
-// listen makes the connection anew where it lacks a subscription that was refused.
-func (m *Member) listen() {
-	m.mu.Lock()
-	again := !m.refused.deaf.IsZero() && time.Since(m.refused.deaf) > refusedFor*m.o.Node.Lease
-	if again {
-		m.refused.deaf = time.Time{}
-	}
-	m.mu.Unlock()
-	if again {
-		_ = m.conn.ForceReconnect() // it is closed otherwise, and nothing is to be heard
-	}
-}
-
-// String is what is refused, and what to do about it.
-func (r *refusal) String() string {
-	return "NATS refuses what a fleet needs (" + strings.TrimPrefix(r.err.Error(), client.ErrPermissionViolation.Error()+": ") + "): give this gateway's user the permissions that docs/fleet.md has"
-}
-
-// loss is why the last exchange could not be sent. A nil err: it was sent.
-type loss struct {
-	err error
-	at  time.Time
+// refused says what is refused, and what to do about it.
+func refused(err error) string {
+	return "NATS refuses what a fleet needs (" + strings.TrimPrefix(err.Error(), client.ErrPermissionViolation.Error()+": ") + "): give this gateway's user the permissions that docs/fleet.md has"
 }
 
 // losing is how long one exchange that could not be sent counts as a sign that none can be.
@@ -118,9 +92,9 @@ type loss struct {
 const losing = 30 * time.Second
 
 // why is what keeps exchanges from being sent now. A refusal is one until NATS takes one.
-func (l loss) why(now time.Time) error {
-	var refused *jetstream.APIError
-	if errors.As(l.err, &refused) || now.Sub(l.at) < losing {
+func (l failure) why(now time.Time) error {
+	var api *jetstream.APIError
+	if errors.As(l.err, &api) || now.Sub(l.at) < losing {
 		return l.err
 	}
 	return nil
@@ -129,7 +103,7 @@ func (l loss) why(now time.Time) error {
 func (m *Member) lose(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lost = loss{err, time.Now()}
+	m.lost = failure{err, time.Now()}
 }
 
 // note keeps the last error of one kind.
@@ -147,10 +121,10 @@ func (m *Member) Trouble() string {
 		}
 	}
 	m.mu.Lock()
-	err, away, refused, isRefused := m.trouble, m.away, m.refused, m.isRefused()
+	err, away, refusal, isRefused := m.trouble, m.away, m.refused.err, m.isRefused()
 	m.mu.Unlock()
 	if isRefused && m.conn.IsConnected() {
-		return refused.String()
+		return refused(refusal)
 	}
 	why := "no server responds"
 	if !m.conn.IsConnected() {
@@ -175,10 +149,10 @@ func (m *Member) Trouble() string {
 // Wrong is what somebody should look at though the fleet is heard of, each one sentence.
 func (m *Member) Wrong() (all []string) {
 	m.mu.Lock()
-	err, refused, isRefused := m.lost.why(time.Now()), m.refused, m.isRefused()
+	err, refusal, isRefused := m.lost.why(time.Now()), m.refused.err, m.isRefused()
 	m.mu.Unlock()
 	if isRefused {
-		all = append(all, refused.String()+".")
+		all = append(all, refused(refusal)+".")
 	}
 	if err != nil {
 		all = append(all, "Exchanges cannot be sent to whoever leads, so no verdict comes of those here: "+explained(err)+".")

@@ -2,10 +2,9 @@
 // of the gateways that are its peers: three gateways are a fleet with nothing else
 // installed.
 //
-// Its one client is the gateway, which speaks to it within the process: the port for
-// clients, without which no server clusters, is the loopback's and takes a password that
-// nobody else is told. Peers come by the port of the cluster, which asks for the fleet's
-// secret.
+// Its only client is the gateway, within the process. A server needs a port for clients to
+// join a cluster, so there is one on loopback, with a password that nobody else knows. Peers
+// use the cluster's port, which asks for the fleet's secret.
 package natsserver
 
 import (

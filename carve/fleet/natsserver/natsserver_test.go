@@ -10,7 +10,6 @@ import (
 	"errors"
 	"math/big"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +19,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
-	"whittle"
 	"whittle/internal/child"
 )
 
@@ -78,94 +76,6 @@ func until(t *testing.T, what string, try func() error) {
 		}
 	}
 	t.Fatalf("never %s: %v", what, err)
-}
-
-// TestACluster: three servers keep what one of them is given; another one ends and comes
-// back with what it had and what it missed; a stranger without the secret is no part.
-func TestACluster(t *testing.T) {
-	o := options(t, "a", "b", "c")
-	a, b, c := start(t, o[0]), start(t, o[1]), start(t, o[2])
-	defer func() { a.End(); b.End(); c.End() }()
-	js := connect(t, a)
-	var kv jetstream.KeyValue
-	until(t, "a bucket", func() (err error) {
-		kv, err = js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "kept", Replicas: 3, MaxBytes: 1 << 20})
-		return err
-	})
-	put := func(key string) {
-		t.Helper()
-		until(t, "written", func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err := kv.Put(ctx, key, []byte(key))
-			return err
-		})
-	}
-	put("before")
-	c.End()
-	put("while-c-is-away")
-	if why := a.Trouble(); !strings.Contains(why, "see no c:") {
-		t.Errorf("while c is away: %q", why)
-	}
-
-	wrong := o[2]
-	wrong.Secret, wrong.Dir = "another secret", t.TempDir()
-	stranger := start(t, wrong)
-	until(t, "refused", func() error {
-		if n := stranger.now.Load(); n == nil || n.NumRoutes() > 0 {
-			return errors.New("it does not run, or is taken in")
-		}
-		return nil
-	})
-	stranger.End()
-
-	if err := c.Resume(); err != nil {
-		t.Fatal(err)
-	}
-	js = connect(t, c)
-	b.End()
-	until(t, "kept without b", func() (err error) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if kv, err = js.KeyValue(ctx, "kept"); err != nil {
-			return err
-		}
-		_, err = kv.Get(ctx, "while-c-is-away")
-		return err
-	})
-}
-
-// TestStartIsRefused: what keeps a server from running is an error that says what to do,
-// and not a line in a log.
-func TestStartIsRefused(t *testing.T) {
-	o := options(t, "a", "b")[0]
-	first := start(t, o)
-	defer first.End()
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for what, c := range map[string]struct {
-		change func(*Options)
-		says   string
-	}{
-		"a folder in use": {func(o *Options) { o.Listen = "127.0.0.1:0" }, "another process has it"},
-		"a file":          {func(o *Options) { o.Listen, o.Dir = "127.0.0.1:0", file }, "not a directory"},
-		"below a file":    {func(o *Options) { o.Listen, o.Dir = "127.0.0.1:0", filepath.Join(file, "store") }, "not a directory"},
-		"no such address": {func(o *Options) { o.Listen = "192.0.2.1:6222" }, "192.0.2.1:6222"},
-		"no address":      {func(o *Options) { o.Listen = "here" }, "missing port"},
-	} {
-		next := o
-		c.change(&next)
-		s, err := Start(next)
-		if err == nil {
-			s.End()
-		}
-		coded, ok := errors.AsType[*whittle.Error](err)
-		if !ok || !strings.Contains(err.Error(), c.says) || coded.Hint == "" && coded.Code != whittle.Invalid {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
 }
 
 // TestAServerThatKeepsNothing is started again, by itself.
@@ -265,4 +175,59 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s sees %d others", o[i].Name, n)
 		}
 	}
+}
+
+// TestACluster: three servers keep what one of them is given; another one ends and comes
+// back with what it had and what it missed; a stranger without the secret is no part.
+func TestACluster(t *testing.T) {
+	o := options(t, "a", "b", "c")
+	a, b, c := start(t, o[0]), start(t, o[1]), start(t, o[2])
+	defer func() { a.End(); b.End(); c.End() }()
+	js := connect(t, a)
+	var kv jetstream.KeyValue
+	until(t, "a bucket", func() (err error) {
+		kv, err = js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "kept", Replicas: 3, MaxBytes: 1 << 20})
+		return err
+	})
+	put := func(key string) {
+		t.Helper()
+		until(t, "written", func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := kv.Put(ctx, key, []byte(key))
+			return err
+		})
+	}
+	put("before")
+	c.End()
+	put("while-c-is-away")
+	if why := a.Trouble(); !strings.Contains(why, "see no c:") {
+		t.Errorf("while c is away: %q", why)
+	}
+
+	wrong := o[2]
+	wrong.Secret, wrong.Dir = "another secret", t.TempDir()
+	stranger := start(t, wrong)
+	until(t, "refused", func() error {
+		if n := stranger.now.Load(); n == nil || n.NumRoutes() > 0 {
+			return errors.New("it does not run, or is taken in")
+		}
+		return nil
+	})
+	stranger.End()
+
+	if err := c.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	js = connect(t, c)
+	b.End()
+	until(t, "kept without b", func() (err error) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if kv, err = js.KeyValue(ctx, "kept"); err != nil {
+			return err
+		}
+		_, err = kv.Get(ctx, "while-c-is-away")
+		return err
+	})
 }

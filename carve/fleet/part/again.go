@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/control"
 	"whittle/carve/fleet/evidence"
 )
 
@@ -27,9 +26,6 @@ type more struct {
 	Version int           `json:"version"`
 	More    bool          `json:"more"`
 	After   time.Duration `json:"after_ns,omitempty"`
-	// Term and Number say which settled difference it is, and of which leader's. 0: of none.
-	Term   uint64 `json:"term,omitempty"`
-	Number uint64 `json:"number,omitempty"`
 }
 
 // differs reports whether an exchange, as it was sent, is worth asking both sides about
@@ -67,9 +63,6 @@ func (p *Part) Recheck(again *whittle.Recheck) (after time.Duration, another boo
 	if json.Unmarshal(reply, &said) != nil || said.Version != againVersion {
 		return 0, false
 	}
-	if said.Number > 0 {
-		p.unsaved.keep(&judged{term: said.Term, number: said.Number, at: time.Now(), question: question})
-	}
 	return said.After, said.More
 }
 
@@ -77,24 +70,22 @@ func (p *Part) Recheck(again *whittle.Recheck) (after time.Duration, another boo
 // with no more than the fleet's budget allows, and ends what was begun: what is left out
 // does not depend on what came of it.
 func (p *Part) judgeAgain(question []byte) []byte {
-	said := p.judgeOf(question, func(c *control.Controller, m *evidence.Message) bool {
-		return len(m.Rounds) > 0 || c.WorthAsking(m.Exchange) && p.again.Allow()
-	})
+	said := more{Version: againVersion}
+	p.judgeOf(question, &said)
 	b, _ := json.Marshal(said) // plain values
 	return b
 }
 
-// judgeOf judges a question, if it is this gateway's to judge and wanted.
-func (p *Part) judgeOf(question []byte, wanted func(*control.Controller, *evidence.Message) bool) more {
-	said := more{Version: againVersion}
+// judgeOf judges a question, if it is this gateway's to judge.
+func (p *Part) judgeOf(question []byte, said *more) {
 	m, err := new(evidence.Decoder).Decode(question)
-	c, term := p.own.Load(), p.base.Load()
-	if err != nil || !m.Again || c == nil || term == nil {
-		return said
+	c := p.own.Load()
+	if err != nil || !m.Again || c == nil {
+		return
 	}
 	r := p.table.Load().routes[m.Exchange.Route]
 	if r == nil || r.digest != m.Digest {
-		return said
+		return
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -102,10 +93,7 @@ func (p *Part) judgeOf(question []byte, wanted func(*control.Controller, *eviden
 		}
 	}()
 	m.Exchange.At = timely(m.Exchange.At, time.Now())
-	if !wanted(c, m) {
-		return said
+	if len(m.Rounds) > 0 || c.WorthAsking(m.Exchange) && p.again.Allow() {
+		said.After, said.More = c.Recheck(&whittle.Recheck{Exchange: m.Exchange, Rounds: m.Rounds})
 	}
-	said.After, said.More, said.Number = c.RecheckSent(&whittle.Recheck{Exchange: m.Exchange, Rounds: m.Rounds})
-	said.Term = term.number
-	return said
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/control"
 )
 
 const (
@@ -19,9 +20,6 @@ const (
 	conductEvery = time.Second
 	// outcomesPerSecond is how many outcomes a leader takes.
 	outcomesPerSecond = 20_000
-	// messagesPerSecond is how many messages with outcomes a leader wants: where there are
-	// more, gateways send them more seldom.
-	messagesPerSecond = 25
 )
 
 // said is what whoever leads says of what gateways are to send. What is lost is said
@@ -33,35 +31,40 @@ type said struct {
 	// outcomes are.
 	Exchanges float64 `json:"exchanges"`
 	Outcomes  float64 `json:"outcomes"`
-	// Pace is how often outcomes are sent, 1: each time after outcomesEvery. 0: it is not
-	// said.
-	Pace float64 `json:"pace,omitempty"`
 	// Watch is the share of the candidate's responses to users that is compared, by route.
 	Watch map[string]whittle.Share `json:"watch,omitempty"`
+	// Traffic is what both sides of routes did lately, over all gateways, by whittle.Side.
+	Traffic map[string][2]whittle.Traffic `json:"traffic,omitempty"`
 }
 
 // conduct is what this gateway is to send, and what a leader has counted.
 type conduct struct {
-	exchanges, outcomes, pace atomic.Uint64 // parts, as bits of floats
+	exchanges, outcomes atomic.Uint64 // parts, as bits of floats
 	// arrived has counted since it was last said.
-	arrivedExchanges, arrivedOutcomes, arrivedMessages atomic.Int64
+	arrivedExchanges, arrivedOutcomes atomic.Int64
 
 	mu    sync.Mutex // guards the following
 	term  uint64
 	watch map[string]whittle.Share
 	last  time.Time
+	// traffic is what was last said of it, at heard.
+	traffic map[string][2]whittle.Traffic
+	heard   time.Time
+}
+
+// trafficStale is after which silence of whoever leads no traffic is shown any more.
+const trafficStale = 5 * time.Second
+
+// trafficOf gives a route's. said is false where nobody has said anything of late.
+func (c *conduct) trafficOf(route string, now time.Time) (sides [2]whittle.Traffic, said bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.traffic[route], now.Sub(c.heard) <= trafficStale
 }
 
 func (c *conduct) start() {
 	c.exchanges.Store(math.Float64bits(1))
 	c.outcomes.Store(math.Float64bits(1))
-	c.pace.Store(math.Float64bits(1))
-}
-
-// outcomesEvery is how long outcomes are gathered.
-func (c *conduct) outcomesEvery() time.Duration {
-	pace := math.Float64frombits(c.pace.Load())
-	return min(outcomesSeldom, time.Duration(float64(outcomesEvery)/pace))
 }
 
 // chosen reports whether an exchange is sent; at is drawn for it.
@@ -89,16 +92,15 @@ func (p *Part) heed(message []byte) {
 	c := &p.conduct
 	c.mu.Lock()
 	old := s.Term < c.term
-	c.term = max(c.term, s.Term)
+	if !old {
+		c.term, c.traffic, c.heard = s.Term, s.Traffic, time.Now()
+	}
 	c.mu.Unlock()
 	if old {
 		return
 	}
 	c.exchanges.Store(math.Float64bits(s.Exchanges))
 	c.outcomes.Store(math.Float64bits(s.Outcomes))
-	if s.Pace > 0 && s.Pace <= 1 {
-		c.pace.Store(math.Float64bits(s.Pace))
-	}
 	for route, share := range s.Watch {
 		p.o.Gateway.Watch(route, share)
 	}
@@ -117,18 +119,26 @@ func (p *Part) watch(route string, share whittle.Share) {
 
 // sayConduct tells gateways which part of exchanges and outcomes to send, if it is time to:
 // the part that brings what arrives to the budget. It depends on how much has come, never on
-// what was in it. It reports whether it was time to.
-func (p *Part) sayConduct(term uint64, now time.Time) bool {
+// what was in it. What controller c has of the traffic goes with it, but of routes without any.
+func (p *Part) sayConduct(term uint64, c *control.Controller, now time.Time) {
 	s := p.conduct.next(term, now, p.o.PerSecond)
 	if s == nil {
-		return false
+		return
+	}
+	s.Traffic = map[string][2]whittle.Traffic{}
+	for _, r := range c.Status() {
+		if idle := (whittle.Traffic{}); (r.Monolith != idle || r.Candidate != idle) && len(s.Traffic) < maxTraffic {
+			s.Traffic[r.Route] = [2]whittle.Traffic{whittle.Monolith: r.Monolith, whittle.Candidate: r.Candidate}
+		}
 	}
 	if b, err := json.Marshal(s); err == nil {
 		p.heed(b)
 		p.member.Say(subjectConduct, b)
 	}
-	return true
 }
+
+// maxTraffic bounds the routes whose traffic is said.
+const maxTraffic = 200
 
 // next is what is to be said now; nil: it is not time to. perSecond is the budget of
 // exchanges.
@@ -147,7 +157,6 @@ func (c *conduct) next(term uint64, now time.Time, perSecond int) *said {
 	}
 	s.Exchanges = fit(&c.exchanges, &c.arrivedExchanges, perSecond)
 	s.Outcomes = fit(&c.outcomes, &c.arrivedOutcomes, outcomesPerSecond)
-	s.Pace = max(fit(&c.pace, &c.arrivedMessages, messagesPerSecond), float64(outcomesEvery)/float64(outcomesSeldom))
 	return &s
 }
 

@@ -2,16 +2,13 @@ package part
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"whittle"
-	"whittle/carve/fleet"
 	"whittle/carve/fleet/evidence"
 )
 
@@ -21,9 +18,6 @@ const publishTime = 5 * time.Second
 // sender sends exchanges to the stream.
 type sender struct {
 	encoders sync.Pool // of *evidence.Encoder
-	// run and number name what is sent, for a store that keeps each exchange once.
-	run    uint64
-	number atomic.Uint64
 	// limit bounds what this gateway sends, until it hears which part it may.
 	limit *rate.Limiter
 	// patience bounds the sending of one exchange.
@@ -37,18 +31,13 @@ func (p *Part) Observe(x *whittle.Exchange) whittle.Observation {
 	if r == nil {
 		return whittle.Observation{Skip: whittle.SkipOff}
 	}
-	return p.observe(r, p.o.Gateway.Counts(x.Route).Run, x)
-}
-
-// observe sends an exchange of a run, if it is to be sent.
-func (p *Part) observe(r *route, run uint64, x *whittle.Exchange) whittle.Observation {
 	switch {
 	case !p.member.IsConnected():
 		return whittle.Observation{Skip: whittle.SkipCutOff}
 	case !p.conduct.chosen(rand.Float64()), !p.sender.limit.Allow():
 		return whittle.Observation{Skip: whittle.SkipSampled}
 	}
-	return p.publish(r, run, x)
+	return p.publish(r, x)
 }
 
 // encode writes a message, redacted.
@@ -61,26 +50,22 @@ func (p *Part) encode(m *evidence.Message) ([]byte, error) {
 	return e.Append(nil, m, p.o.Redact)
 }
 
-// publish sends an exchange of a run, numbered by this process's own.
-func (p *Part) publish(r *route, run uint64, x *whittle.Exchange) whittle.Observation {
+// publish sends an exchange.
+func (p *Part) publish(r *route, x *whittle.Exchange) whittle.Observation {
 	m := evidence.Message{
-		Gateway: p.o.Fleet.Node.Member, Run: run, Number: p.sender.number.Add(1), Digest: r.digest, Exchange: x,
+		Gateway: p.o.Fleet.Node.Member, Run: p.o.Gateway.Counts(x.Route).Run, Digest: r.digest, Exchange: x,
 	}
 	b, err := p.encode(&m)
 	if err != nil {
 		return whittle.Observation{Skip: whittle.SkipTooLarge}
 	}
-	s := fleet.Sending{
-		Route: x.Route, ID: fmt.Sprintf("%s.%x.%d", m.Gateway, p.sender.run, m.Number), Message: b, First: p.member.Instant(time.Now()),
-	}
-	err = p.deliver(context.Background(), &s)
+	ctx, cancel := context.WithTimeout(context.Background(), p.sender.patience)
+	defer cancel()
+	err = p.member.Publish(ctx, x.Route, b)
 	if whittle.CodeOf(err) == whittle.Unavailable {
 		return whittle.Observation{Skip: whittle.SkipCutOff}
 	}
-	if err != nil { // it is pending, whatever became of it
-		p.settling.add(s)
-	}
-	return whittle.Observation{Counted: true, Ask: err == nil && p.differs(b)}
+	return whittle.Observation{Counted: true, Ask: err == nil && p.differs(b)} // it is pending, whatever became of it
 }
 
 // Known reports whether a response to a request of this shape has been compared, by what

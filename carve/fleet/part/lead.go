@@ -65,9 +65,7 @@ func (p *Part) lead(ctx context.Context) {
 		}
 		if p.term != nil {
 			p.decideOn(&s)
-			if p.sayConduct(p.term.number, time.Now()) {
-				p.sayTraffic(p.term.number, p.term.c)
-			}
+			p.sayConduct(p.term.number, p.term.c, time.Now())
 		}
 		p.turn.Unlock()
 		select {
@@ -132,20 +130,10 @@ func (p *Part) survey() (s survey) {
 
 // reportsOf are those of a gateway's runs, in their order.
 func reportsOf(seat *fleet.Seat, r *fleet.RouteReport) (all []control.Report) {
-	add := func(c *whittle.Counts, replaced bool) {
-		all = append(all, control.Report{Gateway: seat.Report.Member, Counts: *c, Silent: !seat.Alive, Replaced: replaced})
-	}
-	for _, c := range append(slices.Clone(r.Earlier), r.Before) {
-		again := slices.ContainsFunc(r.Replaced, func(o whittle.Counts) bool { return o.Run == c.Run })
-		if c.Run != 0 && !again {
-			add(&c, false)
+	for _, c := range append(slices.Clone(r.Earlier), r.Before, r.Counts) {
+		if c.Run != 0 {
+			all = append(all, control.Report{Gateway: seat.Report.Member, Counts: c, Silent: !seat.Alive})
 		}
-	}
-	for i := range r.Replaced {
-		add(&r.Replaced[i], true)
-	}
-	if r.Counts.Run != 0 {
-		add(&r.Counts, false)
 	}
 	return all
 }
@@ -188,17 +176,11 @@ func (p *Part) beginTerm(ctx context.Context, number uint64) error {
 		}
 	})
 	<-c.Running()
-	from := &base{number: number, settled: map[string]uint64{}, again: map[resaid]bool{}}
-	for name := range t.routes {
-		from.settled[name] = c.Settled(name)
-	}
-	p.base.Store(from)
 	p.own.Store(c)
 	p.follow(tm, t)
 	tm.work.Go(func() { p.member.Listen(tm.feeding, subjectOutcomes, p.heard) })
 	tm.work.Go(func() { p.member.Respond(tm.feeding, subjectOrders, p.carryOut) })
 	tm.work.Go(func() { p.member.Respond(tm.feeding, subjectAgain, p.judgeAgain) })
-	tm.work.Go(func() { p.member.Respond(tm.feeding, subjectUnsaved, p.judgeUnsaved) })
 	p.o.Log.Info("this gateway leads the fleet", "fleet", p.o.Fleet.Name, "term", number)
 	return nil
 }
@@ -211,7 +193,6 @@ func (p *Part) endTerm() {
 	}
 	p.view.Store(tm.c) // what it knew is shown until the records are read
 	p.own.Store(nil)
-	p.base.Store(nil)
 	p.term = nil
 	tm.unfollow()
 	tm.endFeed()

@@ -11,10 +11,8 @@ import (
 )
 
 const (
-	// outcomesEvery is how often users' outcomes go to whoever leads, outcomesSeldom the
-	// same where many gateways send some, so that they do not cost it a wake-up each.
-	outcomesEvery  = 100 * time.Millisecond
-	outcomesSeldom = time.Second
+	// outcomesEvery is how often users' outcomes go to whoever leads.
+	outcomesEvery = 250 * time.Millisecond
 
 	subjectOutcomes = "outcomes"
 )
@@ -60,11 +58,11 @@ func (b *outbox) run(ctx context.Context, p *Part) {
 			return
 		case <-b.some:
 		}
-		if !b.gather(ctx, p.conduct.outcomesEvery()) {
+		if !b.gather(ctx, outcomesEvery) {
 			return
 		}
-		for route, all := range b.take() {
-			p.send(route, all)
+		for _, all := range b.take() {
+			p.send(all)
 		}
 	}
 }
@@ -82,12 +80,14 @@ func (b *outbox) gather(ctx context.Context, most time.Duration) bool {
 	return true
 }
 
-func (p *Part) send(route string, all []whittle.Outcome) {
+func (p *Part) send(all []whittle.Outcome) {
 	if p.own.Load() != nil {
 		p.take(all)
 		return
 	}
-	p.member.Say(subjectOutcomes, evidence.AppendOutcomes(nil, route, all))
+	if b, err := evidence.EncodeOutcomes(all); err == nil {
+		p.member.Say(subjectOutcomes, b)
+	}
 }
 
 // take gives outcomes to the controller, while this gateway leads.
@@ -103,8 +103,7 @@ func (p *Part) take(all []whittle.Outcome) {
 }
 
 func (p *Part) heard(message []byte) {
-	if _, all, ok := evidence.Outcomes(message); ok {
-		p.conduct.arrivedMessages.Add(1)
+	if all, ok := evidence.Outcomes(message); ok {
 		p.take(all)
 	}
 }

@@ -1,10 +1,10 @@
-// Package part is one gateway's part in a fleet, as `whittle run` plays it: what the fleet
-// has decided is in force here, exchanges and outcomes go to whoever leads, and while this
-// gateway leads it decides for all of them.
+// Package part is one gateway's part in a fleet, as `whittle run` plays it. It puts the fleet's
+// decisions in force here and sends exchanges and outcomes to the leader. While this gateway
+// leads, it decides for all of them.
 //
-// It stands where a control.Controller stands in a gateway that is alone. It has one of
-// its own for each term in which it leads, which reads and writes the fleet's records, and
-// otherwise one that only shows what these records say.
+// It takes the place of the control.Controller of a single gateway. For each term in which it
+// leads, it has a Controller of its own that reads and writes the fleet's records. Otherwise it
+// has one that only shows these records.
 package part
 
 import (
@@ -22,7 +22,6 @@ import (
 	"whittle/carve/fleet"
 	"whittle/carve/fleet/evidence"
 	"whittle/carve/fleet/jetstream"
-	"whittle/carve/gateway/breaker"
 	"whittle/carve/state"
 	"whittle/internal/notify"
 )
@@ -33,13 +32,11 @@ type Gateway interface {
 	Watch(route string, share whittle.Share)
 	Counts(route string) whittle.Counts
 	Permit(route string, n int, until time.Time)
-	Use(route string) breaker.Use
-	Leaving() int
 }
 
-// Options make a Part. All are required but Others, Exposed, Notify and Log.
+// Options make a Part. All are required but Replaces, Notify and Log.
 type Options struct {
-	// Fleet says which fleet, and where. Its Node has Member, Version, Lease and Linger.
+	// Fleet says which fleet, and where. Its Node has Member, Version and Lease.
 	Fleet jetstream.Options
 	// PerSecond bounds the exchanges that the fleet compares together.
 	PerSecond int
@@ -51,11 +48,9 @@ type Options struct {
 	// Redact takes secrets out of what leaves this process.
 	Redact   evidence.Redactor
 	NewJudge func(whittle.Comparison) (control.Judge, error)
-	// Others gives the last reports of gateways that this process has replaced, and Exposed
-	// how many requests they may have exposed to a candidate, where the last request with a
-	// good response here began at good. Nil: it has replaced none.
-	Others  func(route string) []whittle.Counts
-	Exposed func(candidate string, good time.Time) int
+	// Replaces says that another process serves until this one is Running, which then waits
+	// until the fleet is heard of, for a lease and for replaceWait at most.
+	Replaces bool
 	// Notify takes the fleet's events, at whoever leads.
 	Notify func(whittle.Event)
 	Log    *slog.Logger
@@ -77,47 +72,39 @@ type Part struct {
 
 	// view shows what the fleet's records say; own decides, and is nil unless this gateway
 	// leads.
-	view atomic.Pointer[control.Controller]
-	own  atomic.Pointer[control.Controller]
-	seen atomic.Pointer[seen]
+	view  atomic.Pointer[control.Controller]
+	own   atomic.Pointer[control.Controller]
+	seen  atomic.Pointer[seen]
+	begun time.Time
 	// waiting is since when nothing has been heard of the fleet, until that is said.
 	waiting time.Time
 
 	sender   sender
-	settling settling
-	unsaved  unsaved
-	base     atomic.Pointer[base] // of the term that this gateway leads in
 	outcomes outbox
 	conduct  conduct
 	again    *rate.Limiter // of what both sides are asked about again, while this gateway leads
-	traffic  traffic
 
 	// turn is held while a term begins or ends, and while the config is put in force.
 	turn sync.Mutex
 	term *term // guarded by turn; nil: this gateway does not decide
 
 	members members
-	place   place
+
+	mu   sync.Mutex // guards the following
+	told map[string]int64
 }
 
 // New makes a part that has heard of nothing yet: the monolith serves everybody.
 func New(o Options) (*Part, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	p := &Part{
-		o: o, running: make(chan struct{}), waiting: time.Now(), wake: notify.New(), look: notify.New(),
+		o: o, running: make(chan struct{}), begun: time.Now(), waiting: time.Now(), wake: notify.New(), look: notify.New(), told: map[string]int64{},
 	}
 	p.sender.patience = publishTime
 	p.sender.limit = rate.NewLimiter(rate.Limit(o.PerSecond), max(1, o.PerSecond/4))
 	p.again = rate.NewLimiter(rate.Limit(againShare*float64(o.PerSecond)), againSaved)
 	p.conduct.start()
-	p.place.limits, p.place.past = map[string]int{}, map[string][]pastCounts{}
-	p.place.from, p.place.replaces = fleet.ReadHanded(o.Fleet.Handed)
 	p.table.Store(newTable(o.Monolith, o.Routes))
-	for name := range p.table.Load().routes {
-		for _, c := range p.place.from.Replaced(name) {
-			p.place.took(name, c, time.Now())
-		}
-	}
 	view, err := control.New(p.showing(p.table.Load(), nothing{}))
 	if err != nil {
 		return nil, err
@@ -131,16 +118,17 @@ func New(o Options) (*Part, error) {
 	f := o.Fleet
 	f.Log, f.Changed, f.Save = o.Log, p.changed, p.save
 	f.Node.Run = max(uint64(time.Now().UnixNano()), 1) //nolint:gosec // after 1970
-	p.sender.run = f.Node.Run
-	f.Node.Kept, f.Node.Routes, f.Node.Counts = kept.Rollout, p.table.Load().specs(), o.Gateway.Counts
-	f.Node.Use, f.Node.Replaced = p.use, p.replaced
+	f.Node.Kept, f.Node.Routes, f.Node.Counts = kept.Rollout, p.table.Load().specs(), p.counts
 	if p.member, err = jetstream.Open(f); err != nil {
 		return nil, err
 	}
-	p.settling.more, p.unsaved.moved, p.outcomes.some, p.outcomes.full = notify.New(), notify.New(), notify.New(), notify.New()
-	p.settling.of = fleet.Unsettled{Remembered: p.member.Remembers(), Bytes: unsettledBytes}
+	p.outcomes.some, p.outcomes.full = notify.New(), notify.New()
 	return p, nil
 }
+
+// replaceWait is how long a process that replaces another waits for the fleet, before it serves
+// without: well within the time that it has for that.
+const replaceWait = 20 * time.Second
 
 // patience is for how many leases after the start nothing may be heard of the fleet before
 // the log says so.
@@ -162,7 +150,6 @@ type seen struct {
 	// replaced says that another process has this gateway's name.
 	replaced bool
 	leader   string
-	lease    uint64 // the last term that was seen
 	term     uint64
 	leads    bool
 	settled  bool
@@ -187,7 +174,7 @@ type force struct {
 // changed puts in force what the fleet has decided. It is the member's goroutine's.
 func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 	old := p.seen.Load()
-	next := &seen{connected: n.Connected(now), replaced: n.Replaced(), leader: n.Leader(), lease: n.Term(), settled: n.Settled(now), force: map[string]force{}}
+	next := &seen{connected: n.Connected(now), replaced: n.Replaced(), leader: n.Leader(), settled: n.Settled(now), force: map[string]force{}}
 	next.term, next.leads = n.Leads(now)
 	if next.replaced && !old.replaced {
 		p.o.Log.Error("another process has this gateway's name in the fleet: the monolith serves every user here; give each gateway a name of its own (fleet.member)", "member", p.o.Fleet.Node.Member)
@@ -208,7 +195,7 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 	until := time.Now().Add(n.Left(now))
 	for _, r := range p.table.Load().routes {
 		at := n.InForce(r.spec.Name, now)
-		p.permit(r, n.Limit(r.candidate, now), until)
+		p.o.Gateway.Permit(r.spec.Name, n.Limit(r.candidate, now), until)
 		p.o.Gateway.Apply(r.spec.Name, at)
 		taken := n.Taken(r.spec.Name)
 		next.force[r.spec.Name] = force{at.Share, taken.Share, taken.Phase, taken.Generation, taken.Digest, n.Withheld(r.spec.Name, now)}
@@ -219,37 +206,40 @@ func (p *Part) changed(n *fleet.Node, now fleet.Instant) {
 			p.look.Notify() // what is shown is behind
 		}
 	}
-	if next.lease != old.lease {
-		p.unsaved.moved.Notify()
-	}
 	if next.leads != old.leads || next.term != old.term || next.settled != old.settled {
 		p.wake.Notify()
 	}
-	p.run.Do(func() { close(p.running) })
-}
-
-// use is how the permits of a candidate are used here.
-func (p *Part) use(candidate string) fleet.Use {
-	for _, r := range p.table.Load().routes {
-		if r.candidate != candidate {
-			continue
-		}
-		u := p.o.Gateway.Use(r.spec.Name)
-		others := p.exposed(candidate, u.Good)
-		out := fleet.Use{Exposed: u.Exposed + others, Unproven: u.Unproven, Peak: u.Peak + others}
-		if !u.Good.IsZero() {
-			out.Good = p.member.Instant(u.Good)
-		}
-		return out
+	if !p.o.Replaces || next.connected || time.Since(p.begun) > min(p.o.Fleet.Node.Lease, replaceWait) {
+		p.run.Do(func() { close(p.running) })
 	}
-	return fleet.Use{}
 }
 
-// Start does nothing: until the fleet has decided, or another process has handed its place
-// over, the monolith serves.
+// counts are the gateway's, which remembers what it has told the fleet last.
+func (p *Part) counts(route string) whittle.Counts {
+	c := p.o.Gateway.Counts(route)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told[route] = c.Ledger.Total
+	return c
+}
+
+// Told is how many of a route's requests here are in this gateway's last report.
+func (p *Part) Told(route string) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.told[route]
+}
+
+// Missed does nothing: a gateway that has reported a last time has no gap.
+func (p *Part) Missed(time.Time, time.Time) {}
+
+// Close lets go of the fleet, once Run has ended and is not to be called again.
+func (p *Part) Close() { p.member.Close() }
+
+// Start does nothing: until the fleet has decided the monolith serves.
 func (p *Part) Start() {}
 
-// Running is closed once Run takes orders, and what was handed over is in force.
+// Running is closed once Run takes orders.
 func (p *Part) Running() <-chan struct{} { return p.running }
 
 // Run takes part until ctx ends. If this gateway leads then, another one does at once.
@@ -260,12 +250,7 @@ func (p *Part) Run(ctx context.Context) error {
 	work.Go(func() { p.lead(ctx) })
 	work.Go(func() { p.show(ctx) })
 	work.Go(func() { p.outcomes.run(ctx, p) })
-	work.Go(func() { p.settle(ctx) })
-	work.Go(func() { p.resay(ctx) })
 	work.Go(func() { p.member.Listen(ctx, subjectConduct, p.heed) })
-	work.Go(func() {
-		p.member.Listen(ctx, subjectTraffic, func(message []byte) { p.traffic.heed(message, p.table.Load(), time.Now()) })
-	})
 	work.Wait()
 	leave()
 	member.Wait()

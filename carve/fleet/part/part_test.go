@@ -3,7 +3,6 @@ package part
 import (
 	"context"
 	"fmt"
-	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -13,18 +12,17 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"whittle"
 	"whittle/carve/control"
 	"whittle/carve/fleet"
-	"whittle/carve/fleet/evidence"
 	"whittle/carve/fleet/jetstream"
-	"whittle/carve/gateway/breaker"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
 	"whittle/internal/child"
-	"whittle/internal/notify"
 	"whittle/record/redact"
 )
 
@@ -78,6 +76,20 @@ func endServer(s *server.Server) {
 	s.WaitForShutdown()
 }
 
+func jetStream(t *testing.T, url string) natsjs.JetStream {
+	t.Helper()
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := natsjs.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
 // gateway counts requests, and has in force what its part says.
 type gateway struct {
 	*Part
@@ -89,8 +101,6 @@ type gateway struct {
 	at      whittle.Position
 	permits int
 	counts  whittle.Counts
-	use     breaker.Use
-	leaving int
 	hang    chan struct{} // nil: it does not hang; it does until this is closed
 	hangs   chan struct{} // is closed once it does
 }
@@ -127,18 +137,6 @@ func (g *gateway) Permit(_ string, n int, _ time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.permits = n
-}
-
-func (g *gateway) Use(string) breaker.Use {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.use
-}
-
-func (g *gateway) Leaving() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.leaving
 }
 
 func (g *gateway) position() (whittle.Position, int) {
@@ -182,7 +180,7 @@ func open(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 		t.Fatal(err)
 	}
 	g.Part, err = New(Options{
-		Fleet:     jetstream.Options{Servers: url, Name: "test", Node: fleet.Config{Member: member, Version: "1", Lease: lease, Linger: lease}},
+		Fleet:     jetstream.Options{Servers: url, Name: "test", Node: fleet.Config{Member: member, Version: "1", Lease: lease}},
 		PerSecond: 10_000, Monolith: monolith, Routes: specs, Gateway: g, Store: &store{kept: map[string]state.Record{}},
 		Redact: by, NewJudge: control.Redacting(by),
 	})
@@ -197,7 +195,7 @@ func open(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 			t.Error(err)
 		}
 	}()
-	g.end = func() { cancel(); <-over }
+	g.end = func() { cancel(); <-over; g.Close() }
 	t.Cleanup(g.end)
 	return g
 }
@@ -246,55 +244,6 @@ func ledger(g *gateway) whittle.Ledger {
 
 func leads(g *gateway) bool { return g.own.Load() != nil }
 
-// TestOneRollout: exchanges of two gateways are one ledger and one verdict, which another
-// leader goes on with, once each; an order is carried out wherever it is given, and a gateway
-// with another config has no part.
-func TestOneRollout(t *testing.T) {
-	url := serve(t)
-	a := join(t, url, "a", routes("http://c"))
-	until(t, "a leads", func() bool { return leads(a) })
-	b := join(t, url, "b", routes("http://c"))
-	a.ask(t, 30)
-	b.ask(t, 30)
-	for _, g := range []*gateway{a, b} {
-		until(t, g.name+" shows all", func() bool { l := ledger(g); return l.Compared == 60 && l.Total == 60 })
-	}
-
-	a.end()
-	until(t, "b leads", func() bool { return leads(b) })
-	b.ask(t, 20)
-	until(t, "the ledger goes on", func() bool { l := ledger(b); return l.Compared == 80 && l.Total == 80 })
-	c := join(t, url, "c", routes("http://c"))
-	c.ask(t, 10)
-	until(t, "a restarted one counts, too", func() bool { l := ledger(b); return l.Compared == 90 && l.Total == 90 && l.Pending == 0 })
-
-	if err := c.Order(t.Context(), "GET /nothing", rollout.Order{Kind: rollout.Hold}); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("an order for a route that is not there: %v", err)
-	}
-	if err := c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000}); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := c.Route(name); err != nil || r.Share != 5000 {
-		t.Errorf("after the order: %v %v", r.Share, err)
-	}
-	for _, g := range []*gateway{b, c} {
-		until(t, g.name+" has users, and permits", func() bool { p, n := g.position(); return p.Share == 5000 && n > 0 })
-	}
-	if err := c.Reload(monolith, routes("http://other"), func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if p, _ := c.position(); p.Share != 0 {
-		t.Errorf("with another config it has a share of %d", p.Share)
-	}
-	until(t, "somebody says so", func() bool {
-		return slices.ContainsFunc(b.Fleet().Wrong, func(text string) bool { return strings.Contains(text, "c has another config") })
-	})
-	if err := c.Order(t.Context(), name, rollout.Order{Kind: rollout.Rollback, Reason: "a test"}); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "b has none", func() bool { p, _ := b.position(); return p.Share == 0 })
-}
-
 // TestAFollowerIsUpToDate: a gateway that does not lead shows no share from before the
 // position that it knows, however old the record is that it has read, and the traffic of
 // all gateways.
@@ -315,7 +264,7 @@ func TestAFollowerIsUpToDate(t *testing.T) {
 		if err := c.Order(t.Context(), name, o); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "b knows of the decision", func() bool { return known(b).generation > generation })
+		until(t, "b and c know of the decision", func() bool { return min(known(b).generation, known(c).generation) > generation })
 		at := known(b)
 		generation = at.generation
 		r, err := b.Route(name)
@@ -423,78 +372,6 @@ func TestStoreDeleted(t *testing.T) {
 	until(t, "both have users", has(5000))
 }
 
-// TestTwoFleetsOfOneName: gateways of another config that have the name of this fleet say
-// that they are not of one, whoever leads, and have nobody on a candidate.
-func TestTwoFleetsOfOneName(t *testing.T) {
-	url := serve(t)
-	a := join(t, url, "a", routes("http://c"))
-	until(t, "a leads", func() bool { return leads(a) })
-	others := routes("http://d")
-	others[0].Name, others[0].Match.Pattern = "GET /b", "/b"
-	b := join(t, url, "b", others)
-	for _, g := range []*gateway{a, b} {
-		other := map[string]string{"a": "b", "b": "a"}[g.name]
-		until(t, g.name+" says so", func() bool {
-			return strings.Contains(strings.Join(g.Fleet().Wrong, "\n"), other+" has not all of the routes that "+g.name+" has")
-		})
-	}
-	if err := b.Order(t.Context(), "GET /b", rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); whittle.CodeOf(err) != whittle.NotFound || !strings.Contains(err.Error(), "the gateway that leads has no route") {
-		t.Errorf("an order for a route that the leader has not: %v", err)
-	}
-	if p, _ := b.position(); p.Share != 0 {
-		t.Errorf("a share of %d", p.Share)
-	}
-}
-
-// TestALaterVersionLeads: a gateway that cannot read what the leader has written has nobody
-// on the candidate, and says what to do.
-func TestALaterVersionLeads(t *testing.T) {
-	url := serve(t)
-	a := join(t, url, "a", routes("http://c"))
-	until(t, "a leads", func() bool { return leads(a) })
-	kv, err := jetStream(t, url).KeyValue(t.Context(), "whittle_test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	later := []byte(`{"version":1000,"term":9,"holder":"z"}`)
-	until(t, "it says so", func() bool {
-		if _, err := kv.Put(t.Context(), "lease", later); err != nil {
-			t.Fatal(err)
-		}
-		f := a.Fleet()
-		return !leads(a) && strings.Contains(strings.Join(f.Wrong, "\n"), "of a later version, which a cannot read")
-	})
-	if p, _ := a.position(); p.Share != 0 {
-		t.Errorf("a share of %d", p.Share)
-	}
-}
-
-// TestEvidenceOfAClockThatIsOff: exchanges of a gateway whose clock is off count like others',
-// as of when the store got them.
-func TestEvidenceOfAClockThatIsOff(t *testing.T) {
-	g := join(t, serve(t), "a", routes("http://c"))
-	until(t, "it leads", func() bool { return leads(g) })
-	if err := g.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}); err != nil { // what began before is stale
-		t.Fatal(err)
-	}
-	for i, off := range []time.Duration{0, -time.Hour, time.Hour, 0} {
-		x := g.exchange(i)
-		x.At = x.At.Add(off)
-		if o := g.Observe(x); !o.Counted {
-			t.Fatalf("off by %v: %+v", off, o)
-		}
-	}
-	until(t, "all are compared", func() bool { return ledger(g).Compared == 4 })
-	now := time.Now()
-	for off, want := range map[time.Duration]time.Duration{
-		0: 0, time.Minute: time.Minute, -time.Minute: -time.Minute, time.Hour: 0, -time.Hour: 0, 40 * 365 * 24 * time.Hour: 0,
-	} {
-		if got := timely(now.Add(off), now); !got.Equal(now.Add(want)) {
-			t.Errorf("off by %v: %v", off, got.Sub(now))
-		}
-	}
-}
-
 // TestAClockThatIsOff: a gateway whose clock is an hour before the servers', or behind, sees
 // who reports and who does not, and says whose clock is off.
 func TestAClockThatIsOff(t *testing.T) {
@@ -515,66 +392,6 @@ func TestAClockThatIsOff(t *testing.T) {
 		if len(all) != 2 || !all[0].Alive || all[1].Alive || all[1].Silent < 9 || all[1].Silent > 19 {
 			t.Errorf("off by %v: %+v", off, all)
 		}
-	}
-}
-
-// TestTwoOfOneName: the later process has the name, and the earlier one has no part.
-func TestTwoOfOneName(t *testing.T) {
-	url := serve(t)
-	old := join(t, url, "a", routes("http://c"))
-	until(t, "it leads", func() bool { return leads(old) })
-	join(t, url, "a", routes("http://c"))
-	until(t, "the earlier one has no part", func() bool { return !leads(old) && !old.Fleet().Connected })
-	if o := old.Fleet(); len(o.Wrong) == 0 || !strings.Contains(o.Wrong[0], "name") {
-		t.Errorf("%q", o.Wrong)
-	}
-}
-
-// TestWithoutNATS: a gateway whose servers are away starts, lets the monolith serve, and
-// says what is wrong.
-func TestWithoutNATS(t *testing.T) {
-	g := &gateway{name: "a"}
-	by, err := redact.New(redact.Rules{}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Part, err = New(Options{
-		Fleet:     jetstream.Options{Servers: "nats://127.0.0.1:1", Name: "test", Node: fleet.Config{Member: "a", Lease: lease}},
-		PerSecond: 10, Monolith: monolith, Routes: routes("http://c"), Gateway: g, Store: &store{kept: map[string]state.Record{}}, Redact: by, NewJudge: control.Redacting(by),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	over := make(chan error)
-	go func() { over <- g.Run(ctx) }()
-	until(t, "a position is in force", func() bool { p, _ := g.position(); return p.Phase == whittle.PhaseShadow })
-	if o := g.Observe(&whittle.Exchange{Route: name}); o.Skip != whittle.SkipCutOff || o.Counted {
-		t.Errorf("%+v", o)
-	}
-	if f := g.Fleet(); len(f.Wrong) == 0 || f.Connected {
-		t.Errorf("%+v", f)
-	}
-	if r, err := g.Route(name); err != nil || r.Share != 0 {
-		t.Errorf("%+v %v", r, err)
-	}
-	short, stop := context.WithTimeout(t.Context(), time.Second)
-	defer stop()
-	if err := g.Order(short, name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.Unavailable {
-		t.Errorf("an order: %v", err)
-	}
-	short, stop = context.WithTimeout(t.Context(), time.Second)
-	defer stop()
-	if err := g.Order(short, name, rollout.Order{Kind: rollout.Rollback}); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "the circuit breaker has been opened") {
-		t.Errorf("a rollback: %v", err)
-	}
-	cancel()
-	if err := <-over; err != nil {
-		t.Error(err)
-	}
-	g.seen.Store(&seen{force: map[string]force{name: {share: 0, decided: 5000, withheld: "a reason"}}})
-	if r, err := g.Route(name); err != nil || !strings.HasPrefix(r.Next, "users have 0 % at this gateway: a reason; then: ") {
-		t.Errorf("%q %v", r.Next, err)
 	}
 }
 
@@ -610,38 +427,6 @@ func TestWhatIsSent(t *testing.T) {
 	}
 	if n < 4500 || n > 5500 {
 		t.Errorf("%d of 10,000 users at a half", n)
-	}
-	for pace, want := range map[float64]time.Duration{1: outcomesEvery, 0.5: 2 * outcomesEvery, 1e-6: outcomesSeldom} {
-		if c.pace.Store(math.Float64bits(pace)); c.outcomesEvery() != want {
-			t.Errorf("at a pace of %g outcomes are sent every %s", pace, c.outcomesEvery())
-		}
-	}
-}
-
-// TestManyMessagesMakeOutcomesSeldom: the leader wants so many messages a second, however
-// many gateways there are. What fills one is sent at once.
-func TestManyMessagesMakeOutcomesSeldom(t *testing.T) {
-	c := conduct{}
-	c.start()
-	at := time.Now()
-	for range 100 { // of 10 gateways, each of which has some all the time
-		c.arrivedMessages.Add(int64(10 * time.Second / c.outcomesEvery()))
-		s := c.next(1, at, 500)
-		c.pace.Store(math.Float64bits(s.Pace))
-		at = at.Add(conductEvery)
-	}
-	if got := c.outcomesEvery(); got < 390*time.Millisecond || got > 420*time.Millisecond {
-		t.Errorf("every %s", got)
-	}
-	b := outbox{some: notify.New(), full: notify.New()}
-	for range evidence.MaxOutcomes + 10 {
-		b.put(&whittle.Outcome{Route: "r"})
-	}
-	if !b.gather(t.Context(), time.Hour) {
-		t.Error("nothing is sent")
-	}
-	if n := len(b.take()["r"]); n != evidence.MaxOutcomes {
-		t.Errorf("%d are sent", n)
 	}
 }
 
@@ -712,18 +497,11 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	denied := start(user(&server.Permissions{Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: []string{"$KV.whittle_test.>"}}}))
 	says(`Publish to "$KV.whittle_test.member`)
 	endServer(denied)
-	o := user(&server.Permissions{Subscribe: &server.SubjectPermission{Deny: []string{"_INBOX.>"}}})
-	deaf := start(o)
+	deaf := start(user(&server.Permissions{Subscribe: &server.SubjectPermission{Deny: []string{"_INBOX.>"}}}))
 	says(`for Subscription to "_INBOX.`)
 	if revision, rest := g.reread(t.Context(), 7); revision != 7 || rest != showEvery {
 		t.Errorf("records that are waited for in vain are looked at again after %v, and %d was read", rest, revision)
 	}
-	mended := *o
-	mended.Users = user(nil).Users
-	if err := deaf.ReloadOptions(&mended); err != nil {
-		t.Fatal(err)
-	}
-	joined() // though the connection is what it was
 	endServer(deaf)
 	// The permissions that docs/fleet.md has are enough.
 	least := start(user(&server.Permissions{
@@ -754,23 +532,14 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	g.end()
 }
 
-// TestFormatsThatDiffer: whichever side cannot read the other's is said, of those that are
-// heard of.
-func TestFormatsThatDiffer(t *testing.T) {
-	now := time.Now()
-	of := func(member string, version int, at time.Time) jetstream.Reported {
-		return jetstream.Reported{Report: fleet.Report{Member: member, Version: version}, At: at}
-	}
-	all := []jetstream.Reported{of("a", 1, now), of("b", 2, now), of("c", 2, now.Add(-time.Hour))}
-	for leader, want := range map[string]string{
-		"a": "b is of a later version than a", "b": "a is of an earlier version than b", "": "", fleet.Unread: "", "d": "",
-	} {
-		got := formatsWrong(all, leader, now.Add(-time.Minute))
-		if said := strings.Join(got, "\n"); len(got) > 1 || (said == "") != (want == "") || !strings.HasPrefix(said, want) {
-			t.Errorf("%q leads: %q", leader, got)
-		}
-	}
-	if got := formatsWrong(all[1:], "b", now.Add(-time.Minute)); len(got) != 0 {
-		t.Errorf("of one format: %q", got)
+// TestTwoOfOneName: the later process has the name, and the earlier one has no part.
+func TestTwoOfOneName(t *testing.T) {
+	url := serve(t)
+	old := join(t, url, "a", routes("http://c"))
+	until(t, "it leads", func() bool { return leads(old) })
+	join(t, url, "a", routes("http://c"))
+	until(t, "the earlier one has no part", func() bool { return !leads(old) && !old.Fleet().Connected })
+	if o := old.Fleet(); len(o.Wrong) == 0 || !strings.Contains(o.Wrong[0], "name") {
+		t.Errorf("%q", o.Wrong)
 	}
 }

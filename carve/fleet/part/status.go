@@ -86,36 +86,12 @@ func (p *Part) Fleet() *whittle.FleetStatus {
 		out.Wrong = append(out.Wrong, fmt.Sprintf("The members cannot be read, and are shown as they were: %v.", err))
 	}
 	out.Wrong = append(out.Wrong, p.wrong(out)...)
-	out.Wrong = append(out.Wrong, formatsWrong(listed, s.leader, now.Add(-p.o.Fleet.Node.Lease*9/8))...)
 	for i := range listed {
 		if text := clockWrong(&listed[i], p.o.Fleet.Node.Lease); text != "" && now.Sub(listed[i].At) < fleet.Gone {
 			out.Wrong = append(out.Wrong, text)
 		}
 	}
 	return out
-}
-
-// formatsWrong says of gateways that were heard of since a moment that they and the one that
-// leads write in different formats, of which the earlier version reads one alone.
-func formatsWrong(all []jetstream.Reported, leader string, since time.Time) (wrong []string) {
-	i := slices.IndexFunc(all, func(r jetstream.Reported) bool { return r.Member == leader })
-	if i < 0 {
-		return nil
-	}
-	for j := range all {
-		r, what := &all[j], ""
-		switch {
-		case r.At.Before(since):
-		case r.Version > all[i].Version:
-			what = "is of a later version than %s, which leads and cannot read its reports"
-		case r.Version < all[i].Version:
-			what = "is of an earlier version than %s, which leads, and cannot read what that decides"
-		}
-		if what != "" {
-			wrong = append(wrong, r.Member+" "+fmt.Sprintf(what, leader)+", so the monolith serves every user there: update the earlier one.")
-		}
-	}
-	return wrong
 }
 
 // clockWrong says of a gateway whose clock is far from that of the server that has its
@@ -202,6 +178,17 @@ func (p *Part) wrong(f *whittle.FleetStatus) (all []string) {
 			all = append(all, m.Name+" has not all of the routes that "+f.Member+" has: give all gateways of a fleet the same config, or another fleet its own fleet.name.")
 		}
 	}
+	alive := 0
+	for i := range f.Members {
+		if f.Members[i].Alive {
+			alive++
+		}
+	}
+	for name, r := range p.table.Load().routes {
+		if most := r.spec.Guard.Exposure; most < alive {
+			all = append(all, fmt.Sprintf("guard.exposure of %s is %d, and there are %d gateways, so nobody is on the candidate: raise it.", name, most, alive))
+		}
+	}
 	if len(versions) > 1 {
 		all = append(all, "Gateways have different versions, as they do while they are updated.")
 	}
@@ -222,7 +209,7 @@ var (
 	descLeads     = prometheus.NewDesc("whittle_fleet_leads", "1 while this gateway leads its fleet.", nil, nil)
 	descLed       = prometheus.NewDesc("whittle_fleet_has_leader", "1 while somebody leads, as far as is known here.", nil, nil)
 	descForce     = prometheus.NewDesc("whittle_fleet_share_in_force",
-		"Part of the route's users that the candidate responds at this gateway, 0 to 1.", []string{"route"}, nil)
+		"Share of the route's users that the candidate serves at this gateway, 0 to 1.", []string{"route"}, nil)
 	descGeneration = prometheus.NewDesc("whittle_fleet_generation",
 		"Generation of the position that this gateway goes by.", []string{"route"}, nil)
 )

@@ -19,10 +19,6 @@ const (
 	// much evidence, take no more than 2 % of a core so, and are shown later. What could not
 	// be read was waited for, and cost nothing.
 	showRest = 50
-	// showBehind is how soon they are looked at again where they are behind a position that
-	// is known here, and showTries how often in a row.
-	showBehind = 250 * time.Millisecond
-	showTries  = 8
 )
 
 // shown is the controller that shows the fleet: the one that decides, or what its records
@@ -44,16 +40,11 @@ func (p *Part) showing(t *table, s control.Store) control.Options {
 
 // show keeps the view up to date until ctx ends.
 func (p *Part) show(ctx context.Context) {
-	last, tries := uint64(0), 0
+	last := uint64(0)
 	for ctx.Err() == nil {
 		rest := showEvery
 		if p.own.Load() == nil && p.member.IsConnected() {
 			last, rest = p.reread(ctx, last)
-		}
-		if tries++; !p.viewBehind() {
-			tries = 0
-		} else if tries < showTries {
-			rest = showBehind
 		}
 		wait, cancel := context.WithTimeout(ctx, rest)
 		select {
@@ -73,17 +64,6 @@ func (p *Part) reread(ctx context.Context, last uint64) (revision uint64, rest t
 		return revision, showEvery
 	}
 	return revision, max(showEvery, showRest*time.Since(begun))
-}
-
-// viewBehind reports whether what is shown is older than a position that is known here.
-func (p *Part) viewBehind() bool {
-	view := p.view.Load()
-	for name, f := range p.seen.Load().force {
-		if at, err := view.Decided(name); err == nil && at.Generation < f.generation {
-			return p.own.Load() == nil
-		}
-	}
-	return false
 }
 
 // refresh reads the records, unless they are those that were read last. False: they could
@@ -138,8 +118,8 @@ func (p *Part) update(s *whittle.RouteStatus) {
 	if p.own.Load() != nil {
 		return
 	}
-	if m, c, said := p.traffic.of(s.Route, time.Now()); said {
-		s.Monolith, s.Candidate = m, c
+	if sides, said := p.conduct.trafficOf(s.Route, time.Now()); said {
+		s.Monolith, s.Candidate = sides[whittle.Monolith], sides[whittle.Candidate]
 	}
 	if !known || f.generation <= s.Generation {
 		return
@@ -167,11 +147,6 @@ func (p *Part) Gates() (asks []whittle.GateAsk) {
 // Gated takes what a gate has responded.
 func (p *Part) Gated(ask *whittle.GateAsk, open bool, said string) {
 	p.leading(func(c *control.Controller) { c.Gated(ask, open, said) })
-}
-
-// CPU takes what the processes of a route's two sides have used.
-func (p *Part) CPU(route string, reading whittle.CPUReading) {
-	p.leading(func(c *control.Controller) { c.CPU(route, reading) })
 }
 
 // Query takes what came of a route's query.

@@ -1,5 +1,5 @@
-// Package accesslog writes a line for each request, of the fields that an operator has
-// chosen, without what is secret.
+// Package accesslog writes a line for each request, with the fields that the config names,
+// redacted.
 package accesslog
 
 import (
@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"whittle"
@@ -45,17 +44,14 @@ const (
 type Log struct {
 	out    *slog.Logger
 	fields []string
-	every  uint64
 	redact Redactor
-	n      atomic.Uint64
 	// headers and responses are the names in fields that are headers, canonically.
 	headers, responses []string
 }
 
-// New makes a log of fields of Names, or headers. Of the requests that went well one in
-// every is logged, and of the others all. A nil redact leaves lines as they are.
-func New(out *slog.Logger, fields []string, every int, redact Redactor) *Log {
-	l := &Log{out: out, fields: fields, every: uint64(max(1, every)), redact: redact}
+// New makes a log of fields of Names, or headers. A nil redact leaves lines as they are.
+func New(out *slog.Logger, fields []string, redact Redactor) *Log {
+	l := &Log{out: out, fields: fields, redact: redact}
 	for _, f := range fields {
 		if name, ok := strings.CutPrefix(f, RequestHeader); ok {
 			l.headers = append(l.headers, http.CanonicalHeaderKey(name))
@@ -110,16 +106,8 @@ type Entry struct {
 	Header, Reply map[string][]string
 }
 
-// failed reports whether an operator should see the request in any case.
-func (e *Entry) failed() bool {
-	return e.Status == 0 || e.Status >= http.StatusInternalServerError || e.Failure != whittle.NoFailure
-}
-
-// Write writes a request's line, if it is one of those that are logged.
+// Write writes a request's line.
 func (l *Log) Write(ctx context.Context, e *Entry) {
-	if l.every > 1 && !e.failed() && l.n.Add(1)%l.every != 1 {
-		return
-	}
 	header, response := l.redacted(e)
 	attrs := make([]slog.Attr, 0, len(l.fields))
 	for _, name := range l.fields {

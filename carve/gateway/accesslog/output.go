@@ -1,11 +1,11 @@
 package accesslog
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,14 +15,14 @@ import (
 
 // Output is a log file that nobody waits for: lines are queued, as in package logqueue.
 type Output struct {
-	file  *File
+	file  *os.File
 	queue *logqueue.Queue
 }
 
-// ToFile opens a log file for lines of JSON. failed gets what goes wrong with writing them,
-// at most once in a minute.
+// ToFile opens a log file for lines of JSON, which are appended. failed gets what goes wrong
+// with writing them, at most once in a minute.
 func ToFile(path string, failed func(error)) (*Output, error) {
-	f, err := Open(path)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o640) // nobody waits for a pipe's reader
 	if err != nil {
 		return nil, err
 	}
@@ -56,21 +56,6 @@ func (o *Output) Logger() *slog.Logger {
 		}
 		return a
 	}}))
-}
-
-// Rotate opens the file again at each of the requests, until ctx ends. failed gets what
-// goes wrong.
-func (o *Output) Rotate(ctx context.Context, requests <-chan os.Signal, failed func(error)) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-requests:
-		}
-		if err := o.file.Reopen(); err != nil {
-			failed(err)
-		}
-	}
 }
 
 // Dropped counts the lines that are not in the file.

@@ -8,47 +8,6 @@ import (
 	"testing"
 )
 
-func TestCapture(t *testing.T) {
-	tests := []struct {
-		name          string
-		limit, memory int64
-		size          int
-		want          State
-	}{
-		{"empty", 10, 100_000, 0, Copying},
-		{"at the bound", 10, 100_000, 10, Copying},
-		{"one above the bound", 10, 100_000, 11, Cut},
-		{"the first piece exactly", 1 << 20, 1 << 20, firstPiece, Copying},
-		{"one into the second piece", 1 << 20, 1 << 20, firstPiece + 1, Copying},
-		{"several pieces", 1 << 20, 1 << 20, firstPiece + 3*nextPiece, Copying},
-		{"no memory at all", 10, 0, 1, Exhausted},
-		{"memory for the first piece only", 1 << 20, firstPiece + nextPiece - 1, firstPiece + 1, Exhausted},
-		{"no memory to flatten", 1 << 20, firstPiece, firstPiece, Exhausted},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := newBudget(tt.memory)
-			c := Copy{Limit: tt.limit, Budget: b}
-			body := patterned(tt.size)
-			c.Add(body)
-			got, ok := c.Flatten()
-			state, _ := c.Now()
-			if tt.want == Copying {
-				if !ok || !bytes.Equal(got, body) {
-					t.Fatalf("flatten: %d bytes, %v; want the %d bytes", len(got), ok, tt.size)
-				}
-				b.Give(int64(len(got)))
-			} else if ok || state != tt.want {
-				t.Fatalf("flatten: %v in state %d, want state %d", ok, state, tt.want)
-			}
-			c.Drop()
-			if n := b.Used.Load(); n != 0 {
-				t.Errorf("%d bytes still reserved", n)
-			}
-		})
-	}
-}
-
 // A transport may go on reading the request's body while the response is already
 // being accounted for.
 func TestCaptureIsDroppedWhileTheBodyGoesBy(t *testing.T) {

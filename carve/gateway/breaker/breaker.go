@@ -40,7 +40,7 @@ type Breaker struct {
 	// bounds are those of the route that asked last.
 	bounds Bounds
 	// permits are how many requests a fleet lets be exposed here at the moment, where
-	// leased, and until when; a breaker that is short of them does not trip.
+	// leased, and until when. A breaker that has none does not trip for that.
 	permits int
 	until   time.Time // zero: until others are set
 	leased  bool
@@ -67,10 +67,6 @@ type Breaker struct {
 	// and goods how many of those there were.
 	sinceGood int
 	goods     uint64
-	// good is when the last request with a good response began, and peak the most that
-	// were exposed since use was called.
-	good time.Time
-	peak int
 	// waiting is since when Consecutive requests have been in flight without a
 	// good response; zero while fewer are.
 	waiting time.Time
@@ -243,6 +239,14 @@ func (b *Breaker) Admit(now time.Time, within Bounds) (Permit, bool) {
 	return p, ok
 }
 
+// most is how many requests may be exposed at all. The caller holds mu.
+func (b *Breaker) most(within Bounds) int {
+	if b.leased && b.permits > 0 {
+		return min(within.exposure, b.permits)
+	}
+	return within.exposure
+}
+
 func (b *Breaker) isClosed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -261,14 +265,13 @@ func (b *Breaker) admit(now time.Time, within Bounds) (p Permit, ok bool) {
 		exposed := b.exposed()
 		switch {
 		case !b.closed, b.leased && b.expired(now):
-		case exposed >= within.exposure && b.inFlight+b.suspects == 0:
+		case exposed >= b.most(within) && b.inFlight+b.suspects == 0:
 			// With nothing in flight no good response can come any more, and the breaker would
 			// neither admit a request nor trip.
 			return fmt.Sprintf("%d requests without a good response, the bound on exposure", exposed)
-		case exposed >= within.exposure, b.leased && exposed >= b.permits:
+		case exposed >= within.exposure, b.leased && exposed >= b.permits: // it may have no permits
 			p.Full = true
 		default:
-			b.peak = max(b.peak, exposed+1)
 			b.inFlight++
 			b.sinceGood++
 			if b.inFlight >= within.consecutive && b.waiting.IsZero() {
@@ -372,9 +375,6 @@ func (b *Breaker) count(p Permit, how Outcome, now time.Time) (trip string) {
 		b.goods++
 		b.forgiven = max(b.forgiven, p.seen)
 		b.consecutiveBad, b.sinceGood = 0, 0
-		if p.start.After(b.good) {
-			b.good = p.start
-		}
 		b.pace.observe(now.Sub(p.start), now)
 		b.restartTimer(now)
 	case Void:
@@ -517,3 +517,30 @@ func (b *Breaker) Stop() {
 	b.closed = false
 	b.stopTimer()
 }
+
+// pace is how slow good responses of the candidate were lately.
+type pace struct {
+	// recent is a maximum over the present period, before over the one before. Both
+	// fade with each response.
+	recent, before time.Duration
+	since          time.Time // when the present period began
+}
+
+const (
+	// fade forgets half of a maximum over about 700 responses.
+	fade = 0.999
+	// period bounds how long a maximum is remembered where responses are few. Only a
+	// period with responses ends another one's, so that a night is none.
+	period = 5 * time.Minute
+)
+
+func (p *pace) observe(d time.Duration, now time.Time) {
+	if now.Sub(p.since) >= period {
+		p.before, p.recent, p.since = p.recent, 0, now
+	}
+	p.recent = max(d, time.Duration(float64(p.recent)*fade))
+	p.before = time.Duration(float64(p.before) * fade)
+}
+
+// slowest is the slowest response remembered; 0 where there was none.
+func (p *pace) slowest() time.Duration { return max(p.recent, p.before) }

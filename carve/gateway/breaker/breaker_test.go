@@ -299,25 +299,3 @@ func TestBreakerWaitsWhileResponsesKeepComing(t *testing.T) {
 		}
 	})
 }
-
-func TestBreakerForgetsAnEarlierOpening(t *testing.T) {
-	b, got := opened(false)
-	now := time.Unix(0, 0)
-	old, _ := b.Admit(now, tight)
-	for range tight.consecutive {
-		p, _ := b.Admit(now, tight)
-		b.Done(p, Bad, now)
-	}
-	b.Set(true, false, 1)
-	for range 20 {
-		p, ok := b.Admit(now, tight)
-		if !ok {
-			t.Fatal("not admitted after it was opened again")
-		}
-		b.Done(p, Good, now)
-	}
-	b.Done(old, Bad, now)
-	if len(got.reasons) != 1 || b.consecutiveBad != 0 || b.inFlight != 0 {
-		t.Errorf("tripped for %q, row %d, in flight %d", got.reasons, b.consecutiveBad, b.inFlight)
-	}
-}

@@ -12,7 +12,7 @@ import (
 
 // The promised second, on a clock that no loaded machine can slow down: 500
 // users, and a candidate that took at most 249 ms until it breaks for good.
-// (TestBreakUnderLoad does the same over sockets, where only counts are sure.)
+// (TestRollback of e2e/walk does the same over processes, where only counts are sure.)
 func TestShareFallsWithinASecond(t *testing.T) {
 	const (
 		users   = 500

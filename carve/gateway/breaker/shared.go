@@ -22,17 +22,6 @@ type Shared struct {
 	leased bool
 }
 
-// Use is how the permits of a fleet are used.
-type Use struct {
-	// Exposed requests hold one: under way, or without a good response since. Unproven
-	// ones are over.
-	Exposed, Unproven int
-	// Peak is the largest Exposed since it was last asked for.
-	Peak int
-	// Good is when the last request with a good response began. Zero: there was none.
-	Good time.Time
-}
-
 // Permit sets how many requests a fleet lets be exposed here, and until when; zero: until
 // the next call. From the first call on a pause is no reason to count from 0: the candidate
 // may be as broken as before it. When it returns no more are exposed than n, or than were
@@ -43,25 +32,6 @@ func (s *Shared) Permit(n int, until time.Time) {
 	s.mu.Unlock()
 	s.shift.permit(max(n, 0), until)
 	s.live.permit(max(n, 0), until)
-}
-
-// Use says how permits are used.
-func (s *Shared) Use() Use {
-	u, live := s.shift.use(), s.live.use()
-	u.Exposed, u.Unproven, u.Peak = u.Exposed+live.Exposed, u.Unproven+live.Unproven, u.Peak+live.Peak
-	if live.Good.After(u.Good) {
-		u.Good = live.Good
-	}
-	return u
-}
-
-func (b *Breaker) use() Use {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	u := Use{Exposed: b.exposed(), Peak: b.peak, Good: b.good}
-	u.Unproven = max(0, u.Exposed-b.inFlight-b.suspects)
-	b.peak = u.Exposed
-	return u
 }
 
 // Fell takes note that a shift of one of the routes is over, everywhere in the fleet:

@@ -155,29 +155,3 @@ func TestARouteThatHasLeftIsNotTripped(t *testing.T) {
 		t.Errorf("on the sound candidate: admitted %v, %d trips", ok, *trips)
 	}
 }
-
-// TestTheNextAttemptIsWatchedForStalls: once all routes have tripped, the common bound
-// forgets what waited before, and its timer is armed anew for what waits then.
-func TestTheNextAttemptIsWatchedForStalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewShared()
-		routes, _ := closed(s, 1)
-		b := s.shift
-		within := Bounds{consecutive: 1, exposure: 50}
-		b.ObserveMirrored(time.Millisecond)
-		b.Admit(time.Now(), within)
-		if b.timer == nil {
-			t.Fatal("the first attempt has no timer")
-		}
-		routes[0].Admit(time.Now(), Bounds{consecutive: 1, exposure: 50, Shared: s})
-		routes[0].Trip("broken")
-		if b.timer != nil {
-			t.Error("the timer of the first attempt still runs")
-		}
-		b.Admit(time.Now(), within)
-		if b.timer == nil {
-			t.Error("the second attempt has no timer")
-		}
-		b.Set(false, false, 0)
-	})
-}

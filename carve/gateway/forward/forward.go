@@ -1,9 +1,8 @@
-// Package forward passes a client's request on to one upstream and its response
-// back, piece by piece as they come: heads, bodies, trailers, informational
-// responses, upgrades. Memory is bounded whatever the bodies' lengths, a client
-// never takes a response that broke off for whole, and whoever is at fault is
-// named. Which upstream it is, and what else becomes of the exchange, is decided
-// elsewhere.
+// Package forward passes a client's request to one upstream and the response back,
+// piece by piece: heads, bodies, trailers, informational responses, upgrades. Memory is
+// bounded whatever the length of a body. A response that breaks off never looks complete
+// to the client, and each failure names the side at fault. The caller chooses the upstream
+// and decides what else happens to the exchange.
 package forward
 
 import (
@@ -11,7 +10,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -45,7 +46,7 @@ func (p *Forwarder) Close() { p.lookout.close() }
 // Forward sends q to u and streams the response to w. It returns when both
 // bodies have passed or cannot pass any further.
 func (p *Forwarder) Forward(w http.ResponseWriter, q inbound.Request, u *upstream.Upstream, o Options) Result {
-	f := forwarding{p: p, w: w, r: q, u: u, Options: o}
+	f := forwarding{p: p, w: w, r: q, u: u, Options: o, res: Result{Side: o.Side}}
 	if q.Length != 0 {
 		f.body = inbound.NewBody(w, &f.r, p.BodyBytes, p.StallTimeout, o.Tap)
 		defer f.body.Detach()
@@ -133,12 +134,11 @@ func (f *forwarding) send(upgrade bool) (*upstream.Response, error) {
 }
 
 // holds reports whether a request's body is read before the upstream is turned to, so
-// that a slow client holds no connection: where it is short enough, and its client
-// waits for nothing but the final response. Who does not announce the length may wait
+// that a slow client holds no connection: where it is short enough. Who does not announce the length may wait
 // for a response to what has been sent.
 func (f *forwarding) holds(q *upstream.Request) bool {
 	return f.body != nil && !f.r.Whole && f.r.Length > 0 && f.r.Length <= f.p.BufferBytes && !q.Upgrade &&
-		f.r.Header["Expect"] == nil && !f.u.Short(q) && !isGRPC(f.r.Header)
+		!f.u.Short(q) && !isGRPC(f.r.Header)
 }
 
 func isGRPC(h http.Header) bool {
@@ -220,9 +220,11 @@ func SetReason(w http.ResponseWriter, reason string) {
 	}
 }
 
-// IsStream reports whether a response is an event stream.
+// IsStream reports whether a response is, by its type, one that is never whole: its pieces
+// are for the user one by one.
 func IsStream(h http.Header) bool {
-	return httpfield.IsMedia(h.Get("Content-Type"), "text/event-stream")
+	kind := h.Get("Content-Type")
+	return httpfield.IsMedia(kind, "text/event-stream") || httpfield.IsMedia(kind, "multipart/x-mixed-replace")
 }
 
 // copyBody forwards pieces as they come, by a spill. It flushes what it has written
@@ -252,7 +254,7 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 			f.unbound()
 		}
 		p, end := s.next()
-		if err := f.give(p, first && end != nil && len(p) <= buffered); err != nil {
+		if err := f.deliver(p, first && end != nil && len(p) <= buffered); err != nil {
 			s.stop()
 			f.stop()
 			return err
@@ -268,9 +270,9 @@ func (f *forwarding) copyBody(a *upstream.Response) error {
 	}
 }
 
-// give gives a piece to the client, and has the upstream wait for it no longer than
+// deliver gives a piece to the client, and has the upstream wait for it no longer than
 // need be. atOnce says that the writer takes the piece without waiting.
-func (f *forwarding) give(p []byte, atOnce bool) error {
+func (f *forwarding) deliver(p []byte, atOnce bool) error {
 	if len(p) == 0 {
 		return nil
 	}
@@ -378,9 +380,9 @@ func (f *forwarding) failed(err error) {
 	}
 	status := FailureStatus(f.res.Failure, f.bodyErr(), err)
 	f.res.Sent, f.res.Wrote = status, true
-	var extra http.Header
+	extra := Blamed(f.res.Side, f.res.Failure)
 	if f.body != nil && !f.body.Ended() || f.r.Upgrade != "" {
-		extra = Closing(f.r.Request) // what comes next was not checked for framing
+		maps.Copy(extra, Closing(f.r.Request)) // what comes next was not checked for framing
 	}
 	WriteError(f.w, extra, status)
 }
@@ -406,4 +408,130 @@ func (f *forwarding) bodyErr() error {
 		return nil
 	}
 	return f.body.Err()
+}
+
+// Result is what became of one forwarded request.
+type Result struct {
+	// Side is that of the upstream.
+	Side whittle.Side
+	// Status is what the upstream answered, 0 where it gave no head. What the
+	// client got instead (502, 504, 413) is in Sent.
+	Status int
+	// Sent is the status that the client got; 0 where it got none.
+	Sent    int
+	Failure whittle.Failure
+	// Detail explains the failure to an operator; never sent to a client.
+	Detail string
+	// Upstream is the address of the instance that responded, or that of the upstream
+	// where none did.
+	Upstream string
+	// In and Out are the bytes that passed through an upgraded connection, from the
+	// client and to it.
+	In, Out int64
+	// Latency is from turning to the upstream to the last byte read of it, without
+	// the time in which the client was waited for: for the request's body, and to
+	// take the response.
+	Latency time.Duration
+	// Wrote says that something of a final response has reached the
+	// ResponseWriter: from then on nobody else can respond instead.
+	Wrote bool
+	// Refused says that Options.Accept discarded the response.
+	Refused bool
+	// Streamed says that the response was an upgrade or an event stream.
+	Streamed bool
+	// Abort says that a response begun cannot be ended truthfully, so that the
+	// client's connection must be cut. Whoever serves hands it up; the handler
+	// does the cutting after everything else has been accounted for.
+	Abort bool
+}
+
+// Options says how a request is forwarded. The zero value passes every response
+// on and turns every failure into a 502 or 504.
+type Options struct {
+	// Side is the upstream's.
+	Side whittle.Side
+	// Tap sees the exchange go by. Nil: nobody does.
+	Tap Tap
+	// Accept is asked once, with the status of a final response, before anything
+	// of it is written. False discards the response (Result.Refused), so that
+	// another upstream may be asked. With Accept set, a failure before the
+	// head writes nothing to the client either, and informational responses are
+	// not passed on.
+	Accept func(status int) bool
+	// Head gets the status of a final response that is not an upgrade, before anything of it
+	// is written. Nil: nobody does.
+	Head func(status int)
+}
+
+// Tap sees an exchange go by. RequestBody may run at the same time as the
+// response's methods, and no method is called after Forward has returned. None
+// may block, and no slice may be kept; the maps belong to the tap.
+type Tap interface {
+	inbound.Tap
+	// ResponseHead gets the final status and the end-to-end header.
+	ResponseHead(status int, h whittle.Header)
+	// ResponseBody gets the response's body piece by piece, as it is read.
+	ResponseBody(p []byte)
+	// ResponseTrailer is called only where a trailer came.
+	ResponseTrailer(h whittle.Header)
+}
+
+// WriteError responds in whittle's own name, with the extra fields: short, and without the
+// cause.
+func WriteError(w http.ResponseWriter, extra http.Header, status int) {
+	WriteErrorText(w, extra, status, http.StatusText(status)+"\n")
+}
+
+// FailureField says, in a response of whittle's own, whose failure it is and which one:
+// "monolith timeout". Without it a proxy in front would take an upstream's failure for
+// whittle's.
+const FailureField = "X-Whittle-Failure"
+
+// Blamed is FailureField for a side that failed, or nothing where the client did.
+func Blamed(side whittle.Side, failure whittle.Failure) http.Header {
+	if failure == whittle.NoFailure || failure == whittle.FailedCanceled {
+		return http.Header{}
+	}
+	return http.Header{FailureField: {side.String() + " " + string(failure)}}
+}
+
+var closing = http.Header{"Connection": {"close"}}
+
+// Closing are the fields that end the request's connection after its response, or
+// none: over HTTP/2 they would end the requests of others on the connection, too.
+func Closing(r *http.Request) http.Header {
+	if r.ProtoMajor != 1 {
+		return nil
+	}
+	return closing
+}
+
+// WriteErrorText responds with a text, and with the extra fields.
+func WriteErrorText(w http.ResponseWriter, extra http.Header, status int, text string) {
+	h := w.Header()
+	clear(h)
+	maps.Copy(h, extra)
+	h["Content-Type"] = []string{"text/plain; charset=utf-8"}
+	h["Content-Length"] = []string{strconv.Itoa(len(text))}
+	h["X-Content-Type-Options"] = []string{"nosniff"}
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // the client may have gone
+}
+
+// FailureStatus is the status for a client when there is no response to pass on.
+// body is the client's own error, if any; err is the error of the whole.
+func FailureStatus(failure whittle.Failure, body, err error) int {
+	switch {
+	case errors.Is(body, inbound.ErrTooLarge):
+		return http.StatusRequestEntityTooLarge
+	case errors.Is(body, os.ErrDeadlineExceeded):
+		return http.StatusRequestTimeout
+	case body != nil, errors.Is(err, upstream.ErrTarget):
+		return http.StatusBadRequest
+	case failure == whittle.FailedBusy:
+		return http.StatusServiceUnavailable
+	case failure == whittle.FailedTimeout:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusBadGateway
 }

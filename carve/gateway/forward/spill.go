@@ -25,10 +25,10 @@ const (
 type spill struct {
 	f *forwarding
 	a *upstream.Response
-	// looked says that the lookout has an eye on it.
-	looked bool
 
 	mu sync.Mutex // guards the following
+	// looked says that the lookout has an eye on it.
+	looked bool
 	// changed is of what either goroutine waits for.
 	changed sync.Cond
 	// waiting says that the client is being waited for, from began on.
@@ -165,16 +165,29 @@ func (s *spill) readOn() {
 }
 
 // look has the rest read where the client takes long, and there is room for what it is
-// taking.
+// taking. Where there is nothing to look at, nothing is until begin.
 func (s *spill) look(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.waiting || s.reading || s.stopped || now.Sub(s.began) < readily {
+	switch {
+	case !s.waiting || s.reading || s.stopped:
+		s.leaveLookout()
+		return
+	case now.Sub(s.began) < readily:
 		return
 	}
 	if left, ok := s.a.Leave(s.queue.Budget.Take); ok {
 		s.left, s.reading = left, true
+		s.leaveLookout()
 		go s.readOn()
+	}
+}
+
+// leaveLookout has the spill not be looked at. The caller holds mu.
+func (s *spill) leaveLookout() {
+	if s.looked {
+		s.looked = false
+		s.f.p.lookout.remove(s)
 	}
 }
 
@@ -221,11 +234,9 @@ func (s *spill) put(p []byte) {
 
 // stop ends the reading, wherever it has come to.
 func (s *spill) stop() {
-	if s.looked {
-		s.f.p.lookout.remove(s)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.leaveLookout()
 	s.stopped = true
 	if s.reading && !s.done {
 		s.a.Cut()
@@ -236,4 +247,90 @@ func (s *spill) stop() {
 	}
 	s.took()
 	s.queue.Drop()
+}
+
+// lookout looks every few milliseconds for clients that take long over a piece of a
+// response. One ticker for all costs less than a timer for each piece that is written:
+// setting one wakes a thread. Who waits for no client is not looked at. The zero value is
+// ready.
+type lookout struct {
+	mu     sync.Mutex // guards the following
+	spills map[*spill]struct{}
+	on     bool // run is
+	ended  bool
+	end    chan struct{} // closed when run is to end
+	run    sync.WaitGroup
+}
+
+// looksOn is for how many ticks a lookout goes on when there is nothing to look after,
+// so that each response need not begin it anew.
+const looksOn = 100
+
+func (l *lookout) add(s *spill) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spills == nil {
+		l.spills, l.end = map[*spill]struct{}{}, make(chan struct{})
+	}
+	l.spills[s] = struct{}{}
+	if !l.on && !l.ended {
+		l.on = true
+		l.run.Go(l.look)
+	}
+}
+
+// close ends the looking, and waits for it.
+func (l *lookout) close() {
+	l.mu.Lock()
+	if l.end != nil && !l.ended {
+		close(l.end)
+	}
+	l.ended = true
+	l.mu.Unlock()
+	l.run.Wait()
+}
+
+func (l *lookout) remove(s *spill) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.spills, s)
+}
+
+// look ends by itself when there has been nothing to look after for a while.
+func (l *lookout) look() {
+	t := time.NewTicker(readily)
+	defer t.Stop()
+	var all []*spill
+	for idle := 0; idle < looksOn || l.goesOn(); idle++ {
+		var now time.Time
+		select {
+		case now = <-t.C:
+		case <-l.end:
+			return
+		}
+		all = l.present(all[:0])
+		for i, s := range all {
+			s.look(now)
+			all[i] = nil
+			idle = 0
+		}
+	}
+}
+
+// goesOn reports whether there is something to look after again; otherwise the next one
+// begins it anew.
+func (l *lookout) goesOn() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.on = len(l.spills) > 0
+	return l.on
+}
+
+func (l *lookout) present(all []*spill) []*spill {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.spills {
+		all = append(all, s)
+	}
+	return all
 }

@@ -9,7 +9,8 @@ import (
 func TestIsStream(t *testing.T) {
 	for contentType, want := range map[string]bool{
 		"text/event-stream": true, "Text/Event-Stream": true, "text/event-stream;charset=utf-8": true, "text/event-stream ; a=b": true,
-		"": false, "text/event": false, "text/event-streams": false, "text/plain; a=text/event-stream": false,
+		"multipart/x-mixed-replace;boundary=x": true,
+		"":                                     false, "text/event": false, "text/event-streams": false, "text/plain; a=text/event-stream": false,
 	} {
 		if got := IsStream(http.Header{"Content-Type": {contentType}}); got != want {
 			t.Errorf("%q: %v", contentType, got)

@@ -23,6 +23,7 @@ func TestClientBehindTrustedProxies(t *testing.T) {
 		peer      string
 		xff       []string
 		forwarded []string
+		real      []string
 		want      string
 	}{
 		{peer: "192.0.2.1:9", xff: []string{"198.51.100.7"}, want: "192.0.2.1"}, // not trusted: its own
@@ -47,10 +48,18 @@ func TestClientBehindTrustedProxies(t *testing.T) {
 		{peer: "10.0.0.1:9", forwarded: []string{`for="203.0.113.9`, "proto=http; for=198.51.100.7"}, want: "198.51.100.7"},
 		{peer: "10.0.0.1:9", forwarded: []string{"for=_hidden, for=10.2.2.2"}, want: "10.2.2.2"},
 		{peer: "10.0.0.1:9", xff: []string{"198.51.100.7"}, forwarded: []string{"for=6.6.6.6"}, want: "198.51.100.7"},
+		{peer: "10.0.0.1:9", forwarded: []string{`for="198.51.100.7:_x"`}, want: "198.51.100.7"},
+		{peer: "10.0.0.1:9", forwarded: []string{`for="[2001:db8::7]:_port"`}, want: "[2001:db8::7]"},
+		{peer: "10.0.0.1:9", forwarded: []string{`for="[2001:db8::7]x"`}, want: "10.0.0.1"},
+		{peer: "10.0.0.1:9", xff: []string{"fe80::7%eth0"}, want: "[fe80::7]"},
+		{peer: "[fe80::1%eth0]:9", want: "[fe80::1]"},
+		{peer: "10.0.0.1:9", real: []string{"198.51.100.7"}, want: "198.51.100.7"},
+		{peer: "192.0.2.1:9", real: []string{"198.51.100.7"}, want: "192.0.2.1"},
+		{peer: "10.0.0.1:9", xff: []string{"198.51.100.7"}, real: []string{"6.6.6.6"}, want: "198.51.100.7"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.RemoteAddr = c.peer
-		r.Header = http.Header{"X-Forwarded-For": c.xff, "Forwarded": c.forwarded}
+		r.Header = http.Header{"X-Forwarded-For": c.xff, "Forwarded": c.forwarded, "X-Real-Ip": c.real}
 		for name, values := range r.Header {
 			if values == nil {
 				delete(r.Header, name)

@@ -17,6 +17,7 @@ func TestForwardedElement(t *testing.T) {
 		{"[::ffff:10.1.1.1]:55", "h", "9.9.9.9", `for=1, for="[::ffff:10.1.1.1]";host=h;proto=http`, "9.9.9.9, ::ffff:10.1.1.1"},
 		{"[fd00::1]:55", "[::1]:80", "9.9.9.9", `for=1, for="[fd00::1]";host="[::1]:80";proto=http`, "9.9.9.9, fd00::1"},
 		{"[2001:db8::1]:55", "h", "9.9.9.9", `for="[2001:db8::1]";host=h;proto=http`, "2001:db8::1"},
+		{"[fe80::1%eth0]:55", "h", "", `for="[fe80::1]";host=h;proto=http`, "fe80::1"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.RemoteAddr, r.Host = tc.peer, tc.host
@@ -48,6 +49,10 @@ func TestATrustedProxyIsContinuedInItsOwnWay(t *testing.T) {
 		{
 			http.Header{"Forwarded": {"for=9.9.9.9;proto=https"}, "X-Real-Ip": {"9.9.9.9"}},
 			http.Header{"Forwarded": {"for=9.9.9.9;proto=https, for=10.1.1.1;host=h;proto=http"}, "X-Real-Ip": {"9.9.9.9"}},
+		},
+		{
+			http.Header{"X-Real-Ip": {"9.9.9.9"}},
+			http.Header{"X-Real-Ip": {"9.9.9.9"}, "X-Forwarded-For": {"9.9.9.9, 10.1.1.1"}, "X-Forwarded-Host": {"h"}, "X-Forwarded-Proto": {"http"}},
 		},
 		{
 			http.Header{"Forwarded": {"for=9.9.9.9"}, "X-Forwarded-Host": {"shop"}},

@@ -35,16 +35,3 @@ func TestDetachWaitsForWhoeverReads(t *testing.T) {
 		}
 	}
 }
-
-// TestADetachedBodyStartsNothing: Detach would not wait for it.
-func TestADetachedBodyStartsNothing(t *testing.T) {
-	q := Request{Request: httptest.NewRequest("POST", "/", strings.NewReader("body"))}
-	b := NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
-	if !b.waitFor(func() {}) {
-		t.Error("a body that is in use starts nothing")
-	}
-	b.Detach()
-	if b.waitFor(func() { t.Error("ran after Detach") }) {
-		t.Error("a detached body starts more")
-	}
-}

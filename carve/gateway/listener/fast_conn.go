@@ -1,10 +1,13 @@
 package listener
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -12,6 +15,7 @@ import (
 
 	"whittle/internal/conns"
 	"whittle/internal/http1"
+	"whittle/internal/httpfield"
 	"whittle/internal/lifetime"
 	"whittle/internal/notify"
 	"whittle/internal/socket"
@@ -293,19 +297,35 @@ func (c *fastConn) awaitRequest() bool {
 	if !c.used {
 		timeout = c.l.s.c.HeaderTimeout
 	}
-	c.reads.until(time.Now(), timeout, timeout/8)
+	since := time.Now()
 	c.release()
+	for slack := timeout / 8; ; slack = 0 {
+		c.reads.until(since, timeout, slack)
+		err := c.readFirst()
+		switch {
+		case err == nil:
+			return true
+		case !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(since) >= timeout || c.state.Load() == fastClosed:
+			return false
+		}
+		// The deadline was one that an earlier request had set.
+	}
+}
+
+// readFirst reads the first bytes of a request.
+func (c *fastConn) readFirst() error {
 	if c.idle != nil {
 		c.reads.begin()
 		n, err := c.idle.Read()
 		c.to = n
-		return err == nil
+		return err
 	}
-	n, _ := c.reads.read(c.first[:]) // a read that gives nothing is the last
+	n, err := c.reads.read(c.first[:])
 	if n > 0 {
 		c.to = copy(c.take(), c.first[:n])
+		return nil
 	}
-	return n > 0
+	return cmp.Or(err, io.ErrNoProgress)
 }
 
 // readMore reads more into the buffer, which must not be full.
@@ -390,4 +410,126 @@ func (x *fastRequest) finish(whole bool) nextStep {
 // call calls the handler. False: it panicked, and the response is not whole.
 func (c *fastConn) call(handler func()) (whole bool) {
 	return conns.Handle(handler, c.remote, c.l.s.logf)
+}
+
+// fastPath serves the everyday HTTP/1.1 request without net/http's server: each
+// connection has one goroutine, which reads a request by internal/http1, calls the
+// handler and writes the response. What is odd (another version, an upgrade, Expect,
+// a trailer, a long head, whatever is malformed) goes to net/http together with the
+// bytes that were read, and the connection stays there. So whatever is wrong with a
+// request is responded to in one place.
+type fastPath struct {
+	s *Server
+	// odd is where net/http accepts what is handed to it.
+	odd *conns.Handed
+	// raw is the handler where it can serve requests in bytes; nil: it cannot.
+	raw     RawHandler
+	hangups *hangups
+	date    httpfield.Date
+	conns   conns.Set[*fastConn]
+}
+
+func newFastPath(s *Server, odd *conns.Handed) (*fastPath, error) {
+	h, err := newHangups()
+	if err != nil {
+		return nil, err
+	}
+	raw, _ := s.c.Handler.(RawHandler)
+	return &fastPath{s: s, odd: odd, raw: raw, hangups: h}, nil
+}
+
+// start serves a connection on a goroutine of its own. A nil state: nothing is
+// encrypted.
+func (l *fastPath) start(c net.Conn, state *tls.ConnectionState) {
+	n := newFastConn(l, c, state)
+	if !l.conns.Go(n, n.serve) {
+		_ = c.Close() // nothing was sent
+	}
+}
+
+// shutdown closes idle connections, and waits until every request under way has its
+// response or ctx ends: then it cuts what is left.
+func (l *fastPath) shutdown(ctx context.Context) {
+	l.conns.Close(func(c *fastConn) {
+		if c.state.CompareAndSwap(fastIdle, fastClosed) {
+			c.cut()
+		}
+	})
+	_ = l.conns.Wait(ctx, func(c *fastConn) { // it cuts rather than fail
+		c.state.Store(fastClosed)
+		c.cut()
+	})
+	l.hangups.close()
+}
+
+// dateLine appends the Date field.
+func (l *fastPath) dateLine(b []byte) []byte {
+	b = append(b, "Date: "...)
+	b = append(b, l.date.At(time.Now())...)
+	return append(b, "\r\n"...)
+}
+
+// fastReads sets a connection's read deadline only when somebody is about to wait,
+// and only where the one in force will not do. Any goroutine may ask for one.
+type fastReads struct {
+	net net.Conn
+
+	mu      sync.Mutex // guards the following
+	want    time.Time  // zero: none
+	inForce time.Time
+	waiting bool
+}
+
+// until asks for a deadline a timeout after since. One that is in force already and is
+// earlier by no more than slack does.
+func (r *fastReads) until(since time.Time, timeout, slack time.Duration) {
+	to := since.Add(timeout)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if early := to.Sub(r.inForce); early >= 0 && early <= slack {
+		to = r.inForce
+	}
+	r.want = to
+}
+
+// SetReadDeadline asks for a deadline. One for a read that is waiting is in force at
+// once.
+func (r *fastReads) SetReadDeadline(t time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.want = t
+	if r.waiting {
+		return r.apply()
+	}
+	return nil
+}
+
+func (r *fastReads) apply() error {
+	if r.want.Equal(r.inForce) {
+		return nil
+	}
+	r.inForce = r.want
+	return r.net.SetReadDeadline(r.want)
+}
+
+// begin puts the deadline in force before a read that nobody but shutdown ends.
+func (r *fastReads) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.apply() // the read fails then, too
+}
+
+func (r *fastReads) read(p []byte) (int, error) {
+	r.mu.Lock()
+	r.waiting = true
+	err := r.apply()
+	r.mu.Unlock()
+	n := 0
+	if err == nil {
+		n, err = r.net.Read(p)
+	}
+	r.mu.Lock()
+	r.waiting = false
+	r.mu.Unlock()
+	return n, err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"strings"
 
 	"whittle/internal/http1"
 	"whittle/internal/lifetime"
@@ -49,11 +48,8 @@ func (r *Raw) begin(c *fastConn) {
 		inform = r.inform
 	}
 	*r = Raw{
-		c: c, Peer: c.remote, Remote: c.remote, HTTPS: c.tls != nil || c.numbered.origin().HTTPS,
+		c: c, Peer: PeerOf(c.remote), Remote: c.remote, HTTPS: c.tls != nil || c.numbered.origin().HTTPS,
 		Origin: c.numbered.origin(), Inform: inform,
-	}
-	if i := strings.LastIndexByte(c.remote, ':'); i >= 0 {
-		r.Peer = c.remote[:i]
 	}
 	if c.tls != nil {
 		r.TLS = c.tls.Version

@@ -3,31 +3,32 @@ package listener
 import (
 	"io"
 	"net"
-	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"whittle"
 )
 
-// TestIdleConnectionHoldsNoBuffer: while a connection of TLS waits for a request it has
-// nothing to read it into but for its first bytes, which are not lost.
-func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
+// TestIdleConnectionsHaveTheirTime: a connection that was used a while ago is not closed
+// before it has been idle for as long as it may, by a deadline that an earlier request set.
+func TestIdleConnectionsHaveTheirTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		c := &fastConn{l: &fastPath{s: New(Config{NetHTTP: true, Limits: whittle.Limits{}.WithDefaults()})}, net: near, first: new([64]byte)}
+		limits := whittle.Limits{}.WithDefaults()
+		c := &fastConn{l: &fastPath{s: New(Config{NetHTTP: true, Limits: limits})}, net: near, first: new([64]byte), used: true}
 		c.reads.net = near
-		c.take() // as a request before has left it
-		come := make(chan bool)
-		go func() { come <- c.awaitRequest() }()
-		synctest.Wait()
-		if c.in != nil {
-			t.Error("it holds a buffer")
+		for range 3 {
+			go func() { _, _ = io.WriteString(far, "x") }()
+			if !c.awaitRequest() {
+				t.Fatal("nothing has come")
+			}
+			c.from = c.to
+			time.Sleep(limits.IdleTimeout / 20)
 		}
-		head := "GET /" + strings.Repeat("a", 100)
-		go func() { _, _ = io.WriteString(far, head) }()
-		if !<-come || c.readMore() != nil || string(c.in.bytes[c.from:c.to]) != head {
-			t.Errorf("%d bytes have come of %d", c.to-c.from, len(head))
+		since := time.Now()
+		if c.awaitRequest() || time.Since(since) != limits.IdleTimeout {
+			t.Errorf("it was closed after %v", time.Since(since))
 		}
 		_, _ = near.Close(), far.Close()
 	})

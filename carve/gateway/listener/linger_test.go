@@ -37,43 +37,6 @@ func TestLingeringEndsWithTheServer(t *testing.T) {
 	}
 }
 
-// TestLingeringEndsWithTheClient: one that sends no more is waited for no longer than is
-// said, whatever the server does.
-func TestLingeringEndsWithTheClient(t *testing.T) {
-	for _, draining := range []*atomic.Bool{nil, new(atomic.Bool)} {
-		c, client := net.Pipe()
-		linger(c, lingering{total: time.Hour, idle: time.Millisecond, bytes: math.MaxInt64}, draining)
-		linger(c, lingering{total: time.Millisecond, idle: time.Hour, bytes: math.MaxInt64}, draining)
-		_, _ = c.Close(), client.Close()
-	}
-}
-
-// silentConn is a connection from which nothing may be read.
-type silentConn struct {
-	net.Conn
-	t *testing.T
-}
-
-func (c silentConn) CloseWrite() error { return nil }
-
-func (c silentConn) Read([]byte) (int, error) {
-	c.t.Error("it is waited for")
-	return 0, net.ErrClosed
-}
-
-// TestWhatHadItsTimeIsNotLingeredFor: a server that cuts what is left waits for none of it.
-func TestWhatHadItsTimeIsNotLingeredFor(t *testing.T) {
-	c, client := net.Pipe()
-	defer client.Close()
-	var server ending
-	g := newStrictConn(silentConn{c, t}, 1<<10, new(atomic.Int64), &server)
-	g.EndRequests()
-	server.cuts.Store(true)
-	if err := g.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestWhatIsUnsentShowsThrough: who gets a connection of which something has been read sees
 // how much of what was written the client has not taken, as with any other.
 func TestWhatIsUnsentShowsThrough(t *testing.T) {

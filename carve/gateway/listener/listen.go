@@ -1,15 +1,20 @@
 package listener
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"whittle/carve/gateway/quota"
 	"whittle/internal/conns"
 	"whittle/internal/proxyproto"
 	"whittle/internal/socket"
@@ -33,55 +38,8 @@ func (s *Server) bound(l Listener) *bounded {
 	return &bounded{Listener: l, s: s, done: make(chan struct{})}
 }
 
-// Accept waits for a slot and the next connection of a client that may have one more.
+// Accept waits for a slot and the next connection.
 func (l *bounded) Accept() (*client, error) {
-	for {
-		c, err := l.accept()
-		if err != nil {
-			return nil, err
-		}
-		if len(l.Proxies) > 0 || c.admitted() { // a proxy says later whose it is
-			return c, nil
-		}
-		_ = c.Close() // nothing was sent
-	}
-}
-
-// admitted counts the connection as its client's. False: it has too many.
-func (c *client) admitted() bool {
-	var err error
-	c.counted, err = c.l.s.admit(c.RemoteAddr())
-	return err == nil
-}
-
-// errCrowded says that a client has as many connections as it may have.
-var errCrowded = errors.New("the client has too many connections")
-
-// admit counts a connection of an address; nil: it is not counted.
-func (s *Server) admit(addr net.Addr) (counted *quota.Key, err error) {
-	limit := s.perClient.Load()
-	tcp, ok := addr.(*net.TCPAddr)
-	if limit <= 0 || !ok {
-		return nil, nil
-	}
-	ip := tcp.AddrPort().Addr().Unmap()
-	if Within(s.c.Exempt, ip) {
-		return nil, nil
-	}
-	k := quota.OfIP(ip)
-	if s.clients.Enter(k, int(limit)) {
-		return &k, nil
-	}
-	s.crowded.Add(1)
-	now, last := time.Now(), s.crowdedLog.Load()
-	if now.UnixNano()-last > int64(time.Second) && s.crowdedLog.CompareAndSwap(last, now.UnixNano()) {
-		s.log.Warn("a client has as many connections as it may have; further ones are closed",
-			"client", ip.String(), "limit", limit, "closed_since_the_start", s.crowded.Load())
-	}
-	return nil, errCrowded
-}
-
-func (l *bounded) accept() (*client, error) {
 	select {
 	case l.s.slots <- struct{}{}:
 	default:
@@ -121,8 +79,6 @@ type client struct {
 	once        sync.Once
 	stall       time.Duration
 	until       atomic.Int64 // the write deadline in force, Unix ns
-	// counted is whose connection it is counted as; nil: nobody's.
-	counted *quota.Key
 }
 
 // Write implements net.Conn. The deadline moves with the bytes, so that it cuts
@@ -151,6 +107,20 @@ func (c *client) some(p []byte) (int, error) {
 		return quick.Push(p)
 	}
 	return c.Conn.Write(p[:min(len(p), maxWrite)])
+}
+
+// PeerOf is the address in a connection's, without its port, and without the zone of one of
+// IPv6: that is this machine's own name for a network.
+func PeerOf(remote string) string {
+	i := strings.LastIndexByte(remote, ':')
+	if i < 0 {
+		return remote
+	}
+	host, _, zoned := strings.Cut(remote[:i], "%")
+	if zoned && strings.HasPrefix(host, "[") {
+		host += "]"
+	}
+	return host
 }
 
 // local is the address of whoever connects by a Unix socket: a process of this machine.
@@ -183,9 +153,6 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 // Close implements net.Conn.
 func (c *client) Close() error {
 	c.once.Do(func() {
-		if c.counted != nil {
-			c.l.s.clients.Leave(*c.counted)
-		}
 		c.l.s.open.Add(-1)
 		<-c.l.s.slots
 	})
@@ -202,3 +169,182 @@ func (c *client) Unsent() int {
 
 // CloseWrite lets net/http and upgrades close one direction.
 func (c *client) CloseWrite() error { return conns.CloseWrite(c.Conn) }
+
+// sorter accepts connections, finishes TLS handshakes and gives each connection to
+// whoever speaks its protocol: HTTP/1.1 goes to the fast path, or past a Conn to
+// net/http, HTTP/2 to its server, or as a TLS connection to net/http.
+type sorter struct {
+	server   *Server
+	l        *bounded
+	conf     *tls.Config // nil: connections are not encrypted
+	fastPath *fastPath   // nil: net/http takes everything
+	http1    *conns.Handed
+	http2    *conns.Handed
+
+	accepting, beginning sync.WaitGroup
+	closed               atomic.Bool
+
+	ctx    context.Context //nolint:containedctx // ends with the accepting
+	cancel context.CancelFunc
+}
+
+// newSorter makes a sorter, which accepts nothing until start.
+func newSorter(server *Server, l *bounded) *sorter {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &sorter{server: server, l: l, ctx: ctx, cancel: cancel, http1: conns.NewHanded(l.Addr()), http2: conns.NewHanded(l.Addr())}
+	if l.TLS != nil {
+		s.conf = l.TLS.config()
+	}
+	return s
+}
+
+func (s *sorter) start() { s.accepting.Go(s.accept) }
+
+func (s *sorter) accept() {
+	defer func() {
+		if !s.closed.Load() {
+			s.stop() // the socket was closed: both servers learn that nothing more comes
+		}
+	}()
+	for wait := time.Millisecond; ; {
+		c, err := s.l.Accept()
+		switch {
+		case err == nil && s.conf == nil && len(s.l.Proxies) == 0:
+			wait = time.Millisecond
+			s.serve(c, nil)
+		case err == nil:
+			wait = time.Millisecond
+			s.beginning.Go(func() { s.sort(c) })
+		case errors.Is(err, net.ErrClosed) || s.ctx.Err() != nil:
+			return
+		default: // out of file descriptors, most likely: it passes
+			s.server.log.Warn("accept connection", "err", err, "retry_in", wait)
+			select {
+			case <-time.After(wait):
+			case <-s.ctx.Done():
+				return
+			}
+			wait = min(2*wait, time.Second)
+		}
+	}
+}
+
+// sort reads what comes before the first request: a PROXY protocol header, a TLS
+// handshake. Both together have as long as a request's header.
+func (s *sorter) sort(c *client) {
+	beginning, cancel := context.WithTimeout(s.ctx, s.server.c.HeaderTimeout)
+	defer cancel()
+	if len(s.l.Proxies) > 0 {
+		if err := c.readProxyHeader(beginning, s.l.Proxies); err != nil {
+			s.server.log.Debug("PROXY protocol", "peer", c.Conn.RemoteAddr().String(), "err", err)
+			s.server.malformed.Add(1)
+			_ = c.Close() // nobody is there to whom it could be said
+			return
+		}
+	}
+	if s.conf == nil {
+		s.serve(c, nil)
+		return
+	}
+	tc := tls.Server(c, s.conf)
+	if err := tc.HandshakeContext(beginning); err != nil {
+		s.server.log.Debug("TLS handshake", "peer", c.RemoteAddr().String(), "err", err)
+		if unencrypted(err) {
+			_, _ = io.WriteString(c, toHTTPS)
+			linger(c, shortly, &s.server.draining)
+		}
+		_ = c.Close() // there is no TLS session to shut down
+		return
+	}
+	state := tc.ConnectionState()
+	c.identify(&state)
+	if state.NegotiatedProtocol == "h2" {
+		if s.server.http2 == nil {
+			s.http2.Give(tc)
+			return
+		}
+		s.server.http2.Start(tc, &state, &numbered{number: s.server.conns.Add(1), under: c, net: tc})
+		return
+	}
+	s.serve(tc, &state)
+}
+
+// toHTTPS is for a client that speaks plain HTTP where TLS is spoken.
+const toHTTPS = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 51\r\nConnection: close\r\n\r\n" +
+	"Bad Request: plain HTTP was sent to a port of HTTPS"
+
+// unencrypted reports whether a handshake failed because a request of plain HTTP stood in its
+// place.
+func unencrypted(err error) bool {
+	var e tls.RecordHeaderError
+	return errors.As(err, &e) && e.Conn != nil &&
+		slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO"}, string(e.RecordHeader[:]))
+}
+
+// serve has a connection of HTTP/1.1 served.
+func (s *sorter) serve(c net.Conn, state *tls.ConnectionState) {
+	if s.fastPath != nil {
+		s.fastPath.start(c, state)
+		return
+	}
+	g := newStrictConn(c, s.server.c.HeaderBytes, &s.server.malformed, &s.server.ending)
+	g.tls = state
+	s.http1.Give(g)
+}
+
+// close ends accepting. Connections that were accepted go on.
+func (s *sorter) close() {
+	s.closed.Store(true)
+	_ = s.l.Close() // nothing is to be told of a listener that is done with
+	s.accepting.Wait()
+}
+
+// stop has nothing more come to the servers.
+func (s *sorter) stop() {
+	s.cancel()
+	_, _ = s.http1.Close(), s.http2.Close() // neither fails
+}
+
+// end ends what has not come as far as a request.
+func (s *sorter) end() {
+	s.stop()
+	s.beginning.Wait()
+}
+
+// readProxyHeader reads the PROXY protocol header with which a connection begins, and
+// nothing behind it. Only a peer in nets may send one; who connects by a Unix socket has
+// no address, and is whom the socket's mode lets in.
+func (c *client) readProxyHeader(ctx context.Context, nets []netip.Prefix) error {
+	if peer, ok := c.Conn.RemoteAddr().(*net.TCPAddr); ok && !Within(nets, peer.AddrPort().Addr()) {
+		return fmt.Errorf("%v is in none of the networks whose load balancers are believed", peer.IP)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = c.SetReadDeadline(deadline) // where this fails, so does the read
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })()
+	var buf [proxyproto.MaxHeader]byte
+	for have := 0; ; {
+		want := have + proxyproto.Wants(buf[:have])
+		if want > len(buf) {
+			return errors.New("a PROXY header is too long")
+		}
+		n, err := io.ReadFull(c.Conn, buf[have:want])
+		if have += n; err != nil {
+			return err
+		}
+		h, n, err := proxyproto.Parse(buf[:have])
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			c.proxied = h
+			return c.SetReadDeadline(time.Time{})
+		}
+	}
+}
+
+// Within reports whether an address is in one of the networks, also one of IPv4 that is
+// written as one of IPv6.
+func Within(nets []netip.Prefix, ip netip.Addr) bool {
+	return slices.ContainsFunc(nets, func(n netip.Prefix) bool { return n.Contains(ip.Unmap()) })
+}

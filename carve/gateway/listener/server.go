@@ -1,9 +1,8 @@
-// Package listener accepts clients' connections and reads requests from them,
-// HTTP/1.1 and HTTP/2, with and without TLS: the everyday ones itself, HTTP/2 by
-// package h2, the others by net/http. It guarantees that no request reaches the handler whose framing has
-// two readings, that the number of connections, the time for a header and the wait
-// for a client that takes nothing are bounded, and that a server which ends loses no
-// request under way.
+// Package listener accepts clients' connections and reads requests from them, HTTP/1.1
+// and HTTP/2, with and without TLS. It reads everyday requests itself, HTTP/2 by package
+// h2, and all others by net/http. No request whose framing has two readings reaches the
+// handler. The number of connections, the time for a header and the wait for a client
+// that takes nothing are bounded. A server that ends loses no request under way.
 package listener
 
 import (
@@ -21,7 +20,6 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/listener/h2"
-	"whittle/carve/gateway/quota"
 )
 
 // Config makes a server. The limits of connections, header, streams and times must be above
@@ -33,8 +31,6 @@ type Config struct {
 	NetHTTP bool
 	Log     *slog.Logger
 	whittle.Limits
-	// Exempt are the networks whose connections PerClient does not count.
-	Exempt []netip.Prefix
 }
 
 // Server serves clients' connections. It is safe for concurrent use.
@@ -45,11 +41,6 @@ type Server struct {
 	// open connections, times that accepting had to wait, and requests refused
 	// as not well framed.
 	open, waits, malformed atomic.Int64
-	// perClient bounds the connections of one address; crowded counts those that were
-	// closed because of it.
-	perClient, crowded atomic.Int64
-	clients            quota.Count
-	crowdedLog         atomic.Int64 // when it was last logged, Unix ns
 	// conns numbers the connections.
 	conns atomic.Uint64
 	ending
@@ -81,6 +72,11 @@ type Listener struct {
 	Proxies []netip.Prefix
 	// Redirect has every request go to HTTPS. Nil: they are served.
 	Redirect *Redirect
+	// Sink says that requests are a mirror's, to which nobody waits for a response.
+	Sink bool
+	// Candidates are the clusters of candidates at an Envoy whose ext_proc filter sends here
+	// what goes by. Nil: requests are users' or a mirror's.
+	Candidates []string
 }
 
 // Redirect says where requests go instead of being served.
@@ -102,13 +98,6 @@ func (s *Server) Open() int64 { return s.open.Load() }
 // Waits is how often accepting waited because the limit of connections was
 // reached.
 func (s *Server) Waits() int64 { return s.waits.Load() }
-
-// PerClient bounds the connections that one address has open at once; 0: nothing does.
-// Further ones are closed.
-func (s *Server) PerClient(limit int) { s.perClient.Store(int64(limit)) }
-
-// Crowded is how many connections were closed because their client had too many.
-func (s *Server) Crowded() int64 { return s.crowded.Load() }
 
 // Malformed is how many requests were refused because their framing was not
 // exact.
@@ -144,7 +133,7 @@ type serving struct {
 
 func (s *Server) listen(l Listener) *serving {
 	sorted := newSorter(s, s.bound(l))
-	if !s.c.NetHTTP && l.Redirect == nil {
+	if !s.c.NetHTTP && l.Redirect == nil && !l.Sink && l.Candidates == nil { // which serve nobody, and nothing in bytes
 		var err error
 		if sorted.fastPath, err = newFastPath(s, sorted.http1); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			s.log.Warn("net/http serves all requests", "err", err)

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"whittle/internal/conns"
@@ -33,11 +32,6 @@ type Conn struct {
 	net.Conn
 	malformed *atomic.Int64
 	server    *ending // nil: it does not end
-
-	// ahead is what Await has read, and nobody since; reading guards it, and reads of
-	// Conn.
-	reading sync.Mutex
-	ahead   []byte
 
 	first bool // no request has come yet
 	free  bool // the protocol is no longer HTTP/1.1, and nothing is checked
@@ -102,7 +96,7 @@ func (g *Conn) Read(p []byte) (int, error) {
 		case g.filler > 0:
 			return g.lengthen(p), nil
 		}
-		n, err := g.source(p)
+		n, err := g.Conn.Read(p)
 		if n == 0 || g.free {
 			return n, err
 		}
@@ -123,40 +117,6 @@ func (g *Conn) Read(p []byte) (int, error) {
 	}
 }
 
-// source reads what comes next from the client.
-func (g *Conn) source(p []byte) (int, error) {
-	g.reading.Lock()
-	defer g.reading.Unlock()
-	if len(g.ahead) == 0 {
-		return g.Conn.Read(p)
-	}
-	n := copy(p, g.ahead)
-	if g.ahead = g.ahead[n:]; len(g.ahead) == 0 {
-		g.ahead = nil
-	}
-	return n, nil
-}
-
-// maxAhead bounds what Await reads.
-const maxAhead = 512
-
-// Await waits until the client has sent something that was not read yet, or its
-// connection's deadline has passed or it has gone. A Read at the same time waits for the
-// same. Where another reads already, or nobody waits any more, it does not: the body may
-// have been read by then, and nothing would come but the next request.
-func (g *Conn) Await(waits func() bool) {
-	if !g.reading.TryLock() {
-		return
-	}
-	defer g.reading.Unlock()
-	if len(g.ahead) > 0 || !waits() {
-		return
-	}
-	b := make([]byte, maxAhead)
-	n, _ := g.Conn.Read(b) // the next Read meets the same error
-	g.ahead = b[:n]
-}
-
 // refused gives the error to who reads a request. Reads of one byte are net/http's
 // watch for the client's going, while the request before is being served: an error
 // would take its response. What stands behind the garbage is dropped until the
@@ -167,7 +127,7 @@ func (g *Conn) refused(p []byte) error {
 	}
 	var dropped [512]byte
 	for {
-		if _, err := g.source(dropped[:]); err != nil {
+		if _, err := g.Conn.Read(dropped[:]); err != nil {
 			return err
 		}
 	}
@@ -208,16 +168,6 @@ func (g *Conn) Close() error {
 // connKey finds, in a request's context, the *numbered that it came by.
 type connKey struct{}
 
-// BodyCame reports whether the body of a request that came by net/http, or a part of
-// it, is here already: its client has not waited for a 100. It is so, too, where nothing is
-// known of the body since the protocol may change. It is asked by the request's own
-// goroutine, before the body is read.
-func BodyCame(r *http.Request) bool {
-	c, _, _ := ConnOf(r)
-	g, ok := c.(*Conn)
-	return ok && (g.free || g.requests.Body.Done() || g.begun)
-}
-
 // Client is a client's connection of HTTP/1.1.
 type Client interface {
 	// EndRequests ends the connection after the response under way: no further
@@ -252,15 +202,18 @@ type Origin struct {
 	// Certificate says whose certificate the client has shown, in the form of
 	// X-Forwarded-Client-Cert; empty: it showed none.
 	Certificate string
-	// Redirect is set where requests are to go to HTTPS.
+	// Redirect is set where requests are to go to HTTPS, Sink where they are a mirror's.
 	Redirect *Redirect
+	Sink     bool
+	// Candidates is set where Envoy's ext_proc filter sends what goes by.
+	Candidates []string
 }
 
 func (n *numbered) origin() Origin {
 	if n.under == nil {
 		return Origin{}
 	}
-	return Origin{HTTPS: n.under.proxied.TLS, Certificate: n.under.certificate, Redirect: n.under.l.Redirect}
+	return Origin{HTTPS: n.under.proxied.TLS, Certificate: n.under.certificate, Redirect: n.under.l.Redirect, Sink: n.under.l.Sink, Candidates: n.under.l.Candidates}
 }
 
 // accepted finds the connection as it was accepted; nil: it was not accepted here.

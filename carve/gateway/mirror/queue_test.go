@@ -59,31 +59,6 @@ func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
 	})
 }
 
-func TestQueueKeepsOrderAsItGrows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var got []int
-		step := make(chan struct{})
-		q := NewQueue(0, func(_ context.Context, j int) { <-step; got = append(got, j) }, nil)
-		next := 0
-		for _, burst := range []int{5, 17, 40, 1, 90} {
-			for range burst {
-				q.Offer(next, 1, 200)
-				next++
-			}
-			for range 3 {
-				step <- struct{}{}
-			}
-		}
-		close(step)
-		if err := q.Close(t.Context(), t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if len(got) != next || !slices.IsSorted(got) {
-			t.Errorf("%d of %d jobs, in the order %v", len(got), next, got)
-		}
-	})
-}
-
 func TestQueueClosesWithinItsTime(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -90,12 +90,3 @@ func TestShedderResumesOnAUnmirroredRoute(t *testing.T) {
 		t.Error("still shedding after the lease has run out with no request in between")
 	}
 }
-
-func BenchmarkShedder(b *testing.B) {
-	st := &Shedder{Above: 2}
-	now := time.Now()
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		st.Observe(time.Duration(i%1000)*time.Microsecond, true, now)
-	}
-}

@@ -1,6 +1,6 @@
-// Package preview signs and checks the tokens by which a tester's request goes to a
-// route's candidate at any share. A token names nobody: whoever has it may use it, for
-// one route and until it expires.
+// Package preview signs and checks the tokens that send a tester's request to a route's
+// candidate at any share. A token names nobody: anybody who has it may use it, for one
+// route and until it expires.
 package preview
 
 import (

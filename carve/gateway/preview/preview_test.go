@@ -94,56 +94,6 @@ func other(c byte) byte {
 	return alphabet[strings.IndexByte(alphabet, c)^1]
 }
 
-// TestCookies takes the token's cookie out of others, which stay byte by byte.
-func TestCookies(t *testing.T) {
-	good := Sign(key, route, at.Add(time.Hour))
-	for _, tt := range []struct {
-		lines, left []string
-		found, ok   bool
-	}{
-		{nil, nil, false, false},
-		{[]string{"a=1"}, []string{"a=1"}, false, false},
-		{[]string{"whittle_preview=" + good}, nil, true, true},
-		{[]string{`whittle_preview="` + good + `"`}, nil, true, true},
-		{[]string{"whittle_preview=" + good + ";"}, nil, true, true},
-		{[]string{"a=1;  whittle_preview=" + good + ";b=\"x;y\""}, []string{`a=1;b="x;y"`}, true, true},
-		{[]string{"a=1", "whittle_preview=" + good, "b=2"}, []string{"a=1", "b=2"}, true, true},
-		{[]string{"whittle_preview=forged; whittle_preview=" + good}, nil, true, false},
-		{[]string{"xwhittle_preview=" + good + "; a=whittle_preview"}, []string{"xwhittle_preview=" + good + "; a=whittle_preview"}, false, false},
-		{[]string{"xwhittle_preview=1", "whittle_preview=" + good}, []string{"xwhittle_preview=1"}, true, true},
-		{[]string{"whittle_preview"}, nil, true, false},
-		{[]string{"Whittle_Preview=" + good}, []string{"Whittle_Preview=" + good}, false, false},
-		{[]string{""}, []string{""}, false, false},
-		{[]string{";;;"}, []string{";;;"}, false, false},
-	} {
-		h := http.Header{}
-		if tt.lines != nil {
-			h["Cookie"] = slices.Clone(tt.lines)
-		}
-		found, ok := reader().Take(h, now)
-		if found != tt.found || ok != tt.ok || !slices.Equal(h["Cookie"], tt.left) {
-			t.Errorf("%q: found %v, valid %v, left %q", tt.lines, found, ok, h["Cookie"])
-		}
-	}
-	h := http.Header{"X-Whittle-Preview": {good, good}}
-	if found, ok := reader().Take(h, now); !found || ok || len(h) != 0 {
-		t.Errorf("sent twice: found %v, valid %v, left %v", found, ok, h)
-	}
-	h = http.Header{"X-Whittle-Preview": {"forged"}, "Cookie": {"whittle_preview=" + good}}
-	if found, ok := reader().Take(h, now); !found || !ok || len(h) != 0 {
-		t.Errorf("a forged header and a good cookie: found %v, valid %v, left %v", found, ok, h)
-	}
-}
-
-// TestMark keeps previewed responses out of caches.
-func TestMark(t *testing.T) {
-	h := http.Header{"Cache-Control": {"public, max-age=60"}, "Surrogate-Control": {"max-age=60"}, "Cdn-Cache-Control": {"max-age=60"}}
-	Mark(h)
-	if len(h) != 2 || h.Get("X-Whittle-Preview") != "candidate" || h.Get("Cache-Control") != "no-store" {
-		t.Error(h)
-	}
-}
-
 // FuzzTake: whatever comes, nothing is valid that was not signed, and no token is left.
 func FuzzTake(f *testing.F) {
 	f.Add("v1.1900000000.AAAA", "a=1; whittle_preview=v1.1.x")

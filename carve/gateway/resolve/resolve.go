@@ -1,6 +1,5 @@
-// Package resolve asks DNS which addresses a name has, and for how long that holds.
-// It follows a name: whoever does is told when the addresses have changed, and a
-// lookup that fails, or finds none, changes nothing.
+// Package resolve asks DNS for the addresses of a name, and reports each change of them.
+// A lookup that fails, or finds no address, changes nothing.
 package resolve
 
 import (
@@ -22,11 +21,9 @@ const (
 	MaxAddresses = 256
 	// lookupTimeout bounds one lookup, with all its queries.
 	lookupTimeout = 10 * time.Second
-	// A name is asked for again when its records' time to live is over, but neither
-	// sooner nor later than this.
-	leastTTL, mostTTL = time.Second, time.Hour
-	// unknownTTL is for addresses that came without one (from the hosts file).
-	unknownTTL = 10 * time.Second
+	// lookEvery is how often a name is asked for again, whatever its records' time to live:
+	// addresses change when a deployment does.
+	lookEvery = 2 * time.Second
 	// After a lookup that failed the next comes so soon, and each further one after
 	// twice the time, up to mostWait.
 	firstWait, mostWait = time.Second, 30 * time.Second
@@ -65,34 +62,28 @@ func (a Address) String() string {
 // errNone says that a name exists and has no address.
 var errNone = errors.New("the name has no address")
 
-// Lookup gives the addresses of a name, those of the lowest priority first, and how long
-// they hold. Addresses of a family that this machine has no way to are left out, unless
-// all are.
-func (n Name) Lookup(ctx context.Context) (addresses []Address, ttl time.Duration, err error) {
+// Lookup gives the addresses of a name, those of the lowest priority first. Addresses of a
+// family that this machine has no way to are left out, unless all are.
+func (n Name) Lookup(ctx context.Context) (addresses []Address, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	var seen ttls
-	r := n.resolver(&seen)
-	if n.Service {
+	if r := n.resolver(); n.Service {
 		addresses, err = n.service(ctx, r)
-	} else if addresses, err = host(ctx, r, n.Host, n.Port); err != nil && n.Server == "" {
-		// The system may know names that DNS does not: mDNS, containers, NIS.
-		if addresses, fallback := host(ctx, net.DefaultResolver, n.Host, n.Port); fallback == nil {
-			return addresses, unknownTTL, nil
-		}
+	} else {
+		addresses, err = host(ctx, r, n.Host, n.Port)
 	}
 	if err != nil {
-		return nil, 0, n.asked(err)
+		return nil, n.asked(err)
 	}
 	if addresses = reachable(addresses); len(addresses) == 0 {
-		return nil, 0, errNone
+		return nil, errNone
 	}
 	slices.SortFunc(addresses, func(a, b Address) int { // of one that is there twice the lower priority holds
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Priority, b.Priority), cmp.Compare(b.Weight, a.Weight))
 	})
 	addresses = slices.CompactFunc(addresses, func(a, b Address) bool { return a.To == b.To })
 	slices.SortStableFunc(addresses, func(a, b Address) int { return cmp.Compare(a.Priority, b.Priority) })
-	return addresses[:min(len(addresses), MaxAddresses)], seen.least(), nil
+	return addresses[:min(len(addresses), MaxAddresses)], nil
 }
 
 // asked names in an error the server that was asked, in the place of the system's.
@@ -105,15 +96,14 @@ func (n Name) asked(err error) error {
 	return err
 }
 
-// resolver asks n's server and notes the times to live. One is for one lookup.
-func (n Name) resolver(seen *ttls) *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+// resolver asks n's server, or the system's.
+func (n Name) resolver() *net.Resolver {
+	if n.Server == "" {
+		return net.DefaultResolver
+	}
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
-		c, err := d.DialContext(ctx, network, cmp.Or(n.Server, address))
-		if err != nil {
-			return nil, err
-		}
-		return seen.watch(c), nil
+		return d.DialContext(ctx, network, n.Server)
 	}}
 }
 
@@ -178,23 +168,23 @@ func reachable(addresses []Address) []Address {
 	return some
 }
 
-// Follow looks a name up again and again until ctx ends, each time when what was found holds
-// no longer, and calls found after each lookup. On an error, what was found before holds on.
+// Follow looks a name up again and again until ctx ends, and calls found after each lookup. On
+// an error, what was found before holds on.
 func (n Name) Follow(ctx context.Context, found func(addresses []Address, err error)) {
 	wait := firstWait
 	for {
-		addresses, ttl, err := n.Lookup(ctx)
+		addresses, err := n.Lookup(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		found(addresses, err)
+		pause := lookEvery
 		if err != nil {
-			ttl = wait
-			wait = min(2*wait, mostWait)
+			pause, wait = wait, min(2*wait, mostWait)
 		} else {
 			wait = firstWait
 		}
-		if !notify.Sleep(ctx, ttl) {
+		if !notify.Sleep(ctx, pause) {
 			return
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -38,32 +37,31 @@ func TestLookup(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		want []string
-		ttl  time.Duration
 	}{
-		{"one.example", []string{"127.0.0.1:80"}, time.Minute},
-		{"ONE.example.", []string{"127.0.0.1:80"}, time.Minute},
-		{"many.example", []string{"127.0.0.1:80", "127.0.0.2:80", "127.0.0.3:80"}, 5 * time.Second},
-		{"six.example", []string{"[::1]:80"}, time.Minute},
-		{"mapped.example", []string{"127.0.0.1:80"}, time.Minute},
-		{"briefly.example", []string{"127.0.0.1:80"}, leastTTL},
-		{"eternal.example", []string{"127.0.0.1:80"}, mostTTL},
-		{"alias.example", []string{"127.0.0.1:80"}, 7 * time.Second},
-		{"short.example", []string{"127.0.0.1:80", "127.0.0.2:80", "127.0.0.3:80"}, 5 * time.Second},
-		{"127.0.0.9", []string{"127.0.0.9:80"}, unknownTTL},
-		{"empty.example", nil, 0},
-		{"gone.example", nil, 0},
+		{"one.example", []string{"127.0.0.1:80"}},
+		{"ONE.example.", []string{"127.0.0.1:80"}},
+		{"many.example", []string{"127.0.0.1:80", "127.0.0.2:80", "127.0.0.3:80"}},
+		{"six.example", []string{"[::1]:80"}},
+		{"mapped.example", []string{"127.0.0.1:80"}},
+		{"briefly.example", []string{"127.0.0.1:80"}},
+		{"eternal.example", []string{"127.0.0.1:80"}},
+		{"alias.example", []string{"127.0.0.1:80"}},
+		{"short.example", []string{"127.0.0.1:80", "127.0.0.2:80", "127.0.0.3:80"}},
+		{"127.0.0.9", []string{"127.0.0.9:80"}},
+		{"empty.example", nil},
+		{"gone.example", nil},
 		{"_web._tcp.example", []string{
 			"127.0.0.1:80 (priority 1, weight 7)", "127.0.0.1:81 (priority 1, weight 0)", "127.0.0.2:81 (priority 1, weight 0)", "127.0.0.3:81 (priority 1, weight 0)",
 			"127.0.0.1:83 (priority 2, weight 9)",
-		}, 5 * time.Second},
-		{"_closed._tcp.example", nil, 0},
-		{"_lost._tcp.example", nil, 0},
-		{"_none._tcp.example", nil, 0},
+		}},
+		{"_closed._tcp.example", nil},
+		{"_lost._tcp.example", nil},
+		{"_none._tcp.example", nil},
 	} {
 		n := Name{Host: tt.name, Port: "80", Service: tt.name[0] == '_', Server: s.Address}
-		found, ttl, err := n.Lookup(t.Context())
-		if got := texts(found); (err != nil) != (tt.want == nil) || !slices.Equal(got, tt.want) || ttl != tt.ttl {
-			t.Errorf("%s: %q for %v, %v; want %q for %v", tt.name, got, ttl, err, tt.want, tt.ttl)
+		found, err := n.Lookup(t.Context())
+		if got := texts(found); (err != nil) != (tt.want == nil) || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, %v; want %q", tt.name, got, err, tt.want)
 		}
 	}
 }
@@ -95,17 +93,6 @@ func texts(all []Address) (out []string) {
 	return out
 }
 
-// TestLongResponsesComeByTCP: their times to live are known as well.
-func TestLongResponsesComeByTCP(t *testing.T) {
-	s := dnstest.New(t)
-	s.Truncate()
-	s.Set("long.example", 33, "127.0.0.1", "127.0.0.2")
-	got, ttl, err := Name{Host: "long.example", Port: "80", Server: s.Address}.Lookup(t.Context())
-	if err != nil || len(got) != 2 || ttl != 33*time.Second {
-		t.Errorf("%q for %v, %v", got, ttl, err)
-	}
-}
-
 // TestAddressesAreBounded: a name with more is no way to fill the memory.
 func TestAddressesAreBounded(t *testing.T) {
 	s := dnstest.New(t)
@@ -115,13 +102,13 @@ func TestAddressesAreBounded(t *testing.T) {
 		many = append(many, net.IPv4(127, 0, byte(i>>8), byte(i)).String())
 	}
 	s.Set("many.example", 33, many...)
-	got, _, err := Name{Host: "many.example", Port: "80", Server: s.Address}.Lookup(t.Context())
+	got, err := Name{Host: "many.example", Port: "80", Server: s.Address}.Lookup(t.Context())
 	if err != nil || len(got) != MaxAddresses {
 		t.Errorf("%d, %v", len(got), err)
 	}
 }
 
-// TestFollow: each change is reported when the time to live is over, a lookup that
+// TestFollow: each change is reported, a lookup that
 // fails is reported as that and tried again, and the end ends it.
 func TestFollow(t *testing.T) {
 	s := dnstest.New(t)
@@ -161,7 +148,7 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, _, err := Name{Host: "app.example", Port: "80", Server: s.Address}.Lookup(ctx)
+		_, err := Name{Host: "app.example", Port: "80", Server: s.Address}.Lookup(ctx)
 		done <- err
 	}()
 	cancel()
@@ -169,7 +156,7 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 		t.Error("found")
 	}
 	var failed *net.DNSError
-	if _, _, err := (Name{Host: "app.example", Port: "80", Server: nowhere(t)}).Lookup(t.Context()); !errors.As(err, &failed) {
+	if _, err := (Name{Host: "app.example", Port: "80", Server: nowhere(t)}).Lookup(t.Context()); !errors.As(err, &failed) {
 		t.Error(err)
 	}
 }
@@ -184,32 +171,10 @@ func nowhere(t *testing.T) string {
 	return p.LocalAddr().String()
 }
 
-// FuzzTTL: whatever a server sends, its times to live are read without harm.
-func FuzzTTL(f *testing.F) {
-	m := dnsmessage.Message{Header: dnsmessage.Header{Response: true}, Answers: []dnsmessage.Resource{{
-		Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName("a.example."), Class: dnsmessage.ClassINET, TTL: 5},
-		Body:   &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
-	}}}
-	b, err := m.Pack()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
-	f.Add(b[:len(b)-1])
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var seen ttls
-		seen.message(b)
-		if d := seen.least(); d < leastTTL || d > mostTTL {
-			t.Error(d)
-		}
-	})
-}
-
 // TestAnErrorNamesTheServer: whoever reads that a name was not found reads where.
 func TestAnErrorNamesTheServer(t *testing.T) {
 	s := dnstest.New(t)
-	_, _, err := Name{Host: "gone.example", Port: "80", Server: s.Address}.Lookup(t.Context())
+	_, err := Name{Host: "gone.example", Port: "80", Server: s.Address}.Lookup(t.Context())
 	if err == nil || !strings.Contains(err.Error(), " on "+s.Address) {
 		t.Errorf("%v, want one on %s", err, s.Address)
 	}

@@ -7,10 +7,12 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"whittle"
 	"whittle/internal/httpfield"
+	"whittle/internal/notify"
 )
 
 // holding is a body that is read whole. Memory is asked for as it grows, since
@@ -22,6 +24,8 @@ type holding struct {
 	room func(more int64) bool
 	// aside is as in leanCall.
 	aside bool
+	// more is how much longer than the timeout the whole may take.
+	more time.Duration
 	// paced counts the reading of what no user waits for; nil: a user does.
 	paced *paced
 }
@@ -75,10 +79,14 @@ func (u *Upstream) Call(ctx context.Context, q *whittle.Request, maxResponse int
 	return a
 }
 
-// Aside is Call where no user waits. It waits for no connection, and leaves half
-// of them to users; false: there was none to spare, and nothing was sent.
-func (u *Upstream) Aside(ctx context.Context, q *whittle.Request, maxResponse int64, room func(more int64) bool) (_ whittle.Response, spared bool) {
-	a, err := u.call(ctx, q, &holding{limit: maxResponse, room: room, aside: true})
+// Aside is Call where no user waits. It has the time that a user's response to the same
+// took in addition, since one that comes in pieces is as long as it is. It waits for no
+// connection, and leaves half of them to users; false: there was none to spare, and nothing
+// was sent.
+func (u *Upstream) Aside(
+	ctx context.Context, q *whittle.Request, took time.Duration, maxResponse int64, room func(more int64) bool,
+) (_ whittle.Response, spared bool) {
+	a, err := u.call(ctx, q, &holding{limit: maxResponse, room: room, aside: true, more: took})
 	return a, !errors.Is(err, errNoSpare)
 }
 
@@ -86,7 +94,7 @@ func (u *Upstream) call(ctx context.Context, q *whittle.Request, h *holding) (a 
 	if h.limit <= 0 {
 		h.limit = u.MaxResponse()
 	}
-	ctx, cancel := context.WithTimeout(ctx, u.timeout)
+	ctx, cancel := context.WithTimeout(ctx, u.timeout+h.more)
 	defer cancel()
 	at := time.Now()
 	if h.aside {
@@ -131,7 +139,7 @@ func (u *shared) hostFor(client string) string {
 
 func (u *Upstream) callLean(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
 	c, err := u.lean(ctx, &leanCall{
-		method: q.Method, again: again(q), limit: u.timeout, total: true, last: authenticates(q.Header), aside: hold.aside, client: u.preface("", ""),
+		method: q.Method, again: again(q), limit: u.timeout + hold.more, total: true, last: authenticates(q.Header), aside: hold.aside,
 	}, func(b []byte) ([]byte, error) {
 		w := headWriter{b: b}
 		w.line(q.Method, u.target(q.Target), u.hostFor(q.Host))
@@ -187,10 +195,10 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 	if !again(q) {
 		way = wayOnce
 	}
-	if err := u.slots.acquire(ctx, hold.aside, nil); err != nil {
+	if err := u.slots.acquire(ctx, hold.aside); err != nil {
 		return whittle.Response{}, err
 	}
-	resp, i, err := u.roundTrip(out.WithContext(ctx), way, u.preface("", ""), hold.aside) //nolint:bodyclose // Response.Close does
+	resp, i, err := u.roundTrip(out.WithContext(ctx), way, hold.aside) //nolint:bodyclose // Response.Close does
 	if err != nil {
 		u.slots.release()
 		return whittle.Response{}, err
@@ -210,4 +218,64 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 		w.Trailer = whittle.Header(fields)
 	}
 	return w, nil
+}
+
+// pace bounds how fast responses are read that no user waits for, all of them together.
+// A candidate that floods every mirrored request would otherwise take the processors
+// from users' requests. Work is counted as time: a byte as a nanosecond, and a
+// stretch of content, such as a chunk of a few bytes, as pieceWork more. That is several
+// times what it takes.
+type pace struct {
+	from time.Time
+	due  atomic.Int64 // when the work so far would have been done, in ns from then on
+}
+
+const (
+	pieceWork = 256 * time.Nanosecond
+	// stretch is the work after which a reader looks whether it has to wait. Responses
+	// that take less do not count.
+	stretch = 64 << 10 * time.Nanosecond
+	// ahead is how much sooner than due work may be done.
+	ahead = time.Millisecond
+)
+
+var asides = pace{from: time.Now()}
+
+// add counts work, and says how long whoever has done it must wait.
+func (p *pace) add(at time.Time, work time.Duration) time.Duration {
+	now := at.Sub(p.from)
+	for {
+		due := p.due.Load()
+		next := max(due, int64(now)) + int64(work)
+		if p.due.CompareAndSwap(due, next) {
+			return time.Duration(next) - now - ahead
+		}
+	}
+}
+
+// paced counts a reader's work.
+type paced struct {
+	ctx   context.Context //nolint:containedctx // the call's
+	pace  *pace
+	work  time.Duration // that was not looked at yet
+	waits time.Duration // in all
+}
+
+// did counts so many bytes in so many stretches, and waits where all are too fast. The
+// error is errNoSpare where the call would end meanwhile: that is not the upstream's failure.
+func (r *paced) did(bytes, stretches int) error {
+	if r.work += time.Duration(bytes) + time.Duration(stretches)*pieceWork; r.work < stretch {
+		return nil
+	}
+	now := time.Now()
+	wait := r.pace.add(now, r.work)
+	if r.work = 0; wait <= 0 {
+		return nil
+	}
+	if end, ok := r.ctx.Deadline(); ok && end.Sub(now) <= wait {
+		return errNoSpare
+	}
+	notify.Sleep(r.ctx, wait)
+	r.waits += time.Since(now)
+	return r.ctx.Err()
 }

@@ -47,12 +47,11 @@ func (i *instance) probe(ctx context.Context) error {
 	h := &i.u.spec.Health
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
-	client := i.u.preface("", "")
 	if h.GRPC {
 		return i.probeGRPC(ctx, h.Service)
 	}
 	if h.Path == "" {
-		c, err := i.connect(ctx, client, bothHTTP)
+		c, err := i.connect(ctx, bothHTTP)
 		if err == nil {
 			_ = c.Close() // that it could be opened is enough
 		}
@@ -72,18 +71,14 @@ func (i *instance) probe(ctx context.Context) error {
 
 // question is a check's request.
 func (i *instance) question(method, path string) *http.Request {
-	to := i.u.url(i.u.target(path))
-	if client := i.u.preface("", ""); client != "" {
-		to.Host = hostOf(client)
-	}
 	return &http.Request{
-		Method: method, URL: to, Host: i.u.hostFor(""), Header: http.Header{"User-Agent": {"whittle-health-check"}},
+		Method: method, URL: i.u.url(i.u.target(path)), Host: i.u.hostFor(""), Header: http.Header{"User-Agent": {"whittle-health-check"}},
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 }
 
 func (i *instance) ask(q *http.Request) (*http.Response, error) {
-	return i.ways.Load().by[wayNew].RoundTrip(q)
+	return i.ways[wayNew].RoundTrip(q)
 }
 
 // checked takes in the result of a check.

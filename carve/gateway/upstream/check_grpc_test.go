@@ -67,31 +67,3 @@ func TestChecksByGRPC(t *testing.T) {
 		}
 	}
 }
-
-// TestHealthMessages holds the two messages to the generated code's, and what is none is
-// no SERVING.
-func TestHealthMessages(t *testing.T) {
-	for text, good := range map[string]bool{
-		"\x00\x00\x00\x00\x02\x08\x01":           true,
-		"\x00\x00\x00\x00\x06\x12\x02ab\x08\x01": true, // with a field of later versions
-		"\x00\x00\x00\x00\x04\x08\x02\x08\x01":   true, // the last one holds
-		"\x00\x00\x00\x00\x04\x08\x01\x08\x02":   false,
-		"\x00\x00\x00\x00\x00":                   false, // UNKNOWN is left out
-		"\x00\x00\x00\x00\x02\x08\x02":           false,
-		"\x00\x00\x00\x00\x02\x08\x09":           false,
-		"\x01\x00\x00\x00\x02\x08\x01":           false, // compressed
-		"\x00\x00\x00\x00\x03\x08\x01":           false,
-		"\x00\x00\x00\x00\x02\x08\x01\x00\x00":   false,
-		"\x00\x00\x00\x00\x02\x0a\x05":           false,
-		"\x00\x00\x00\x00\x01\x08":               false,
-		"\x00\xff\xff\xff\xff\x08\x01":           false,
-		"":                                       false,
-	} {
-		if err := healthResponse([]byte(text)); (err == nil) != good {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-	if got := string(healthRequest("a.B")); got != "\x00\x00\x00\x00\x05\x0a\x03a.B" {
-		t.Errorf("%q", got)
-	}
-}

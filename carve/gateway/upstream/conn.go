@@ -5,10 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,16 +28,10 @@ var longAgo = time.Unix(1, 0)
 
 // conn is a connection of a pool. One goroutine at a time uses it.
 type conn struct {
-	pool *pool
-	net  net.Conn
-	// client is whose the connection is; "": anybody's.
-	client string
-	// born is when it was opened, some tenth of the pool's maxAge earlier: not all
-	// that were opened together end together. requests counts those it has carried.
-	born     time.Time
-	requests int
-	secure   *tls.Conn    // net, where it speaks TLS
-	quick    *socket.Conn // net, or what is below secure; nil: it has no quick calls
+	pool   *pool
+	net    net.Conn
+	secure *tls.Conn    // net, where it speaks TLS
+	quick  *socket.Conn // net, or what is below secure; nil: it has no quick calls
 
 	buf  []byte
 	r, w int // buf[r:w] has been read and not used
@@ -52,9 +46,9 @@ type conn struct {
 	// cut says that the response is not wanted any more; any goroutine sets it.
 	cut atomic.Bool
 	// total says that the deadline in force covers the body; until is the one for
-	// the body's next bytes otherwise.
-	total bool
-	until time.Time
+	// the body's next bytes otherwise, and waits is since when they are waited for.
+	total        bool
+	until, waits time.Time
 	// bounded is the deadline in force for both directions; zero: they differ.
 	bounded time.Time
 	// reused says that an earlier request went through here; sent, that the
@@ -65,11 +59,8 @@ type conn struct {
 	idleSince           time.Time
 }
 
-func newConn(p *pool, nc net.Conn, client string) *conn {
-	c := &conn{pool: p, net: nc, client: client, buf: make([]byte, connBuffer)}
-	if p.maxAge > 0 {
-		c.born = time.Now().Add(-rand.N(p.maxAge/10 + 1))
-	}
+func newConn(p *pool, nc net.Conn) *conn {
+	c := &conn{pool: p, net: nc, buf: make([]byte, connBuffer)}
 	c.kill = func() { _ = c.net.SetDeadline(longAgo) } // whoever uses it sees the error
 	c.framed.c = c
 	if t, ok := nc.(*tls.Conn); ok {
@@ -109,7 +100,6 @@ func (c *conn) exchange(ctx context.Context, request []byte, head bool, limit ti
 	c.ctx, c.total, c.until, c.sent, c.heard = ctx, total, time.Time{}, false, false
 	c.trailer = nil
 	c.cut.Store(false)
-	c.requests++
 	c.now = time.Now()
 	if err := c.bound(limit); err != nil {
 		return err
@@ -216,15 +206,27 @@ func (c *conn) fill(limit int) error {
 
 // read gives at least one byte or an error.
 func (c *conn) read(p []byte) (int, error) {
-	n, err := c.net.Read(p)
-	if n > 0 {
-		c.heard = true
-		return n, nil
+	for {
+		n, err := c.net.Read(p)
+		if n > 0 {
+			c.heard = true
+			return n, nil
+		}
+		if err == nil {
+			err = io.ErrNoProgress
+		}
+		err = c.because(err)
+		if !errors.Is(err, os.ErrDeadlineExceeded) || c.until.IsZero() {
+			return 0, err
+		}
+		until := c.waits.Add(c.silence())
+		if !until.After(c.until) {
+			return 0, err
+		}
+		if err := c.extend(until); err != nil { // it was silent for less: the deadline was an earlier wait's
+			return 0, err
+		}
 	}
-	if err == nil {
-		err = io.ErrNoProgress
-	}
-	return 0, c.because(err)
 }
 
 // because gives the context's error rather than the I/O error that its end caused.
@@ -238,18 +240,24 @@ func (c *conn) because(err error) error {
 	return err
 }
 
-// await sets the deadline for the next bytes of a body. It moves with them, by
-// steps: an upstream may be silent for so long, and a quarter longer at most.
+// await sets the deadline for the next bytes of a body. One that is in force stays until it
+// has passed, and read moves it then: moving it with all bytes costs as much as reading them.
 func (c *conn) await() error {
 	if c.total {
 		return nil
 	}
-	now, silence := time.Now(), c.silence()
-	if c.until.Sub(now) >= silence {
+	now := time.Now()
+	c.waits = now
+	if c.until.After(now) {
 		return nil
 	}
-	c.until, c.bounded = now.Add(silence+silence/4), time.Time{}
-	if err := c.net.SetReadDeadline(c.until); err != nil {
+	return c.extend(now.Add(c.silence()))
+}
+
+// extend sets the deadline for reading.
+func (c *conn) extend(until time.Time) error {
+	c.until, c.bounded = until, time.Time{}
+	if err := c.net.SetReadDeadline(until); err != nil {
 		return err
 	}
 	// The context may have ended, and kill's deadline been overwritten, in
@@ -309,4 +317,170 @@ func (c *conn) response(hold *holding) (whittle.Response, error) {
 	}
 	a.Body, a.Trailer = hold.body, whittle.Header(c.trailer)
 	return a, nil
+}
+
+// large are for the parts of a body that are longer than a connection's buffer.
+var large = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// body is a response's body on a conn. It implements source; pieces are slices
+// of the connection's own buffer wherever that is long enough.
+type body struct {
+	c      *conn
+	framed http1.Body
+	// piece has been found in the connection's buffer, and not been returned.
+	piece []byte
+	// parts is how many stretches of content the piece is joined of; gone, those of
+	// the last one that was returned.
+	parts, gone int
+	// fault is what is wrong behind the piece.
+	fault error
+	// done says that all of the body has been returned.
+	done bool
+	kind http1.FramingKind
+	err  error
+	big  *[64 << 10]byte
+}
+
+// begin settles how the body ends. headOnly is for the response to HEAD.
+func (b *body) begin(h *responseHead, headOnly bool) {
+	*b = body{c: b.c, framed: b.framed}
+	b.framed.Limits, b.framed.Tolerance = responseLimits, tolerated
+	method := http.MethodGet
+	if headOnly {
+		method = http.MethodHead
+	}
+	f := h.parser.Framing(method)
+	b.kind = f.Kind
+	if f.Kind == http1.UntilClose {
+		h.last = true
+	}
+	b.framed.Begin(f)
+	b.done = b.framed.Done()
+}
+
+func (b *body) ready() bool {
+	err := b.advance()
+	return err != nil || len(b.piece) > 0 || b.framed.Done()
+}
+
+func (b *body) next() ([]byte, error) {
+	for {
+		if err := b.advance(); err != nil {
+			b.err = err
+			return nil, err
+		}
+		if len(b.piece) > 0 || b.framed.Done() {
+			break
+		}
+		if p, err := b.wait(); p != nil || err != nil {
+			b.gone = 1
+			return p, err
+		}
+	}
+	p := b.piece
+	b.piece, b.done = nil, b.framed.Done()
+	b.parts, b.gone = 0, b.parts
+	if b.done {
+		b.release()
+		return p, io.EOF
+	}
+	return p, nil
+}
+
+func (b *body) joined() int { return b.gone }
+
+// advance finds the next piece in what has been read. Chunks that have arrived
+// together are one piece: what an upstream flushes byte by byte costs no write each.
+func (b *body) advance() error {
+	c := b.c
+	for c.r < c.w && !b.framed.Done() && b.fault == nil {
+		piece, n, err := b.framed.Next(c.buf[c.r:c.w])
+		if err != nil {
+			b.fault = refusal(err)
+			break
+		}
+		if n == 0 {
+			break // a part of the trailer
+		}
+		c.r += n
+		b.join(piece)
+		if b.framed.Done() {
+			b.takeTrailer()
+		}
+	}
+	if len(b.piece) > 0 {
+		return nil // what is wrong behind it comes after it
+	}
+	return b.fault
+}
+
+// join moves a stretch of the connection's buffer to the end of the piece, over the
+// framing that was between them.
+func (b *body) join(stretch []byte) {
+	if len(stretch) > 0 {
+		b.parts++
+	}
+	if len(b.piece) == 0 {
+		b.piece = stretch
+		return
+	}
+	b.piece = append(b.piece, stretch...)
+}
+
+// takeTrailer keeps the fields after the body that may go on.
+func (b *body) takeTrailer() {
+	t := b.framed.Trailer()
+	if t.Len() == 0 {
+		return
+	}
+	fields := http.Header{}
+	for i := range t.Len() {
+		canonical(t.Field(i).Name)
+	}
+	text := string(t.Raw())
+	for i := range t.Len() {
+		if name, value := t.In(text, i); trailing(name) {
+			fields[name] = append(fields[name], value)
+		}
+	}
+	b.c.trailer = fields
+}
+
+// wait reads more. Long stretches go past the connection's buffer: then the
+// piece itself is returned.
+func (b *body) wait() ([]byte, error) {
+	c := b.c
+	if err := c.await(); err != nil {
+		return nil, err
+	}
+	if rest := b.framed.Rest(); rest > int64(len(c.buf)) && c.r == c.w {
+		if b.big == nil {
+			b.big = large.Get().(*[64 << 10]byte)
+		}
+		n, err := c.read(b.big[:min(int64(len(b.big)), rest)])
+		if err != nil {
+			return nil, cutShort(err)
+		}
+		p, _, err := b.framed.Next(b.big[:n])
+		return p, err
+	}
+	err := c.fill(maxResponseHead)
+	if errors.Is(err, io.EOF) && b.framed.End() == nil {
+		return nil, nil // the body ends with the connection
+	}
+	return nil, cutShort(err)
+}
+
+func (b *body) release() {
+	if b.big != nil {
+		large.Put(b.big)
+		b.big = nil
+	}
+}
+
+func cutShort(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errTruncated
+	}
+	return err
 }

@@ -23,25 +23,15 @@ var (
 	bothHTTP  = []string{"h2", "http/1.1"}
 )
 
-// connect opens a connection, TLS included. client is the header of the PROXY
-// protocol that it begins with, if any. Whatever goes wrong is a *net.OpError of a
+// connect opens a connection, TLS included. Whatever goes wrong is a *net.OpError of a
 // dial, by which it is known that nothing of a request was sent.
-func (i *instance) connect(ctx context.Context, client string, spoken []string) (net.Conn, error) {
+func (i *instance) connect(ctx context.Context, spoken []string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, i.u.connectTimeout())
 	defer cancel()
 	var d net.Dialer
 	c, err := d.DialContext(ctx, i.network, i.address)
 	if err != nil {
 		return nil, err
-	}
-	if client != "" {
-		deadline, _ := ctx.Deadline()
-		_ = c.SetWriteDeadline(deadline) // a connection that takes none fails by itself
-		if _, err := c.Write([]byte(client)); err != nil {
-			_ = c.Close()
-			return nil, i.notConnected(c, err)
-		}
-		_ = c.SetWriteDeadline(time.Time{})
 	}
 	if i.u.base.Scheme != "https" {
 		return c, nil
@@ -59,8 +49,8 @@ func (i *instance) connect(ctx context.Context, client string, spoken []string) 
 
 // connectFor opens a connection for net/http's transport. once: its requests can be
 // sent once only.
-func (i *instance) connectFor(ctx context.Context, client string, spoken []string, once bool) (net.Conn, error) {
-	c, err := i.connect(ctx, client, spoken)
+func (i *instance) connectFor(ctx context.Context, spoken []string, once bool) (net.Conn, error) {
+	c, err := i.connect(ctx, spoken)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,10 @@ package upstream
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"strings"
 	"sync"
 	"testing"
@@ -195,134 +193,5 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 				t.Errorf("it responded to %d requests, of which the last had %d bytes", len(l.bodies), len(l.bodies[len(l.bodies)-1]))
 			}
 		})
-	}
-}
-
-// TestAConnectionThatIsNoUseAnyMore: an HTTP/2 upstream ends a connection that has just
-// been chosen for a request, before the request has a stream there. It goes over another
-// one, with its whole body: over one that is kept, or over a new one.
-func TestAConnectionThatIsNoUseAnyMore(t *testing.T) {
-	var conns sync.Map // the server's, by the client's address
-	over := make(chan struct{}, 8)
-	held, free := make(chan struct{}), make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/held" {
-			close(held)
-			<-free
-		}
-		_, _ = io.Copy(w, r.Body) // an echo that is cut short shows below
-	}))
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1}
-	server.Config.ConnState = func(c net.Conn, s http.ConnState) {
-		switch s {
-		case http.StateNew:
-			conns.Store(c.RemoteAddr().String(), c)
-		case http.StateClosed:
-			over <- struct{}{}
-		}
-	}
-	server.Start()
-	defer server.Close()
-	u, err := New(whittle.Upstream{URL: server.URL}, true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer u.Close()
-	// send sends a request; the first connection that is chosen for it may end.
-	send := func(path string, ends bool) {
-		chosen := httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
-			if ends {
-				ends = false
-				c, _ := conns.Load(i.Conn.LocalAddr().String())
-				_ = c.(*net.TCPConn).CloseWrite()
-				<-over // the client has seen it, and closed its side
-			}
-		}}
-		r := httptest.NewRequest(http.MethodPost, path, struct{ io.Reader }{strings.NewReader("body")})
-		q := (&inbound.Reader{}).Read(r)
-		b := inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
-		defer b.Detach()
-		resp, err := u.Send(httptrace.WithClientTrace(t.Context(), &chosen), &Request{In: &q, Body: b})
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-			return
-		}
-		defer resp.Close()
-		var got []byte
-		for err == nil {
-			var p []byte
-			p, err = resp.Next()
-			got = append(got, p...)
-		}
-		if string(got) != "body" || !errors.Is(err, io.EOF) {
-			t.Errorf("%s: %q, %v", path, got, err)
-		}
-	}
-	send("/first", false) // which gets the server's settings
-	var aside sync.WaitGroup
-	aside.Go(func() { send("/held", false) })
-	<-held
-	send("/other", false) // over a second connection
-	close(free)
-	aside.Wait()
-	send("/kept", true)
-	send("/new", true)
-}
-
-// TestWhatWasNotWrittenIsSentAgain: over HTTP/1.1 a body goes again where the upstream
-// closed the connection before a byte of the request was written to it.
-func TestWhatWasNotWrittenIsSentAgain(t *testing.T) {
-	failure := errors.New("http: server closed idle connection")
-	for _, tt := range []struct {
-		name  string
-		then  func(u *upload, c *single, trace *httptrace.ClientTrace)
-		again bool
-	}{
-		{"no connection", func(*upload, *single, *httptrace.ClientTrace) {}, false},
-		{"a connection", func(_ *upload, c *single, trace *httptrace.ClientTrace) {
-			trace.GotConn(httptrace.GotConnInfo{Conn: c})
-		}, true},
-		{"a head that was not written", func(_ *upload, c *single, trace *httptrace.ClientTrace) {
-			trace.GotConn(httptrace.GotConnInfo{Conn: c})
-			trace.WroteHeaders()
-		}, true},
-		{"a head that was", func(_ *upload, c *single, trace *httptrace.ClientTrace) {
-			trace.GotConn(httptrace.GotConnInfo{Conn: c})
-			_, _ = c.Write([]byte("P"))
-			trace.WroteHeaders()
-		}, false},
-		{"a head to an unknown connection", func(_ *upload, c *single, trace *httptrace.ClientTrace) {
-			trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn})
-			trace.WroteHeaders()
-		}, false},
-		{"a body that was read", func(u *upload, c *single, trace *httptrace.ClientTrace) {
-			trace.GotConn(httptrace.GotConnInfo{Conn: c})
-			trace.WroteHeaders()
-			_, _ = u.last.Read(make([]byte, 1))
-		}, false},
-	} {
-		r := httptest.NewRequest("POST", "/", strings.NewReader("body"))
-		q := (&inbound.Reader{}).Read(r)
-		u := newUpload(inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil), false)
-		c := newSingle(&parts{}, false)
-		_, _ = c.Write([]byte("an earlier request"))
-		var trace httptrace.ClientTrace
-		u.follow(&trace)
-		tt.then(u, c, &trace)
-		first := u.last
-		if got := u.again(failure); got != tt.again {
-			t.Errorf("%s: sent again %v, want %v", tt.name, got, tt.again)
-		}
-		if !tt.again {
-			continue
-		}
-		if n, err := first.Read(make([]byte, 9)); n > 0 || err == nil {
-			t.Errorf("%s: the attempt that failed reads %d bytes, %v", tt.name, n, err)
-		}
-		if got, err := io.ReadAll(u.last); string(got) != "body" || err != nil {
-			t.Errorf("%s: %q, %v", tt.name, got, err)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"whittle"
@@ -48,42 +47,5 @@ func TestTheLessBusyOfTwoIsChosen(t *testing.T) {
 	}
 	if len(drawn) != 2 {
 		t.Error("of two that are equally busy only one is ever chosen")
-	}
-}
-
-// TestLoadIsSpread: requests that stay under way are spread as two random choices
-// spread them: with n instances and n·100 requests none is more than a few above the
-// mean (log log n / log 2 + O(1): Azar et al., Balanced Allocations, 1994). One draw
-// would leave the busiest some 25 above it.
-func TestLoadIsSpread(t *testing.T) {
-	const n, each = 10, 100
-	u, all := unreached(t, n)
-	for range n * each {
-		chosen(t, u).running.Add(1)
-	}
-	for _, i := range all {
-		if load := i.load(); math.Abs(float64(load-each)) > 8 {
-			t.Errorf("one has %d requests under way, and the mean is %d", load, each)
-		}
-	}
-}
-
-// TestAnIdleInstanceDoesNotDrawEverything: one that responds at once, as a broken one
-// does, gets two draws in n of what comes, and not all of it.
-func TestAnIdleInstanceDoesNotDrawEverything(t *testing.T) {
-	u, all := unreached(t, 5)
-	for _, i := range all[1:] {
-		i.running.Add(10)
-	}
-	const draws = 4000
-	drawn := 0
-	for range draws {
-		if chosen(t, u) == all[0] {
-			drawn++
-		}
-	}
-	const mean, deviation = draws * 2 / 5, 31 // of a binomial; beyond six of them once in 5e8
-	if math.Abs(float64(drawn-mean)) > 6*deviation {
-		t.Errorf("drawn %d times of %d", drawn, draws)
 	}
 }

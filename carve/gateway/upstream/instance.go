@@ -1,13 +1,18 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
-	"encoding/hex"
+	"errors"
+	"math/rand/v2"
 	"net"
 	"net/http"
-	"strings"
+	"slices"
 	"sync/atomic"
 	"time"
+
+	"whittle"
+	"whittle/carve/gateway/resolve"
 )
 
 // instance is one of an upstream's servers, at one address, with the connections
@@ -19,7 +24,7 @@ type instance struct {
 	network, address, server string
 
 	pool *pool // nil: HTTP/2 is spoken without asking
-	ways atomic.Pointer[transports]
+	ways transports
 	// running counts the requests under way through net/http.
 	running atomic.Int64
 	// priority and weight are those of its name's record; a weight is above 0.
@@ -42,13 +47,12 @@ type instance struct {
 func (u *shared) newInstance(s origin, address string) *instance {
 	i := &instance{u: u, network: s.network, address: address, server: s.server}
 	if !u.http2 {
-		i.pool = newPool(func(ctx context.Context, client string) (net.Conn, error) {
-			return i.connect(ctx, client, onlyHTTP1)
+		i.pool = newPool(func(ctx context.Context) (net.Conn, error) {
+			return i.connect(ctx, onlyHTTP1)
 		}, &u.slots, u.patience)
 		i.pool.address = address
-		i.pool.maxAge, i.pool.maxRequests = u.spec.MaxAge, u.spec.MaxRequests
 	}
-	i.ways.Store(i.newTransports())
+	i.ways = i.newTransports()
 	var ctx context.Context
 	ctx, i.end = context.WithCancel(context.Background())
 	if u.spec.Health.Interval > 0 && !u.closed {
@@ -71,24 +75,19 @@ const (
 	ways
 )
 
-// transports has one for each way. Their connections are as old as they are at most.
-type transports struct {
-	by    [ways]*http.Transport
-	made  time.Time
-	taken atomic.Int64 // requests
-}
+// transports has one for each way.
+type transports [ways]*http.Transport
 
-func (i *instance) newTransports() *transports {
-	t := &transports{made: time.Now()}
+func (i *instance) newTransports() (t transports) {
 	http2 := i.u.http2
-	t.by[wayKept] = i.newTransport(http2, wayKept)
-	if t.by[wayOnce] = t.by[wayKept]; !http2 { // HTTP/2 says which streams it has not begun
-		t.by[wayOnce] = i.newTransport(false, wayOnce)
-		t.by[wayOnce].IdleConnTimeout = trusted
+	t[wayKept] = i.newTransport(http2, wayKept)
+	if t[wayOnce] = t[wayKept]; !http2 { // HTTP/2 says which streams it has not begun
+		t[wayOnce] = i.newTransport(false, wayOnce)
+		t[wayOnce].IdleConnTimeout = trusted
 	}
-	t.by[wayUpgrade] = i.newTransport(false, wayUpgrade)
-	t.by[wayNew] = i.newTransport(http2, wayNew)
-	t.by[wayNew].DisableKeepAlives = !http2
+	t[wayUpgrade] = i.newTransport(false, wayUpgrade)
+	t[wayNew] = i.newTransport(http2, wayNew)
+	t[wayNew].DisableKeepAlives = !http2
 	return t
 }
 
@@ -107,15 +106,11 @@ func (i *instance) newTransport(forced bool, by way) *http.Transport {
 	case allowed:
 		spoken = bothHTTP
 	}
-	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
-		client := ""
-		if i.u.spec.ProxyProtocol > 0 {
-			client = clientOf(address)
-		}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if forced || !allowed {
-			return i.connect(ctx, client, spoken)
+			return i.connect(ctx, spoken)
 		}
-		return i.connectFor(ctx, client, spoken, by == wayOnce)
+		return i.connectFor(ctx, spoken, by == wayOnce)
 	}
 	return &http.Transport{
 		DialContext:            dial,
@@ -134,41 +129,11 @@ func (i *instance) newTransport(forced bool, by way) *http.Transport {
 	}
 }
 
-// hostOf is the URL's host by which net/http keeps the connections of clients apart
-// that may share none; clientOf is whose a host and port is. Nobody resolves it.
-func hostOf(client string) string { return hex.EncodeToString([]byte(client)) + ".client" }
-
-func clientOf(address string) string {
-	host, _, _ := net.SplitHostPort(address)
-	b, _ := hex.DecodeString(strings.TrimSuffix(host, ".client")) // as hostOf made it
-	return string(b)
-}
-
-// transport gives the way for a request. Where connections may not be older, or have
-// carried more, the transports are replaced and the old ones end with what they have
-// under way.
-func (i *instance) transport(by way) *http.Transport {
-	t := i.ways.Load()
-	age, most := i.u.spec.MaxAge, int64(i.u.spec.MaxRequests)
-	if age <= 0 && most <= 0 {
-		return t.by[by]
-	}
-	if age > 0 && time.Since(t.made) > age || t.taken.Add(1) > most && most > 0 {
-		next := i.newTransports()
-		next.taken.Store(1)
-		if i.ways.CompareAndSwap(t, next) {
-			t.retire()
-		}
-		t = i.ways.Load()
-	}
-	return t.by[by]
-}
-
-// retire lets idle connections go. What is in use is closed when it has been idle
-// for as long as the transport keeps it.
-func (t *transports) retire() {
-	for _, tr := range t.by {
-		tr.CloseIdleConnections()
+// retire lets idle connections go. Those in use are closed when they have been idle for as long
+// as they are kept.
+func (t transports) retire() {
+	for _, one := range t {
+		one.CloseIdleConnections()
 	}
 }
 
@@ -201,5 +166,349 @@ func (i *instance) close() {
 	if i.pool != nil {
 		i.pool.close()
 	}
-	i.ways.Load().retire()
+	i.ways.retire()
+}
+
+// group is an upstream's instances as they are at a moment. It is immutable.
+type group struct {
+	all []*instance
+	// sound are those that their checks find healthy, ready those of them that are
+	// not ejected; both of the lowest priority at which they are enough to bear all
+	// requests. Where they are too few at each, either is all.
+	sound, ready []*instance
+	// panics says that instances are among ready that are not fit for requests.
+	panics bool
+	// why is why all is empty; nil: the first lookup is under way.
+	why error
+	// replaced is closed when another group is in force.
+	replaced chan struct{}
+}
+
+// attempts are the instances that a request could not be sent to.
+type attempts struct {
+	failed []*instance
+	since  time.Time // when the first one failed
+}
+
+// choose picks the instance for a request: of two that are drawn at random the one
+// with fewer requests under way. With two instances that is the less busy one. With
+// more it comes close to it, and one that has just begun, or that fails fast and so
+// never has much under way, gets at most twice its part: the least busy of all would
+// get everything.
+//
+// What is done aside goes to ejected instances too: ejection spares users, and must
+// not improve what is seen of the server.
+func (u *Upstream) choose(ctx context.Context, tries *attempts, aside bool) (*instance, error) {
+	g := u.group.Load()
+	if len(g.all) == 1 {
+		return g.all[0], nil
+	}
+	for len(g.all) == 0 {
+		if g.why != nil {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: g.why}
+		}
+		select {
+		case <-g.replaced:
+			g = u.group.Load()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	among := g.ready
+	if aside {
+		among = g.sound
+	}
+	if len(tries.failed) > 0 {
+		if among = tries.others(among); len(among) == 0 {
+			among = nearest(tries.others(g.all))
+		}
+		if len(among) == 0 {
+			among = g.all // they have changed meanwhile
+		}
+	}
+	return lessBusy(among), nil
+}
+
+// nearest are those of the lowest priority.
+func nearest(among []*instance) []*instance {
+	if len(among) == 0 {
+		return nil
+	}
+	least := slices.MinFunc(among, func(a, b *instance) int { return cmp.Compare(a.priority.Load(), b.priority.Load()) }).priority.Load()
+	return slices.DeleteFunc(among, func(i *instance) bool { return i.priority.Load() != least })
+}
+
+// lessBusy draws two, by their weights, and gives the one with less under way for its
+// weight.
+func lessBusy(among []*instance) *instance {
+	a := drawn(among, nil)
+	if len(among) == 1 {
+		return a
+	}
+	b := drawn(among, a)
+	if b.load()*a.weight.Load() < a.load()*b.weight.Load() {
+		return b
+	}
+	return a
+}
+
+// drawn draws one by weight, but not the one that is given.
+func drawn(among []*instance, not *instance) *instance {
+	var sum int64
+	for _, i := range among {
+		if i != not {
+			sum += i.weight.Load()
+		}
+	}
+	at := rand.Int64N(sum)
+	for _, i := range among {
+		if i == not {
+			continue
+		}
+		if at -= i.weight.Load(); at < 0 {
+			return i
+		}
+	}
+	return among[0] // weights have changed meanwhile
+}
+
+// weightOf is the part of the requests that an address of a weight gets. One of weight 0
+// has a small chance next to others (RFC 2782).
+func weightOf(weight uint16) int64 { return max(100*int64(weight), 1) }
+
+// further reports whether a request that failed at i may be sent to another
+// instance: no connection came about, so that nothing was sent, or the request may be
+// sent again; there is one that was not tried, and the upstream's timeout has not
+// passed since the first attempt failed.
+func (a *attempts) further(ctx context.Context, u *Upstream, i *instance, err error, again bool) bool {
+	again = again && u.repeats && Classify(err) == whittle.FailedReset
+	if !isDial(err) && !again || ctx.Err() != nil {
+		return false
+	}
+	now := time.Now()
+	if len(a.failed) == 0 {
+		a.since = now
+	}
+	a.failed = append(a.failed, i)
+	if now.Sub(a.since) >= u.timeout || len(a.others(u.group.Load().all)) == 0 {
+		return false
+	}
+	u.elsewhere.Add(1)
+	return true
+}
+
+// others are those of all that were not tried.
+func (a *attempts) others(all []*instance) []*instance {
+	return slices.DeleteFunc(slices.Clone(all), func(i *instance) bool { return slices.Contains(a.failed, i) })
+}
+
+// regroup puts the instances in force that the origins have now. Those that are
+// still there stay as they are; the others take no further request. The caller
+// holds mu.
+func (u *shared) regroup() {
+	old := u.group.Load()
+	next := &group{replaced: make(chan struct{})}
+	var failed error
+	for at, s := range u.origins {
+		addresses := []resolve.Address{{To: s.address}}
+		if s.name != nil {
+			addresses, failed = u.found[at].addresses, cmp.Or(failed, u.found[at].err)
+		}
+		for _, address := range addresses {
+			next.add(u, old, s, address)
+		}
+	}
+	if len(next.all) == 0 {
+		next.why = failed
+	}
+	for _, i := range old.all {
+		if !slices.Contains(next.all, i) {
+			i.close()
+		}
+	}
+	next.sort(u.spec.Panic)
+	switch {
+	case next.panics && !old.panics:
+		u.log.Warn("so few instances are fit that all of them get requests", "upstream", u.name())
+	case old.panics && !next.panics:
+		u.log.Info("enough instances are fit again, and they alone get requests", "upstream", u.name())
+	}
+	u.group.Store(next)
+	close(old.replaced)
+}
+
+// add takes old's instance of that address, or makes it.
+func (g *group) add(u *shared, old *group, s origin, address resolve.Address) {
+	is := func(i *instance) bool {
+		return i.address == address.To && i.network == s.network && i.server == s.server
+	}
+	if slices.ContainsFunc(g.all, is) {
+		return // two names have it
+	}
+	var i *instance
+	if at := slices.IndexFunc(old.all, is); at >= 0 {
+		i = old.all[at]
+	} else {
+		i = u.newInstance(s, address.To)
+	}
+	i.priority.Store(int64(address.Priority))
+	i.weight.Store(weightOf(1))
+	if s.name != nil && s.name.Service {
+		i.weight.Store(weightOf(address.Weight))
+	}
+	g.all = append(g.all, i)
+}
+
+// sort finds the instances that are fit.
+func (g *group) sort(panicBelow whittle.Share) {
+	for rest := slices.Clone(g.all); len(rest) > 0; {
+		level := nearest(slices.Clone(rest))
+		rest = slices.DeleteFunc(rest, func(i *instance) bool { return slices.Contains(level, i) })
+		enough := func(fit func(*instance) bool) []*instance {
+			some := slices.DeleteFunc(slices.Clone(level), func(i *instance) bool { return !fit(i) })
+			if len(some)*int(whittle.All) < int(panicBelow)*len(level) {
+				return nil
+			}
+			return some
+		}
+		if len(g.sound) == 0 {
+			g.sound = enough(func(i *instance) bool { return !i.unhealthy })
+		}
+		if len(g.ready) == 0 {
+			g.ready = enough(func(i *instance) bool { return !i.unhealthy && !i.ejected })
+		}
+	}
+	if len(g.sound) == 0 {
+		g.sound = g.all
+	}
+	if len(g.ready) == 0 {
+		g.ready = g.all
+	}
+	g.panics = slices.ContainsFunc(g.ready, func(i *instance) bool { return i.unhealthy || i.ejected })
+}
+
+// found is what the last lookup of an origin's name came to.
+type found struct {
+	addresses []resolve.Address
+	err       error // nil again after the next that succeeds
+}
+
+// follow takes in what a lookup of an origin's name has found. Addresses that are no
+// longer there get no further request; a lookup that fails changes nothing.
+func (u *shared) follow(at int, addresses []resolve.Address, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return
+	}
+	f, name := &u.found[at], u.origins[at].name.Host
+	was := *f
+	f.err = err
+	switch {
+	case err != nil:
+		u.lookupsFailed.Add(1)
+		if was.err == nil {
+			u.log.Warn("a name of an upstream cannot be looked up; what was found before stays in use", "upstream", u.name(), "name", name, "addresses", len(was.addresses), "err", err)
+		}
+		if was.addresses != nil {
+			return
+		}
+	case slices.Equal(was.addresses, addresses) && was.err == nil:
+		return
+	default:
+		f.addresses = addresses
+		if was.addresses != nil || was.err != nil {
+			u.log.Info("the addresses of an upstream's name", "upstream", u.name(), "name", name, "addresses", addresses, "before", was.addresses)
+		}
+	}
+	u.regroup()
+}
+
+// inherit takes over what another upstream has found for the same names.
+func (u *shared) inherit(e *Upstream) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for at, o := range u.origins {
+		for i, known := range e.origins {
+			if o.name != nil && known.name != nil && *o.name == *known.name && e.found[i].addresses != nil {
+				u.found[at].addresses = e.found[i].addresses
+			}
+		}
+	}
+}
+
+// ejection is the time for which an instance gets no users' requests, because so
+// many in a row failed there.
+type ejection struct {
+	times int // how often it came to that of late
+	ended time.Time
+	timer *time.Timer // nil: none is under way
+}
+
+func (e *ejection) stop() {
+	if e.timer != nil {
+		e.timer.Stop()
+		e.timer = nil
+	}
+}
+
+// saw takes in how a request ended at i: with a status, or an error before there was
+// one. A client that has gone says nothing of the instance.
+func (u *Upstream) saw(ctx context.Context, i *instance, status int, err error) {
+	limit := u.spec.Ejection.Consecutive
+	if limit <= 0 || len(u.group.Load().all) == 1 {
+		return
+	}
+	switch {
+	case errors.Is(err, errIdleTooLong): // it was not asked
+	case err != nil && errors.Is(ctx.Err(), context.Canceled) && !isTimeout(context.Cause(ctx)):
+	case err != nil || status >= http.StatusInternalServerError:
+		if int(i.failed.Add(1)) == limit {
+			u.eject(i, status, err)
+		}
+	case i.failed.Load() != 0:
+		i.failed.Store(0)
+	}
+}
+
+// eject has an instance get no users' requests for a time, unless as many are
+// ejected as may be: the configured share, at least one, and never all.
+func (u *shared) eject(i *instance, status int, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	i.failed.Store(0)
+	e, all := &u.spec.Ejection, u.group.Load().all
+	out := 0
+	for _, other := range all {
+		if other.ejected {
+			out++
+		}
+	}
+	if i.ejected || i.closed || u.closed || out >= min(max(len(all)*int(e.Share)/int(whittle.All), 1), len(all)-1) {
+		return
+	}
+	if time.Since(i.ejection.ended) > e.Most {
+		i.ejection.times = 0
+	}
+	i.ejection.times++
+	pause := min(time.Duration(i.ejection.times)*e.Base, e.Most)
+	i.ejected = true
+	i.ejection.timer = time.AfterFunc(pause, func() { u.admit(i) })
+	u.ejections.Add(1)
+	u.log.Warn("an instance is ejected: too many requests in a row failed there", "upstream", u.name(), "instance", i.address,
+		"failed", e.Consecutive, "status", status, "err", err, "for", pause)
+	u.regroup()
+}
+
+// admit ends an ejection.
+func (u *shared) admit(i *instance) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !i.ejected || i.closed || u.closed {
+		return
+	}
+	i.ejected = false
+	i.ejection.timer, i.ejection.ended = nil, time.Now()
+	u.log.Info("an instance gets requests again", "upstream", u.name(), "instance", i.address)
+	u.regroup()
 }

@@ -15,18 +15,12 @@ type Raw struct {
 	// Fields are all lines that go upstream but Host, each with its line end.
 	Fields []byte
 	Body   []byte
-	// Peer is the client's address.
-	Peer string
 	// Inform is as in Request.
 	Inform func(status int, reason string, fields map[string][]string)
 }
 
-// Client is the client's address.
-func (q *Raw) Client() string { return q.Peer }
-
-// TakesRaw reports whether SendRaw can be called: the upstream speaks HTTP/1.1, and
-// its connections are shared by all clients.
-func (u *Upstream) TakesRaw() bool { return u.http1.Load() && u.spec.ProxyProtocol == 0 }
+// TakesRaw reports whether SendRaw can be called: the upstream speaks HTTP/1.1.
+func (u *Upstream) TakesRaw() bool { return u.http1.Load() }
 
 // MaxRaw is the longest body of a Raw.
 const MaxRaw = maxLeanBody
@@ -35,7 +29,7 @@ const MaxRaw = maxLeanBody
 func (u *Upstream) SendRaw(ctx context.Context, q *Raw) (*Response, error) {
 	h := q.Head
 	call := rawCall(h)
-	call.limit, call.inform, call.of = u.timeout, q.Inform, q
+	call.limit, call.inform = u.timeout, q.Inform
 	c, err := u.lean(ctx, &call, func(b []byte) ([]byte, error) {
 		b = append(b, h.Method()...)
 		b = append(b, ' ')

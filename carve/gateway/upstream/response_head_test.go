@@ -18,43 +18,6 @@ import (
 	"whittle/internal/http1/smuggling"
 )
 
-func TestResponseHead(t *testing.T) {
-	for name, tc := range map[string]struct {
-		head    string
-		status  int
-		length  int64
-		chunked bool
-		last    bool
-		fields  string
-	}{
-		"plain":              {"HTTP/1.1 200 OK\r\nA: 1\r\nb: 2\r\n\r\n", 200, -1, false, false, "A=1 B=2"},
-		"no reason":          {"HTTP/1.1 404\r\n\r\n", 404, -1, false, false, ""},
-		"bare LF":            {"HTTP/1.1 200 OK\nContent-Length: 3\n\n", 200, 3, false, false, "Content-Length=3"},
-		"canonical names":    {"HTTP/1.1 200 OK\r\nX-aBC-d: 1\r\nETAG: x\r\n\r\n", 200, -1, false, false, "X-Abc-D=1 Etag=x"},
-		"length twice":       {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\ncontent-length: 3\r\n\r\n", 200, 3, false, false, "Content-Length=3"},
-		"chunked":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n", 200, -1, true, false, ""},
-		"chunked and length": {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 200, -1, true, true, ""},
-		"close":              {"HTTP/1.1 200 OK\r\nConnection: keep-alive, Close\r\n\r\n", 200, -1, false, true, ""},
-		"HTTP/1.0":           {"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n", 200, -1, false, true, ""},
-		"named":              {"HTTP/1.1 200 OK\r\nX-A: 1\r\nConnection: x-a, content-length\r\nContent-Length: 1\r\nX-a: 2\r\nX-B: 3\r\n\r\n", 200, 1, false, false, "Content-Length=1 X-B=3"},
-		"folded":             {"HTTP/1.1 200 OK\r\nA: 1\r\n 2\r\n\t3 \r\nB: 4\r\n\r\n", 200, -1, false, false, "A=1   2  \t3 B=4"},
-	} {
-		var h responseHead
-		if n, err := h.parse([]byte(tc.head)); n != len(tc.head) || err != nil {
-			t.Errorf("%s: %d, %v", name, n, err)
-			continue
-		}
-		var fields []string
-		for _, f := range h.fields {
-			fields = append(fields, f.name+"="+f.value)
-		}
-		chunked := h.parser.Framing(http.MethodGet).Kind == http1.Chunked
-		if h.status != tc.status || h.length != tc.length || chunked != tc.chunked || h.last != tc.last || strings.Join(fields, " ") != tc.fields {
-			t.Errorf("%s: %d length %d chunked %v last %v %q", name, h.status, h.length, chunked, h.last, fields)
-		}
-	}
-}
-
 // FuzzResponseHead holds the parser against net/http's: whatever it takes,
 // net/http takes with the same status, the same end-to-end fields and the same
 // framing. (It takes less: that is its purpose.)
@@ -127,7 +90,7 @@ func pipeTo(t *testing.T, packets ...string) *conn {
 		<-done
 		p.close()
 	})
-	return newConn(p, near, "")
+	return newConn(p, near)
 }
 
 func exchange(t *testing.T, packets ...string) (whittle.Response, error) {
@@ -157,29 +120,6 @@ func TestResponsesCutAnywhere(t *testing.T) {
 		}
 		if a, err := exchange(t, strings.Split(tc.text, "")...); err != nil || string(a.Body) != tc.body {
 			t.Errorf("%s byte by byte: %q, %v", name, a.Body, err)
-		}
-	}
-}
-
-func TestResponsesThatLie(t *testing.T) {
-	long := strings.Repeat("x", 2<<20)
-	for name, tc := range map[string]struct {
-		text string
-		want whittle.Failure
-	}{
-		"short":             {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", whittle.FailedReset},
-		"nothing":           {"", whittle.FailedReset},
-		"endless line":      {"HTTP/1.1 200 OK\r\nX: " + long + "\r\n\r\n", whittle.FailedTooLarge},
-		"announced too big": {"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", whittle.FailedTooLarge},
-		"too big":           {"HTTP/1.1 200 OK\r\n\r\n" + long, whittle.FailedTooLarge},
-		"endless extension": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + long, whittle.FailedMalform},
-		"endless trailer":   {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: " + long, whittle.FailedTooLarge},
-		"no hex":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", whittle.FailedMalform},
-		"endless hints":     {strings.Repeat("HTTP/1.1 102 P\r\n\r\n", 100), whittle.FailedMalform},
-		"garbage":           {"\x16\x03\x01\x02\x00\x01\r\n\r\n", whittle.FailedMalform},
-	} {
-		if a, err := exchange(t, tc.text); Classify(err) != tc.want {
-			t.Errorf("%s: %v (%s), want %s; body of %d", name, err, Classify(err), tc.want, len(a.Body))
 		}
 	}
 }

@@ -3,9 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -14,7 +11,6 @@ import (
 
 	"whittle/carve/gateway/inbound"
 	"whittle/internal/http1"
-	"whittle/internal/httpfield"
 )
 
 // Request is a client's request on its way to an upstream.
@@ -54,7 +50,7 @@ func (u *Upstream) Send(ctx context.Context, q *Request) (*Response, error) {
 func lean(r *http.Request) bool {
 	h := r.Header
 	return r.ContentLength >= 0 && r.ContentLength <= maxLeanBody &&
-		h["Expect"] == nil && h["Trailer"] == nil && len(r.Trailer) == 0
+		h["Trailer"] == nil && len(r.Trailer) == 0
 }
 
 // sendTransport goes through net/http.
@@ -82,18 +78,14 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 	}
 	hints := &informer{inform: q.Inform}
 	defer hints.mute()
-	expects := q.Body != nil && httpfield.HasToken(header["Expect"], "100-continue")
-	if expects {
-		hints.goOn = q.Body.Open
-	}
-	if q.Inform != nil || expects {
+	if q.Inform != nil {
 		trace.Got1xxResponse = hints.relay
 	}
 	held := &u.slots
 	if q.Upgrade {
 		held = &u.upgraded
 	}
-	if err := held.acquire(ctx, false, q.In); err != nil {
+	if err := held.acquire(ctx, false); err != nil {
 		w.end()
 		return nil, err
 	}
@@ -102,22 +94,15 @@ func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Resp
 		held.allowRevoking(slow)
 		defer held.forbidRevoking(slow)
 	}
-	if expects {
-		q.Body.Gate()
-		w.later(continueTimeout, q.Body.Open)
-		if by == wayOnce && u.http1.Load() {
-			by = wayNew // the body is held back, and a kept connection may end meanwhile
-		}
-	}
 	out = out.WithContext(httptrace.WithClientTrace(ctx, &trace))
-	resp, i, err := u.roundTrip(out, by, u.clientOf(q.In), false) //nolint:bodyclose // Response.Close does
+	resp, i, err := u.roundTrip(out, by, false) //nolint:bodyclose // Response.Close does
 	for tries := 0; err != nil && body != nil && tries < maxGoodbyes && ctx.Err() == nil && body.again(err); {
 		if !errors.Is(err, errIdleTooLong) { // there are only so many idle ones
 			tries++
 		}
 		next := *out // net/http may still hold the one before
 		next.Body = body.last
-		resp, i, err = u.roundTrip(&next, by, u.clientOf(q.In), false) //nolint:bodyclose // Response.Close does
+		resp, i, err = u.roundTrip(&next, by, false) //nolint:bodyclose // Response.Close does
 	}
 	w.rest()
 	if err != nil {
@@ -150,11 +135,8 @@ func (u *shared) request(method, target, host string, header http.Header) (*http
 // roundTrip sends a request through net/http, by another instance where no
 // connection could be opened to the one that was chosen. It counts as running there
 // until its response is closed.
-func (u *Upstream) roundTrip(out *http.Request, by way, client string, aside bool) (*http.Response, *instance, error) {
+func (u *Upstream) roundTrip(out *http.Request, by way, aside bool) (*http.Response, *instance, error) {
 	ctx := out.Context()
-	if client != "" {
-		out.URL.Host = hostOf(client)
-	}
 	var tries attempts
 	for {
 		i, err := u.choose(ctx, &tries, aside)
@@ -162,7 +144,7 @@ func (u *Upstream) roundTrip(out *http.Request, by way, client string, aside boo
 			return nil, nil, err
 		}
 		i.running.Add(1)
-		resp, err := i.transport(by).RoundTrip(out)
+		resp, err := i.ways[by].RoundTrip(out)
 		if err == nil {
 			u.saw(ctx, i, resp.StatusCode, nil)
 			u.learn(resp, by)
@@ -182,18 +164,6 @@ func (u *shared) learn(resp *http.Response, by way) {
 	if by != wayUpgrade && resp.ProtoMajor == 1 && !u.http2 && !u.http1.Load() {
 		u.http1.Store(true)
 	}
-}
-
-// clientOf is whose connection a request has to go over; "": anybody's.
-func (u *shared) clientOf(q *inbound.Request) string {
-	if u.spec.ProxyProtocol == 0 {
-		return ""
-	}
-	local := ""
-	if a, ok := q.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		local = a.String()
-	}
-	return u.preface(q.RemoteAddr, local)
 }
 
 // upload is a request's body that outlives attempts of which the upstream has begun
@@ -297,14 +267,8 @@ type uploadReader struct {
 
 func (u *upload) reader() *uploadReader { return &uploadReader{u: u, end: make(chan struct{})} }
 
-// errHeldBack ends the wait for a body's first bytes.
-var errHeldBack = fmt.Errorf("the connection ended while the body was held back: %w", io.ErrUnexpectedEOF)
-
 // Read implements io.Reader.
 func (r *uploadReader) Read(p []byte) (int, error) {
-	if !r.u.body.Await(r.ended()) {
-		return 0, errHeldBack
-	}
 	again, open := r.kept()
 	if again && r.u.kept != nil {
 		n, err := r.u.kept.ReadFrom(r.at, p, r.end)
@@ -324,16 +288,6 @@ func (r *uploadReader) kept() (again, open bool) {
 	defer r.u.mu.Unlock()
 	open = r.u.last == r && !r.closed
 	return open && !r.u.spent, open
-}
-
-// ended is closed when the attempt's connection ends, or else the attempt.
-func (r *uploadReader) ended() <-chan struct{} {
-	r.u.mu.Lock()
-	defer r.u.mu.Unlock()
-	if r.u.over != nil && r.u.last == r {
-		return r.u.over.ended
-	}
-	return r.end
 }
 
 // spend goes on beyond what is kept. False: another attempt begins instead.
@@ -387,9 +341,7 @@ func (r *uploadReader) close() bool {
 
 // informer passes informational responses on until the final one has come.
 type informer struct {
-	inform func(status int, reason string, fields map[string][]string) // nil: nobody wants them
-	// goOn is called where the upstream says 100.
-	goOn func()
+	inform func(status int, reason string, fields map[string][]string)
 
 	mu    sync.Mutex // guards the following
 	muted bool
@@ -400,14 +352,8 @@ type informer struct {
 func (i *informer) relay(code int, h textproto.MIMEHeader) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	switch {
-	case i.muted:
-	case code != http.StatusContinue:
-		if i.inform != nil {
-			i.inform(code, "", h) // net/http keeps no reason
-		}
-	case i.goOn != nil:
-		i.goOn()
+	if !i.muted && code != http.StatusContinue {
+		i.inform(code, "", h) // net/http keeps no reason
 	}
 	return nil
 }

@@ -1,21 +1,13 @@
 package upstream
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"whittle"
-	"whittle/carve/gateway/inbound"
 )
 
 // parts is a connection on which one part after another arrives.
@@ -153,45 +145,4 @@ func TestSingleTakesNothingAfterALongTime(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestUnaskedBehindAnUploadByTLS: bytes behind the response to an upload are no other
-// request's response, over encrypted connections either.
-func TestUnaskedBehindAnUploadByTLS(t *testing.T) {
-	const size = 10_000
-	u := upstreamOf(t, whittle.Upstream{URL: playedUpstream(t, true, func(c net.Conn, r *bufio.Reader) {
-		for {
-			req, err := http.ReadRequest(r)
-			if err != nil {
-				return
-			}
-			_, _ = io.Copy(io.Discard, req.Body)
-			response := func(text string) string {
-				return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
-			}
-			_, _ = io.WriteString(c, response(req.URL.Path)+response("poison"))
-		}
-	}), Insecure: true})
-	var users sync.WaitGroup
-	for k := range 8 {
-		users.Go(func() {
-			for i := range 50 {
-				path := fmt.Sprintf("/%d/%d", k, i)
-				q := (&inbound.Reader{}).Read(httptest.NewRequest(http.MethodPost, path, strings.NewReader(strings.Repeat("x", size))))
-				b := inbound.NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
-				a, err := u.Send(t.Context(), &Request{In: &q, Body: b})
-				if err != nil {
-					t.Errorf("%s: %v", path, err)
-					return
-				}
-				if got, _ := a.Next(); string(got) != path {
-					t.Errorf("%s got %q", path, got)
-				}
-				_, _ = a.Next()
-				a.Close()
-				b.Detach()
-			}
-		})
-	}
-	users.Wait()
 }

@@ -205,7 +205,7 @@ func TestClientCertificatesAreReadAgain(t *testing.T) {
 		u.tls.mu.Lock()
 		u.tls.looked = time.Time{} // the files are looked at again at once
 		u.tls.mu.Unlock()
-		u.group.Load().all[0].ways.Load().retire()
+		u.group.Load().all[0].ways.retire()
 		a := asks(t.Context(), u)
 		if _, client, _, _ := last(); a.Failure != whittle.NoFailure || client != want {
 			t.Errorf("%q was shown, not %q: %s", client, want, a.Detail)
@@ -229,28 +229,6 @@ func TestClientCertificatesAreReadAgain(t *testing.T) {
 	} {
 		if _, err := New(whittle.Upstream{URL: s.URL, TLS: spec}, false, nil); whittle.CodeOf(err) != whittle.Invalid || fieldOf(err) != field {
 			t.Errorf("%s: %v", field, err)
-		}
-	}
-}
-
-// TestHTTP1ByTLSIsPooled: what the upstream has chosen by ALPN settles how the next
-// requests are sent, and nothing that TLS holds back is taken for a response.
-func TestHTTP1ByTLSIsPooled(t *testing.T) {
-	ours := newAuthority(t, "ours")
-	for want, protocols := range map[string][]string{"HTTP/2.0": nil, "HTTP/1.1": {"http/1.1"}} {
-		s, last := secured(t, &tls.Config{Certificates: []tls.Certificate{ours.pair(t, "127.0.0.1")}, NextProtos: protocols})
-		u := upstreamOf(t, whittle.Upstream{URL: s.URL, Insecure: true})
-		if got := responders(t, u, 10); got[s.name] != 10 {
-			t.Errorf("%v", got)
-		}
-		if _, _, proto, _ := last(); proto != want {
-			t.Errorf("%s was spoken", proto)
-		}
-		if pooled := u.http1.Load(); pooled != (want == "HTTP/1.1") {
-			t.Errorf("%s: pooled %v", want, pooled)
-		}
-		if n := s.conns.Load(); want == "HTTP/1.1" && n != 2 || want == "HTTP/2.0" && n != 1 {
-			t.Errorf("%s: ten requests went over %d connections", want, n)
 		}
 	}
 }
@@ -307,29 +285,4 @@ func fieldOf(err error) string {
 		return e.Field
 	}
 	return ""
-}
-
-// BenchmarkTLS makes a call to an upstream that speaks HTTP/1.1 by TLS, over a pooled
-// connection and by net/http. The server is net/http's, in the same process, so that
-// its part is in both.
-func BenchmarkTLS(b *testing.B) {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
-	s.StartTLS()
-	defer s.Close()
-	u, err := New(whittle.Upstream{URL: s.URL, Insecure: true}, false, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer u.Close()
-	for name, pooled := range map[string]bool{"pooled": true, "nethttp": false} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				u.http1.Store(pooled)
-				if a := asks(b.Context(), u); a.Failure != whittle.NoFailure {
-					b.Fatal(a.Detail)
-				}
-			}
-		})
-	}
 }

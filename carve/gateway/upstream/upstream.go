@@ -1,18 +1,19 @@
-// Package upstream talks to a server, or to several that are the same: it sends a
-// client's request to one of them and gives the response piece by piece, or makes a
-// call on the side and holds the response in whole. The everyday request (plain HTTP/1.1, no body or a short one) goes over
-// a pooled connection on its own goroutine, everything else through net/http's
-// transport. A connection is used again only after an exchange on it that ended
-// cleanly, and a response that broke off is never given as whole.
+// Package upstream talks to a server, or to several instances of one. It sends a client's
+// request to an instance and returns the response piece by piece, or makes a call on the
+// side and holds the response whole. An everyday request (plain HTTP/1.1, no body or a
+// short one) goes over a pooled connection on its own goroutine, everything else through
+// net/http's transport. A connection is used again only after an exchange on it ended
+// cleanly, and a response that broke off never looks complete.
 package upstream
 
 import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net/netip"
+	"net"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,6 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/resolve"
-	"whittle/internal/proxyproto"
 )
 
 const (
@@ -44,10 +44,6 @@ const (
 	sendPing    = 15 * time.Second
 	pingTimeout = 10 * time.Second
 )
-
-// continueTimeout is how long an upstream may take to say 100 before the body is sent
-// anyway, as RFC 9110, section 10.1.1 asks for. It is changed by tests alone.
-var continueTimeout = time.Second
 
 // Upstream is one server, or several instances of one, as they are asked within a
 // timeout. The everyday request (HTTP/1.1, no body or a short one) goes through an
@@ -186,18 +182,6 @@ func (u *shared) connectTimeout() time.Duration {
 // name is that of the upstream in logs and metrics.
 func (u *shared) name() string { return u.spec.URL }
 
-// preface is the header of the PROXY protocol for a client's connection, of which
-// both addresses are given, or for none; "" where the upstream wants none.
-func (u *shared) preface(client, local string) string {
-	if u.spec.ProxyProtocol == 0 {
-		return ""
-	}
-	h := proxyproto.Header{Version: u.spec.ProxyProtocol}
-	h.Source, _ = netip.ParseAddrPort(client) // what cannot be read is not told
-	h.Destination, _ = netip.ParseAddrPort(local)
-	return string(h.Append(nil))
-}
-
 // target is what stands on the request line for a target as the client sent
 // it.
 func (u *shared) target(sent string) string {
@@ -268,4 +252,112 @@ func (u *shared) Close() {
 	}
 	u.mu.Unlock()
 	u.work.Wait()
+}
+
+// origin is one URL of an upstream: an instance, or a name that has some.
+type origin struct {
+	// url is as it was written, but for a scheme of http, https or h2c.
+	url *url.URL
+	// server is whom the certificate is for.
+	server string
+	// name is followed in DNS; nil: address is dialled, on network, as it is.
+	name             *resolve.Name
+	network, address string
+}
+
+// parseURLs reads the URLs of an upstream, which are of one kind.
+func parseURLs(spec *whittle.Upstream) (all []origin, err error) {
+	for _, raw := range append([]string{spec.URL}, spec.Others...) {
+		s, err := parseURL(raw, spec.Resolver)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) > 0 && (s.url.Scheme != all[0].url.Scheme || pathOf(s.url) != pathOf(all[0].url)) {
+			return nil, badURL(raw, "the instances of an upstream have one scheme and one path")
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func parseURL(raw, resolver string) (s origin, err error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return s, badURL(raw, "it cannot be read")
+	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return s, badURL(raw, "user, query and fragment cannot be used here")
+	case u.Scheme == "unix":
+		if u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+			return s, badURL(raw, "the path of a socket begins with a third /")
+		}
+		return origin{url: &url.URL{Scheme: "http", Host: "localhost"}, server: "localhost", network: "unix", address: u.Path}, nil
+	case u.Hostname() == "":
+		return s, badURL(raw, "it has no host")
+	case u.Port() == "" && strings.HasSuffix(u.Host, ":"):
+		return s, badURL(raw, "no port follows its colon") // as where a variable of a script is empty
+	case u.Port() != "" && !isPort(u.Port()):
+		return s, badURL(raw, "its port is not from 1 to 65535")
+	}
+	scheme, service := strings.CutPrefix(u.Scheme, "srv+")
+	if scheme != "http" && scheme != "https" && scheme != "h2c" {
+		return s, badURL(raw, "the scheme must be http, https or h2c, with srv+ before it for SRV records, or unix")
+	}
+	u.Scheme = scheme
+	host := u.Hostname()
+	s = origin{url: u, server: host, network: "tcp", address: withPort(u)}
+	switch {
+	case service:
+		if u.Port() != "" {
+			return s, badURL(raw, "SRV records say the port")
+		}
+		s.name = &resolve.Name{Host: host, Service: true, Server: resolver}
+		s.server = domainOf(host)
+		u.Host = s.server
+	case net.ParseIP(strings.Trim(host, "[]")) == nil && !strings.Contains(host, "%") && !isLocalhost(host):
+		_, port, _ := net.SplitHostPort(s.address)
+		s.name = &resolve.Name{Host: host, Port: port, Server: resolver}
+	}
+	return s, nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
+}
+
+// isLocalhost reports whether a host is this machine by its name: its addresses are
+// two of one server.
+func isLocalhost(host string) bool {
+	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost")
+}
+
+// domainOf is the name whose service is meant: shop.example for
+// _web._tcp.shop.example.
+func domainOf(service string) string {
+	for strings.HasPrefix(service, "_") {
+		_, rest, ok := strings.Cut(service, ".")
+		if !ok {
+			break
+		}
+		service = rest
+	}
+	return service
+}
+
+func pathOf(u *url.URL) string { return strings.TrimSuffix(u.EscapedPath(), "/") }
+
+func badURL(raw, why string) error {
+	return whittle.Errorf(whittle.Invalid, "read upstream %q: %s", raw, why).
+		WithHint("write it as http://127.0.0.1:3000, https://host or h2c://host:port").WithField("url")
+}
+
+func withPort(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return u.Host
+	}
+	if u.Scheme == "https" {
+		return net.JoinHostPort(u.Hostname(), "443")
+	}
+	return net.JoinHostPort(u.Hostname(), "80")
 }

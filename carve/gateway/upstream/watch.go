@@ -59,7 +59,6 @@ type watch struct {
 	body   *inbound.Body // nil: the request has none
 	cancel context.CancelFunc
 	timer  *time.Timer
-	onTime *time.Timer // of later; nil: none
 
 	mu sync.Mutex // guards the following
 	// limit is how long may pass from since on; 0: nothing is being watched.
@@ -159,16 +158,10 @@ func (w *watch) because(err error) error {
 	return err
 }
 
-// later calls f after a time, unless the exchange has ended. It is called once at most.
-func (w *watch) later(after time.Duration, f func()) { w.onTime = time.AfterFunc(after, f) }
-
 // end releases the context.
 func (w *watch) end() {
 	if w == nil {
 		return
-	}
-	if w.onTime != nil {
-		w.onTime.Stop()
 	}
 	w.rest()
 	w.cancel()

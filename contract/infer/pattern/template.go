@@ -44,7 +44,7 @@ func (t *Template) See(text string) {
 	}
 	tokens := Tokens(text)
 	if len(text) > MaxBytes || len(tokens) > maxTemplateTokens {
-		t.give()
+		t.discard()
 		return
 	}
 	parts := make([]Part, len(tokens))
@@ -68,11 +68,11 @@ func (t *Template) join(other []Part) {
 	}
 	t.Varied = true
 	if t.Parts = align(t.Parts, other); t.holes() > maxHoles {
-		t.give()
+		t.discard()
 	}
 }
 
-func (t *Template) give() { t.Broken, t.Parts = true, nil }
+func (t *Template) discard() { t.Broken, t.Parts = true, nil }
 
 func (t *Template) holes() int {
 	n := 0
@@ -96,7 +96,7 @@ func (t *Template) Absorb(o *Template) {
 		switch {
 		case t.Broken:
 		case o.Broken:
-			t.give()
+			t.discard()
 		default:
 			t.join(o.Parts)
 		}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -305,30 +304,4 @@ func TestGRPCHealth(t *testing.T) {
 	if _, err := c.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); status.Code(err) != codes.NotFound {
 		t.Errorf("another service: %v, want not_found", err)
 	}
-}
-
-// FuzzTwirpJSON holds the edge to its promise for any body: a plain number, or
-// a coded error within bounds.
-func FuzzTwirpJSON(f *testing.F) {
-	for _, body := range []string{`{"times":1}`, `{"times":"1"}`, `{}`, ``, `[`, `{"times":1e3}`, `{"times":-4294967296}`, "\xff"} {
-		f.Add([]byte(body), true)
-		f.Add([]byte(body), false)
-	}
-	h := newTwirp(&service{fake{}, time.Millisecond}, newMetrics(prometheus.NewRegistry()), maxBody)
-	f.Fuzz(func(t *testing.T, body []byte, json bool) {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, twirpPath, bytes.NewReader(body))
-		r.Header.Set("Content-Type", typeProto)
-		if json {
-			r.Header.Set("Content-Type", typeJSON)
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		text := w.Body.String()
-		switch {
-		case w.Code == 200 && json && (!strings.HasPrefix(text, `{"Sum":`) || strings.Count(text, `"`) != 2):
-			t.Errorf("%q: %s", body, text)
-		case w.Code != 200 && (!strings.HasPrefix(text, `{"code":"`) || len(text) > 2000):
-			t.Errorf("%q: %d %s", body, w.Code, clip(text))
-		}
-	})
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -217,25 +216,6 @@ func TestGoneClientEndsItsCall(t *testing.T) {
 	r.wait(t)
 }
 
-func TestHeaderIsBounded(t *testing.T) {
-	r := run(t, fake{})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.public, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("X-Long", strings.Repeat("x", 2*maxHeader))
-	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	if res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("a header of %d bytes: %d, want 431", 2*maxHeader, res.StatusCode)
-	}
-	r.stop()
-	r.wait(t)
-}
-
 func TestWrongUsage(t *testing.T) {
 	envFile := filepath.Join(t.TempDir(), "bad.env")
 	if err := os.WriteFile(envFile, []byte("COUNT_DRAIN=soon\n"), 0o600); err != nil {
@@ -305,18 +285,5 @@ func TestFlagBeforeEnvironmentBeforeFile(t *testing.T) {
 	if c.drain != 100*time.Second || c.deadline != 20*time.Second || c.maxConns != 3 || c.listen != ":6666" {
 		t.Errorf("drain %v, deadline %v, max-conns %d, listen %s; want 100s of the flag, 20s of the environment, 3 of the file, :6666 by default",
 			c.drain, c.deadline, c.maxConns, c.listen)
-	}
-}
-
-func TestHelp(t *testing.T) {
-	var out bytes.Buffer
-	p := Program{Name: "probe", Summary: "probe probes.", Examples: "  probe -listen :1\n", Flags: func(f *flag.FlagSet) { f.Int("depth", 3, "how deep") }}
-	if err := p.Run(t.Context(), []string{"-h"}, os.Getenv, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"probe probes.", "-listen", "-depth", "Examples:\n  probe -listen :1"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in the help:\n%s", want, out.String())
-		}
 	}
 }

@@ -160,24 +160,6 @@ func TestDrawsAreIndependent(t *testing.T) {
 	}
 }
 
-// TestSumsSpreadLikeIndependentDraws would see draws shared between chunks:
-// sums of n draws must have n times the variance of one.
-func TestSumsSpreadLikeIndependentDraws(t *testing.T) {
-	const sums, n = 4000, 1000
-	g := newGenerator(testSeed(7))
-	var mean, square float64
-	for range sums {
-		s := float64(g.draw(n)) - 50*n
-		mean += s / sums
-		square += s * s / sums
-	}
-	ratio := (square - mean*mean) / (833.5 * n)
-	// The ratio is chi-square over its degrees of freedom: sd sqrt(2/sums).
-	if z := (ratio - 1) / math.Sqrt(2./sums); math.Abs(z) > 4 {
-		t.Errorf("variance of sums is %.3f of what it must be", ratio)
-	}
-}
-
 // TestGeneratorIsXoshiro holds the generator to the reference vector for the
 // state 1, 2, 3, 4.
 func TestGeneratorIsXoshiro(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"runtime"
 	"time"
@@ -41,20 +40,17 @@ type Options struct {
 	JobTimeout time.Duration
 	// MaxUpload bounds a picture that is sent here, in bytes. 0: 8 MiB.
 	MaxUpload int64
-	// MaxUploads bounds what has come of all of those together, until they were
-	// worked on, in bytes. 0: eight of the largest.
+	// MaxUploads bounds all of those together, by the lengths that they say, until
+	// they were worked on, in bytes. 0: eight of the largest.
 	MaxUploads int64
-	// Origins are those of the pages that may call; "*": all. Empty: none but
-	// the API's own.
-	Origins []string
-	// CacheCalls and FinderCalls say how the two upstreams are called.
-	CacheCalls, FinderCalls Calls
+	// CacheTimeout bounds a call of the cache, of a stream the wait for each message,
+	// and FinderTimeout one of face detection. 0: 2 s.
+	CacheTimeout, FinderTimeout time.Duration
 	// DebugPrint has every response of the cache printed, on the path of GET
 	// /cache/{id}. It is the mistake that this system is here to show.
 	DebugPrint bool
 
-	now    func() time.Time // nil: time.Now
-	random func() float64   // nil: math/rand/v2
+	now func() time.Time // nil: time.Now
 }
 
 func (o Options) withDefaults() Options {
@@ -62,26 +58,21 @@ func (o Options) withDefaults() Options {
 	o.Queue = cmp.Or(o.Queue, 100)
 	o.JobTimeout = cmp.Or(o.JobTimeout, 30*time.Second)
 	o.MaxUpload = cmp.Or(o.MaxUpload, 8<<20)
-	o.MaxUploads = cmp.Or(o.MaxUploads, 8*o.MaxUpload)
-	o.MaxUploads = max(o.MaxUploads, o.MaxUpload)
+	o.MaxUploads = max(cmp.Or(o.MaxUploads, 8*o.MaxUpload), o.MaxUpload+formRoom)
+	o.CacheTimeout = cmp.Or(o.CacheTimeout, 2*time.Second)
+	o.FinderTimeout = cmp.Or(o.FinderTimeout, 2*time.Second)
 	if o.now == nil {
 		o.now = time.Now
-	}
-	if o.random == nil {
-		o.random = rand.Float64
 	}
 	return o
 }
 
 func (o *Options) check() error {
-	if o.Workers < 0 || o.Queue < 0 || o.JobTimeout < 0 || o.MaxUpload < 0 || o.MaxUploads < 0 {
-		return whittle.Errorf(whittle.Invalid, "workers %d, queue %d, job timeout %v, upload %d and uploads %d must not be below 0",
-			o.Workers, o.Queue, o.JobTimeout, o.MaxUpload, o.MaxUploads)
+	if o.Workers < 0 || o.Queue < 0 || o.MaxUpload < 0 || o.MaxUploads < 0 || min(o.JobTimeout, o.CacheTimeout, o.FinderTimeout) < 0 {
+		return whittle.Errorf(whittle.Invalid, "workers %d, queue %d, upload %d, uploads %d and the timeouts %v, %v and %v must not be below 0",
+			o.Workers, o.Queue, o.MaxUpload, o.MaxUploads, o.JobTimeout, o.CacheTimeout, o.FinderTimeout)
 	}
-	if err := o.CacheCalls.check("cache"); err != nil {
-		return err
-	}
-	return o.FinderCalls.check("face detection")
+	return nil
 }
 
 // API is the service: an http.Handler, and workers behind it. It must be
@@ -95,7 +86,6 @@ type API struct {
 	uploads  *semaphore.Weighted // bytes
 	jobs     *jobs
 	crew     *workers
-	health   health
 	handler  http.Handler
 }
 
@@ -108,8 +98,8 @@ func New(o Options) (*API, error) {
 	m := newMetrics(o.Metrics)
 	a := &API{
 		o: o, log: o.Log, metrics: m,
-		pictures: newPictures(o.Cache, newUpstream("cache", o.CacheCalls, &o, m, o.Metrics), o.DebugPrint),
-		finder:   newUpstream("face detection", o.FinderCalls, &o, m, o.Metrics),
+		pictures: newPictures(o.Cache, &upstream{"cache", o.CacheTimeout, m}, o.DebugPrint),
+		finder:   &upstream{"face detection", o.FinderTimeout, m},
 		uploads:  semaphore.NewWeighted(o.MaxUploads),
 		jobs:     newJobs(o.Queue, o.now),
 	}

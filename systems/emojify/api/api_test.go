@@ -29,7 +29,6 @@ func TestFromURLToPicture(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Content-Length": fmt.Sprint(len(want)),
-		"Content-Security-Policy": "default-src 'none'; sandbox", "Access-Control-Allow-Origin": "*",
 	} {
 		if got.header.Get(name) != want {
 			t.Errorf("%s = %q, want %q", name, got.header.Get(name), want)
@@ -177,34 +176,6 @@ func TestFailuresAreReportedAndMayBeTriedAgain(t *testing.T) {
 	h.parts.failWith(nil)
 	h.submit(faces)
 	h.becomes(p.ID, finished)
-}
-
-func TestCORS(t *testing.T) {
-	for _, c := range []struct {
-		origins []string
-		want    string
-	}{
-		{[]string{"*"}, "*"},
-		{[]string{"https://other.example", "https://page.example"}, "https://page.example"},
-		{[]string{"https://other.example"}, ""},
-		{nil, ""},
-	} {
-		h := newTestService(t, func(o *Options) { o.Origins = c.origins })
-		if got := h.do(http.MethodGet, "/health", "", nil); got.code != 200 || got.header.Get("Access-Control-Allow-Origin") != c.want {
-			t.Errorf("%v: %d %q, want %q", c.origins, got.code, got.header.Get("Access-Control-Allow-Origin"), c.want)
-		}
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodOptions, h.url+"/emojify/", nil)
-		req.Header.Set("Origin", "https://page.example")
-		req.Header.Set("Access-Control-Request-Method", "POST")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if allowed := strings.Contains(res.Header.Get("Access-Control-Allow-Methods"), "POST"); res.StatusCode != 204 || allowed != (c.want != "") {
-			t.Errorf("%v: preflight %d, allowed %v", c.origins, res.StatusCode, allowed)
-		}
-	}
 }
 
 func TestClosingFinishesWhatWaits(t *testing.T) {

@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"math"
 	"net/http"
-	"strconv"
-	"time"
 
 	"whittle"
 )
@@ -52,7 +49,7 @@ func (a *API) handled(h handler) http.Handler {
 			status = s.status
 		}
 		if status == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", retryAfter(err))
+			w.Header().Set("Retry-After", "1")
 		}
 		writeJSON(w, status, failure{code.String(), text})
 	})
@@ -68,15 +65,6 @@ func levelOf(c whittle.Code) slog.Level {
 		return slog.LevelError
 	}
 	return slog.LevelDebug
-}
-
-// retryAfter is in seconds: how long the breaker rests, or a moment.
-func retryAfter(err error) string {
-	wait := time.Second
-	if rest, ok := errors.AsType[*breakerOpenError](err); ok {
-		wait = max(rest.wait, wait)
-	}
-	return strconv.Itoa(int(math.Ceil(wait.Seconds())))
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -7,18 +7,7 @@ import (
 	"time"
 )
 
-const (
-	healthWithin = 2 * time.Second
-	healthFor    = time.Second
-)
-
-// health is what is known of the upstreams. Whoever asks within a second has
-// the same response, so that asking costs them nothing.
-type health struct {
-	mu    sync.Mutex // guards the following, and is held while asking
-	asked time.Time
-	last  report
-}
+const healthWithin = 2 * time.Second
 
 // report is what GET /health returns.
 type report struct {
@@ -40,14 +29,7 @@ func (a *API) healthy(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) ask(ctx context.Context) report {
-	h := &a.health
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if a.o.now().Sub(h.asked) < healthFor {
-		return h.last
-	}
-	// The response is for all who ask: it does not end with the first of them.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthWithin)
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
 	rep := report{Status: "ok"}
 	var both sync.WaitGroup
@@ -57,7 +39,6 @@ func (a *API) ask(ctx context.Context) report {
 	if rep.Cache != "ok" || rep.FaceDetection != "ok" {
 		rep.Status = "degraded"
 	}
-	h.last, h.asked = rep, a.o.now()
 	return rep
 }
 

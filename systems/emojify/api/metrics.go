@@ -16,7 +16,6 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	attempts *prometheus.CounterVec
-	retries  *prometheus.CounterVec
 	jobs     *prometheus.CounterVec
 	jobTime  prometheus.Histogram
 }
@@ -32,8 +31,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		seconds: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "http_request_seconds", Help: "Time to the end of a response.", Buckets: times,
 		}, []string{"method", "route"}),
-		attempts: counters("emojify_upstream_attempts_total", "Attempts at calls, by upstream and code.", "upstream", "code"),
-		retries:  counters("emojify_upstream_retries_total", "Attempts after a first one failed.", "upstream"),
+		attempts: counters("emojify_upstream_attempts_total", "Calls, by upstream and code.", "upstream", "code"),
 		jobs:     counters("emojify_jobs_total", "Pictures worked on, by what came of it.", "code"),
 		jobTime: auto.NewHistogram(prometheus.HistogramOpts{
 			Name: "emojify_job_seconds", Help: "Time to work on a picture.", Buckets: times,

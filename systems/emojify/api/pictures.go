@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"whittle"
@@ -21,14 +20,6 @@ import (
 
 // putPiece is what one message of Put carries.
 const putPiece = 128 << 10
-
-// keyHeader names the key next to the message as well, so that what stands
-// between can send all calls about one picture to one cache.
-const keyHeader = "emojify-key"
-
-func named(ctx context.Context, id string) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, keyHeader, id)
-}
 
 // pictures is the cache service, as this one uses it.
 type pictures struct {
@@ -74,7 +65,7 @@ func (p *pictures) attempt(ctx, attempt context.Context, id string) (*picture, e
 	ctx, cancel := context.WithCancel(ctx)
 	late := context.AfterFunc(attempt, cancel)
 	defer late()
-	stream, err := p.client.Get(named(ctx, id), &rpc.GetRequest{Key: id}, p.codec)
+	stream, err := p.client.Get(ctx, &rpc.GetRequest{Key: id}, p.codec)
 	if err != nil {
 		cancel()
 		return nil, coded(err)
@@ -112,7 +103,7 @@ func (p *picture) piece() ([]byte, error) {
 	if len(p.taken) > 0 {
 		return p.taken, nil
 	}
-	late := time.AfterFunc(p.from.up.calls.Timeout, p.cancel)
+	late := time.AfterFunc(p.from.up.timeout, p.cancel)
 	defer late.Stop()
 	m, err := p.from.receive(p.stream)
 	if errors.Is(err, io.EOF) {
@@ -136,7 +127,7 @@ func (p *picture) close() {
 // exists reports whether the cache has a picture.
 func (p *pictures) exists(ctx context.Context, id string) (there bool, err error) {
 	err = p.up.do(ctx, func(ctx context.Context) error {
-		out, err := p.client.Exists(named(ctx, id), &rpc.ExistsRequest{Key: id})
+		out, err := p.client.Exists(ctx, &rpc.ExistsRequest{Key: id})
 		there = out.GetExists()
 		return coded(err)
 	})
@@ -146,7 +137,7 @@ func (p *pictures) exists(ctx context.Context, id string) (there bool, err error
 // put keeps a picture.
 func (p *pictures) put(ctx context.Context, id string, picture []byte) error {
 	return p.up.do(ctx, func(ctx context.Context) error {
-		stream, err := p.client.Put(named(ctx, id))
+		stream, err := p.client.Put(ctx)
 		if err != nil {
 			return coded(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -38,39 +37,7 @@ func (a *API) routes() http.Handler {
 	if a.o.Page != nil {
 		mux.Handle("GET /", a.metrics.watched(http.MethodGet, "/", a.o.Page))
 	}
-	return a.cors(mux)
-}
-
-// cors lets pages of other origins call. Nothing here depends on cookies, so
-// credentials are never asked for.
-func (a *API) cors(next http.Handler) http.Handler {
-	all := slices.Contains(a.o.Origins, "*")
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		h := w.Header()
-		if !all {
-			h.Add("Vary", "Origin")
-		}
-		allowed := origin != "" && (all || slices.Contains(a.o.Origins, origin))
-		if allowed && all {
-			h.Set("Access-Control-Allow-Origin", "*")
-		} else if allowed {
-			h.Set("Access-Control-Allow-Origin", origin)
-		}
-		if allowed {
-			h.Set("Access-Control-Expose-Headers", "Location, Retry-After")
-		}
-		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if allowed {
-			h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS")
-			h.Set("Access-Control-Allow-Headers", "Content-Type")
-			h.Set("Access-Control-Max-Age", "3600")
-		}
-		w.WriteHeader(http.StatusNoContent)
-	})
+	return mux
 }
 
 // idIn reads the request's id: 64 lower-case hexadecimal digits.

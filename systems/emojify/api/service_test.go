@@ -163,7 +163,7 @@ func (h *testService) open(conn *grpc.ClientConn, set ...func(*Options)) {
 	h.t.Helper()
 	o := Options{
 		Cache: conn, Fetcher: h.parts, Finder: h.parts, Painter: h.parts,
-		Metrics: h.registry, Log: slog.New(slog.DiscardHandler), Workers: 2, Origins: []string{"*"},
+		Metrics: h.registry, Log: slog.New(slog.DiscardHandler), Workers: 2,
 	}
 	for _, f := range set {
 		f(&o)
@@ -199,7 +199,6 @@ func (h *testService) do(method, path, contentType string, body []byte) response
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
-	req.Header.Set("Origin", "https://page.example")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		h.t.Fatal(err)

@@ -127,23 +127,33 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, find func(*http.Req
 	// Not every connection has deadlines; those of a server do.
 	_ = http.NewResponseController(w).SetReadDeadline(a.o.now().Add(uploadWithin))
 	r.Body = http.MaxBytesReader(w, r.Body, whole)
-	taken := &uploadMemory{of: a.uploads}
-	picture, err := a.readPicture(r, find, taken)
+	room := r.ContentLength
+	if room < 0 {
+		room = whole
+	}
+	if !a.uploads.TryAcquire(room) {
+		return nil, busy("too many pictures are being sent")
+	}
+	release := func() { a.uploads.Release(room) }
+	picture, err := a.readPicture(r, find)
 	if err != nil {
-		taken.release()
+		release()
 		return nil, err
 	}
-	return &job{id: idOf(picture), picture: picture, release: taken.release}, nil
+	return &job{id: idOf(picture), picture: picture, release: release}, nil
 }
 
-func (a *API) readPicture(r *http.Request, find func(*http.Request) (io.Reader, error), taken *uploadMemory) ([]byte, error) {
+func (a *API) readPicture(r *http.Request, find func(*http.Request) (io.Reader, error)) ([]byte, error) {
 	from, err := find(r)
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	picture, err := taken.read(from, a.o.MaxUpload)
-	if err != nil {
-		return nil, err
+	picture, err := io.ReadAll(io.LimitReader(from, a.o.MaxUpload+1))
+	switch {
+	case err != nil:
+		return nil, unreadable(err)
+	case int64(len(picture)) > a.o.MaxUpload:
+		return nil, tooLarge()
 	}
 	if !strings.HasPrefix(http.DetectContentType(picture), "image/") {
 		return nil, whittle.Errorf(whittle.Invalid, "what was sent is not a picture")

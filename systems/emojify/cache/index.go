@@ -7,24 +7,23 @@ import (
 	"time"
 )
 
-// index knows the items by key, by last use and by age. Its caller has the
+// index knows the items by key and by last use. Its caller has the
 // lock.
 type index struct {
 	byKey map[Key]*entry
 	uses  *list.List // of *entry, the least recently used in front
-	ages  *list.List // of *entry, the first put in front
 	bytes int64
 }
 
 type entry struct {
-	key      Key
-	size     int64
-	put      time.Time
-	use, age *list.Element
+	key  Key
+	size int64
+	put  time.Time
+	use  *list.Element
 }
 
 func newIndex() *index {
-	return &index{byKey: map[Key]*entry{}, uses: list.New(), ages: list.New()}
+	return &index{byKey: map[Key]*entry{}, uses: list.New()}
 }
 
 func (x *index) len() int { return len(x.byKey) }
@@ -34,14 +33,13 @@ func (x *index) find(key Key) *entry { return x.byKey[key] }
 // add takes a key that is not there, as just put and just used.
 func (x *index) add(key Key, size int64, put time.Time) {
 	e := &entry{key: key, size: size, put: put}
-	e.use, e.age = x.uses.PushBack(e), x.ages.PushBack(e)
+	e.use = x.uses.PushBack(e)
 	x.byKey[key] = e
 	x.bytes += size
 }
 
 func (x *index) remove(e *entry) {
 	x.uses.Remove(e.use)
-	x.ages.Remove(e.age)
 	delete(x.byKey, e.key)
 	x.bytes -= e.size
 }
@@ -50,25 +48,11 @@ func (x *index) use(e *entry) { x.uses.MoveToBack(e.use) }
 
 func (x *index) oldest() *entry { return x.uses.Front().Value.(*entry) }
 
-// before returns what was put no later than t, the first put first.
-func (x *index) before(t time.Time) []*entry {
-	var out []*entry
-	for at := x.ages.Front(); at != nil; at = at.Next() {
-		e := at.Value.(*entry)
-		if e.put.After(t) {
-			break
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
 // sortByAge orders what was added in a folder's order.
 func (x *index) sortByAge() {
 	all := slices.Collect(maps.Values(x.byKey))
 	slices.SortFunc(all, func(a, b *entry) int { return a.put.Compare(b.put) })
 	for _, e := range all {
 		x.uses.MoveToBack(e.use)
-		x.ages.MoveToBack(e.age)
 	}
 }

@@ -31,31 +31,14 @@ func newMetrics(store *Store, r prometheus.Registerer) *metrics {
 		}, []string{label.Key}),
 	}
 	r.MustRegister(m.calls, m.seconds)
-	for _, g := range []struct {
-		name, help string
-		value      func(Stats) float64
-	}{
-		{"cache_items", "Items on disk.", func(s Stats) float64 { return float64(s.Items) }},
-		{"cache_bytes", "What they take, in bytes.", func(s Stats) float64 { return float64(s.Bytes) }},
-	} {
-		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help},
-			func() float64 { return g.value(store.Stats()) }))
-	}
-	for _, c := range []struct {
-		name, help string
-		value      func(Stats) uint64
-	}{
-		{"cache_hits_total", "Items found.", func(s Stats) uint64 { return s.Hits }},
-		{"cache_misses_total", "Items not found, or expired.", func(s Stats) uint64 { return s.Misses }},
-		{"cache_expired_total", "Items removed for their age.", func(s Stats) uint64 { return s.Expired }},
-		{"cache_evicted_total", "Items removed to make room.", func(s Stats) uint64 { return s.Evicted }},
-		{"cache_written_total", "Items written.", func(s Stats) uint64 { return s.Writes }},
-		{"cache_written_bytes_total", "Bytes of items written.", func(s Stats) uint64 { return s.WrittenBytes }},
-		{"cache_read_bytes_total", "Bytes of items read.", func(s Stats) uint64 { return s.ReadBytes }},
-	} {
-		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: c.name, Help: c.help},
-			func() float64 { return float64(c.value(store.Stats())) }))
-	}
+	r.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "cache_bytes", Help: "What all items take, in bytes."},
+			func() float64 { return float64(store.Stats().Bytes) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "cache_hits_total", Help: "Items found."},
+			func() float64 { return float64(store.Stats().Hits) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "cache_misses_total", Help: "Items not found, or expired."},
+			func() float64 { return float64(store.Stats().Misses) }),
+	)
 	return m
 }
 

@@ -75,10 +75,8 @@ func (s *Server) sweep(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			if n, err := s.store.Sweep(); err != nil {
+			if err := s.store.Sweep(); err != nil {
 				s.log.Warn("removing old items failed", "err", err)
-			} else if n > 0 {
-				s.log.Debug("removed old items", "items", n)
 			}
 		case <-ctx.Done():
 			return

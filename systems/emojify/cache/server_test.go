@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
 	"whittle/systems/emojify/piece"
@@ -196,47 +195,4 @@ func (v *served) putHalf(t *testing.T, key string) error {
 	cancel()
 	_, err = stream.CloseAndRecv()
 	return err
-}
-
-func TestHealthSaysWhenItCloses(t *testing.T) {
-	v := serve(t, Options{})
-	h := healthpb.NewHealthClient(v.conn)
-	for _, name := range []string{"", rpc.CacheService_ServiceDesc.ServiceName} {
-		if got, err := h.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name}); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
-			t.Errorf("%q: %v, %v", name, got, err)
-		}
-	}
-	watch, err := h.Watch(t.Context(), &healthpb.HealthCheckRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := watch.Recv(); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
-		t.Fatalf("watch: %v, %v", got, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	down := make(chan struct{})
-	go func() { v.server.Shutdown(ctx); close(down) }()
-	if got, err := watch.Recv(); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
-		t.Errorf("while closing: %v, %v", got, err)
-	}
-	cancel() // the watch would keep it open
-	<-down
-}
-
-// TestHangingSenderKeepsNothingOpen ends a server while one sends nothing more.
-func TestHangingSenderKeepsNothingOpen(t *testing.T) {
-	v := serve(t, Options{})
-	stream, err := v.client.Put(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Send(&rpc.PutRequest{Key: keyOf("a").String(), Data: []byte("half")}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	v.server.Shutdown(ctx)
-	if _, err := stream.CloseAndRecv(); err == nil {
-		t.Error("half an item was taken")
-	}
 }

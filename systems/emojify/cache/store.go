@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -63,15 +62,12 @@ type Store struct {
 	mu    sync.Mutex // guards the following, and every name in items/
 	index *index
 	stats Stats
-
-	readBytes atomic.Uint64
 }
 
-// Stats is what a store holds and did since it was opened.
+// Stats is what a store holds, and what it was asked for since it was opened.
 type Stats struct {
-	Items, Bytes                    int64
-	Hits, Misses, Expired, Evicted  uint64
-	WrittenBytes, ReadBytes, Writes uint64
+	Items, Bytes int64
+	Hits, Misses uint64
 }
 
 // Open takes the folder, makes it if need be, and learns what it holds; what
@@ -154,21 +150,10 @@ func (s *Store) rebuild() error {
 // Item is an open item. It must be closed, and stays whole even if the item is
 // replaced or evicted meanwhile.
 type Item struct {
+	*os.File
 	Size     int64
 	Modified time.Time
-	file     *os.File
-	store    *Store
 }
-
-// Read returns the item's bytes.
-func (i *Item) Read(p []byte) (int, error) {
-	n, err := i.file.Read(p)
-	i.store.readBytes.Add(uint64(n))
-	return n, err
-}
-
-// Close ends reading.
-func (i *Item) Close() error { return i.file.Close() }
 
 // Get opens an item; NotFound where there is none that is young enough.
 func (s *Store) Get(key Key) (*Item, error) {
@@ -191,7 +176,7 @@ func (s *Store) Get(key Key) (*Item, error) {
 	}
 	s.index.use(e)
 	s.stats.Hits++
-	return &Item{Size: e.size, Modified: e.put, file: file, store: s}, nil
+	return &Item{file, e.size, e.put}, nil
 }
 
 // Exists reports whether Get would find an item, without using it.
@@ -214,23 +199,23 @@ func (s *Store) lockedFind(key Key) (*entry, error) {
 
 func (s *Store) expired(e *entry) bool { return s.o.Now().Sub(e.put) >= s.o.TTL }
 
-// Sweep removes what is too old, and gives how many items that were. A service
-// calls it now and then: an expired item is never given, swept or not.
-func (s *Store) Sweep() (int, error) {
+// Sweep removes what is too old. A service calls it now and then: an expired item is
+// never given, swept or not.
+func (s *Store) Sweep() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.stats.Expired
-	err := s.lockedExpire()
-	return int(s.stats.Expired - before), err
+	return s.lockedExpire()
 }
 
 // lockedExpire removes what is too old.
 func (s *Store) lockedExpire() error {
-	for _, e := range s.index.before(s.o.Now().Add(-s.o.TTL)) {
+	for _, e := range s.index.byKey {
+		if !s.expired(e) {
+			continue
+		}
 		if err := s.lockedRemove(e); err != nil {
 			return err
 		}
-		s.stats.Expired++
 	}
 	return nil
 }
@@ -241,7 +226,6 @@ func (s *Store) lockedEvict(room int64) error {
 		if err := s.lockedRemove(s.index.oldest()); err != nil {
 			return err
 		}
-		s.stats.Evicted++
 	}
 	return nil
 }
@@ -259,7 +243,6 @@ func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.stats
-	out.ReadBytes = s.readBytes.Load()
 	out.Items, out.Bytes = int64(s.index.len()), s.index.bytes
 	return out
 }

@@ -82,7 +82,5 @@ func (s *Store) commit(partial string, key Key, size int64, put time.Time) error
 		s.index.remove(old)
 	}
 	s.index.add(key, size, put)
-	s.stats.Writes++
-	s.stats.WrittenBytes += uint64(size)
 	return nil
 }

@@ -13,17 +13,15 @@ var (
 	inside = color.NRGBA{0x6b, 0x22, 0x16, 0xff}
 	tongue = color.NRGBA{0xf2, 0x5c, 0x66, 0xff}
 	red    = color.NRGBA{0xe8, 0x2c, 0x3c, 0xff}
-	gold   = color.NRGBA{0xf0, 0x70, 0x18, 0xff}
 	glass  = color.NRGBA{0x24, 0x26, 0x2e, 0xff}
 	gleam  = color.NRGBA{0x62, 0x66, 0x74, 0xff}
-	water  = color.NRGBA{0x4a, 0xb4, 0xf0, 0xff}
 	white  = color.NRGBA{0xff, 0xff, 0xff, 0xff}
 )
 
 // emoji draws what is on a round, yellow face.
 type emoji func(p *pen)
 
-var all = []emoji{grin, hearts, cool, surprised, winking, stars, laughing}
+var all = []emoji{grin, cool, surprised, winking}
 
 var (
 	leftEye, rightEye = point{0.33, 0.4}, point{0.67, 0.4}
@@ -45,21 +43,10 @@ func (e emoji) sprite(size int) *image.RGBA {
 func grin(p *pen) {
 	p.ellipse(dark, leftEye, 0.055, 0.085)
 	p.ellipse(dark, rightEye, 0.055, 0.085)
-	laugh(p)
-}
-
-// laugh is a wide mouth with teeth and tongue.
-func laugh(p *pen) {
+	// A wide mouth with teeth and tongue.
 	p.bowl(inside, mouth, 0.29, 0.29, 0.04)
 	p.bowl(white, mouth.plus(0, 0.012), 0.262, 0.085, 0.04)
 	p.ellipse(tongue, mouth.plus(0, 0.225), 0.14, 0.055)
-}
-
-func hearts(p *pen) {
-	p.heart(red, leftEye.plus(-0.01, -0.01), 0.29)
-	p.heart(red, rightEye.plus(0.01, -0.01), 0.29)
-	p.bowl(inside, mouth.plus(0, 0.05), 0.22, 0.22, 0.03)
-	p.ellipse(tongue, mouth.plus(0, 0.21), 0.1, 0.045)
 }
 
 func cool(p *pen) {
@@ -88,19 +75,4 @@ func winking(p *pen) {
 	p.bowl(inside, mouth, 0.27, 0.2, 0.04)
 	p.bowl(tongue, mouth.plus(0.03, 0.1), 0.12, 0.24, -0.06)
 	p.stroke(red, mouth.plus(0.03, 0.11), mouth.plus(0.032, 0.17), mouth.plus(0.03, 0.22), 0.018)
-}
-
-func stars(p *pen) {
-	p.star(gold, leftEye.plus(-0.01, -0.01), 0.165)
-	p.star(gold, rightEye.plus(0.01, -0.01), 0.165)
-	laugh(p)
-}
-
-func laughing(p *pen) {
-	for _, eye := range []point{leftEye, rightEye} {
-		p.stroke(dark, eye.plus(-0.1, 0.04), eye.plus(0, -0.12), eye.plus(0.1, 0.04), 0.045)
-	}
-	laugh(p)
-	p.ellipse(water, point{0.12, 0.55}, 0.07, 0.1)
-	p.ellipse(water, point{0.88, 0.55}, 0.07, 0.1)
 }

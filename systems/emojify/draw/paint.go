@@ -40,8 +40,7 @@ type Painter struct{ limits picture.Limits }
 // New makes a painter of pictures within limits.
 func New(l picture.Limits) *Painter { return &Painter{l} }
 
-// Paint covers each face, given in stored pixels, and gives the picture
-// upright: a JPEG as JPEG, others as PNG. Which emoji a face has depends on its
+// Paint covers each face: a JPEG stays a JPEG, others become PNG. Which emoji a face has depends on its
 // place alone. Nothing but pixels goes from the one picture to the other, so
 // neither where a photograph was taken nor what was hidden behind its end.
 // Errors: Invalid for what is no picture, ResourceExhausted beyond a limit,
@@ -54,11 +53,12 @@ func (p *Painter) Paint(ctx context.Context, encoded []byte, faces []image.Recta
 	if err != nil {
 		return nil, err
 	}
-	canvas := upright(img, head)
+	canvas := image.NewRGBA(img.Bounds())
+	draw.Draw(canvas, canvas.Rect, img, image.Point{}, draw.Src)
 	places := make([]image.Rectangle, 0, len(faces))
 	for _, f := range faces {
 		if f = f.Intersect(img.Bounds()); !f.Empty() {
-			places = append(places, head.Turn.Upright(f, head.Width, head.Height))
+			places = append(places, f)
 		}
 	}
 	// The larger face is the nearer one, but its emoji must not hide a smaller
@@ -76,17 +76,6 @@ func (p *Painter) Paint(ctx context.Context, encoded []byte, faces []image.Recta
 	return encode(canvas, head.Format)
 }
 
-// upright returns a picture's pixels to draw on.
-func upright(img image.Image, head picture.Head) *image.RGBA {
-	m := image.NewRGBA(img.Bounds())
-	draw.Draw(m, m.Rect, img, image.Point{}, draw.Src)
-	w, h := head.Turn.Size(head.Width, head.Height)
-	return &image.RGBA{
-		Pix:    head.Turn.Turned(m.Pix, head.Width, head.Height, 4),
-		Stride: 4 * w, Rect: image.Rect(0, 0, w, h),
-	}
-}
-
 // place is the square that an emoji over a face fills.
 func place(face image.Rectangle) image.Rectangle {
 	d := max(int(over*float64(max(face.Dx(), face.Dy()))), 4)
@@ -100,7 +89,7 @@ func pick(face image.Rectangle) emoji {
 	for _, v := range []int{face.Min.X, face.Min.Y, face.Max.X, face.Max.Y} {
 		_ = binary.Write(h, binary.LittleEndian, int64(v)) // a hash takes everything
 	}
-	return all[h.Sum32()%uint32(len(all))]
+	return all[h.Sum32()>>16%uint32(len(all))] // its lower bits repeat
 }
 
 func cover(canvas *image.RGBA, face image.Rectangle) {

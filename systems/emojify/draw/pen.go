@@ -115,30 +115,3 @@ func (p *pen) stroke(c color.Color, a, via, b point, width float64) {
 	p.ellipse(c, a, width/2, width/2)
 	p.ellipse(c, b, width/2, width/2)
 }
-
-// heart fills one of about that width.
-func (p *pen) heart(c color.Color, mid point, w float64) {
-	p.move(mid.plus(0, 0.5*w))
-	p.curve(mid.plus(-0.35*w, 0.2*w), mid.plus(-0.55*w, 0), mid.plus(-0.5*w, -0.2*w))
-	p.curve(mid.plus(-0.46*w, -0.5*w), mid.plus(-0.08*w, -0.5*w), mid.plus(0, -0.2*w))
-	p.curve(mid.plus(0.08*w, -0.5*w), mid.plus(0.46*w, -0.5*w), mid.plus(0.5*w, -0.2*w))
-	p.curve(mid.plus(0.55*w, 0), mid.plus(0.35*w, 0.2*w), mid.plus(0, 0.5*w))
-	p.fill(c)
-}
-
-// star fills one with five points, of radius r.
-func (p *pen) star(c color.Color, mid point, r float64) {
-	for i := range 10 {
-		long := r
-		if i%2 == 1 {
-			long = 0.45 * r
-		}
-		sin, cos := math.Sincos(float64(i) * math.Pi / 5)
-		if q := mid.plus(long*sin, -long*cos); i == 0 {
-			p.move(q)
-		} else {
-			p.line(q)
-		}
-	}
-	p.fill(c)
-}

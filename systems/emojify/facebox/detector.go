@@ -1,8 +1,10 @@
 package facebox
 
 import (
+	"cmp"
 	"context"
 	"image"
+	"slices"
 
 	pigo "github.com/esimov/pigo/core"
 
@@ -20,6 +22,11 @@ const (
 	// Of pigo's own program: how far windows are apart, of their side, and how
 	// much each size is above the one before.
 	shift, growth = 0.1, 1.1
+	// overlap of windows that are of one face.
+	overlap = 0.1
+	// maxWindows that may be faces are clustered, in time that grows with their square; a
+	// large face has some fifty.
+	maxWindows = 2000
 	// threshold on the score of a cluster of windows: below, it is no face.
 	threshold = 5
 	// maxFaces of one picture; the best ones count.
@@ -30,7 +37,7 @@ const (
 
 // Face is where a face is.
 type Face struct {
-	// Rect is in stored pixels, clipped to the picture.
+	// Rect is clipped to the picture.
 	Rect image.Rectangle
 	// Confidence rises with the score, from 0.5 for one that is just enough
 	// towards 1. It is no probability.
@@ -60,13 +67,13 @@ func NewDetector(l picture.Limits) (*Detector, error) {
 // Detect returns a picture's faces, the surest first. It takes one core for up to
 // some hundred milliseconds, and looks at ctx between the sizes of windows.
 func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
-	img, head, err := picture.Decode(encoded, d.limits)
+	img, _, err := picture.Decode(encoded, d.limits)
 	if err != nil {
 		return nil, err
 	}
 	g := shrink(img, workSide)
-	w, h := head.Turn.Size(g.w, g.h)
-	area := pigo.ImageParams{Pixels: head.Turn.Turned(g.pix, g.w, g.h, 1), Rows: h, Cols: w, Dim: w}
+	w, h := g.w, g.h
+	area := pigo.ImageParams{Pixels: g.pix, Rows: h, Cols: w, Dim: w}
 	var windows []pigo.Detection
 	for side := smallest; side <= min(w, h); side = max(side+2, int(float64(side)*growth)) {
 		if err := ctx.Err(); err != nil {
@@ -76,7 +83,10 @@ func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
 			MinSize: side, MaxSize: side, ShiftFactor: shift, ScaleFactor: growth, ImageParams: area,
 		}, 0)...)
 	}
-	clusters := cluster(windows)
+	surest := func(a, b pigo.Detection) int { return cmp.Compare(b.Q, a.Q) }
+	slices.SortFunc(windows, surest)
+	clusters := d.trees.ClusterDetections(windows[:min(len(windows), maxWindows)], overlap)
+	slices.SortFunc(clusters, surest)
 	faces := []Face{}
 	for _, c := range clusters[:min(len(clusters), maxFaces)] {
 		if c.Q < threshold {
@@ -84,7 +94,7 @@ func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
 		}
 		seen := image.Rect(c.Col-c.Scale/2, c.Row-c.Scale/2, c.Col+c.Scale/2, c.Row+c.Scale/2).Intersect(image.Rect(0, 0, w, h))
 		faces = append(faces, Face{
-			Rect:       g.grow(head.Turn.Stored(seen, g.w, g.h)),
+			Rect:       g.grow(seen),
 			Confidence: float64(c.Q) / (float64(c.Q) + threshold),
 		})
 	}

@@ -2,20 +2,15 @@ package facebox
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/jpeg"
 	"image/png"
-	"math/rand/v2"
 	"testing"
 
-	pigo "github.com/esimov/pigo/core"
 	xdraw "golang.org/x/image/draw"
 
-	"whittle"
 	"whittle/systems/emojify/facebox/faceboxtest"
 	"whittle/systems/emojify/picture"
 )
@@ -98,74 +93,6 @@ func TestFacesAreFoundWhereTheyAre(t *testing.T) {
 			}
 			if !found {
 				t.Errorf("%s: no face in %v among %v", name, place, faces)
-			}
-		}
-	}
-}
-
-// A photograph taken with the camera on its side has its faces lying, and says
-// so; they are found, and named by where they lie.
-func TestAPictureOnItsSide(t *testing.T) {
-	upright := portrait(t)
-	w, h := 400, 320 // stored
-	stored := image.NewRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		for x := range w {
-			stored.Set(x, y, upright.At(319-y, x)) // row 0 is the right side, as in orientation 6
-		}
-	}
-	var b bytes.Buffer
-	if err := jpeg.Encode(&b, stored, nil); err != nil {
-		t.Fatal(err)
-	}
-	exif := "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"
-	turned := append([]byte("\xff\xd8\xff\xe1\x00"+string(rune(len(exif)+2))+exif), b.Bytes()[2:]...)
-	d := detector(t)
-	if faces, err := d.Detect(t.Context(), b.Bytes()); err != nil || len(faces) != 0 {
-		t.Errorf("lying, and not said: %v, %v", faces, err)
-	}
-	faces, err := d.Detect(t.Context(), turned)
-	if err != nil || len(faces) != 1 {
-		t.Fatalf("lying, and said: %v, %v", faces, err)
-	}
-	center := faces[0].Rect.Min.Add(faces[0].Rect.Max).Div(2)
-	if !center.In(image.Rect(190, 140, 240, 180)) {
-		t.Errorf("around %v of 400 by 320", center)
-	}
-}
-
-func TestASearchEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := detector(t).Detect(ctx, asPNG(t, portrait(t))); whittle.CodeOf(err) != whittle.Canceled || !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
-// Clusters are apart and in order, whatever the windows were, and a face's
-// windows make one.
-func TestClusters(t *testing.T) {
-	face := []pigo.Detection{{Row: 100, Col: 100, Scale: 80, Q: 9}, {Row: 104, Col: 96, Scale: 84, Q: 3}, {Row: 60, Col: 90, Scale: 90, Q: 1}, {Row: 100, Col: 138, Scale: 90, Q: 1}}
-	other := pigo.Detection{Row: 300, Col: 300, Scale: 60, Q: 20}
-	got := cluster(append(face, other))
-	if len(got) != 2 || got[0] != other || got[1].Row < 90 || got[1].Row > 104 || got[1].Col < 92 || got[1].Col > 110 {
-		t.Errorf("%+v", got)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 100 {
-		windows := make([]pigo.Detection, random.IntN(200))
-		for i := range windows {
-			windows[i] = pigo.Detection{Row: random.IntN(500), Col: random.IntN(500), Scale: 20 + random.IntN(200), Q: random.Float32() + 0.001}
-		}
-		faces := cluster(windows)
-		if (len(faces) == 0) != (len(windows) == 0) {
-			t.Fatalf("%d windows are %d faces", len(windows), len(faces))
-		}
-		for i, f := range faces {
-			for _, before := range faces[:i] {
-				if f.Q > before.Q || holds(f, before) || holds(before, f) {
-					t.Fatalf("%+v after %+v", f, before)
-				}
 			}
 		}
 	}

@@ -20,13 +20,7 @@ import (
 	"whittle/systems/emojify/picture"
 )
 
-// Fetcher gets the picture of a URL that a client sent. Its errors are
-// whittle's coded ones, whose message a client may read.
-type Fetcher interface {
-	Fetch(ctx context.Context, url string) ([]byte, error)
-}
-
-// Options of a service. The zero value is fit for service, without URLs.
+// Options of a service. The zero value is fit for service.
 type Options struct {
 	Limits picture.Limits
 	// Workers search at once. 0: as many as there are cores.
@@ -36,8 +30,6 @@ type Options struct {
 	Waiting int
 	// Timeout bounds a request from its header on. 0: 15 s.
 	Timeout time.Duration
-	// Fetcher for checks by url. Nil: they are refused as Unsupported.
-	Fetcher Fetcher
 	// Metrics. Nil: none.
 	Metrics prometheus.Registerer
 	// Log. Nil: slog.Default().
@@ -141,7 +133,7 @@ func (s *Service) response(w http.ResponseWriter, r *http.Request) ([]Face, erro
 	default:
 		return nil, whittle.Errorf(whittle.Unavailable, "too many pictures are waiting to be searched")
 	}
-	encoded, err := s.sent(ctx, w, r)
+	encoded, err := s.sent(w, r)
 	if err != nil {
 		return nil, err
 	}

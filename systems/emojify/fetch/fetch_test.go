@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/net/dns/dnsmessage"
@@ -148,37 +147,6 @@ func TestLoopbackIsForbiddenAsItComes(t *testing.T) {
 	}
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d requests arrived", n)
-	}
-}
-
-func TestNoProxyStandsBetween(t *testing.T) {
-	proxy := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") })
-	t.Setenv("HTTP_PROXY", proxy.URL)
-	t.Setenv("http_proxy", proxy.URL)
-	if _, err := New(Options{}).Fetch(t.Context(), "http://127.0.0.1:1/"); whittle.CodeOf(err) != whittle.PermissionDenied {
-		t.Error(err)
-	}
-}
-
-func TestTimeRunsOut(t *testing.T) {
-	held := make(chan struct{})
-	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "image/png")
-		w.Write(dot(t, 3, 3)[:20])
-		w.(http.Flusher).Flush()
-		select {
-		case <-held:
-		case <-r.Context().Done():
-		}
-	})
-	defer close(held)
-	if _, err := New(Options{Allow: loopback, Timeout: 100 * time.Millisecond}).Fetch(t.Context(), srv.URL); whittle.CodeOf(err) != whittle.DeadlineExceeded {
-		t.Errorf("a server that hangs: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := New(Options{Allow: loopback}).Fetch(ctx, srv.URL); whittle.CodeOf(err) != whittle.Canceled {
-		t.Errorf("a caller that is gone: %v", err)
 	}
 }
 

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"net/netip"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -87,59 +86,4 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("with %v allowed, %s is open: %v", loopback, text, got)
 		}
 	}
-}
-
-func FuzzURL(f *testing.F) {
-	for _, s := range []string{"http://a.example/b?c#d", "https://[::ffff:127.0.0.1]:8/", "http://a@b/", "http://%31/", "http://0x7f.1/"} {
-		f.Add(s)
-	}
-	fetcher := New(Options{})
-	f.Fuzz(func(t *testing.T, text string) {
-		u, err := fetcher.parse(text)
-		if err != nil {
-			if c := whittle.CodeOf(err); c != whittle.Invalid && c != whittle.PermissionDenied {
-				t.Errorf("%q: code %v", text, c)
-			}
-			return
-		}
-		again, err := url.Parse(u.String())
-		if err != nil || again.Hostname() != u.Hostname() || again.Port() != u.Port() || again.User != nil || again.Fragment != "" {
-			t.Errorf("%q is dialled as %v, read again as %v: %v", text, u, again, err)
-		}
-		if a, err := netip.ParseAddr(u.Hostname()); err == nil && !open(a, nil) {
-			t.Errorf("%q leads to %v", text, a)
-		}
-	})
-}
-
-// FuzzAddress holds the ranges against what the standard library knows, and an
-// IPv4 address against itself in IPv6's forms.
-func FuzzAddress(f *testing.F) {
-	f.Add([]byte{127, 0, 0, 1})
-	f.Add([]byte{169, 254, 169, 254})
-	f.Add(netip.MustParseAddr("fd00:ec2::254").AsSlice())
-	f.Fuzz(func(t *testing.T, b []byte) {
-		a, ok := netip.AddrFromSlice(b)
-		if !ok {
-			return
-		}
-		got := open(a, nil)
-		plain := a.Unmap()
-		if got != open(plain, nil) {
-			t.Errorf("%v and %v differ", a, plain)
-		}
-		if got && (!plain.IsGlobalUnicast() || plain.IsPrivate() || plain.IsLoopback() || plain.IsLinkLocalUnicast() || plain.IsMulticast()) {
-			t.Errorf("%v is open", a)
-		}
-		if a.Is4() {
-			v4 := a.As4()
-			for _, prefix := range []string{"::", "64:ff9b::"} {
-				carried := netip.MustParseAddr(prefix).As16()
-				copy(carried[12:], v4[:])
-				if open(netip.AddrFrom16(carried), nil) {
-					t.Errorf("%v is open", netip.AddrFrom16(carried))
-				}
-			}
-		}
-	})
 }

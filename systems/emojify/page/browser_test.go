@@ -3,27 +3,20 @@ package page_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/jpeg"
-	"image/png"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
@@ -40,43 +33,8 @@ import (
 	"whittle/systems/emojify/picture"
 )
 
-// gated is face detection that waits, while there is a gate.
-type gated struct {
-	api.Finder
-	mu   sync.Mutex // guards the following
-	gate chan struct{}
-}
-
-func (g *gated) Find(ctx context.Context, picture []byte) ([]image.Rectangle, error) {
-	g.mu.Lock()
-	gate := g.gate
-	g.mu.Unlock()
-	if gate != nil {
-		select {
-		case <-gate:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	return g.Finder.Find(ctx, picture)
-}
-
-func (g *gated) shut() (open func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	gate := make(chan struct{})
-	g.gate = gate
-	return sync.OnceFunc(func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.gate = nil
-		close(gate)
-	})
-}
-
-// service is the whole system, each part behind a port of its own, with one
-// worker, so that a picture can be made to wait.
-func wholeSystem(t *testing.T) (url string, faces *gated) {
+// wholeSystem has each part behind a port of its own.
+func wholeSystem(t *testing.T) (url string) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	store, err := cache.Open(t.TempDir(), cache.Options{})
@@ -115,12 +73,11 @@ func wholeSystem(t *testing.T) (url string, faces *gated) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	faces = &gated{Finder: client}
 	a, err := api.New(api.Options{
-		Cache: conn, Finder: faces, Painter: emojidraw.New(picture.Limits{}), Page: page.Handler(),
+		Cache: conn, Finder: client, Painter: emojidraw.New(picture.Limits{}), Page: page.Handler(),
 		Fetcher: fetch.New(fetch.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}),
-		Metrics: prometheus.NewRegistry(), Log: log, Workers: 1,
-		FinderCalls: api.Calls{Timeout: time.Minute}, JobTimeout: time.Minute,
+		Metrics: prometheus.NewRegistry(), Log: log,
+		FinderTimeout: time.Minute, JobTimeout: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +89,7 @@ func wholeSystem(t *testing.T) (url string, faces *gated) {
 	})
 	srv := httptest.NewServer(a)
 	t.Cleanup(srv.Close)
-	return srv.URL, faces
+	return srv.URL
 }
 
 // people is pigo's own test picture, three times on a wall.
@@ -200,55 +157,15 @@ func (b *tab) until(condition string) {
 		look();
 	})`)
 	if got != "" {
-		b.shoot("failed")
 		b.t.Fatalf("%s never came; the page says %q", condition, got)
 	}
-}
-
-// shoot keeps a picture of the page for people, where SCREENSHOTS names a folder.
-func (b *tab) shoot(name string) {
-	b.t.Helper()
-	dir := os.Getenv("SCREENSHOTS")
-	if dir == "" {
-		return
-	}
-	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600)
-	}
-	if err != nil {
-		b.t.Error(err)
-	}
-}
-
-func (b *tab) scheme(name string) {
-	b.t.Helper()
-	b.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
-		})
-		return chromedp.Void{}, err
-	})
 }
 
 const (
 	shown    = `!document.getElementById('done').hidden`
 	troubled = `!document.getElementById('trouble').hidden`
 	trouble  = `document.getElementById('trouble').textContent`
-	waits    = `document.getElementById('says').textContent`
 )
-
-// drop releases a picture over the page.
-func (b *tab) drop(encoded []byte, kind string) {
-	b.t.Helper()
-	b.js(`(() => {
-		const bytes = Uint8Array.from(atob('` + base64.StdEncoding.EncodeToString(encoded) + `'), c => c.charCodeAt(0));
-		const transfer = new DataTransfer();
-		transfer.items.add(new File([bytes], 'a', {type: '` + kind + `'}));
-		document.getElementById('drop').dispatchEvent(new DragEvent('drop', {dataTransfer: transfer, bubbles: true, cancelable: true}));
-		return '';
-	})()`)
-}
 
 // yellow reports whether the shown picture is an emoji's face at a place.
 func (b *tab) yellow(x, y int) bool {
@@ -265,7 +182,7 @@ func (b *tab) yellow(x, y int) bool {
 
 func TestAnAddressBecomesAPicture(t *testing.T) {
 	b := open(t)
-	base, faces := wholeSystem(t)
+	base := wholeSystem(t)
 	photo := people(t)
 	pictures := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".jpg") {
@@ -277,21 +194,8 @@ func TestAnAddressBecomesAPicture(t *testing.T) {
 	defer pictures.Close()
 
 	b.do(chromedp.Navigate(base+"/"), chromedp.WaitVisible(chromedp.CSS("#url")))
-	b.shoot("1-start")
-
-	// One picture is worked on and two wait before this one.
-	release := faces.shut()
-	defer release()
-	b.js(`(async () => {
-		for (const n of [1, 2, 3]) await fetch('emojify/', {method: 'POST', body: '` + pictures.URL + `/' + n + '.jpg'});
-		return '';
-	})()`)
 	b.do(chromedp.SendKeys(chromedp.CSS("#url"), pictures.URL+"/4.jpg\r"))
-	b.until(waits + `.startsWith('In the queue: 3 of 3')`)
-	b.shoot("2-queue")
-	release()
 	b.until(shown)
-	b.shoot("3-done")
 	for i := range 3 {
 		if !b.yellow(25+345*i+160, 30+110) || b.yellow(25+345*i+160, 30+30) {
 			t.Errorf("face %d is not covered, or more than it", i)
@@ -316,37 +220,4 @@ func TestAnAddressBecomesAPicture(t *testing.T) {
 		b.js(`document.getElementById('url').value = '` + address + `'; document.getElementById('ask').requestSubmit(); ''`)
 		b.until(troubled + ` && ` + trouble + ` === ` + fmt.Sprintf("%q", says))
 	}
-	b.shoot("4-trouble")
-}
-
-func TestADroppedPicture(t *testing.T) {
-	b := open(t)
-	base, _ := wholeSystem(t)
-	b.do(chromedp.EmulateViewport(390, 780, chromedp.EmulateScale(2)), chromedp.Navigate(base+"/"), chromedp.WaitVisible(chromedp.CSS("#drop")))
-	b.scheme("dark")
-	b.shoot("5-phone")
-	if wide := b.js(`String(document.documentElement.scrollWidth)`); wide != "390" {
-		t.Errorf("a phone's page is %s wide, of 390", wide)
-	}
-
-	b.drop(people(t), "image/jpeg")
-	b.until(shown)
-	b.shoot("6-phone-done")
-	if !b.yellow(25+345+160, 30+110) {
-		t.Error("the face in the middle is not covered")
-	}
-
-	// A picture that is too large is made smaller; a type that the api does not
-	// take is made one that it does.
-	b.do(chromedp.Click(chromedp.CSS("#again")))
-	var large bytes.Buffer
-	if err := png.Encode(&large, image.NewGray(image.Rect(0, 0, 5000, 4000))); err != nil {
-		t.Fatal(err)
-	}
-	b.drop(large.Bytes(), "image/png")
-	b.until(shown + ` && document.getElementById('picture').naturalWidth === 2048`)
-
-	b.do(chromedp.Click(chromedp.CSS("#again")))
-	b.drop([]byte("no picture"), "image/png")
-	b.until(troubled + ` && ` + trouble + ` === 'That is not a picture that can be read here.'`)
 }

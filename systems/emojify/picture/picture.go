@@ -1,6 +1,5 @@
 // Package picture decodes untrusted pictures. It checks the size before it
-// decodes, accepts three formats, and applies a photograph's orientation. It
-// does no I/O.
+// decodes, and accepts three formats. It does no I/O.
 package picture
 
 import (
@@ -52,10 +51,8 @@ const (
 // Head is what can be known of a picture without decoding it.
 type Head struct {
 	Format Format
-	// Width and Height in pixels, as they are stored.
+	// Width and Height in pixels.
 	Width, Height int
-	// Turn says how the stored pixels have to be turned to stand upright.
-	Turn Turn
 }
 
 // codec is a format and what its encoding starts with.
@@ -100,15 +97,10 @@ func inspect(b []byte, l Limits) (Head, codec, error) {
 		return Head{}, c, whittle.Errorf(whittle.ResourceExhausted, "the picture has %d by %d pixels, of at most %d in all",
 			size.Width, size.Height, l.Pixels)
 	}
-	h := Head{Format: c.format, Width: size.Width, Height: size.Height}
-	if c.format == JPEG {
-		h.Turn = turnOf(b)
-	}
-	return h, c, nil
+	return Head{Format: c.format, Width: size.Width, Height: size.Height}, c, nil
 }
 
-// Decode inspects and decodes a picture; its pixels are as they are stored, not
-// yet turned, and its bounds begin at 0, 0.
+// Decode inspects and decodes a picture; its bounds begin at 0, 0.
 func Decode(b []byte, l Limits) (image.Image, Head, error) {
 	h, c, err := inspect(b, l.WithDefaults())
 	if err != nil {

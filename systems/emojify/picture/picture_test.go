@@ -41,30 +41,6 @@ func encoded(t testing.TB, f Format, m image.Image) []byte {
 	return b.Bytes()
 }
 
-// held puts an Exif segment with an orientation into a JPEG.
-func held(t testing.TB, b []byte, order binary.AppendByteOrder, turn Turn) []byte {
-	t.Helper()
-	tiff := []byte("II*\x00")
-	if order == binary.AppendByteOrder(binary.BigEndian) {
-		tiff = []byte("MM\x00*")
-	}
-	tiff = order.AppendUint32(tiff, 8)
-	tiff = order.AppendUint16(tiff, 2)
-	for _, e := range [][2]uint16{{0x010f, 1}, {orientation, uint16(turn)}} {
-		tiff = order.AppendUint16(tiff, e[0])
-		tiff = order.AppendUint16(tiff, short)
-		tiff = order.AppendUint32(tiff, 1)
-		tiff = order.AppendUint16(tiff, e[1])
-		tiff = order.AppendUint16(tiff, 0)
-	}
-	segment := append([]byte("Exif\x00\x00"), tiff...)
-	out := append([]byte{}, b[:2]...)
-	out = append(out, 0xff, markerApp1)
-	out = binary.BigEndian.AppendUint16(out, uint16(len(segment)+2))
-	out = append(out, segment...)
-	return append(out, b[2:]...)
-}
-
 func TestEachFormat(t *testing.T) {
 	for _, f := range []Format{JPEG, PNG, GIF} {
 		img, h, err := Decode(encoded(t, f, corner(30, 20)), Limits{})
@@ -110,84 +86,4 @@ func TestPixelsAreCountedBeforeTheyAreDecoded(t *testing.T) {
 	}); allocated > 100 {
 		t.Errorf("%v allocations to look at a head", allocated)
 	}
-}
-
-// A GIF's first frame may be smaller than its screen, whose first colour must
-// not fill the rest.
-func TestAFrameOnAScreen(t *testing.T) {
-	frame := image.NewPaletted(image.Rect(2, 1, 5, 4), color.Palette{color.Black, color.White})
-	var b bytes.Buffer
-	if err := gif.EncodeAll(&b, &gif.GIF{
-		Image: []*image.Paletted{frame}, Delay: []int{0},
-		Config: image.Config{Width: 9, Height: 7},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	img, h, err := Decode(b.Bytes(), Limits{})
-	if err != nil || h.Width != 9 || h.Height != 7 || img.Bounds() != image.Rect(0, 0, 9, 7) {
-		t.Fatalf("%v %v", h, err)
-	}
-	if _, _, _, a := img.At(0, 0).RGBA(); a != 0 {
-		t.Error("what the frame does not cover is not clear")
-	}
-	if _, _, _, a := img.At(2, 1).RGBA(); a == 0 {
-		t.Error("the frame is not where it belongs")
-	}
-}
-
-// Where the first stored pixel is seen: Exif 3.0's words for its eight values.
-func TestTurns(t *testing.T) {
-	plain := encoded(t, JPEG, corner(6, 4))
-	for turn, at := range map[Turn]image.Point{
-		1: {0, 0}, 2: {5, 0}, 3: {5, 3}, 4: {0, 3}, // row 0 is top, top, bottom, bottom
-		5: {0, 0}, 6: {3, 0}, 7: {3, 5}, 8: {0, 5}, // column 0 is top, top, bottom, bottom
-	} {
-		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
-			if h, err := Inspect(held(t, plain, order, turn), Limits{}); err != nil || h.Turn != turn {
-				t.Errorf("%v %d: read as %d, %v", order, turn, h.Turn, err)
-			}
-		}
-		pix := turn.Turned(corner(6, 4).Pix, 6, 4, 4)
-		w, h := turn.Size(6, 4)
-		for i := 0; i < len(pix); i += 4 {
-			x, y := i/4%w, i/4/w
-			if dark := pix[i] == 0; dark != (image.Pt(x, y) == at) {
-				t.Errorf("turn %d: pixel %d,%d is dark: %v", turn, x, y, dark)
-			}
-		}
-		for _, r := range []image.Rectangle{image.Rect(0, 0, w, h), image.Rect(1, 2, 2, 3), image.Rect(0, 0, 2, 1)} {
-			if back := turn.Upright(turn.Stored(r, 6, 4), 6, 4); back != r {
-				t.Errorf("turn %d: %v there and back is %v", turn, r, back)
-			}
-		}
-		if seen := turn.Upright(image.Rect(0, 0, 1, 1), 6, 4); seen.Min != at {
-			t.Errorf("turn %d: the corner is seen at %v, not %v", turn, seen, at)
-		}
-	}
-	if h, err := Inspect(held(t, plain, binary.LittleEndian, 9), Limits{}); err != nil || h.Turn != 0 {
-		t.Errorf("no orientation that there is: %d, %v", h.Turn, err)
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, format := range []Format{JPEG, PNG, GIF} {
-		b := encoded(f, format, corner(9, 7))
-		f.Add(b)
-		f.Add(b[:len(b)/2])
-	}
-	f.Add(held(f, encoded(f, JPEG, corner(9, 7)), binary.BigEndian, 6))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		l := Limits{Bytes: 1 << 16, Pixels: 1 << 16}
-		img, h, err := Decode(b, l)
-		if err != nil {
-			if c := whittle.CodeOf(err); c != whittle.Invalid && c != whittle.ResourceExhausted {
-				t.Errorf("code %v: %v", c, err)
-			}
-			return
-		}
-		if img.Bounds() != image.Rect(0, 0, h.Width, h.Height) || int64(h.Width)*int64(h.Height) > l.Pixels || h.Turn > 8 {
-			t.Errorf("%+v, bounds %v", h, img.Bounds())
-		}
-		img.At(h.Width-1, h.Height-1)
-	})
 }

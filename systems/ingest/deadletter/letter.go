@@ -4,7 +4,6 @@
 package deadletter
 
 import (
-	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -50,9 +49,6 @@ const (
 	headerOffset    = "dead-offset"
 	headerRequestID = "x-request-id"
 	headerAddress   = "client-address"
-	// headerName holds the name of a letter that is not at its first place any
-	// more.
-	headerName = "dead-name"
 )
 
 // Bounds of a letter's texts: what is longer is cut.
@@ -126,28 +122,3 @@ func Read(r *stream.Record) (Letter, error) {
 	}
 	return l, nil
 }
-
-// Number is the name of the letter in a record of a log: the offset of its first
-// place.
-func Number(e *stream.Entry) (uint64, error) {
-	name := cmp.Or(e.Get(headerName), e.Position.Offset)
-	n, err := strconv.ParseUint(name, 10, 64)
-	if err != nil {
-		return 0, whittle.Errorf(whittle.Invalid, "read dead letter: its name is %q", name)
-	}
-	return n, nil
-}
-
-// Named is the record of a letter with the name in it, so that it keeps the name at
-// another place.
-func Named(r *stream.Record, number uint64) stream.Record {
-	if r.Get(headerName) != "" {
-		return *r
-	}
-	again := *r
-	again.Header = append(again.Header[:len(again.Header):len(again.Header)], stream.Header{Name: headerName, Value: strconv.FormatUint(number, 10)})
-	return again
-}
-
-// SourceOf is who sent the letter in a record.
-func SourceOf(r *stream.Record) string { return r.Get(headerSource) }

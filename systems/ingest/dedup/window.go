@@ -8,8 +8,8 @@
 // with a probability of at most n / 2^128: 3·10^-32 for ten million. Over m new
 // events it is at most m·n / 2^128.
 //
-// An entry takes 38 bytes, or 54 where a position's offset does not fit into 64
-// bits (Kinesis): 38 MB for the default million.
+// An entry takes about 50 bytes. There are as many as Options.Entries says, and up to as many
+// again: the ids are in two generations, of which the older one goes as a whole.
 package dedup
 
 import (
@@ -18,6 +18,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -39,10 +40,7 @@ func Hash(tenant, id string) ID {
 
 // Options bound a window. A zero field means its default.
 type Options struct {
-	// Entries is how many ids are kept at most. Default 1,000,000, at most
-	// 1,000,000,000. A window of more than 16,383 is made of shards, and each
-	// forgets its oldest id for itself: the one that is forgotten is among the
-	// oldest of all, and not always the oldest.
+	// Entries is how many ids are kept at least, the newest ones. Default 1,000,000.
 	Entries int
 	// Age is how long an id is kept at most, to the second. Default 24 hours.
 	Age time.Duration
@@ -65,8 +63,8 @@ const (
 type Claim struct {
 	State State
 	// Position is where the first copy is, where State is Duplicate. The zero
-	// Position where the window could not keep the place: an offset that is
-	// not a decimal number below 2^192, or the 65,536th partition.
+	// Position where the window could not keep the place: an offset of more than 64 bits
+	// (Kinesis), or the 65,536th partition.
 	Position stream.Position
 
 	pending *pendingClaim
@@ -111,43 +109,41 @@ func (c *Claim) Wait(ctx context.Context) (at stream.Position, kept bool, err er
 // is set to meanwhile. In addition to its entries a window holds the claims that are
 // not settled yet.
 type Window struct {
-	age   int64 // seconds
-	once  sync.Once
-	begun time.Time // the first time that was given, set by once
+	entries int
+	age     int64 // seconds
+	once    sync.Once
+	begun   time.Time // the first time that was given, set by once
 	// behind is by how many seconds the window's clock is behind: what it was rebuilt
 	// from is no older when the process starts than when the last one ended. Set
 	// before others have the window.
 	behind  uint32
 	corrupt uint64 // records that Rebuild could not read
 
-	// One lock guards all of it. A lock costs what it takes to get it from the core
-	// that had it last, and a batch takes this one twice.
-	mu         sync.Mutex // guards the following
-	shards     []shard
-	partitions partitionNames
-	pending    claims
-	fetched    uint32 // of no meaning: it keeps fetch's reads
+	mu sync.Mutex // guards the following
+	// newest has the ids that were settled last, older those before them.
+	newest, older map[ID]place
+	began         uint32               // the second of the first id in newest
+	pending       map[ID]*pendingClaim // claimed and not settled; a nil claim has nobody who waits
+	names         []string             // of partitions
+	numbers       map[string]uint32    // of the names, from 1 on
+	last          uint32               // the number that was given last; 0: none
 }
 
-const maxEntries = 1_000_000_000
+// place is where an id's event is, and when it arrived. It has no pointer, so that the
+// collector has nothing to look for among the ids.
+type place struct {
+	offset    uint64
+	partition uint32 // its number, 0 where the place is not known
+	second    uint32
+}
 
 // New makes an empty window.
 func New(o Options) *Window {
-	o.Entries = min(cmp.Or(max(o.Entries, 0), 1_000_000), maxEntries)
-	o.Age = cmp.Or(max(o.Age, 0), 24*time.Hour)
-	n := 1
-	for o.Entries/n > maxShardEntries {
-		n *= 2
+	age := cmp.Or(max(o.Age, 0), 24*time.Hour)
+	return &Window{
+		entries: cmp.Or(max(o.Entries, 0), 1_000_000), age: int64((age + time.Second - 1) / time.Second),
+		newest: map[ID]place{}, older: map[ID]place{}, pending: map[ID]*pendingClaim{}, numbers: map[string]uint32{},
 	}
-	w := &Window{shards: make([]shard, n), pending: claims{slots: make([]claimSlot, fewestSlots)}, age: int64((o.Age + time.Second - 1) / time.Second)}
-	for i := range w.shards {
-		w.shards[i].init(o.Entries / n)
-	}
-	return w
-}
-
-func (w *Window) shard(id *ID) *shard {
-	return &w.shards[int(binary.LittleEndian.Uint32(id[:]))&(len(w.shards)-1)]
 }
 
 // since is the second before which what was received is forgotten.
@@ -172,50 +168,80 @@ func (w *Window) Claim(ids []ID, now time.Time, claims []Claim) []Claim {
 	since := w.since(w.second(now))
 	for some := range slices.Chunk(ids, atOnce) {
 		w.mu.Lock()
-		w.fetch(some, false)
 		for i := range some {
-			claims = append(claims, w.lockedClaim(&some[i], since))
+			claims = append(claims, w.lockedClaim(some[i], since))
 		}
 		w.mu.Unlock()
 	}
 	return claims
 }
 
-// fewest is how many ids are worth a look beforehand.
-const fewest = 4
-
-// fetch looks beforehand at what will be looked at for each id, and where it is
-// settled for the one that it pushes out. Each look is a miss of the processor's cache: it
-// waits for many of them at once where none depends on the one before.
-func (w *Window) fetch(ids []ID, settle bool) {
-	if len(ids) < fewest {
-		return
-	}
-	sum := uint32(0)
-	for i := range ids {
-		s := w.shard(&ids[i])
-		sum += s.table[s.home(s.tag(&ids[i]))]
-		if settle {
-			sum += s.table[s.home(s.tag(&s.ring[s.oldest].id))]
+func (w *Window) lockedClaim(id ID, since uint32) Claim {
+	if p, ok := w.pending[id]; ok {
+		if p == nil {
+			p = &pendingClaim{done: make(chan struct{})}
+			w.pending[id] = p
 		}
+		return Claim{State: Pending, pending: p}
 	}
-	w.fetched = sum
+	if p, ok := w.lockedFind(id); ok && p.second >= since {
+		return Claim{State: Duplicate, Position: w.lockedPosition(p)}
+	}
+	w.pending[id] = nil // a pendingClaim is made for the first who waits
+	return Claim{}
 }
 
-func (w *Window) lockedClaim(id *ID, since uint32) Claim {
-	p, ok := w.pending.find(id)
-	if ok {
-		if p.claim == nil {
-			p.claim = &pendingClaim{done: make(chan struct{})}
+// lockedKnows reports whether an id is known, and not too old.
+func (w *Window) lockedKnows(id ID, since uint32) bool {
+	p, ok := w.lockedFind(id)
+	return ok && p.second >= since
+}
+
+func (w *Window) lockedFind(id ID) (p place, ok bool) {
+	if p, ok = w.newest[id]; !ok {
+		p, ok = w.older[id]
+	}
+	return p, ok
+}
+
+// lockedPut adds an id that is not known.
+func (w *Window) lockedPut(id ID, at stream.Position, second, since uint32) {
+	if len(w.newest) >= w.entries || len(w.newest) > 0 && w.began < since {
+		// The memory serves again: a map that grows anew would cost as much as all else.
+		w.newest, w.older = w.older, w.newest
+		clear(w.newest)
+	}
+	if len(w.newest) == 0 {
+		w.began = second
+	}
+	w.newest[id] = w.lockedPlace(at, second)
+}
+
+// maxPartitions bounds the names that are remembered.
+const maxPartitions = 1<<16 - 1
+
+func (w *Window) lockedPlace(at stream.Position, second uint32) place {
+	offset, err := strconv.ParseUint(at.Offset, 10, 64)
+	if err != nil {
+		return place{second: second}
+	}
+	if w.last == 0 || w.names[w.last-1] != at.Partition {
+		n := w.numbers[at.Partition]
+		if n == 0 && len(w.names) < maxPartitions {
+			w.names = append(w.names, at.Partition)
+			n = uint32(len(w.names))
+			w.numbers[at.Partition] = n
 		}
-		return Claim{State: Pending, pending: p.claim}
+		w.last = n
 	}
-	s := w.shard(id)
-	if i, ok := s.find(id); ok && s.ring[i].second >= since {
-		return Claim{State: Duplicate, Position: w.partitions.unpack(s.packed(i))}
+	return place{offset: offset, partition: w.last, second: second}
+}
+
+func (w *Window) lockedPosition(p place) stream.Position {
+	if p.partition == 0 {
+		return stream.Position{}
 	}
-	w.pending.take(p, id) // a pendingClaim is made for the first who waits
-	return Claim{}
+	return stream.Position{Partition: w.names[p.partition-1], Offset: strconv.FormatUint(p.offset, 10)}
 }
 
 // Settle records that the ids' events are in the stream, each at its position: from
@@ -226,10 +252,10 @@ func (w *Window) Settle(ids []ID, at []stream.Position, received time.Time) {
 	since := w.since(second)
 	for some := range slices.Chunk(ids, atOnce) {
 		w.mu.Lock()
-		w.fetch(some, true)
 		for i := range some {
-			w.shard(&some[i]).put(&some[i], w.partitions.pack(at[i]), second, since)
-			w.lockedEnd(&some[i], at[i], true)
+			if w.lockedEnd(some[i], at[i], true) || !w.lockedKnows(some[i], since) {
+				w.lockedPut(some[i], at[i], second, since)
+			}
 		}
 		w.mu.Unlock()
 		at = at[len(some):]
@@ -240,12 +266,10 @@ func (w *Window) Settle(ids []ID, at []stream.Position, received time.Time) {
 // they were. The next caller to claim such an id is the first again, because storing
 // an event twice is better than losing it.
 func (w *Window) Release(ids []ID) {
-	for some := range slices.Chunk(ids, atOnce) {
-		w.mu.Lock()
-		for i := range some {
-			w.lockedEnd(&some[i], stream.Position{}, false)
-		}
-		w.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range ids {
+		w.lockedEnd(ids[i], stream.Position{}, false)
 	}
 }
 
@@ -254,15 +278,20 @@ func (w *Window) Release(ids []ID) {
 func (w *Window) learn(id ID, at stream.Position, second uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.shard(&id).put(&id, w.partitions.pack(at), second, w.since(second))
+	if since := w.since(second); !w.lockedKnows(id, since) {
+		w.lockedPut(id, at, second, since)
+	}
 }
 
-// lockedEnd ends a claim, and notifies those who wait for it.
-func (w *Window) lockedEnd(id *ID, at stream.Position, kept bool) {
-	if f := w.pending.end(id); f != nil {
-		f.position, f.kept = at, kept
-		close(f.done)
+// lockedEnd ends a claim, notifies those who wait for it, and reports whether there was one.
+func (w *Window) lockedEnd(id ID, at stream.Position, kept bool) bool {
+	p, claimed := w.pending[id]
+	delete(w.pending, id)
+	if p != nil {
+		p.position, p.kept = at, kept
+		close(p.done)
 	}
+	return claimed
 }
 
 // Len returns how many ids the window holds, including expired ones that have
@@ -270,9 +299,5 @@ func (w *Window) lockedEnd(id *ID, at stream.Position, kept bool) {
 func (w *Window) Len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := 0
-	for i := range w.shards {
-		n += w.shards[i].live
-	}
-	return n
+	return len(w.newest) + len(w.older)
 }

@@ -184,78 +184,46 @@ func TestKeptOnce(t *testing.T) {
 	}
 }
 
-func TestMemory(t *testing.T) {
-	const entries = 1 << 17
-	allocated := func(do func()) float64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		do()
-		runtime.ReadMemStats(&after)
-		return float64(after.TotalAlloc-before.TotalAlloc) / entries
-	}
-	var w *dedup.Window
-	if n := allocated(func() { w = dedup.New(dedup.Options{Entries: entries}) }); n > 40 {
-		t.Errorf("%.1f bytes an entry", n)
-	}
-	fill := func() {
-		for i := range 2 * entries {
-			id := dedup.Hash("tenant", strconv.Itoa(i))
-			claim(w, id, start)
-			settle(w, id, stream.Position{Partition: "0", Offset: "17"}, start)
+// TestBounds: the newest ids are known, as many as were asked for, and never more than twice
+// as many; and what they take does not grow.
+func TestBounds(t *testing.T) {
+	const entries = 50_000
+	w := dedup.New(dedup.Options{Entries: entries})
+	for i := range 6*entries - 1 { // until both generations are full
+		id := dedup.Hash("tenant", strconv.Itoa(i))
+		claim(w, id, start)
+		settle(w, id, at(i), start)
+		if i%entries != entries/5 || i < entries {
+			continue
+		}
+		if n := w.Len(); n < entries || n > 2*entries {
+			t.Fatalf("%d entries of %d", n, entries)
+		}
+		for _, back := range []int{0, 1, entries / 2, entries - 1} {
+			if c := claim(w, dedup.Hash("tenant", strconv.Itoa(i-back)), start); c.State != dedup.Duplicate || c.Position != at(i-back) {
+				t.Fatalf("%d back: %+v", back, c)
+			}
 		}
 	}
-	// Two times as many as it holds: what is allocated on the way is released.
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	fill()
+	n := w.Len()
+	runtime.KeepAlive(w)
+	w = nil //nolint:wastedassign // for the collector
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 1<<20 {
-		t.Errorf("grown by %d bytes while in use", grown)
-	}
-	if n := w.Len(); n > entries || n < entries*97/100 {
-		t.Errorf("%d entries of %d", n, entries)
-	}
-	wide := stream.Position{Partition: "shardId-000000000000", Offset: "49590338271490256608559692538361571095921575989136588898"}
-	ids, positions := make([]dedup.ID, 64*64), make([]stream.Position, 64*64)
-	for i := range ids {
-		ids[i], positions[i] = dedup.Hash("tenant", strconv.Itoa(-i)), wide
-	}
-	if n := allocated(func() { w.Settle(ids, positions, start) }); n > 17 {
-		t.Errorf("%.1f more bytes an entry for wide offsets", n)
-	}
-	if c := claim(w, dedup.Hash("tenant", "-4095"), start); c.Position != wide {
-		t.Errorf("%+v", c)
+	if each := (float64(before.HeapAlloc) - float64(after.HeapAlloc)) / float64(n); each > 80 {
+		t.Errorf("%.0f bytes an entry", each)
 	}
 }
 
-// BenchmarkClaimAndSettle is of a window that is full, by one id and by a batch.
-func BenchmarkClaimAndSettle(b *testing.B) {
-	for _, n := range []int{1, 50} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			w := dedup.New(dedup.Options{Entries: 500_000})
-			ids, positions := make([]dedup.ID, n), make([]stream.Position, n)
-			for i := range positions {
-				positions[i] = at(1_000_000 + i)
-			}
-			r := rand.NewChaCha8([32]byte{})
-			var claims []dedup.Claim
-			batch := func() {
-				for i := range ids {
-					_, _ = r.Read(ids[i][:]) // it does not fail
-				}
-				claims = w.Claim(ids, start, claims[:0])
-				w.Settle(ids, positions, start)
-			}
-			for range 600_000 / n {
-				batch()
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				batch()
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/id")
-		})
+// TestAWidePositionIsNotKept: a duplicate on Kinesis is known, without its place.
+func TestAWidePositionIsNotKept(t *testing.T) {
+	w := dedup.New(dedup.Options{})
+	id := dedup.Hash("", "a")
+	settle(w, id, stream.Position{Partition: "shardId-000000000000", Offset: "49590338271490256608559692538361571095921575989136588898"}, start)
+	if c := claim(w, id, start); c.State != dedup.Duplicate || c.Position != (stream.Position{}) {
+		t.Errorf("%+v", c)
 	}
 }

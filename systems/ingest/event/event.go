@@ -35,9 +35,6 @@ const (
 	// Import is any body. One with a batch is read as Bulk, any other gives
 	// ErrNoBatch.
 	Import Kind = "import"
-	// Records is a body of another ingest's records, which are kept as they are.
-	// It is none of Parse's.
-	Records Kind = "records"
 )
 
 // short are the one-letter paths that old clients use.

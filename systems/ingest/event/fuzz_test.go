@@ -3,11 +3,9 @@ package event_test
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"whittle"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
 )
@@ -102,29 +100,4 @@ func accepted(t *testing.T, r *stream.Record) {
 	if _, ok := e["writeKey"]; ok || r.Key == "" || len(r.Key) > stream.MaxKey || !r.Intact() {
 		t.Fatalf("%+v of %s", r, r.Value)
 	}
-}
-
-// FuzzScan compares what is taken for JSON with what encoding/json takes for it.
-func FuzzScan(f *testing.F) {
-	for _, s := range seeds() {
-		f.Add([]byte(s))
-	}
-	for _, s := range []string{`[-0.5e+7,true,null]`, `"\u00e`, `01`, `-`, `{"a"}`, `[1,]`, `tru`, "\"\x1f\"", `""""`} {
-		f.Add([]byte(s))
-	}
-	var p event.Parser
-	f.Fuzz(func(t *testing.T, value []byte) {
-		body := append(append([]byte(`{"x":`), value...), '}')
-		b, err := p.Parse(event.Limits{}, call(event.Bulk), body)
-		if whittle.CodeOf(err) == whittle.ResourceExhausted {
-			return // not read to its end
-		}
-		taken := err == nil || !strings.HasPrefix(err.Error(), "the body is not JSON")
-		if err == nil {
-			body = withoutRejected(t, body, b)
-		}
-		if valid := json.Valid(body) && utf8.Valid(body); valid != taken {
-			t.Fatalf("%q: JSON %v, taken for it %v (%v)", body, valid, taken, err)
-		}
-	})
 }

@@ -231,28 +231,3 @@ func TestSplicingIsMergingOfTrees(t *testing.T) {
 		}
 	}
 }
-
-// TestUntouchedBytesStay removes what was added, and finds what was sent.
-func TestUntouchedBytesStay(t *testing.T) {
-	for seed := range uint64(2000) {
-		w := &writer{Rand: rand.New(rand.NewPCG(seed, 2))}
-		names := append(w.some("x", "properties", "ключ", "traits", "deep"), "userId", "type", "messageId")
-		w.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-		w.object(names, func(n string) {
-			if n == "messageId" {
-				w.text("id")
-			} else {
-				w.member(n)
-			}
-		})
-		body := strings.TrimSpace(w.b.String())
-		b, err := event.Parse(event.Limits{}, call(event.Bulk), []byte(`{"batch":[`+body+`]}`))
-		if err != nil || b.Items[0].Err != nil {
-			t.Fatal(err, b.Items)
-		}
-		want := body[:len(body)-1] + `,"context":{"ip":"203.0.113.7"},"timestamp":` + receivedText + `,"receivedAt":` + receivedText + `}`
-		if got := string(b.Items[0].Record.Value); got != want {
-			t.Fatalf("seed %d\ngot  %s\nwant %s", seed, got, want)
-		}
-	}
-}

@@ -1,6 +1,9 @@
 package event
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // longTime is more than any time has, in bytes.
 const longTime = 64
@@ -13,120 +16,30 @@ func parseTime(text []byte) (t time.Time, ok bool) {
 	if len(text) > longTime {
 		return time.Time{}, false
 	}
-	d := dateReader{rest: text, ok: true}
-	year := d.number(4, 0, 9999)
-	d.take('-')
-	month := d.number(2, 1, 12)
-	d.take('-')
-	day := d.number(2, 1, daysIn(year, month))
-	var hour, minute, second, nano, offset int
-	if len(d.rest) > 0 {
-		if d.rest[0] != 'T' && d.rest[0] != 't' && d.rest[0] != ' ' {
-			return time.Time{}, false
-		}
-		d.rest = d.rest[1:]
-		hour = d.number(2, 0, 23)
-		d.take(':')
-		minute = d.number(2, 0, 59)
-		if len(d.rest) > 0 && d.rest[0] == ':' {
-			d.rest = d.rest[1:]
-			second = d.number(2, 0, 60) // 60 is a leap second, and the next one's 0
-			nano = d.fraction()
-		}
-		offset = d.offset()
+	if t.UnmarshalText(text) == nil { // as nearly all are, and nothing is allocated
+		return t.UTC(), true
 	}
-	if !d.ok || len(d.rest) > 0 {
+	const date = len("2006-01-02")
+	if len(text) == date {
+		t, err := time.Parse(time.DateOnly, string(text))
+		return t, err == nil
+	}
+	if len(text) < date || text[date] != 'T' && text[date] != 't' && text[date] != ' ' {
 		return time.Time{}, false
 	}
-	return time.Date(year, time.Month(month), day, hour, minute, second-offset, nano, time.UTC), true
-}
-
-func daysIn(year, month int) int {
-	switch month {
-	case 2:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
+	rest := strings.ToUpper(string(text[date+1:]))
+	for _, layout := range clocks {
+		if t, err := time.Parse("2006-01-02"+layout, string(text[:date])+rest); err == nil {
+			return t.UTC(), true
 		}
-		return 28
-	case 4, 6, 9, 11:
-		return 30
 	}
-	return 31
+	return time.Time{}, false
 }
 
-// dateReader takes one part after the other, and remembers that one was not there.
-type dateReader struct {
-	rest []byte
-	ok   bool
-}
-
-func (d *dateReader) number(width, least, most int) int {
-	if !d.ok || len(d.rest) < width {
-		d.ok = false
-		return 0
-	}
-	n := 0
-	for _, c := range d.rest[:width] {
-		if c-'0' > 9 {
-			d.ok = false
-			return 0
-		}
-		n = n*10 + int(c-'0')
-	}
-	d.rest = d.rest[width:]
-	d.ok = n >= least && n <= most
-	return n
-}
-
-func (d *dateReader) take(c byte) {
-	if !d.ok || len(d.rest) == 0 || d.rest[0] != c {
-		d.ok = false
-		return
-	}
-	d.rest = d.rest[1:]
-}
-
-// fraction reads a decimal fraction of a second, in nanoseconds; further
-// digits are dropped.
-func (d *dateReader) fraction() int {
-	if len(d.rest) == 0 || d.rest[0] != '.' && d.rest[0] != ',' {
-		return 0
-	}
-	n, unit, i := 0, 100_000_000, 1
-	for ; i < len(d.rest) && d.rest[i]-'0' <= 9; i++ {
-		n += int(d.rest[i]-'0') * unit
-		unit /= 10
-	}
-	d.ok = d.ok && i > 1
-	d.rest = d.rest[i:]
-	return n
-}
-
-// offset reads how many seconds the place is ahead of UTC.
-func (d *dateReader) offset() int {
-	if !d.ok || len(d.rest) == 0 {
-		return 0
-	}
-	sign := d.rest[0]
-	d.rest = d.rest[1:]
-	if sign == 'Z' || sign == 'z' {
-		return 0
-	}
-	if sign != '+' && sign != '-' {
-		d.ok = false
-		return 0
-	}
-	seconds := 3600 * d.number(2, 0, 23)
-	if len(d.rest) > 0 && d.rest[0] == ':' {
-		d.rest = d.rest[1:]
-		seconds += 60 * d.number(2, 0, 59)
-	} else if len(d.rest) > 0 {
-		seconds += 60 * d.number(2, 0, 59)
-	}
-	if sign == '-' {
-		return -seconds
-	}
-	return seconds
+// clocks are the forms of a time of the day, each with a fraction of the second where it has one.
+var clocks = [...]string{
+	"15:04:05Z07:00", "15:04:05Z0700", "15:04:05Z07", "15:04:05",
+	"15:04Z07:00", "15:04Z0700", "15:04Z07", "15:04",
 }
 
 // appendTime appends t in UTC as a JSON string, to the millisecond.

@@ -1,13 +1,13 @@
 package front
 
 import (
+	"context"
 	"errors"
 	"mime"
 	"net/http"
 	"strings"
 
 	"whittle/systems/ingest/event"
-	"whittle/systems/ingest/stream"
 )
 
 // slack is how much longer a record can be than its body, and a compressed body
@@ -17,13 +17,13 @@ const (
 	requestOverhead = 1 << 10
 )
 
-// chunk is by how much the room for a body of unknown length grows.
+// chunk is by how much the room for a body grows as it comes in, so that one that stalls holds
+// little.
 const chunk = 32 << 10
 
 // overload refuses the call for lack of memory.
 func (c *call) overload() *refusal {
-	c.overloaded = true
-	return &refusal{status: http.StatusTooManyRequests, reason: "too much is under way: come back later"}
+	return &refusal{status: http.StatusTooManyRequests, reason: "too much is under way: come back later", retry: retryUnknown}
 }
 
 // admit makes the checks that need only the header, and acquires the body's
@@ -56,7 +56,7 @@ func (c *call) admit(r *http.Request) *refusal {
 	if no := c.checkCapacity(need); no != nil {
 		return no
 	}
-	if !c.acquire(r, c.cost(int(need))) {
+	if !c.acquire(c.cost(int(min(need, chunk)))) {
 		return c.overload()
 	}
 	c.setAppendBytes(need)
@@ -64,37 +64,28 @@ func (c *call) admit(r *http.Request) *refusal {
 	return nil
 }
 
-// acquire acquires memory for a body of such a cost. It returns false when
-// there is none in time.
-func (c *call) acquire(r *http.Request, cost int64) bool {
-	c.began = c.received
-	if c.unauthenticated {
-		ok, waited := c.f.unauthenticated.acquire(r.Context(), cost)
-		if !ok {
+// acquire takes memory, more of it where the call has some. It returns false when there is
+// none in time.
+func (c *call) acquire(n int64) bool {
+	if n <= 0 {
+		return true
+	}
+	if !c.f.memory.TryAcquire(n) {
+		ctx, cancel := context.WithTimeout(context.Background(), c.f.limits.Wait)
+		defer cancel()
+		if c.f.memory.Acquire(ctx, n) != nil {
 			return false
 		}
-		c.unauthenticatedHeld = cost
-		if waited {
-			c.began = c.f.o.Now()
-		}
 	}
-	ok, waited := c.f.reading.acquire(r.Context(), cost)
-	if !ok {
-		return false
-	}
-	c.reading = cost
-	if waited {
-		c.began = c.f.o.Now()
-	}
+	c.held += n
 	return true
 }
 
-// releaseUnauthenticated releases what the call holds of the unauthenticated
-// clients' memory.
-func (c *call) releaseUnauthenticated() {
-	if c.unauthenticatedHeld > 0 {
-		c.f.unauthenticated.free.Release(c.unauthenticatedHeld)
-		c.unauthenticatedHeld = 0
+// hold gives back what the call has of memory beyond so much.
+func (c *call) hold(rest int64) {
+	if rest < c.held {
+		c.f.memory.Release(c.held - rest)
+		c.held = rest
 	}
 }
 
@@ -110,8 +101,7 @@ func (c *call) authenticate(r *http.Request) *refusal {
 		return nil
 	}
 	if key == "" && (c.kind != event.Import || isJSON(r.Header)) {
-		c.unauthenticated = true
-		return nil
+		return nil // it may be in the body
 	}
 	return unknownKey(key)
 }
@@ -159,10 +149,6 @@ func (c *call) contentType(r *http.Request) *refusal {
 	media, params, ok := "", map[string]string(nil), true
 	if len(values) > 0 {
 		media, params, ok = mediaType(values[0])
-	}
-	if media == stream.RecordsType && c.kind == event.Import {
-		c.kind = event.Records
-		return nil
 	}
 	c.maybeJSON = !c.json && ok && len(values) < 2 && namesOfJSON[media]
 	if gzipTypes[media] && c.kind != event.Import {
@@ -216,8 +202,6 @@ func (c *call) maxContent() int {
 		return max(l.Import, l.Event.Batch)
 	case c.kind == event.Bulk:
 		return l.Event.Batch
-	case c.kind == event.Records:
-		return max(l.Import, l.Event.Batch)
 	}
 	return max(l.Event.Event, l.Import) // more than an event may have, so that one that is too large becomes a dead letter
 }

@@ -3,6 +3,7 @@ package front
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,39 +16,34 @@ import (
 
 // call is one request on its way.
 type call struct {
-	f               *Front
-	kind            event.Kind
-	id              string // the request's
-	received        time.Time
-	appended        time.Time // when the stream responded last; zero: it was not asked, or something was waited for since
-	key             string    // the write key that came outside the body
-	source          *source
-	grant           *grant // what the key allows; nil: everything, or no key was shown yet
-	address         string
-	unauthenticated bool // a key is asked for, and none was shown outside the body
-	json            bool // the body is to be read as JSON
-	maybeJSON       bool // it may be JSON, though it does not say so
-	coding          coding
-	need            int64 // bytes of the body, as far as its header says
-	// reading, unauthenticatedHeld and working are what is held of the front's
-	// bounds, to be given back.
-	reading, unauthenticatedHeld, working int64
-	appendBytes                           int64     // of the front's sum of bytes on their way
-	began                                 time.Time // when there was room for the body
+	f           *Front
+	kind        event.Kind
+	id          string // the request's
+	received    time.Time
+	appended    time.Time // when the stream responded last; zero: it was not asked, or something was waited for since
+	key         string    // the write key that came outside the body
+	source      *source
+	grant       *grant // what the key allows; nil: everything, or no key was shown yet
+	address     string
+	json        bool // the body is to be read as JSON
+	maybeJSON   bool // it may be JSON, though it does not say so
+	coding      coding
+	need        int64 // bytes of the body, as far as its header says
+	held        int64 // of the front's memory
+	appendBytes int64 // of the front's sum of bytes on their way
+	direct      *direct
 
 	// scratch and input are what the request works with, once it is let in. Those
 	// that wait to be let in have none.
 	*scratch
-	*input                  // nil also once the stream has copied what came of it
-	finished   bool         // the handler came to its end
-	overloaded bool         // there was no room for it in memory
-	last       bool         // no other request can come over the connection
-	items      []event.Item // the parser's, or raw; none once the stream has copied them
-	batch      bool         // the items are the events of a batch
-	body       []byte       // the decoded body, once it is that
-	shared     []byte       // what a batch gives to its events
-	out        []byte       // the response's body
-	copied     func()       // releaseCopied of this call, made once
+	*input                // nil also once the stream has copied what came of it
+	finished bool         // the handler came to its end
+	items    []event.Item // the parser's, or raw; none once the stream has copied them
+	batch    bool         // the items are the events of a batch
+	body     []byte       // the decoded body, once it is that
+	shared   []byte       // what a batch gives to its events
+	out      []byte       // the response's body
+	copied   func()       // releaseCopied of this call, made once
 }
 
 // calls keeps the memory of calls: half of what a single event would leave for the
@@ -72,13 +68,11 @@ type input struct {
 	parser        event.Parser
 	raw           [1]event.Item
 	headers       []stream.Header // raw's
-	listed        []event.Item    // the records of a body that is a list of them
 }
 
 // scratch is memory for all else of a request, kept in the same way.
 type scratch struct {
-	response, fields                 []byte
-	readingSlot, unauthenticatedSlot slot
+	response []byte
 
 	outcomes []outcome // one an item
 
@@ -122,21 +116,6 @@ func (c *call) pools() *pools {
 
 func (c *call) isSmall() bool { return c.need <= smallBody && c.coding == identity }
 
-// releaseBounds returns what the call holds of the front's bounds, but for so much of
-// what may be worked on.
-func (c *call) releaseBounds(rest int64) {
-	if c.reading > 0 {
-		c.f.throughput.done.Add(c.reading)
-		c.f.reading.free.Release(c.reading)
-		c.reading = 0
-	}
-	c.releaseUnauthenticated()
-	if rest < c.working {
-		c.f.working.Release(c.working - rest)
-		c.working = rest
-	}
-}
-
 // outcomeBytes is what a scratch has for each event, at most.
 const outcomeBytes = 512
 
@@ -145,7 +124,7 @@ const outcomeBytes = 512
 // the disk: a few bodies are in memory in place of one a connection, and in the
 // processor's caches.
 func (c *call) releaseCopied() {
-	c.releaseBounds(int64(requestOverhead + outcomeBytes*len(c.outcomes)))
+	c.hold(int64(requestOverhead + outcomeBytes*len(c.outcomes)))
 	c.releaseInput()
 }
 
@@ -159,8 +138,7 @@ func (c *call) releaseInput() {
 	clear(c.records)
 	in.raw[0] = event.Item{}
 	clear(in.headers)
-	clear(in.listed)
-	in.listed, in.wire, in.decoded = in.listed[:0], in.wire[:0], in.decoded[:0]
+	in.wire, in.decoded = in.wire[:0], in.decoded[:0]
 	if !c.isSmall() || cap(in.wire) <= maxKeptBuffer {
 		c.pools().inputs.Put(in)
 	}
@@ -169,7 +147,7 @@ func (c *call) releaseInput() {
 // release gives everything back. The records' memory is ours again because Append
 // has returned; where it panicked, nobody knows who has it.
 func (c *call) release() {
-	c.releaseBounds(0)
+	c.hold(0)
 	c.setAppendBytes(0)
 	s := c.scratch
 	if s == nil || !c.finished {
@@ -213,7 +191,6 @@ func (c *call) handle(w http.ResponseWriter, r *http.Request) response {
 		c.keepBody(r, no)
 		return c.refusalResponse(*no)
 	}
-	c.charge()
 	c.store(c.f.deadlines.context(c.f.o.Now())) // the body may have taken its time
 	c.keepRejected(r)
 	return c.buildResponse(r)
@@ -224,9 +201,6 @@ func (c *call) handle(w http.ResponseWriter, r *http.Request) response {
 // waits behind all that are ready to run, and behind dozens of batches the disk
 // would lie idle for longer than it took to write.
 func (c *call) decodeAndParse(r *http.Request) *refusal {
-	if !c.acquireWorking(c.cost(c.maxDecoded())) {
-		return c.overload()
-	}
 	if !c.isSmall() {
 		c.f.cores <- struct{}{}
 		defer func() { <-c.f.cores }()
@@ -242,9 +216,6 @@ func (c *call) decodeAndParse(r *http.Request) *refusal {
 
 // parse makes records of the body.
 func (c *call) parse(r *http.Request, body []byte) *refusal {
-	if c.kind == event.Records {
-		return c.parseRecords(body)
-	}
 	if !c.json {
 		id, key := c.selfOf(body)
 		return c.rawRecord(r, body, id, key)
@@ -270,6 +241,9 @@ func (c *call) parse(r *http.Request, body []byte) *refusal {
 	return c.reserveRecords(len(body))
 }
 
+// displayString begins a text that stands for another one.
+const displayString = `%"`
+
 // reserveRecords counts what the events became on top of the body that they
 // were: a batch's context is merged into each of them.
 func (c *call) reserveRecords(counted int) *refusal {
@@ -277,14 +251,9 @@ func (c *call) reserveRecords(counted int) *refusal {
 	for i := range c.items {
 		made += len(c.items[i].Record.Value)
 	}
-	extra := int64(made - 2*counted)
-	if extra <= 0 {
-		return nil
-	}
-	if !c.f.working.TryAcquire(extra) {
+	if !c.acquire(int64(made - 2*counted)) {
 		return c.overload()
 	}
-	c.working += extra
 	return nil
 }
 
@@ -313,9 +282,8 @@ func (c *call) rawRecord(r *http.Request, body []byte, id, key string) *refusal 
 		id = newID()
 	}
 	if given := r.Header["Idempotency-Key"]; len(given) > 0 {
-		var ok bool
-		if id, ok = idOf(given[0]); !ok || len(given) > 1 {
-			return &refusal{status: http.StatusBadRequest, reason: "the Idempotency-Key is neither 1 to 256 visible ASCII characters nor a Display String (RFC 9651) of 1 to 256 bytes"}
+		if id = given[0]; len(given) > 1 || !plain(id, stream.MaxID) || strings.HasPrefix(id, displayString) {
+			return &refusal{status: http.StatusBadRequest, reason: "the Idempotency-Key is not 1 to 256 visible ASCII characters, or is a Display String (RFC 9651)"}
 		}
 	}
 	c.raw[0].Record = stream.Record{ID: id, Key: key, Time: c.received, Header: c.metadata(r), Value: body}

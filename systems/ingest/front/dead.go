@@ -5,9 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"whittle/internal/jsonscan"
 	"whittle/systems/ingest/deadletter"
-	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
 )
 
@@ -33,7 +31,7 @@ func (c *call) keepRejected(r *http.Request) {
 	if n == 0 {
 		return
 	}
-	if c.f.o.Dead != nil && c.kind != event.Records { // whoever sends records has them
+	if c.f.o.Dead != nil {
 		records, of := make([]stream.Record, 0, n), make([]int, 0, n)
 		room := sharedTimes*len(c.body) + maxShared
 		for i := range c.outcomes {
@@ -75,10 +73,7 @@ func (c *call) keepBody(r *http.Request, no *refusal) {
 	if no.status != http.StatusBadRequest && no.status != http.StatusRequestEntityTooLarge {
 		return // the client sends it again, or somebody who may not send sent it
 	}
-	if c.source.name == unknownSource {
-		c.identify(string(keyInside(c.body)))
-	}
-	if c.f.o.Dead != nil && c.kind != event.Records && c.source.name != unknownSource {
+	if c.f.o.Dead != nil && c.source.name != unknownSource {
 		l := c.letter(r, no.reason)
 		l.Body = bytes.Clone(c.body)
 		if len(c.body) == 0 {
@@ -122,25 +117,4 @@ func (c *call) keepLetters(records []stream.Record) []string {
 		names[i] = result.Position.Offset
 	}
 	return names
-}
-
-// keyInside finds a write key in a body that is not JSON, so that a letter is
-// kept for those who may send and for nobody else.
-func keyInside(body []byte) []byte {
-	_, rest, ok := bytes.Cut(body, []byte(`"writeKey"`))
-	if !ok {
-		return nil
-	}
-	at := jsonscan.Space(rest, 0)
-	if at == len(rest) || rest[at] != ':' {
-		return nil
-	}
-	if rest = rest[jsonscan.Space(rest, at+1):]; len(rest) == 0 || rest[0] != '"' {
-		return nil
-	}
-	key, _, ok := bytes.Cut(rest[1:], []byte(`"`))
-	if !ok || len(key) > maxKey {
-		return nil
-	}
-	return key
 }

@@ -4,49 +4,28 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/stream"
 )
 
-// withoutLane has serve take net/http's server alone.
-var withoutFastPath bool
-
-// TestMain runs all tests twice: over the fast path and onto a stream that copies
-// records before it keeps them, and over net/http, to which the fast path leaves what
-// is odd, and onto one that does not. A client sees no difference.
 func TestMain(m *testing.M) {
-	code := m.Run()
-	alone := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String()
-	if code == 0 && alone == "" {
-		withoutFastPath = true
-		code = m.Run()
-	}
-	if code == 0 {
-		// net/http keeps a connection of which it refused the body for half a second more.
-		lingering := goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")
-		if err := goleak.Find(lingering); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	// net/http keeps a connection of which it refused the body for half a second more.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
 // double is a stream in memory that does as a test tells it.
@@ -136,12 +115,7 @@ func (d copying) AppendCopy(ctx context.Context, records []stream.Record, copied
 	return d.keep(mine, fates)
 }
 
-func (d *double) Partitions(context.Context) ([]stream.Partition, error) { return nil, nil }
-func (d *double) Read(context.Context, stream.Position) (stream.Reader, error) {
-	return nil, io.ErrUnexpectedEOF
-}
-func (d *double) Trim(context.Context, stream.Position) error { return nil }
-func (d *double) Close(context.Context) error                 { return nil }
+func (d *double) Close(context.Context) error { return nil }
 
 func (d *double) Capacity() stream.Capacity {
 	d.mu.Lock()
@@ -186,29 +160,23 @@ func serve(t *testing.T, change func(*Options)) *testFront {
 		change(&o)
 	}
 	d = o.Stream.(*double)
-	if !withoutFastPath && !d.holds {
+	if !d.holds {
 		o.Stream = copying{d}
 	}
 	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := f.Listen(t.Context(), "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var srv interface {
-		Serve(net.Listener) error
-		Close() error
-	} = f.Server()
-	if withoutFastPath {
-		srv = f.plain()
-	}
+	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- srv.Serve(l) }()
+	go func() { ended <- f.Server(time.Nanosecond).Serve(ctx, listener.Listener{Listener: l}) }()
 	t.Cleanup(func() {
-		_ = srv.Close()
-		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		end()
+		if err := <-ended; err != nil {
 			t.Errorf("Serve gave %v", err)
 		}
 	})

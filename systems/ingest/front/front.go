@@ -7,6 +7,7 @@ package front
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -36,21 +37,17 @@ type Limits struct {
 	// Ratio is by how much a compressed body of more than 64 KiB may expand.
 	// Default 200.
 	Ratio int
-	// InFlight bounds the bytes of all bodies that are being read, and once
-	// more of those being worked on. JSON counts twice. Default 6 MiB.
+	// InFlight bounds the bytes of all bodies in memory, being read or being worked on.
+	// JSON counts twice. Default 12 MiB.
 	InFlight int64
 	// Wait is how long a request may wait for its part of InFlight before it is
 	// refused. Default 2 s.
 	Wait time.Duration
-	// Slow is a grace period for a body's speed. After it, the body is aborted
-	// if it arrived at less than 32 KiB/s and others wait for its part of
-	// InFlight. Default 1 s.
-	Slow time.Duration
 	// Append is how long the stream may take before the outcome is reported as
 	// unknown. Default 30 s.
 	Append time.Duration
-	// Header, Body and Idle bound the time for a request's header, for header
-	// and body together, and between two requests. Default 10 s, 30 s, 2 min.
+	// Header, Body and Idle bound the time for a request's header, for its body, and
+	// between two requests. Default 10 s, 30 s, 2 min.
 	Header, Body, Idle time.Duration
 	// Conns is how many connections are open at once; more wait to be
 	// accepted. Default 4096.
@@ -62,9 +59,8 @@ func (l Limits) orDefault() Limits {
 	l.Event.Batch = cmp.Or(max(l.Event.Batch, 0), 500<<10)
 	l.Import = cmp.Or(max(l.Import, 0), 500<<10)
 	l.Ratio = cmp.Or(max(l.Ratio, 0), 200)
-	l.InFlight = cmp.Or(max(l.InFlight, 0), 6<<20)
+	l.InFlight = cmp.Or(max(l.InFlight, 0), 12<<20)
 	l.Wait = cmp.Or(max(l.Wait, 0), 2*time.Second)
-	l.Slow = cmp.Or(max(l.Slow, 0), time.Second)
 	l.Append = cmp.Or(max(l.Append, 0), 30*time.Second)
 	l.Header = cmp.Or(max(l.Header, 0), 10*time.Second)
 	l.Body = cmp.Or(max(l.Body, 0), 30*time.Second)
@@ -76,19 +72,10 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// events is how many events a body may have.
-func (l *Limits) events() int {
-	return cmp.Or(max(l.Event.Events, 0), 2500)
-}
-
 // largest is the cost of the largest body.
 func (l *Limits) largest() int64 {
 	return int64(2*(max(l.Event.Event, l.Event.Batch, l.Import)+slack+1) + requestOverhead)
 }
-
-// unauthenticated is the part of InFlight for clients that must show a write
-// key and may do so in the body, until it has been read.
-func (l *Limits) unauthenticated() int64 { return max(l.InFlight/4, l.largest()) }
 
 // Options are what a Front is made of.
 type Options struct {
@@ -125,22 +112,16 @@ type Front struct {
 	cors    cors
 	metrics *metrics
 	sources sources
-	// reading bounds the bytes of bodies that are being read, working those
-	// that are being parsed and stored. They are two, so that a body that was
-	// read can be processed however many others are still coming in.
-	// unauthenticated is the part of reading for clients that have not shown a
-	// write key yet, and only while their body is read.
-	reading, unauthenticated *bodyLimiter
-	working                  *semaphore.Weighted
-	peers                    peers
+	memory  *semaphore.Weighted // bounds the bytes of bodies
 	// cores holds an element for each large body that is being parsed.
 	cores chan struct{}
 	// appendBytes is the bytes on their way to the stream, which it does not know of
 	// yet; activeRequests is the requests.
 	appendBytes, activeRequests atomic.Int64
-	throughput                  throughput
 	outage                      outage
-	failureLog                  throttle // of dead letters
+	failureLog                  throttle     // of dead letters
+	noIDs                       atomic.Int64 // duplicates whose id is none
+	noIDLog                     throttle
 	deadlines                   deadlines
 }
 
@@ -160,15 +141,10 @@ func New(o Options) (*Front, error) {
 	f := &Front{o: o, limits: o.Limits.orDefault(), cors: c}
 	f.cores = make(chan struct{}, runtime.GOMAXPROCS(0))
 	f.deadlines.limit = f.limits.Append
-	f.reading, f.unauthenticated = f.newBodyLimiter(f.limits.InFlight), f.newBodyLimiter(f.limits.unauthenticated())
-	f.working = semaphore.NewWeighted(f.limits.InFlight)
+	f.memory = semaphore.NewWeighted(f.limits.InFlight)
 	f.metrics = newMetrics(o.Metrics, f)
 	f.sources.metrics = f.metrics
 	return f, nil
-}
-
-func (f *Front) newBodyLimiter(size int64) *bodyLimiter {
-	return &bodyLimiter{free: semaphore.NewWeighted(size), wait: f.limits.Wait, slow: f.limits.Slow, now: f.o.Now, cut: f.peers.cut}
 }
 
 // routes are the paths and what each takes.
@@ -225,23 +201,24 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		f.refuse(w, r, kind, id, refusal{status: http.StatusNotFound, reason: "there is no such endpoint: POST /import, or /v1/ with track, identify, page, screen, group, alias or batch"})
 	case r.Method == http.MethodOptions:
-		h := f.mark(w, r, id)
-		if kind == event.Import {
-			h["Accept-Post"] = acceptPost
-		}
-		f.cors.preflight(h, r.Header)
+		f.cors.preflight(f.mark(w, r, id), r.Header)
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method != http.MethodPost:
 		w.Header()["Allow"] = allowed
 		f.refuse(w, r, kind, id, refusal{status: http.StatusMethodNotAllowed, reason: "events are sent by POST"})
 	default:
-		f.activeRequests.Add(1)
-		defer f.activeRequests.Add(-1)
-		c := newCall(call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r), source: f.stranger()})
-		defer c.release()
-		c.respond(w, r, c.handle(w, r))
-		c.finished = true
+		f.serve(w, r, kind, id, nil)
 	}
+}
+
+// serve takes a request's events. Either d is the request, or w is where it is responded to.
+func (f *Front) serve(w http.ResponseWriter, r *http.Request, kind event.Kind, id string, d *direct) {
+	f.activeRequests.Add(1)
+	defer f.activeRequests.Add(-1)
+	c := newCall(call{f: f, kind: kind, id: id, received: f.o.Now(), address: f.clientAddress(r), source: f.stranger(), direct: d})
+	defer c.release()
+	c.respond(w, r, c.handle(w, r))
+	c.finished = true
 }
 
 // mark sets the fields that every response has.
@@ -258,6 +235,14 @@ var (
 	allowed = []string{"POST, OPTIONS"}
 )
 
+// Warning says what is odd about what comes in; empty: nothing is.
+func (f *Front) Warning() string {
+	if n := f.noIDs.Load(); n > 0 {
+		return fmt.Sprintf("%d events were called duplicates by a messageId that is none, such as null, undefined or zeros", n)
+	}
+	return ""
+}
+
 // Ready reports whether an event of any size can be stored at the moment: nil,
 // or the reason why not.
 func (f *Front) Ready() error {
@@ -266,5 +251,5 @@ func (f *Front) Ready() error {
 	if capacity.Err == nil && capacity.Free < int64(largest) {
 		return whittle.Errorf(whittle.ResourceExhausted, "the stream has room for %d bytes, the largest event is %d", capacity.Free, largest)
 	}
-	return capacity.Err
+	return cmp.Or(capacity.Err, capacity.Failing)
 }

@@ -6,13 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"whittle"
 	"whittle/systems/ingest/event"
@@ -51,25 +47,22 @@ type right uint8
 const (
 	mayEvents right = 1 << iota // Segment's API, and batches at POST /import
 	mayImport                   // anything at POST /import
-	mayReplay                   // another ingest's records, with their sources and times
 )
 
 // noRights stands for none of them: what such a key sent stays its source's.
 const noRights = "none"
 
-var rights = map[string]right{"events": mayEvents, "import": mayImport, "replay": mayReplay}
+var rights = map[string]right{"events": mayEvents, "import": mayImport}
 
 // grant is what one write key may do.
 type grant struct {
 	name   string
 	rights right
-	limit  *quota // nil: there is none
 }
 
 // ReadKeys reads a file with one key a line, or its SHA-256 as sha256:HEX. Behind
 // it may stand settings: name=, the name of the source; allow=, the rights, of
-// events, import and replay with commas between them (events,import where it is
-// missing), or none; rate=, how many events it may send, such as 100/s, 5000/m or 1e6/d;
+// events and import with a comma between them (both where it is missing), or none;
 // other words are a note, and so is a line that begins with #. A file without a
 // key is an error (Invalid): an emptied list must not open the door.
 func ReadKeys(path string) (*Keys, error) {
@@ -78,7 +71,7 @@ func ReadKeys(path string) (*Keys, error) {
 }
 
 // Reload reads the file again. After an error (Invalid, with the line) the old
-// list stays in force. A key whose rate is the same has what it had left of it.
+// list stays in force.
 func (k *Keys) Reload() error {
 	f, err := os.Open(k.path)
 	if err != nil {
@@ -95,13 +88,6 @@ func (k *Keys) Reload() error {
 	list, err := parseKeys(text)
 	if err != nil {
 		return whittle.Errorf(whittle.Invalid, "read write keys: %s: %w", k.path, err)
-	}
-	if before := k.list.Load(); before != nil {
-		for sum, g := range list.grants {
-			if had := before.grants[sum]; had != nil && g.limit != nil && had.limit != nil && had.limit.rate == g.limit.rate {
-				g.limit = had.limit
-			}
-		}
 	}
 	k.list.Store(list)
 	return nil
@@ -154,14 +140,6 @@ func parseKeys(text []byte) (*keyList, error) {
 	return list, nil
 }
 
-// CheckKeys says what is wrong with lines of such a file (Invalid); nil: nothing.
-func CheckKeys(text string) error {
-	if _, err := parseKeys([]byte(text)); err != nil {
-		return whittle.Errorf(whittle.Invalid, "%w", err)
-	}
-	return nil
-}
-
 // sumOf reads a key, or its hash.
 func sumOf(text string) (sum [sha256.Size]byte, hashed bool, err error) {
 	if digits, ok := strings.CutPrefix(text, hashPrefix); ok {
@@ -175,16 +153,6 @@ func sumOf(text string) (sum [sha256.Size]byte, hashed bool, err error) {
 		return sum, false, fmt.Errorf("a key is 1 to %d visible ASCII characters without a colon", maxKey)
 	}
 	return sha256.Sum256([]byte(text)), false, nil
-}
-
-// HashKey is a key as it stands in the file without being readable. Its error
-// says what a key is.
-func HashKey(key string) (string, error) {
-	sum, _, err := sumOf(key)
-	if err != nil {
-		return "", whittle.Errorf(whittle.Invalid, "%w", err)
-	}
-	return hashPrefix + hex.EncodeToString(sum[:]), nil
 }
 
 // set takes one setting of a line, name=value. A word without = is a note, but for
@@ -211,18 +179,14 @@ func (g *grant) set(field string) error {
 		}
 		for word := range strings.SplitSeq(value, ",") {
 			if rights[word] == 0 {
-				return fmt.Errorf("allow=%s: %q is none of events, import, replay", value, word)
+				return fmt.Errorf("allow=%s: %q is none of events, import", value, word)
 			}
 			g.rights |= rights[word]
 		}
 	case "rate":
-		limit, err := parseQuota(value)
-		if err != nil {
-			return err
-		}
-		g.limit = limit
+		return fmt.Errorf("rate=%s: there are no rates here: bound them in a proxy in front", value)
 	default:
-		return fmt.Errorf("%s= is none of name=, allow=, rate=: put a # before a note", name)
+		return fmt.Errorf("%s= is none of name= and allow=: put a # before a note", name)
 	}
 	return nil
 }
@@ -247,58 +211,3 @@ func (k *Keys) Tenant(r *stream.Record) string {
 
 // Plain is how many of the keys stand in the file as they are.
 func (k *Keys) Plain() int { return k.list.Load().plain }
-
-// quota bounds the events of a source: a bucket that holds a second's worth of
-// its rate, and at least one. A request that begins while there is something in
-// it is served in whole, so that a batch of any size comes through; what it took
-// too much is waited for by the next one.
-type quota struct {
-	rate float64 // events a second
-
-	mu     sync.Mutex // guards the following
-	tokens float64
-	at     time.Time // when tokens were counted
-}
-
-var periods = map[string]float64{"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-func parseQuota(text string) (*quota, error) {
-	number, period, _ := strings.Cut(text, "/")
-	n, err := strconv.ParseFloat(number, 64)
-	seconds := periods[period]
-	if err != nil || seconds == 0 || n <= 0 || math.IsInf(n, 0) || math.IsNaN(n) || n/seconds > 1e9 {
-		return nil, fmt.Errorf("rate=%s is no rate: it is a number of events a second, minute, hour or day, such as 100/s or 5000/m", text)
-	}
-	return &quota{rate: n / seconds}, nil
-}
-
-func (q *quota) lockedFill(now time.Time) {
-	most := max(1, q.rate)
-	if q.at.IsZero() {
-		q.tokens = most
-	} else if passed := now.Sub(q.at).Seconds(); passed > 0 {
-		q.tokens = min(most, q.tokens+passed*q.rate)
-	}
-	q.at = now
-}
-
-// wait is after how many seconds a request may come, 0 where it may now.
-func (q *quota) wait(now time.Time) int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.lockedFill(now); q.tokens >= 1 {
-		return 0
-	}
-	return int(min(retryQuota, math.Ceil((1-q.tokens)/q.rate)))
-}
-
-// retryQuota is the longest Retry-After that a quota asks for, in seconds.
-const retryQuota = 3600
-
-// take counts the events of a request.
-func (q *quota) take(now time.Time, n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.lockedFill(now)
-	q.tokens -= float64(n)
-}

@@ -22,8 +22,8 @@ type metrics struct {
 	sources, refusedOf, deadLetters *prometheus.CounterVec
 	lostLetters                     prometheus.Counter
 	missing                         prometheus.Counter
+	noID                            *prometheus.CounterVec // duplicates whose id is none, by source
 	bytes                           prometheus.Counter
-	cut                             prometheus.Counter
 	append                          prometheus.Histogram
 	duration                        prometheus.Histogram
 	batch                           prometheus.Histogram
@@ -48,8 +48,8 @@ func newMetrics(r prometheus.Registerer, f *Front) *metrics {
 	m := &metrics{
 		requests:    counters("ingest_requests_total", "Requests served, by endpoint and HTTP status.", "endpoint", "code"),
 		refused:     counters("ingest_refused_total", "Requests refused as a whole, by HTTP status: nothing of them was kept.", "code"),
+		noID:        counters("ingest_duplicates_of_no_id_total", "Duplicates whose messageId is none, such as null, undefined or zeros: they may be events of their own.", "source"),
 		bytes:       counter("ingest_body_bytes_total", "Bytes of the bodies taken in, decompressed."),
-		cut:         counter("ingest_shed_bodies_total", "Bodies that came slowly and were cut off, because others waited for room."),
 		append:      histogram("ingest_append_seconds", "How long the stream took to make a request's events durable.", latency),
 		duration:    histogram("ingest_request_seconds", "From the request's header to its response.", latency),
 		batch:       histogram("ingest_batch_events", "Events a request.", prometheus.ExponentialBuckets(1, 2, 13)),

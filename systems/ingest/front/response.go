@@ -1,13 +1,15 @@
 package front
 
 import (
+	"errors"
+	"io"
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"whittle"
 	"whittle/systems/ingest/event"
-	"whittle/systems/ingest/fastpath"
 )
 
 // response is a response's status and header. The body is the call's out.
@@ -46,16 +48,10 @@ const (
 // bytes: the missing bytes divided by the rate at which capacity becomes free.
 func (f *Front) retryAfter(need int64) int {
 	capacity := f.o.Stream.Capacity()
-	return seconds(need+slack+f.appendBytes.Load()-capacity.Free, capacity.Rate)
+	return retryIn(need+slack+f.appendBytes.Load()-capacity.Free, capacity.Rate)
 }
 
-// retryAfterMemory is the same for memory, for which other requests wait as
-// well.
-func (f *Front) retryAfterMemory(need int64) int {
-	return seconds(need+f.reading.waited()+f.unauthenticated.waited(), f.throughput.rate(f.o.Now()))
-}
-
-func seconds(missing int64, rate float64) int {
+func retryIn(missing int64, rate float64) int {
 	switch {
 	case rate <= 0:
 		return retryUnknown
@@ -68,15 +64,13 @@ func seconds(missing int64, rate float64) int {
 // refusalResponse is the response to a request of which nothing was stored.
 func (c *call) refusalResponse(no refusal) response {
 	c.f.metrics.refused.WithLabelValues(strconv.Itoa(no.status)).Inc()
-	a := response{status: no.status, last: c.last || no.status == http.StatusRequestTimeout}
+	a := response{status: no.status, last: no.status == http.StatusRequestTimeout}
 	s := rejected
 	if no.status == http.StatusTooManyRequests || no.status == http.StatusRequestTimeout || no.status >= 500 {
 		s = unavailable
 		a.retry = c.f.retryAfter(c.need)
 		if no.retry > 0 {
 			a.retry = no.retry
-		} else if c.overloaded {
-			a.retry = c.f.retryAfterMemory(c.cost(int(c.need)))
 		}
 	}
 	c.f.metrics.refusedOf.WithLabelValues(c.source.name, strconv.Itoa(no.status)).Inc()
@@ -145,21 +139,14 @@ func (c *call) respond(w http.ResponseWriter, r *http.Request, a response) {
 		now = c.f.o.Now()
 	}
 	c.f.metrics.duration.Observe(now.Sub(c.received).Seconds())
-	whole, ok := w.(fastpath.WholeWriter)
-	if !ok || a != (response{status: http.StatusOK}) || !c.f.cors.any || len(r.Header["Origin"]) > 0 {
-		c.f.send(w, r, c.id, a, c.out)
-		return
+	if d := c.direct; d != nil {
+		if c.f.cors.any && d.respond(a, c.id, c.out) {
+			return
+		}
+		w, _ = d.raw.Full()
 	}
-	c.fields = append(append(append(c.fields[:0], plainFields...), c.id...), lineEnd...)
-	whole.WriteWhole(a.status, c.fields, c.out)
+	c.f.send(w, r, c.id, a, c.out)
 }
-
-// plainFields are what send gives a response that all was kept, where no browser's
-// rules apply; the request's id and lineEnd stand behind them.
-const (
-	plainFields = "Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: "
-	lineEnd     = "\r\n"
-)
 
 var (
 	jsonType  = []string{"application/json"}
@@ -167,17 +154,31 @@ var (
 	closing   = []string{"close"}
 )
 
+// drain reads what is left of a short body, so that the next request can be found behind it,
+// and reports whether it did. A client that asks first is told by the response not to send it.
+func drain(w http.ResponseWriter, r *http.Request) bool {
+	if r.Header["Expect"] != nil {
+		return true // net/http sees to it
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyGrace)) // as in read
+	n, err := io.CopyN(io.Discard, r.Body, maxDrained)
+	return n < maxDrained && errors.Is(err, io.EOF)
+}
+
+// maxDrained is as much as net/http reads of a body that nobody wants.
+const maxDrained = 256 << 10
+
 func (f *Front) send(w http.ResponseWriter, r *http.Request, id string, a response, body []byte) {
 	h := f.mark(w, r, id)
 	h["Content-Type"] = jsonType
 	if a.retry > 0 {
-		h["Retry-After"] = []string{strconv.Itoa(a.retry)}
+		h["Retry-After"] = seconds(a.retry)
 	}
 	if a.status == http.StatusUnauthorized {
 		// Not Basic, for which a browser would ask the user for a password.
 		h["Www-Authenticate"] = challenge
 	}
-	if a.last {
+	if a.last || a.status >= http.StatusBadRequest && !drain(w, r) {
 		h["Connection"] = closing
 	}
 	// net/http counts for itself what fits its buffer.

@@ -1,51 +1,116 @@
 package front
 
 import (
-	"context"
-	"log/slog"
-	"net"
+	"io"
 	"net/http"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
 
 	"whittle"
-	"whittle/internal/listening"
-	"whittle/systems/ingest/fastpath"
+	"whittle/carve/gateway/listener"
+	"whittle/internal/http1"
 )
 
 // maxHeader bounds a request's header, in bytes.
 const maxHeader = 16 << 10
 
-// Server returns an HTTP server with the front's limits of time and size. The
-// most common requests take its fast path.
-func (f *Front) Server() *fastpath.Server { return fastpath.New(f.plain()) }
-
-// plain is net/http's server for the requests off the fast path.
-func (f *Front) plain() *http.Server {
+// Server returns an HTTP server with the front's limits of time and size, the one that
+// the gateway has. Requests under way when it ends have as long as grace.
+func (f *Front) Server(grace time.Duration) *listener.Server {
 	l := f.limits
-	return &http.Server{
-		Handler:           f,
-		ReadHeaderTimeout: l.Header,
-		ReadTimeout:       l.Header + l.Body,
-		// Counted from the end of the header: the body, the three waits for room
-		// in memory, the stream, and as long again as the header for the response.
-		WriteTimeout:   l.Body + 3*l.Wait + l.Append + l.Header,
-		IdleTimeout:    l.Idle,
-		MaxHeaderBytes: maxHeader,
-		// Of a server without TLS nothing comes here that a client could cause:
-		// panics, here and in the fast path, and misuse of the ResponseWriter.
-		ErrorLog: slog.NewLogLogger(f.o.Log.Handler(), slog.LevelError),
-	}
+	return listener.New(listener.Config{Handler: f, Log: f.o.Log, Limits: whittle.Limits{
+		Connections: l.Conns, HeaderBytes: maxHeader, HeaderTimeout: l.Header, IdleTimeout: l.Idle, Grace: grace,
+	}.WithDefaults()})
 }
 
-// Listen listens on a TCP address with the front's limit on connections. The
-// front cannot abort slow bodies on other listeners' connections.
-func (f *Front) Listen(ctx context.Context, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", address, err).
-			WithHint(listening.Advice(err) + " (--port)")
-	}
-	return &listener{
-		TCPListener: l.(*net.TCPListener), peers: &f.peers, open: make(chan struct{}, f.limits.Conns), closed: make(chan struct{}),
-	}, nil
+// direct is a request that came whole in the connection's buffer, with memory for it in
+// net/http's form: half of what a single event would leave for the collector.
+type direct struct {
+	raw     *listener.Raw
+	request http.Request
+	url     url.URL
+	values  []string
+	body    body
 }
+
+// body is a request's, of bytes that are there.
+type body struct{ rest []byte }
+
+func (b *body) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (b *body) Close() error { return nil }
+
+var directs = sync.Pool{New: func() any { return &direct{request: http.Request{Header: http.Header{}}} }}
+
+// ServeRaw implements listener.RawHandler: it takes a POST that is whole.
+func (f *Front) ServeRaw(raw *listener.Raw) bool {
+	kind, known := routes[string(raw.Path)]
+	if !known || string(raw.Head.Method()) != http.MethodPost || len(raw.Body) == 0 {
+		return false
+	}
+	d := directs.Get().(*direct)
+	d.fill(raw)
+	f.serve(nil, &d.request, kind, requestID(d.request.Header), d)
+	d.raw, d.body.rest = nil, nil
+	directs.Put(d)
+	return true
+}
+
+// fill makes the request.
+func (d *direct) fill(raw *listener.Raw) {
+	h := raw.Head
+	d.raw, d.body.rest = raw, raw.Body
+	text := string(h.Raw())
+	target := text[strings.IndexByte(text, ' ')+1:][:len(h.Target())]
+	d.url = url.URL{}
+	d.url.Path, d.url.RawQuery, _ = strings.Cut(target, "?")
+	header := d.request.Header
+	clear(header)
+	if cap(d.values) < h.Len() {
+		d.values = make([]string, h.Len())
+	}
+	for i := range h.Len() {
+		name, value := h.In(text, i)
+		if name = textproto.CanonicalMIMEHeaderKey(name); name == "Host" {
+			continue
+		}
+		if had := header[name]; had != nil {
+			header[name] = append(had, value)
+			continue
+		}
+		d.values[i] = value
+		header[name] = d.values[i : i+1 : i+1]
+	}
+	r := &d.request
+	r.Method, r.URL, r.RemoteAddr, r.ContentLength, r.Body = http.MethodPost, &d.url, raw.Remote, int64(len(raw.Body)), &d.body
+}
+
+// plainFields are what send gives a response that all was kept, where no browser's
+// rules apply; the request's id and the line's end stand behind them.
+const plainFields = "Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: "
+
+// respond writes a response to a request that is plain, and reports whether it did.
+func (d *direct) respond(a response, id string, body []byte) bool {
+	if a != (response{status: http.StatusOK}) || len(d.request.Header["Origin"]) > 0 || !d.raw.Bytes() {
+		return false
+	}
+	b := append(d.raw.Scratch(), "HTTP/1.1 200 OK\r\n"...)
+	b = http1.AppendContentLength(b, int64(len(body)))
+	b = append(append(append(b, plainFields...), id...), "\r\n"...)
+	d.raw.Send(append(d.raw.EndHead(b, false), body...))
+	return true
+}
+
+// seconds writes a Retry-After.
+func seconds(n int) []string { return []string{strconv.Itoa(n)} }

@@ -65,8 +65,7 @@ func (c *call) identify(key string) bool {
 	return true
 }
 
-// authorize refuses what the write key does not allow: one of these rights is
-// needed, and something left of the quota.
+// authorize refuses what the write key does not allow: one of these rights is needed.
 func (c *call) authorize(needs right) *refusal {
 	if c.grant == nil {
 		return nil // none is needed, or it is yet to come
@@ -74,32 +73,18 @@ func (c *call) authorize(needs right) *refusal {
 	if c.grant.rights&needs == 0 {
 		return &refusal{status: http.StatusForbidden, reason: "the write key does not allow that"}
 	}
-	if c.grant.limit != nil {
-		if seconds := c.grant.limit.wait(c.received); seconds > 0 {
-			return &refusal{status: http.StatusTooManyRequests, reason: "the write key's rate is used up: come back later", retry: seconds}
-		}
-	}
 	return nil
 }
 
 // rightsFor are those of which a request needs one, by what its header says.
 func (c *call) rightsFor() right {
 	switch {
-	case c.kind == event.Records:
-		return mayReplay
 	case c.kind != event.Import:
 		return mayEvents
 	case c.json:
 		return mayEvents | mayImport // the body says which
 	}
 	return mayImport
-}
-
-// charge counts the call's events on the write key's quota.
-func (c *call) charge() {
-	if c.grant != nil && c.grant.limit != nil {
-		c.grant.limit.take(c.received, len(c.items))
-	}
 }
 
 func (s *source) count(t *tally) {

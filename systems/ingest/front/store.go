@@ -2,7 +2,9 @@ package front
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"whittle"
@@ -106,6 +108,7 @@ func (c *call) round(ctx context.Context) {
 			o.fail(unknown, whittle.DeadlineExceeded, "another copy is on its way, and it is not known what became of it")
 		case kept:
 			o.status, o.position = duplicate, at
+			c.noteNoID(o.id)
 		default:
 			c.todo = append(c.todo, p.item)
 		}
@@ -131,6 +134,7 @@ func (c *call) claim() []dedup.ID {
 			c.waiting = append(c.waiting, pending{i, claim})
 		case dedup.Duplicate:
 			c.outcomes[i].status, c.outcomes[i].position = duplicate, claim.Position
+			c.noteNoID(c.outcomes[i].id)
 		}
 	}
 	c.todo = c.todo[:first]
@@ -165,9 +169,9 @@ func (c *call) append(ctx context.Context) {
 		case whittle.ResourceExhausted:
 			o.fail(unavailable, code, "there is no room for more at this moment")
 		case whittle.Unavailable:
-			o.fail(unavailable, code, "events cannot be kept at this moment")
+			o.fail(unavailable, code, "events cannot be kept at this moment"+sinkSays(err))
 		case whittle.Invalid:
-			o.fail(rejected, code, "the stream does not take the event")
+			o.fail(rejected, code, "the stream does not take the event"+sinkSays(err))
 		default:
 			o.fail(unknown, code, "it is not known whether the event was kept")
 		}
@@ -184,6 +188,36 @@ func (c *call) appendRecords(ctx context.Context) []stream.Result {
 		return c.f.o.Stream.Append(ctx, c.records)
 	}
 	return s.AppendCopy(ctx, c.records, c.copied)
+}
+
+// sinkSays is what the sink calls the error, where it has a name for it: a client may know
+// that, and nothing else of the error.
+func sinkSays(err error) string {
+	if r, ok := errors.AsType[*stream.Refusal](err); ok {
+		return ": " + r.Name
+	}
+	return ""
+}
+
+// noIDs are texts that programs send where they have no id, in lower case.
+var noIDs = map[string]bool{"null": true, "(null)": true, "undefined": true, "none": true, "nil": true, "nan": true, "false": true, "true": true, "[object object]": true, "string": true}
+
+// isNoID reports whether an id is none: what all events that lack one would share.
+func isNoID(id string) bool {
+	return strings.Trim(id, "0-{} ") == "" || len(id) < 16 && noIDs[strings.ToLower(id)]
+}
+
+// noteNoID counts a duplicate whose id is none.
+func (c *call) noteNoID(id string) {
+	if !isNoID(id) {
+		return
+	}
+	c.f.metrics.noID.WithLabelValues(c.source.name).Inc()
+	c.f.noIDs.Add(1)
+	if since, ok := c.f.noIDLog.admit(c.received, 1); ok {
+		c.f.o.Log.Warn("events are called duplicates by a messageId that is none: they may be events of their own, and are not kept",
+			"source", c.source.name, "messageId", id, "also_since_last", since)
+	}
 }
 
 func (o *outcome) fail(s status, code whittle.Code, reason string) {

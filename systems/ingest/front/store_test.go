@@ -2,12 +2,10 @@ package front
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -18,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"whittle"
-	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
 )
@@ -211,30 +208,6 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestCopiesAtOnce sends one event from many connections while its first copy
-// is on its way: one is accepted, all others get that result once it is.
-func TestCopiesAtOnce(t *testing.T) {
-	s := serve(t, nil)
-	s.stream.gate = make(chan struct{})
-	responses := make(chan result)
-	const n = 16
-	for range n {
-		go func() { responses <- s.post("/v1/track", track) }()
-	}
-	s.stream.gate <- struct{}{}
-	count := map[string]int{}
-	for range n {
-		a := <-responses
-		count[a.Status]++
-		if a.code != 200 || a.Position != "0/0" {
-			t.Errorf("%d %s", a.code, a.text)
-		}
-	}
-	if count["accepted"] != 1 || count["duplicate"] != n-1 {
-		t.Errorf("%v", count)
-	}
-}
-
 // TestCrossedBatches has two requests hold each the other's event.
 func TestCrossedBatches(t *testing.T) {
 	s := serve(t, nil)
@@ -303,14 +276,10 @@ func TestCopiedIsNotHeld(t *testing.T) {
 	for i := range n {
 		go func() { responses <- s.post("/import", strings.Repeat(string(rune('a'+i)), 10_000)) }()
 	}
-	if withoutFastPath { // nothing is copied: they wait for each other
-		close(s.stream.gate)
-	} else {
-		for s.stream.decided() < n {
-			runtime.Gosched()
-		}
-		close(s.stream.gate)
+	for s.stream.decided() < n {
+		runtime.Gosched()
 	}
+	close(s.stream.gate)
 	for range n {
 		if a := <-responses; a.code != 200 {
 			t.Errorf("%d %s", a.code, a.text)
@@ -365,7 +334,7 @@ func TestInFlightIsBounded(t *testing.T) {
 	if kept := len(s.stream.records()); kept != n-busy || kept == 0 {
 		t.Errorf("%d kept, %d sent away of %d", kept, busy, n)
 	}
-	if s.front.appendBytes.Load() != 0 || !s.front.reading.free.TryAcquire(s.front.limits.InFlight) || !s.front.working.TryAcquire(s.front.limits.InFlight) {
+	if s.front.appendBytes.Load() != 0 || !s.front.memory.TryAcquire(s.front.limits.InFlight) {
 		t.Error("something is still held")
 	}
 }
@@ -393,34 +362,6 @@ func TestRetryAfter(t *testing.T) {
 			t.Errorf("%+v for %d: %d s, want %d", c.capacity, c.need, got, c.want)
 		}
 	}
-}
-
-// TestRetryAfterACrowd has bodies be done with at a known rate while others wait
-// for room in memory.
-func TestRetryAfterABacklog(t *testing.T) {
-	now := time.Unix(1000, 0)
-	f, err := New(Options{Stream: newDouble(), Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := func(what string, after time.Duration, done, waiting, need int64, want int) {
-		t.Helper()
-		now = now.Add(after)
-		f.throughput.done.Add(done)
-		f.reading.want(waiting)
-		defer f.reading.want(-waiting)
-		if got := f.retryAfterMemory(need); got != want {
-			t.Errorf("%s: %d s, want %d", what, got, want)
-		}
-	}
-	step("nothing is known", 0, 1e6, 0, 1e6, retryUnknown)
-	step("not yet", rateIntervalMin/2, 1e6, 0, 1e6, retryUnknown)
-	step("a megabyte a second", rateIntervalMin/2, 0, 0, 1e6, 1)
-	step("others wait", rateIntervalMin, 1e6, 5e6, 1e6, 6)
-	step("in between it stays", rateIntervalMin/4, 0, 5e6, 1e6, 6)
-	step("nothing moves", rateIntervalMin, 0, 5e6, 1e6, retryUnknown)
-	step("slowly", 2*rateIntervalMin, 2e4, 5e6, 1e6, retryMax)
-	step("long ago", 2*rateIntervalMax, 1e9, 0, 1e6, retryUnknown)
 }
 
 // TestAcceptedIsKept is the promise: whatever is sent from many connections,
@@ -511,49 +452,4 @@ func TestAcceptedIsKept(t *testing.T) {
 	if n := testutil.ToFloat64(s.front.metrics.events[accepted]); int(n) != len(byPosition) {
 		t.Errorf("the metric says %.0f accepted, %d are kept", n, len(byPosition))
 	}
-}
-
-// TestWaitForAnotherCopyIsMeasured appends one event of a batch, and waits for
-// the other one's first copy: that belongs to how long the request took.
-func TestWaitForAnotherCopyIsMeasured(t *testing.T) {
-	const wait = 10 * time.Second
-	now := time.Now()
-	seen, other := dedup.New(dedup.Options{}), dedup.Hash("", "other")
-	if c := seen.Claim([]dedup.ID{other}, now, nil)[0]; c.State != dedup.First {
-		t.Fatal(c)
-	}
-	appended, settled := false, false
-	registry := prometheus.NewRegistry()
-	f, err := New(Options{
-		Stream: watched{newDouble(), func(context.Context) { appended = true }}, Seen: seen, Metrics: registry,
-		Now: func() time.Time {
-			at := now
-			if appended && !settled { // the other copy's fate is known a while after our own event's
-				settled, now = true, now.Add(wait)
-				seen.Settle([]dedup.ID{other}, []stream.Position{{Partition: "0", Offset: "7"}}, at)
-			}
-			return at
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := httptest.NewRecorder()
-	f.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/batch", strings.NewReader(batchOf(eventOf("own"), eventOf("other")))))
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"accepted":1,"duplicate":1`) {
-		t.Fatalf("%d %s", w.Code, w.Body)
-	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == "ingest_request_seconds" {
-			if got := family.GetMetric()[0].GetHistogram().GetSampleSum(); got != wait.Seconds() {
-				t.Errorf("%v seconds, want %v", got, wait.Seconds())
-			}
-			return
-		}
-	}
-	t.Error("there is no ingest_request_seconds")
 }

@@ -3,7 +3,6 @@ package stream_test
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -87,56 +86,4 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s: taken as %+v", name, got)
 		}
 	}
-}
-
-func TestIntactSeesEveryFlippedBit(t *testing.T) {
-	r := sealed(stream.Record{Value: []byte("an event, byte for byte")})
-	for bit := range len(r.Value) * 8 {
-		r.Value[bit/8] ^= 1 << (bit % 8)
-		if r.Intact() {
-			t.Errorf("bit %d flipped and not seen", bit)
-		}
-		r.Value[bit/8] ^= 1 << (bit % 8)
-	}
-	if !r.Intact() {
-		t.Error("whole again and not seen")
-	}
-}
-
-func TestChecksumIsCastagnoli(t *testing.T) {
-	for in, want := range map[string]uint32{"": 0, "123456789": 0xe3069283, string(make([]byte, 32)): 0x8a9136aa} { // RFC 3720, B.4
-		if got := stream.Checksum([]byte(in)); got != want {
-			t.Errorf("%q: %08x, want %08x", in, got, want)
-		}
-	}
-}
-
-func FuzzParseRecord(f *testing.F) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for n := range 8 {
-		value := make([]byte, random.IntN(64))
-		for i := range value {
-			value[i] = byte(random.Uint32())
-		}
-		r := sealed(stream.Record{ID: strings.Repeat("i", n), Key: "k", Time: time.Unix(0, random.Int64()), Header: pairs(n), Value: value})
-		f.Add(stream.AppendRecord(nil, &r))
-	}
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := stream.ParseRecord(b)
-		if err != nil {
-			return
-		}
-		if len(r.ID) > stream.MaxID || len(r.Key) > stream.MaxKey || len(r.Header) > stream.MaxHeaders {
-			t.Fatalf("out of bounds: %+v", r)
-		}
-		again := stream.AppendRecord(nil, &r)
-		if len(again) != stream.EncodedLen(&r) || len(again) > len(b) {
-			t.Fatalf("%d bytes again, of %d; EncodedLen says %d", len(again), len(b), stream.EncodedLen(&r))
-		}
-		twice, err := stream.ParseRecord(again)
-		if err != nil || !reflect.DeepEqual(r, twice) {
-			t.Fatalf("%+v\nbecame %+v (%v)", r, twice, err)
-		}
-	})
 }

@@ -1,12 +1,10 @@
 // Package stream is the interface of a durable stream: a record that was
-// appended successfully is kept, in order by key, and can be read back from a
-// position. Its adapters are an embedded log, Kafka, Kinesis and JetStream; one
-// conformance suite runs over all of them.
+// appended successfully is kept, in order by key. Its adapters are an embedded log, Kafka,
+// Kinesis and JetStream; one conformance suite runs over all of them.
 package stream
 
 import (
 	"context"
-	"errors"
 	"hash/crc32"
 	"time"
 )
@@ -75,14 +73,13 @@ func (r *Record) Seal() { r.Sum = Checksum(r.Value) }
 // Intact reports whether Value is what was sealed.
 func (r *Record) Intact() bool { return Checksum(r.Value) == r.Sum }
 
-// Position is a place in a stream. The zero value is the beginning of the
-// partition "".
+// Position is a place in a stream.
 type Position struct {
 	// Partition is the part of the stream that has an order of its own: "0" in
 	// an embedded log, a Kafka partition's number, a Kinesis shard's id.
 	Partition string
 	// Offset is a decimal number of any length that grows along the partition.
-	// Empty: before the first record.
+	// Empty: it is not known.
 	Offset string
 }
 
@@ -103,15 +100,6 @@ type Entry struct {
 	Position Position
 }
 
-// Partition is one part of a stream, with the range that it holds.
-type Partition struct {
-	Name string
-	// First is the position of the oldest record that is kept, Next the one
-	// that the next record will get or, where a sink does not report it (Kinesis),
-	// the end as of now with an empty Offset.
-	First, Next Position
-}
-
 // Capacity is what a stream can accept at the moment.
 type Capacity struct {
 	// Free is how many bytes it would accept without refusing any.
@@ -121,7 +109,22 @@ type Capacity struct {
 	// Err is the reason why it accepts nothing (the disk is full, the sink is
 	// down); nil while it does.
 	Err error
+	// Failing is why the last records were not kept although nothing was wrong with them
+	// (the sink's settings, who we are, the clock); nil since one was. It is worth a try.
+	Failing error
 }
+
+// Refusal is an error that the sink itself gave, under its own name for it.
+type Refusal struct {
+	Name string
+	Err  error
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Err.Error() }
+
+// Unwrap gives the sink's error.
+func (r *Refusal) Unwrap() error { return r.Err }
 
 // Stream keeps records.
 //
@@ -138,14 +141,6 @@ type Stream interface {
 	// the caller's again when Append returns. When ctx ends, Append returns
 	// soon; what was in flight has DeadlineExceeded or Canceled as its code.
 	Append(ctx context.Context, records []Record) []Result
-	// Partitions lists the parts, by name.
-	Partitions(ctx context.Context) ([]Partition, error)
-	// Read reads a partition from a position on: the record at it, or the first
-	// one after it where it is gone or empty.
-	Read(ctx context.Context, from Position) (Reader, error)
-	// Trim removes records before a position. A sink that has its own retention
-	// returns Unsupported.
-	Trim(ctx context.Context, before Position) error
 	// Capacity returns what the stream can accept. It is cheap: called for
 	// every request.
 	Capacity() Capacity
@@ -161,20 +156,4 @@ type Copying interface {
 	// records are copied: from then on their memory is the caller's again, and none of
 	// them fails as Invalid. Where copied is not called, it is as with Append.
 	AppendCopy(ctx context.Context, records []Record, copied func()) []Result
-}
-
-// ErrEnded is at the end of a partition that takes no records any more. It is
-// not io.EOF, which clients of sinks have as the cause of a dropped connection.
-var ErrEnded = errors.New("the partition has ended")
-
-// Reader reads one partition. It belongs to one goroutine.
-type Reader interface {
-	// Next fills into with the next records, at least one, and waits for it
-	// until ctx ends. The entries' memory is valid until the next call. A
-	// record whose bytes are not what was appended returns a *CorruptError, and
-	// the next call continues behind it. At the end of a partition that takes
-	// no records any more (a shard of Kinesis that was split) the error wraps
-	// ErrEnded, and no other error does.
-	Next(ctx context.Context, into []Entry) (int, error)
-	Close() error
 }

@@ -256,10 +256,9 @@ func (c *conn) silent(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.inForce = time.Time{}
-	until, slack := c.until()
-	switch {
-	case now.Before(until.Add(-slack)):
-		return nil // it was another's deadline
+	switch until, _ := c.until(); {
+	case now.Before(until):
+		return nil // it was another's deadline, or an earlier one's
 	case !c.begun.IsZero() && len(c.streams) == 0 && !c.greeted:
 		return os.ErrDeadlineExceeded // nobody is there who would understand more
 	case !c.begun.IsZero():

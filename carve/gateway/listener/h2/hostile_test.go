@@ -1,14 +1,10 @@
 package h2
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -232,100 +228,6 @@ func TestStreamErrors(t *testing.T) {
 	}
 	if got := h.whole(streams[10])[streams[10]]; got != "reset REFUSED_STREAM" {
 		t.Errorf("a stream above the limit: %q", got)
-	}
-}
-
-// TestFloods: a client that sends no end of what asks for nothing, or takes its requests
-// back without end, has its connection ended, and never more handlers than streams.
-func TestFloods(t *testing.T) {
-	var running, most atomic.Int64
-	c := limits(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if n := running.Add(1); n > most.Load() {
-			most.Store(n)
-		}
-		defer running.Add(-1)
-		<-r.Context().Done()
-	}))
-	_, addr := serving(t, c)
-	get := func(h *client) uint32 { return h.begin(true, pseudo(http.MethodGet, "/")...) }
-	for name, send := range map[string]func(h *client, i int) error{
-		"PING":     func(h *client, _ int) error { return h.WritePing(false, [8]byte{}) },
-		"PING ACK": func(h *client, _ int) error { return h.WritePing(true, [8]byte{}) },
-		"SETTINGS": func(h *client, _ int) error { return h.WriteSettings() },
-		"many SETTINGS": func(h *client, _ int) error {
-			return h.WriteRawFrame(http2.FrameSettings, 0, 0, bytes.Repeat([]byte("\x00\x04\x00\x01\x00\x00"), 2000))
-		},
-		"SETTINGS ACK":   func(h *client, _ int) error { return h.WriteSettingsAck() },
-		"PRIORITY":       func(h *client, _ int) error { return h.WritePriority(1, http2.PriorityParam{}) },
-		"GOAWAY":         func(h *client, _ int) error { return h.WriteGoAway(0, 0, nil) },
-		"WINDOW_UPDATE":  func(h *client, _ int) error { return h.WriteWindowUpdate(0, 1) },
-		"unknown frames": func(h *client, _ int) error { return h.WriteRawFrame(0x77, 0, 0, nil) },
-		"malformed requests": func(h *client, _ int) error {
-			h.stream += 2
-			return h.WriteRawFrame(http2.FrameHeaders, 5, h.stream, nil)
-		},
-		"rapid resets": func(h *client, _ int) error { return h.WriteRSTStream(get(h), http2.ErrCodeCancel) },
-		"resets that are asked": func(h *client, _ int) error {
-			return h.WriteRawFrame(http2.FrameWindowUpdate, 0, get(h), make([]byte, 4))
-		},
-		"streams without end": func(h *client, _ int) error { return h.WritePing(true, [8]byte{byte(get(h))}) },
-		"empty DATA": func(h *client, i int) error {
-			if i == 0 {
-				h.begin(false, pseudo(http.MethodPost, "/")...)
-			}
-			return h.WriteData(1, false, nil)
-		},
-		"padding alone": func(h *client, i int) error {
-			if i == 0 {
-				h.begin(false, pseudo(http.MethodPost, "/")...)
-			}
-			return h.WriteDataPadded(1, false, nil, make([]byte, 1))
-		},
-		"empty CONTINUATION": func(h *client, i int) error {
-			if i == 0 {
-				return h.WriteRawFrame(http2.FrameHeaders, 0, 1, nil)
-			}
-			return h.WriteContinuation(1, false, nil)
-		},
-		"long CONTINUATION": func(h *client, i int) error {
-			if i == 0 {
-				return h.WriteRawFrame(http2.FrameHeaders, 0, 1, nil)
-			}
-			return h.WriteContinuation(1, false, make([]byte, 1000))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := dialled(t, addr)
-			h.TB = discard{t}
-			var calm, reason atomic.Bool // a client that says GOAWAY may have been let go before
-			ended := make(chan error, 1)
-			go func() {
-				fr := http2.NewFramer(nil, h.Conn)
-				for {
-					f, err := fr.ReadFrame()
-					if err != nil {
-						ended <- err
-						return
-					}
-					if f, ok := f.(*http2.GoAwayFrame); ok {
-						reason.Store(true)
-						calm.Store(f.ErrCode == http2.ErrCodeEnhanceYourCalm)
-					}
-				}
-			}()
-			for i := 0; i < 100*fullBudget && !calm.Load(); i++ {
-				if send(h, i) != nil {
-					break
-				}
-			}
-			_ = h.Conn.(*net.TCPConn).CloseWrite()
-			if err := <-ended; errors.Is(err, io.EOF) && !reason.Load() { // a reset may overtake the reason
-				t.Error("the connection ended without a reason")
-			}
-		})
-	}
-	if most.Load() > int64(c.Streams)*16 { // of each flood
-		t.Errorf("%d handlers ran at once", most.Load())
 	}
 }
 

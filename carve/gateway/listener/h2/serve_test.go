@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -346,37 +345,6 @@ func TestAResetEndsTheRequest(t *testing.T) {
 	}
 }
 
-// TestTooLargeAHeader: a header above the limit gets a 431, and the connection lives, in
-// one frame or in several.
-func TestTooLargeAHeader(t *testing.T) {
-	_, addr := serving(t, limits(http.HandlerFunc(ways)))
-	h := dialled(t, addr)
-	for _, n := range []int{3000, 5000, 10_000, 20_000} {
-		block := h.encoded(pseudo(http.MethodGet, "/short", "x-a", strings.Repeat("~", n))...)
-		s := h.stream
-		h.stream += 2
-		first := block[:min(len(block), maxFrame)]
-		rest := block[len(first):]
-		h.must(0, h.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: first, EndStream: true, EndHeaders: len(rest) == 0}))
-		for len(rest) > 0 {
-			piece := rest[:min(len(rest), 1000)]
-			rest = rest[len(piece):]
-			h.must(0, h.WriteContinuation(s, len(rest) == 0, piece))
-		}
-		want := "431"
-		if n+100 < 4<<10 {
-			want = "200"
-		}
-		if got := h.whole(s)[s]; !strings.HasPrefix(got, "head "+want) {
-			t.Errorf("a field of %d bytes got %q, want %s", n, got, want)
-		}
-	}
-	s := h.begin(true, pseudo(http.MethodGet, "/short")...)
-	if got := h.whole(s)[s]; !strings.HasPrefix(got, "head 200") {
-		t.Errorf("the next request got %q", got)
-	}
-}
-
 // TestSettingsComeFirst has a connection leave that nobody serves yet: without the
 // settings in front a client takes what it reads for no HTTP/2, and its request is lost.
 func TestSettingsComeFirst(t *testing.T) {
@@ -392,66 +360,6 @@ func TestSettingsComeFirst(t *testing.T) {
 	if f, err := http2.NewFramer(nil, here).ReadFrame(); err != nil || f.Header().Type != http2.FrameSettings {
 		t.Errorf("the first frame is %v, %v", f, err)
 	}
-}
-
-// TestLeaving: a server that ends serves what its clients had on their way, and their
-// connections end then.
-func TestLeaving(t *testing.T) {
-	var a *attempt
-	for range 5 { // a client has departTime to hear
-		a = &attempt{TB: t}
-		if a.plays(func() { leaving(a) }) {
-			return
-		}
-	}
-	t.Fatal(a.failure)
-}
-
-func leaving(t testing.TB) {
-	begun, goOn := make(chan struct{}, 1), make(chan struct{})
-	end := sync.OnceFunc(func() { close(goOn) })
-	c := limits(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/slow" {
-			begun <- struct{}{}
-			<-goOn
-		}
-		if r.URL.Path == "/last" {
-			w.Header().Set("Connection", "close")
-		}
-		ways(w, r)
-	}))
-	s, addr := serving(t, c)
-	t.Cleanup(end)
-	h, idle := dialled(t, addr), dialled(t, addr)
-	idle.must(0, idle.WritePing(false, [8]byte{}))
-	idle.until("pong") // it is known by now
-	slow := h.begin(true, pseudo(http.MethodGet, "/slow")...)
-	<-begun
-	s.Leave()
-	s.Leave() // as Shutdown does once more
-	h.must(0, h.WritePing(false, [8]byte{}))
-	if seen := h.until("pong"); len(seen) > 1 {
-		t.Errorf("a client with a stream sees %q, and h2 of Python takes nothing behind GOAWAY", seen)
-	}
-	h.begin(true, pseudo(http.MethodGet, "/short")...)
-	h.until("goaway NO_ERROR") // and its ping is not answered yet
-	late := h.begin(true, pseudo(http.MethodGet, "/short")...)
-	h.must(0, h.WritePing(true, [8]byte(departPing)))
-	seen := h.until(fmt.Sprint(late, " data short"))
-	if !slices.Contains(seen, "goaway NO_ERROR") {
-		h.until("goaway NO_ERROR")
-	}
-	h.begin(true, pseudo(http.MethodGet, "/short")...) // nobody serves it
-	end()
-	if got := h.whole(slow)[slow]; !strings.HasPrefix(got, "head 200") {
-		t.Errorf("what was under way got %q", got)
-	}
-	h.until("end")
-	idle.until("end")
-	last := dialled(t, addr)
-	last.begin(true, pseudo(http.MethodGet, "/last")...)
-	last.until("goaway NO_ERROR")
-	last.until("end")
 }
 
 // TestLeavingIsSaidLast: a client that begins nothing more hears of the end when its streams
@@ -491,92 +399,6 @@ func TestLeavingIsSaidLast(t *testing.T) {
 	}
 	if !ended || !left {
 		t.Errorf("the response ended: %v; GOAWAY came: %v", ended, left)
-	}
-}
-
-// TestLeavingIsSaidBehindABurst: a client that always has a stream, as of events, hears of the
-// end when it has begun what it begins at once, since a browser fails what it is about to.
-func TestLeavingIsSaidBehindABurst(t *testing.T) {
-	begun, goOn := make(chan struct{}, 1), make(chan struct{})
-	s, addr := serving(t, limits(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/events" {
-			begun <- struct{}{}
-			<-goOn
-		}
-		ways(w, r)
-	})))
-	t.Cleanup(sync.OnceFunc(func() { close(goOn) }))
-	h := dialled(t, addr)
-	h.begin(true, pseudo(http.MethodGet, "/events")...)
-	<-begun
-	s.Leave()
-	var burst bytes.Buffer
-	reading := h.Framer
-	h.Framer = http2.NewFramer(&burst, nil)
-	for range 4 {
-		h.begin(true, pseudo(http.MethodGet, "/short")...)
-	}
-	h.must(0, h.WritePing(false, [8]byte{}))
-	h.Framer = reading
-	h.must(h.Write(burst.Bytes()))
-	if seen := h.until("pong"); slices.Contains(seen, "goaway NO_ERROR") {
-		t.Errorf("%q: GOAWAY comes in the middle of what the client begins", seen)
-	}
-	h.until("goaway NO_ERROR")
-}
-
-// TestLeavingLosesNothing: a client that keeps eight requests under way until it hears of
-// the end, as h2load does, has a response to each that it began.
-func TestLeavingLosesNothing(t *testing.T) {
-	s, addr := serving(t, limits(http.HandlerFunc(ways)))
-	for range 20 {
-		h := dialled(t, addr)
-		left, under, ended := false, 0, 0
-		for h.stream = 1; ; {
-			for ; under < 8 && !left; under++ {
-				h.begin(true, pseudo(http.MethodGet, "/short")...)
-			}
-			f, err := h.ReadFrame()
-			if err != nil {
-				break
-			}
-			switch f := f.(type) {
-			case *http2.DataFrame:
-				if f.StreamEnded() {
-					under--
-					ended++
-				}
-			case *http2.GoAwayFrame:
-				left = true
-			case *http2.PingFrame:
-				h.must(0, h.WritePing(true, f.Data))
-			}
-			if ended == 100 {
-				s.Leave()
-			}
-		}
-		if !left || under != 0 {
-			t.Fatalf("GOAWAY came: %v; of the requests that were begun %d had a response, and %d had none", left, ended, under)
-		}
-	}
-}
-
-// TestNothingIsLeft: when the last client has gone no goroutine waits for another.
-func TestNothingIsLeft(t *testing.T) {
-	s, addr := serving(t, limits(http.HandlerFunc(ways)))
-	for range 20 {
-		h := dialled(t, addr)
-		var streams []uint32
-		for range 10 {
-			streams = append(streams, h.begin(true, pseudo(http.MethodGet, "/short")...))
-		}
-		h.whole(streams...)
-		_ = h.Close()
-		for end := time.Now().Add(patience); s.live.Load() > 0 || s.spare.Load() > 0; runtime.Gosched() {
-			if time.Now().After(end) {
-				t.Fatalf("%d connections and %d goroutines are left", s.live.Load(), s.spare.Load())
-			}
-		}
 	}
 }
 

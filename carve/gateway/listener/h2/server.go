@@ -1,13 +1,11 @@
-// Package h2 serves HTTP/2 (RFC 9113) over connections that are given to it. A connection
-// has one goroutine, which reads its frames; each request's handler runs on a goroutine of
-// a pool. Whoever has something to send puts it together in one buffer of the connection,
-// and one of them writes all that is there, so that responses which are ready at the same
-// time share a TLS record and a system call.
+// Package h2 serves HTTP/2 (RFC 9113) on connections that the caller accepts. One goroutine
+// for each connection reads its frames; each request's handler runs on a goroutine of a pool.
+// Handlers append what they send to one buffer of the connection, and one of them writes all
+// of it. So responses that are ready at the same time share a TLS record and a system call.
 //
-// It guarantees that a client holds no more than Config says, whatever it sends: a bounded
-// number of streams and of handlers, header blocks and bodies within bounds, a bounded
-// number of frames that ask for nothing, and no wait without an end for a client that
-// sends or takes nothing.
+// Whatever a client sends, it holds no more than Config allows. Streams, handlers, header
+// blocks, bodies and frames that ask for nothing are bounded, and so is every wait for a
+// client that sends or takes nothing.
 package h2
 
 import (

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"whittle"
 )
@@ -129,28 +128,6 @@ func TestUploadWhileNothingIsTaken(t *testing.T) {
 	}
 }
 
-// TestTurns: who has something to send waits for those who wait already and may send.
-func TestTurns(t *testing.T) {
-	c := &conn{window: 1}
-	waits := &stream{c: c, window: 1, ofBody: true}
-	comes := &stream{c: c, window: 1}
-	c.line(waits)
-	if comes.isTurn(true) || !waits.isTurn(true) {
-		t.Error("a body overtakes another one")
-	}
-	if !comes.isTurn(false) {
-		t.Error("a header waits for a body")
-	}
-	waits.window = 0
-	if !comes.isTurn(true) {
-		t.Error("it waits for one that may send nothing")
-	}
-	c.line(comes)
-	if c.senders[0] != comes {
-		t.Error("a header waits behind a body")
-	}
-}
-
 // TestEndedStreamsDoNotCount: a response without a body that was flushed ends its stream
 // for the client, which may begin another one while the handler runs.
 func TestEndedStreamsDoNotCount(t *testing.T) {
@@ -171,48 +148,6 @@ func TestEndedStreamsDoNotCount(t *testing.T) {
 	s.only(t, func(c *conn) bool { return c.last == 3 })
 	close(end)
 	h.until("3 head 204.")
-}
-
-// TestDribble: a client that takes bodies byte by byte has its connection ended.
-func TestDribble(t *testing.T) {
-	_, addr := serving(t, limits(endless(nil)))
-	h := dialled(t, addr, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
-	stream := h.begin(true, pseudo(http.MethodGet, "/")...)
-	for range 2 * fullBudget {
-		if h.WriteWindowUpdate(stream, 1) != nil {
-			return // it may be too late for the reason
-		}
-		for {
-			f, err := h.ReadFrame()
-			if gone, ok := f.(*http2.GoAwayFrame); ok {
-				if gone.ErrCode != http2.ErrCodeEnhanceYourCalm {
-					t.Errorf("it is ended by %v", gone.ErrCode)
-				}
-				return
-			}
-			if err != nil {
-				return // as above
-			}
-			if _, ok := f.(*http2.DataFrame); ok {
-				break
-			}
-		}
-	}
-	t.Error("it goes on for ever")
-}
-
-// TestHeadersAreForgotten: an idle connection does not hold its last header.
-func TestHeadersAreForgotten(t *testing.T) {
-	h := headBlock{block: make([]byte, 2*keptBlock), fields: make([]hpack.HeaderField, 2*keptFields), pseudo: [4]string{path: "/long"}}
-	h.forget()
-	if h.block != nil || h.fields != nil || h.pseudo[path] != "" {
-		t.Errorf("it holds %d bytes, %d fields and %q", cap(h.block), cap(h.fields), h.pseudo)
-	}
-	h.fields = append(make([]hpack.HeaderField, 0, keptFields), hpack.HeaderField{Value: "long"})
-	h.forget()
-	if f := h.fields[:1]; f[0].Value != "" {
-		t.Errorf("it holds %q", f[0].Value)
-	}
 }
 
 // leisurely is a connection whose client's machine has so much to take.

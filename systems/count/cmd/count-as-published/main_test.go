@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"io"
 	"strings"
@@ -53,15 +52,5 @@ func TestFlawsAreSelectedByEnvironment(t *testing.T) {
 	err := program().Run(t.Context(), []string{"-env-file", ""}, getenv, io.Discard, io.Discard)
 	if whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), "COUNT_FLAWS") {
 		t.Errorf("%v, want invalid_argument that names COUNT_FLAWS", err)
-	}
-}
-
-func TestHelpNamesTheFlaws(t *testing.T) {
-	var out bytes.Buffer
-	if err := program().Run(t.Context(), []string{"-h"}, func(string) string { return "" }, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "distribution,remainder,wrap,seed") {
-		t.Errorf("help without the flaws:\n%s", out.String())
 	}
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -11,14 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
+	"whittle/internal/child"
 	"whittle/systems/count/server"
 )
 
@@ -35,51 +30,26 @@ func TestMain(m *testing.M) {
 
 const root = "../.." // systems/count
 
-// process is a server of which the test holds the pid.
+// process is a server.
 type process struct {
-	cmd    *exec.Cmd
+	*child.Process
 	public string // http://host:port
 }
 
-// spawn runs a server and waits for its line.
-func spawn(t *testing.T, env []string, name string, args ...string) *process {
+// spawn runs a server until the test ends, which it does in order.
+func spawn(t *testing.T, env []string, argv ...string) *process {
 	t.Helper()
-	cmd := exec.CommandContext(context.Background(), name, args...)
-	cmd.Env = append(os.Environ(), env...)
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	stdout, err := cmd.StdoutPipe()
+	p, err := child.Start(t.Context(), child.Options{Env: env}, argv...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &process{cmd: cmd}
-	t.Cleanup(func() { p.stop(t) })
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	found := regexp.MustCompile(`^listening public=(\S+)`).FindStringSubmatch(line)
-	if found == nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		t.Fatalf("%s said %q (%v) in place of where it listens\n%s", name, line, err, log.String())
-	}
-	p.public = "http://" + found[1]
-	return p
-}
-
-// stop ends the server as an operator would and expects a clean end.
-func (p *process) stop(t *testing.T) {
-	t.Helper()
-	if p.cmd.ProcessState != nil {
-		return
-	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(20*time.Second, func() { _ = p.cmd.Process.Kill() })
-	defer late.Stop()
-	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("%s ended with %v", p.cmd.Path, err)
-	}
+	t.Cleanup(func() {
+		p.Stop()
+		if err := p.Wait(); err != nil {
+			t.Errorf("%s ended with %v", argv[0], err)
+		}
+	})
+	return &process{p, "http://" + p.Public}
 }
 
 func startService(t *testing.T) *process {
@@ -175,7 +145,7 @@ func TestCarvedOutlivesItsService(t *testing.T) {
 	if code, text := post(t, after.public+"/Count", `{"times":10}`); code != 200 {
 		t.Errorf("service up: %d %q", code, text)
 	}
-	service.stop(t)
+	service.Stop()
 	for range 2 {
 		if code, text := post(t, after.public+"/Count", `{"times":10}`); code != 503 || !strings.Contains(text, "cannot be reached") {
 			t.Errorf("service down: %d %q, want 503", code, text)

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"whittle/bench/cputime"
+	"whittle/internal/cputime"
 )
 
 // BenchmarkCacheHit is what a picture from the cache costs the API and the
@@ -23,7 +23,7 @@ func BenchmarkCacheHit(b *testing.B) {
 		}{{"without", nil}, {"debug-print", []string{"--debug-print"}}} {
 			b.Run(fmt.Sprintf("%dkB/%s", size/1000, c.name), func(b *testing.B) {
 				api, cache := two(b, c.args...)
-				url := "http://" + api.public + "/cache/" + store(b, cache.public, picture)
+				url := "http://" + api.Public + "/cache/" + store(b, cache.Public, picture)
 				if code, got := get(b, url); code != 200 || !bytes.Equal(got, picture) {
 					b.Fatalf("%d, %d bytes", code, len(got))
 				}
@@ -43,9 +43,9 @@ func BenchmarkCacheHit(b *testing.B) {
 }
 
 // spent is a process's CPU time in microseconds.
-func spent(b *testing.B, p *process) float64 {
+func spent(b *testing.B, p *program) float64 {
 	b.Helper()
-	d, err := cputime.Of(p.cmd.Process.Pid)
+	d, err := cputime.Of(p.Pid())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const description = `emojify covers the faces in pictures with emoji.
   emojify                                    # http://localhost:9090, all in one process
   curl -d https://example.com/faces.jpg http://localhost:9090/emojify/
 
-Every flag is also read from the environment: EMOJIFY_CACHE_DELAY for --cache-delay.
+Every flag is also read from the environment: EMOJIFY_CACHE_TIMEOUT for --cache-timeout.
 
 Exit status: 0 ended as asked; 2 bad usage or settings; 3 could not run.`
 

@@ -24,22 +24,17 @@ import (
 
 // apiFlags say how the API works.
 type apiFlags struct {
-	Origins []string       `default:"*" placeholder:"ORIGIN" help:"Web origins whose pages may call, such as https://example.com; * for all (${default})."`
-	Allow   []netip.Prefix `placeholder:"CIDR" help:"Networks that pictures may be fetched from although they are not public, such as 127.0.0.0/8 to try it out. None: public ones only."`
+	Allow []netip.Prefix `placeholder:"CIDR" help:"Networks that pictures may be fetched from although they are not public, such as 127.0.0.0/8 to try it out. None: public ones only."`
 
 	Workers    int           `group:"limits" default:"0" placeholder:"N" help:"Pictures worked on at once. 0: as many as there are cores."`
 	Queue      int           `group:"limits" default:"100" placeholder:"N" help:"Pictures that may wait; one more is refused (${default})."`
 	JobTimeout time.Duration `group:"limits" default:"30s" placeholder:"TIME" help:"For the work on one picture (${default})."`
 	MaxConns   int           `group:"limits" default:"4096" placeholder:"N" help:"Connections open at once (${default}); more wait to be accepted."`
 
-	CacheTimeout   time.Duration `group:"cache" default:"2s" placeholder:"TIME" help:"For one attempt at a call, or a stream's next message (${default})."`
-	FaceboxTimeout time.Duration `group:"facebox" default:"5s" placeholder:"TIME" help:"For one attempt at a call (${default})."`
+	CacheTimeout   time.Duration `group:"cache" default:"2s" placeholder:"TIME" help:"For a call, or a stream's next message (${default})."`
+	FaceboxTimeout time.Duration `group:"facebox" default:"5s" placeholder:"TIME" help:"For a call (${default})."`
 
-	CacheErrors   float64       `group:"faults" placeholder:"SHARE" help:"Share of calls to the cache that fail, 0 to 1."`
-	CacheDelay    time.Duration `group:"faults" placeholder:"TIME" help:"Put before every call to the cache."`
-	FaceboxErrors float64       `group:"faults" placeholder:"SHARE" help:"Share of calls to face detection that fail, 0 to 1."`
-	FaceboxDelay  time.Duration `group:"faults" placeholder:"TIME" help:"Put before every call to face detection."`
-	DebugPrint    bool          `group:"faults" help:"Print every response of the cache to standard output, as somebody once forgot to take out."`
+	DebugPrint bool `group:"faults" help:"Print every response of the cache to standard output, as somebody once forgot to take out."`
 }
 
 func (f *apiFlags) check() error {
@@ -71,10 +66,8 @@ func (f *apiFlags) open(h *daemon.Process, l net.Listener, limits picture.Limits
 	h.OnEnd(finder.Close)
 	a, err := api.New(api.Options{
 		Cache: conn, Metrics: h.Registry, Log: h.Log,
-		Workers: f.Workers, Queue: f.Queue, JobTimeout: f.JobTimeout, Origins: f.Origins,
-		CacheCalls:  api.Calls{Timeout: f.CacheTimeout, FailShare: f.CacheErrors, Delay: f.CacheDelay},
-		FinderCalls: api.Calls{Timeout: f.FaceboxTimeout, FailShare: f.FaceboxErrors, Delay: f.FaceboxDelay},
-		DebugPrint:  f.DebugPrint, MaxUpload: limits.Bytes,
+		Workers: f.Workers, Queue: f.Queue, JobTimeout: f.JobTimeout,
+		CacheTimeout: f.CacheTimeout, FinderTimeout: f.FaceboxTimeout, DebugPrint: f.DebugPrint, MaxUpload: limits.Bytes,
 		Fetcher: fetch.New(fetch.Options{Limits: limits, Allow: f.Allow}), Finder: finder, Painter: draw.New(limits), Page: page.Handler(),
 	})
 	if err != nil {
@@ -98,7 +91,6 @@ func dial(address string) (*grpc.ClientConn, error) {
 		grpc.WithNoProxy(),
 		// Room for a whole picture under way: fewer, longer reads.
 		grpc.WithReadBufferSize(128<<10), grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(8<<20),
-		// The API has a budget for retries; those of gRPC's own would come on top.
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{

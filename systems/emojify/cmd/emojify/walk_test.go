@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/e2e/process"
 	"whittle/systems/emojify/facebox/faceboxtest"
 )
 
@@ -28,7 +29,7 @@ func submit(t *testing.T, base, contentType string, body []byte) progress {
 	if err := json.Unmarshal(b, &p); err != nil || code >= 300 {
 		t.Fatalf("%d %s", code, b)
 	}
-	eventually(t, "the picture is done", func() bool {
+	process.Until(t, "the picture is done", func() bool {
 		if _, b := get(t, base+"/emojify/"+p.ID); json.Unmarshal(b, &p) != nil {
 			t.Fatalf("status: %s", b)
 		}
@@ -44,11 +45,11 @@ func TestFacesAreCovered(t *testing.T) {
 	defer pictures.Close()
 	facebox := start(t, "facebox")
 	cache := start(t, "cache", "--dir", t.TempDir())
-	for name, p := range map[string]*process{
+	for name, p := range map[string]*program{
 		"one process": start(t, "all", "--dir", t.TempDir(), "--allow", "127.0.0.0/8"),
-		"three":       start(t, "api", "--cache", cache.public, "--facebox", "http://"+facebox.public, "--allow", "127.0.0.0/8"),
+		"three":       start(t, "api", "--cache", cache.Public, "--facebox", "http://"+facebox.Public, "--allow", "127.0.0.0/8"),
 	} {
-		base := "http://" + p.public
+		base := "http://" + p.Public
 		if code, b := get(t, base+"/health"); code != 200 {
 			t.Errorf("%s: health %d %s", name, code, b)
 		}
@@ -98,8 +99,8 @@ func TestWhatIsNearIsNotFetched(t *testing.T) {
 	near := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer near.Close()
 	p := start(t, "all", "--dir", t.TempDir())
-	for _, url := range []string{near.URL, strings.Replace(near.URL, "127.0.0.1", "localhost", 1), "http://" + p.admin + "/debug/pprof/heap"} {
-		if got := submit(t, "http://"+p.public, "", []byte(url)); got.Status != "failed" || got.Error == "" || got.Error == "internal error" {
+	for _, url := range []string{near.URL, strings.Replace(near.URL, "127.0.0.1", "localhost", 1), "http://" + p.Admin + "/debug/pprof/heap"} {
+		if got := submit(t, "http://"+p.Public, "", []byte(url)); got.Status != "failed" || got.Error == "" || got.Error == "internal error" {
 			t.Errorf("%s: %+v", url, got)
 		}
 	}

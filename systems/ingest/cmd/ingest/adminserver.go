@@ -17,7 +17,9 @@ import (
 type admin struct {
 	stream stream.Stream
 	// ready says why no events are taken: nil while they are.
-	ready    func() error
+	ready func() error
+	// warning says what is odd about what comes in; empty: nothing is.
+	warning  func() string
 	registry *prometheus.Registry
 	loopback bool
 }
@@ -26,6 +28,7 @@ type admin struct {
 type health struct {
 	Ready      bool    `json:"ready"`
 	Reason     string  `json:"reason,omitempty"`
+	Warning    string  `json:"warning,omitempty"`
 	Durability string  `json:"durability"`
 	FreeBytes  int64   `json:"freeBytes"`
 	FreedRate  float64 `json:"freedBytesPerSecond"`
@@ -38,7 +41,7 @@ func (a *admin) handler() http.Handler {
 	})
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
 		capacity := a.stream.Capacity()
-		h := health{Ready: true, Durability: string(a.stream.Durability()), FreeBytes: capacity.Free, FreedRate: capacity.Rate}
+		h := health{Ready: true, Warning: a.warning(), Durability: string(a.stream.Durability()), FreeBytes: capacity.Free, FreedRate: capacity.Rate}
 		status := http.StatusOK
 		if err := a.ready(); err != nil {
 			h.Ready, h.Reason, status = false, err.Error(), http.StatusServiceUnavailable

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -25,12 +24,9 @@ type cli struct {
 	EnvFile string `default:".env" placeholder:"FILE" help:"File with settings, one NAME=value a line; the environment goes before it. Only ${default} may be missing. \"\" reads none."`
 
 	Serve   serveVerb   `cmd:"" default:"withargs" help:"Take events over HTTP (what ingest does when no verb is named)."`
-	Tail    tailVerb    `cmd:"" help:"Print what a stream holds, and what comes."`
-	Verify  verifyVerb  `cmd:"" help:"Read a whole stream and check every record."`
-	Replay  replayVerb  `cmd:"" help:"Send a stream's events again: to a URL or onto another stream."`
-	Move    moveVerb    `cmd:"" help:"Move an embedded log onto another stream, and prove by counts and hashes that it arrived."`
-	Dead    deadVerb    `cmd:"" help:"List, print and send again what was rejected."`
-	Keys    keysVerb    `cmd:"" help:"Make write keys, and hash those of a list."`
+	Tail    tailVerb    `cmd:"" help:"Print what an embedded log holds, and what comes."`
+	Verify  verifyVerb  `cmd:"" help:"Read a whole embedded log and check every bit."`
+	Dead    deadVerb    `cmd:"" help:"List what was rejected, and send it again."`
 	Version versionVerb `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and exit."`
@@ -49,16 +45,12 @@ func (v *cli) AfterApply(c *kong.Context) error {
 			continue
 		}
 		v.Serve.sinkSaid = v.Serve.sinkSaid || p.Flag.Name == "sink"
-		name, of := p.Flag.Name, p.Flag.Group.Key
-		sink := "sink"
-		if strings.HasPrefix(name, "to-") {
-			sink = "to-sink"
-		}
+		name, of, sink := p.Flag.Name, p.Flag.Group.Key, is["sink"]
 		switch {
-		case slices.Contains([]string{"kafka", "kinesis", "nats"}, of) && is[sink] != of:
-			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s: give --%s %s, or leave it out", name, is[sink], sink, of)
-		case slices.Contains([]string{"retain-bytes", "retain-age", "p99"}, name) && is[sink] != "embedded" && is["log-first"] == "":
-			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s, without --log-first: leave it out", name, is[sink])
+		case slices.Contains([]string{"kafka", "kinesis", "nats"}, of) && sink != of:
+			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s: give --sink %s, or leave it out", name, sink, of)
+		case slices.Contains([]string{"retain-bytes", "retain-age", "p99"}, name) && sink != "embedded" && is["log-first"] == "":
+			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s, without --log-first: leave it out", name, sink)
 		case name == "dead-bytes" && is["dead"] == noDead:
 			return whittle.Errorf(whittle.Invalid, "--dead-bytes does nothing with --dead %s: leave one out", noDead)
 		}

@@ -2,15 +2,76 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"whittle"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/embedded"
 )
+
+// logPlace says which embedded log a verb reads.
+type logPlace struct {
+	Data string `group:"stream" env:"INGEST_DATA" default:"ingest-data" placeholder:"DIR" help:"Folder of the embedded log (${default}); with --log-first DIR it is DIR/log."`
+	Sink string `hidden:"" group:"stream" env:"INGEST_SINK" default:"embedded"`
+}
+
+// ownReaders are the tools that read the other streams.
+var ownReaders = map[string]string{
+	"kafka":   "kcat -C -b BROKER -t TOPIC",
+	"kinesis": "aws kinesis get-records",
+	"nats":    "nats stream view STREAM",
+}
+
+// check refuses a stream that is not the embedded log: its own tools read it.
+func (f *logPlace) check() error {
+	if f.Sink == "embedded" {
+		return nil
+	}
+	return whittle.Errorf(whittle.Invalid, "this verb reads the embedded log, and the stream is %s", f.Sink).
+		WithHint("read it with its own tools: " + cmp.Or(ownReaders[f.Sink], "kcat, aws, nats") + ". For an embedded log give --sink embedded and --data DIR")
+}
+
+// open opens the log next to the server that may be writing it. A folder without a log is
+// not an empty log: nothing would be read of a wrong one, and all would seem well.
+func (f *logPlace) open() (*embedded.Log, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	l, err := embedded.Open(f.Data, embedded.Options{ReadOnly: true})
+	return l, f.noLog(err)
+}
+
+// noLog says of a folder that is not there that the log is not.
+func (f *logPlace) noLog(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return whittle.Errorf(whittle.NotFound, "there is no log in %s", f.Data).
+		WithHint("name the server's folder by --data; with --log-first DIR the log is in DIR/log")
+}
+
+// begin is the offset that a position names, at most the end of the log.
+func begin(l *embedded.Log, from string) (uint64, error) {
+	first, next, err := l.Bounds()
+	if err != nil || from == "" {
+		return first, err
+	}
+	partition, offset, _ := strings.Cut(from, "/")
+	n, err := strconv.ParseUint(cmp.Or(offset, "0"), 10, 64)
+	switch {
+	case err != nil || partition != embedded.Partition:
+		return 0, whittle.Errorf(whittle.Invalid, "%q is no position", from).WithHint("a position is partition/offset as the responses name it: 0/123")
+	case n > next:
+		return 0, whittle.Errorf(whittle.Invalid, "%s is behind the end of the log, where the next event will be at %s/%d", from, partition, next)
+	}
+	return n, nil
+}
 
 // shown is an entry as a line of JSON.
 type shown struct {
@@ -55,56 +116,12 @@ func show(e *stream.Entry) shown {
 	return s
 }
 
-// parsePosition reads "partition/offset" as the responses write it. A partition
-// alone is its beginning.
-func parsePosition(text string) (stream.Position, error) {
-	partition, offset, _ := strings.Cut(text, "/")
-	if partition == "" || strings.Trim(offset, "0123456789") != "" {
-		return stream.Position{}, whittle.Errorf(whittle.Invalid, "%q is no position", text).
-			WithHint("a position is partition/offset as the responses name it: 0/123")
-	}
-	return stream.Position{Partition: partition, Offset: offset}, nil
-}
-
 func formatPosition(p stream.Position) string { return p.Partition + "/" + p.Offset }
 
-// begins returns where to read from: the one position that was asked for, or each
-// partition's beginning.
-func begins(ctx context.Context, s stream.Stream, from string) ([]stream.Partition, error) {
-	parts, err := s.Partitions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if from == "" {
-		return parts, nil
-	}
-	at, err := parsePosition(from)
-	if err != nil {
-		return nil, err
-	}
-	at.Offset = trimmed(at.Offset)
-	var names []string
-	for _, p := range parts {
-		if names = append(names, p.Name); p.Name != at.Partition {
-			continue
-		}
-		if p.Next.Offset != "" && stream.CompareOffsets(at.Offset, p.Next.Offset) > 0 {
-			return nil, whittle.Errorf(whittle.Invalid, "%s is behind the end of the stream, where the next event will be at %s", from, formatPosition(p.Next))
-		}
-		p.First = at
-		return []stream.Partition{p}, nil
-	}
-	return nil, whittle.Errorf(whittle.NotFound, "the stream has no partition %q", at.Partition).
-		WithHint("a position is partition/offset; the partitions are " + strings.Join(names[:min(len(names), shownPartitions)], ", "))
+// behind is the position after one of an embedded log.
+func behind(p stream.Position) stream.Position {
+	n, _ := strconv.ParseUint(p.Offset, 10, 64) // the log made it of a number
+	return stream.Position{Partition: p.Partition, Offset: strconv.FormatUint(n+1, 10)}
 }
 
-// shownPartitions bounds how many partitions a message names.
-const shownPartitions = 20
-
-// trimmed is an offset without zeros in front, as the responses write it.
-func trimmed(offset string) string {
-	if offset == "" {
-		return ""
-	}
-	return cmp.Or(strings.TrimLeft(offset, "0"), "0")
-}
+func orNone(s string) string { return cmp.Or(s, "none") }

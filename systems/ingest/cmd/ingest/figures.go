@@ -44,12 +44,6 @@ func registerLog(r prometheus.Registerer, snapshot func() embedded.Stats) {
 		{"ingest_log_segments", "Files of the log.", false, func(s *s) float64 { return float64(s.Segments) }},
 		{"ingest_log_failures_total", "How often the log had to stop, because the disk was full or failed.", true, func(s *s) float64 { return float64(s.Failures) }},
 		{"ingest_log_torn_bytes", "Bytes cut off at the start, of writes that a crash had torn.", false, func(s *s) float64 { return float64(s.Torn) }},
-		{"ingest_log_missing_records", "Acknowledged records that were gone from the log's end at the start, by its end mark.", false, func(s *s) float64 { return float64(s.Missing) }},
-		{"ingest_log_unexplained_bytes", "Bytes of them that tearing does not explain; they are kept aside.", false, func(s *s) float64 { return float64(s.Unexplained) }},
-		{"ingest_log_scrub_passes_total", "Background scrubs that came to the end.", true, func(s *s) float64 { return float64(s.Scrub.Passes) }},
-		{"ingest_log_scrub_bytes_total", "Bytes that they read.", true, func(s *s) float64 { return float64(s.Scrub.Bytes) }},
-		{"ingest_log_scrub_corrupt_records", "Corrupt records that the last one met.", false, func(s *s) float64 { return float64(s.Scrub.Corrupt) }},
-		{"ingest_log_scrub_damaged", "Damaged places that cost no record.", false, func(s *s) float64 { return float64(s.Scrub.Damaged) }},
 	})
 }
 
@@ -69,13 +63,9 @@ func registerDrain(r prometheus.Registerer, snapshot func() relay.Status) {
 		{"ingest_drain_lag_seconds", "How long ago the oldest of them was received.", false, func(s *s) float64 { return s.LagAge.Seconds() }},
 		{"ingest_drain_events_per_second", "Events that the sink took, over the last ten seconds.", false, func(s *s) float64 { return s.Records }},
 		{"ingest_drain_troubles", "Things that fail at the moment and are tried again.", false, func(s *s) float64 { return float64(len(s.Troubles)) }},
-		{"ingest_drain_sent_total", "Events that the sink took since the log began.", true, func(s *s) float64 { return float64(s.Sent) }},
-		{"ingest_drain_dead_letters_total", "Events that the sink refused for good; they are in a log of their own.", true, func(s *s) float64 { return float64(s.Dead) }},
+		{"ingest_drain_sent_total", "Events that the sink took.", true, func(s *s) float64 { return float64(s.Sent) }},
+		{"ingest_drain_refused_total", "Events that the sink refused for good; they are in a log of their own.", true, func(s *s) float64 { return float64(s.Refused) }},
 		{"ingest_drain_corrupt_total", "Records of the log that could not be read.", true, func(s *s) float64 { return float64(s.Corrupt) }},
 		{"ingest_drain_resent_total", "Events that were sent again without knowing whether the sink had them.", true, func(s *s) float64 { return float64(s.Resent) }},
-		{"ingest_drain_deduplicated_total", "Events that were found at the sink's end and not sent again.", true, func(s *s) float64 { return float64(s.Deduplicated) }},
-		{"ingest_drain_missing_total", "Events that were gone from the log before they were drained, which takes somebody else who trims it.", true, func(s *s) float64 { return float64(s.Missing) }},
-		{"ingest_drain_reordered_total", "Events that the sink kept although an earlier one of their key had failed in the same call.", true, func(s *s) float64 { return float64(s.Reordered) }},
-		{"ingest_drain_waiting_queues", "Partition queues, of 64, that wait to be tried again.", false, func(s *s) float64 { return float64(s.Waiting) }},
 	})
 }

@@ -98,30 +98,6 @@ func (s *lazySink) Append(ctx context.Context, records []stream.Record) []stream
 	return slices.Repeat([]stream.Result{{Err: whittle.Errorf(whittle.Unavailable, "append: %w", err)}}, len(records))
 }
 
-func (s *lazySink) Partitions(ctx context.Context) ([]stream.Partition, error) {
-	sink, err := s.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return sink.Partitions(ctx)
-}
-
-func (s *lazySink) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
-	sink, err := s.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return sink.Read(ctx, from)
-}
-
-func (s *lazySink) Trim(ctx context.Context, before stream.Position) error {
-	sink, err := s.get(ctx)
-	if err != nil {
-		return err
-	}
-	return sink.Trim(ctx, before)
-}
-
 func (s *lazySink) Capacity() stream.Capacity {
 	sink, err := s.known()
 	if sink == nil {

@@ -33,28 +33,30 @@ func (v *serveVerb) openLogFirst(ctx context.Context, log *slog.Logger, registry
 	if err != nil {
 		return nil, err
 	}
-	o.Held = true
 	sink, err := openOrRetry(ctx, v.Sink, log, v.openSink)
 	if err != nil {
 		return nil, err
 	}
 	opened = append(opened, sink)
+	warnOfForgetting(log, sink)
+	keep := v.keepDrained()
+	if keep > 0 && (o.RetainAge == 0 || keep < o.RetainAge) {
+		o.RetainAge = keep
+	}
+	o.Held, o.MaxRecord = true, max(1, min(o.MaxRecord, sink.Limit()))
 	local, err := embedded.Open(filepath.Join(v.LogFirst, "log"), o)
 	if err != nil {
 		return nil, err
 	}
 	opened = append(opened, local)
-	dead, err := embedded.Open(filepath.Join(v.LogFirst, "refused"), embedded.Options{Log: log})
+	refused, err := embedded.Open(filepath.Join(v.LogFirst, "refused"), embedded.Options{
+		MaxRecord: min(o.MaxRecord+relay.RefusedOverhead, embedded.LongestRecord), Log: log,
+	})
 	if err != nil {
 		return nil, err
 	}
-	opened = append(opened, dead)
-	if v.keepsNoHeaders() {
-		log.Warn("bare bodies carry no ids; after a failure of the sink or of this machine, events may arrive there twice")
-	}
-	r, err := relay.Open(local, sink, relay.Options{
-		Dir: filepath.Join(v.LogFirst, "drain"), Dead: dead, Keep: v.keepDrained(), NoHeaders: v.keepsNoHeaders(), Log: log,
-	})
+	opened = append(opened, refused)
+	r, err := relay.Open(local, sink, relay.Options{Dir: filepath.Join(v.LogFirst, "drain"), Refused: refused, Keep: keep > 0, Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -12,14 +12,15 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"regexp"
+	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"whittle/internal/child"
 )
 
 // asServer makes the test's own binary the real command, so that a test has a
@@ -37,89 +38,46 @@ func TestMain(m *testing.M) {
 // timeout bounds what a test waits for.
 const timeout = 30 * time.Second
 
-// eventually polls until a condition holds.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(timeout)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", timeout, what)
-		}
-		<-tick.C
-	}
-}
-
-// process is a server of which the test holds the pid.
-type process struct {
-	cmd           *exec.Cmd
+// running is a server.
+type running struct {
+	*child.Process
 	public, admin string // http://host:port
-	log           *bytes.Buffer
 	ended         bool
 }
 
-var listeningLine = regexp.MustCompile(`^listening public=\S*:(\d+) admin=(\S+) durability=(\S+)\n$`)
-
-// start runs a server in dir and waits for its line.
-func start(t testing.TB, dir string, env []string, args ...string) *process {
+// start runs a server in dir until the test ends.
+func start(t testing.TB, dir string, env []string, args ...string) *running {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.Background(), self, args...)
-	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), asServer+"=1"), env...)
-	p := &process{cmd: cmd, log: &bytes.Buffer{}}
-	cmd.Stderr = p.log
-	r, w, err := os.Pipe()
+	c, err := child.Start(context.Background(), child.Options{Dir: dir, Env: append(env, asServer+"=1")}, append([]string{self}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	cmd.Stdout = w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
+	p := &running{c, "http://127.0.0.1" + c.Public[strings.LastIndexByte(c.Public, ':'):], "http://" + c.Admin, false}
 	t.Cleanup(func() { p.stop(t) })
-	if err := r.SetReadDeadline(time.Now().Add(timeout)); err != nil {
-		t.Fatal(err)
-	}
-	line := make([]byte, 1<<10)
-	n, err := r.Read(line)
-	found := listeningLine.FindSubmatch(line[:n])
-	if found == nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		p.ended = true
-		t.Fatalf("it said %q (%v) in place of where it listens\n%s", line[:n], err, p.log)
-	}
-	p.public, p.admin = "http://127.0.0.1:"+string(found[1]), "http://"+string(found[2])
 	return p
 }
 
 // stop ends the server as an operator would and expects a clean end.
-func (p *process) stop(t testing.TB) {
+func (p *running) stop(t testing.TB) {
 	t.Helper()
 	if p.ended {
 		return
 	}
 	p.ended = true
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(timeout, func() { _ = p.cmd.Process.Kill() })
-	defer late.Stop()
-	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("the server ended with %v\n%s", err, p.log)
+	p.Stop()
+	if err := p.Wait(); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, p.Said())
 	}
 }
 
 // kill ends the server as a power cut would.
-func (p *process) kill() {
+func (p *running) kill() {
 	p.ended = true
-	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
+	p.Kill()
 }
 
 // receipt is what of a response the tests look at.
@@ -179,7 +137,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "post": postCmd},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "flip": flip, "post": postCmd},
 	})
 }
 
@@ -212,6 +170,22 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(got) != args[0] {
 		ts.Fatalf("exit status %d, want %s\n%s", got, args[0], ts.ReadFile("stderr"))
 	}
+}
+
+// flip turns a bit of the last record in a log's folder, to and fro: flip DIR
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: flip DIR")
+	}
+	segments, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*.segment"))
+	if err != nil || len(segments) == 0 {
+		ts.Fatalf("no segment: %v", err)
+	}
+	name := segments[len(segments)-1]
+	b, err := os.ReadFile(name)
+	ts.Check(err)
+	b[bytes.LastIndex(b, []byte("essageId"))-1] ^= 4
+	ts.Check(os.WriteFile(name, b, 0o600))
 }
 
 // postCmd posts until there is a response, which must have a status:

@@ -6,13 +6,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"whittle"
+	"whittle/carve/gateway/listener"
+	"whittle/internal/listening"
 	"whittle/systems/daemon"
-	"whittle/systems/ingest/fastpath"
 	"whittle/systems/ingest/front"
 )
 
@@ -20,7 +22,7 @@ import (
 // the keys.
 type server struct {
 	front         *front.Front
-	public        net.Listener
+	public        listener.Listener
 	admin         *admin       // nil where it is switched off
 	adminListener net.Listener // of admin
 	files         *watcher     // nil: none is read again
@@ -41,52 +43,72 @@ func (s *server) ready() error {
 
 // run serves until ctx ends: then no connection is accepted any more, requests
 // under way get their responses, and the admin port goes last.
-func (s *server) run(ctx context.Context, listening func()) error {
-	public := s.front.Server()
-	failed := make(chan error, 2)
-	var servers sync.WaitGroup
-	serve := func(s interface{ Serve(net.Listener) error }, l net.Listener) {
-		servers.Go(func() {
-			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				failed <- whittle.Errorf(whittle.Unavailable, "serve %s: %w", l.Addr(), err)
+func (s *server) run(ctx context.Context, ready func()) error {
+	var others errgroup.Group
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	adminServer := daemon.NewServer(http.NotFoundHandler(), s.log)
+	if s.admin != nil {
+		adminServer.Handler = s.admin.handler()
+		others.Go(func() error {
+			defer end()
+			if err := adminServer.Serve(s.adminListener); !errors.Is(err, http.ErrServerClosed) {
+				return whittle.Errorf(whittle.Unavailable, "serve %s: %w", s.adminListener.Addr(), err)
 			}
+			return nil
 		})
 	}
-	serve(public, s.public)
-	var adminServer *http.Server
-	if s.admin != nil {
-		adminServer = daemon.NewServer(s.admin.handler(), s.log)
-		serve(adminServer, s.adminListener)
-	}
-	watching, stopWatching := context.WithCancel(ctx)
 	if s.files != nil {
-		servers.Go(func() { s.files.watch(watching, s.log) })
+		others.Go(func() error { s.files.watch(ctx, s.log); return nil })
 	}
-	listening()
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-failed:
+	var ending atomic.Int64 // when it began, Unix ns
+	stop := context.AfterFunc(ctx, func() {
+		ending.Store(time.Now().UnixNano())
+		s.shuttingDown.Store(true)
+		s.log.Info("draining: finishing requests in flight", "at_most", s.drain)
+	})
+	defer stop()
+	ready()
+	err := s.front.Server(s.drain).Serve(ctx, s.public)
+	switch began := ending.Load(); {
+	case err != nil:
+		err = whittle.Errorf(whittle.Unavailable, "serve %s: %w", s.public.Addr(), err)
+	case began > 0 && time.Now().UnixNano()-began >= int64(s.drain):
+		err = whittle.Errorf(whittle.DeadlineExceeded, "requests were aborted: they were not finished within %v", s.drain)
 	}
-	s.shuttingDown.Store(true)
-	stopWatching()
-	err = errors.Join(err, s.shutdown(ctx, public))
-	if adminServer != nil {
-		_ = adminServer.Close() // a metrics reader can ask again elsewhere
-	}
-	servers.Wait()
-	return err
+	end()
+	_ = adminServer.Close() // a metrics reader can ask again elsewhere
+	return errors.Join(err, others.Wait())
 }
 
-// shutdown waits for the requests in flight as long as it may.
-func (s *server) shutdown(ctx context.Context, public *fastpath.Server) error {
-	s.log.Info("draining: finishing requests in flight", "at_most", s.drain)
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drain)
-	defer cancel()
-	err := public.Shutdown(grace)
-	if err == nil {
-		return nil
+// listen takes the public address.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", address, err).
+			WithHint(listening.Advice(err) + " (--port)")
 	}
-	_ = public.Close() // Shutdown's error says more
-	return whittle.Errorf(whittle.DeadlineExceeded, "requests were aborted: they were not finished within %v: %w", s.drain, err)
+	return l, nil
+}
+
+// tlsFlags are the public port's certificate.
+type tlsFlags struct {
+	TLSCert string `name:"tls-cert" env:"INGEST_TLS_CERT" placeholder:"FILE" help:"Serve HTTPS with this certificate and the chain behind it, in PEM; read again when it changes."`
+	TLSKey  string `name:"tls-key" env:"INGEST_TLS_KEY" placeholder:"FILE" help:"The certificate's private key, in PEM."`
+}
+
+// readCertificate reads the flags' files; nil where they name none.
+func (f *tlsFlags) readCertificate(log *slog.Logger) (*listener.Certificates, error) {
+	if f.TLSCert == "" && f.TLSKey == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if f.TLSCert == "" || f.TLSKey == "" {
+		return nil, whittle.Errorf(whittle.Invalid, "--tls-cert and --tls-key belong together, and one of them is missing")
+	}
+	c, err := listener.LoadTLS(listener.TLS{Certificate: f.TLSCert, Key: f.TLSKey}, log)
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Invalid, "read --tls-cert and --tls-key: %w", err)
+	}
+	return c, nil
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
-	"os"
 	"time"
 
 	"whittle"
@@ -28,12 +26,10 @@ type streamFlags struct {
 	KafkaUser     string   `group:"kafka" env:"KAFKA_USER" placeholder:"NAME" help:"User for SASL."`
 	KafkaPassword string   `group:"kafka" env:"KAFKA_PASSWORD" placeholder:"WORD" help:"Its password; better in the environment or the .env file."`
 
-	KinesisStream    string      `group:"kinesis" env:"KINESIS_STREAM,STREAM_NAME" placeholder:"NAME" help:"Stream, by name or ARN. Credentials are found as the AWS SDK does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role."`
-	KinesisRegion    string      `group:"kinesis" env:"AWS_REGION,AWS_DEFAULT_REGION" placeholder:"REGION" help:"AWS region."`
-	KinesisEndpoint  string      `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
-	KinesisCompact   bool        `group:"kinesis" env:"KINESIS_COMPACT" help:"Put events in ingest's own encoding, which is shorter and which nobody else reads, in place of lines of JSON that hold id, key, time, headers and event. Both are read."`
-	KinesisRaw       bool        `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive, and with --log-first events may come twice after a failure."`
-	KinesisAggregate units.Bytes `group:"kinesis" env:"KINESIS_AGGREGATE" default:"0" placeholder:"SIZE" help:"Pack events into KPL records of this size. 0: one record an event."`
+	KinesisStream   string `group:"kinesis" env:"KINESIS_STREAM,STREAM_NAME" placeholder:"NAME" help:"Stream, by name or ARN. Credentials are found as the AWS SDK does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role."`
+	KinesisRegion   string `group:"kinesis" env:"AWS_REGION,AWS_DEFAULT_REGION" placeholder:"REGION" help:"AWS region."`
+	KinesisEndpoint string `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
+	KinesisRaw      bool   `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive, and with --log-first events may come twice after a failure."`
 
 	// GiveUp is for a server whose requests wait for the sink: see the adapters'
 	// options.
@@ -73,7 +69,7 @@ func (f *streamFlags) openSink(ctx context.Context) (stream.Stream, error) {
 		}
 		return opened(kinesis.Open(ctx, kinesis.Options{
 			Stream: f.KinesisStream, Region: f.KinesisRegion, Endpoint: f.KinesisEndpoint,
-			Compact: f.KinesisCompact, Raw: f.KinesisRaw, Aggregate: int(f.KinesisAggregate),
+			Raw: f.KinesisRaw,
 		}))
 	case "nats":
 		return opened(nats.Open(ctx, f.natsOptions()))
@@ -108,52 +104,6 @@ func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
 		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	return opened(kafka.Open(ctx, o))
-}
-
-// keepsNoHeaders reports whether the stream holds bare bodies, so that nothing
-// there tells which event is which.
-func (f *streamFlags) keepsNoHeaders() bool { return f.Sink == "kinesis" && f.KinesisRaw }
-
-// isUnsaid reports whether nothing of the flags was given.
-func (f *streamFlags) isUnsaid() bool { return f.Sink == "embedded" && f.Data == "ingest-data" }
-
-// errNoTarget keeps events from going to a log in the current folder because
-// nobody said where.
-var errNoTarget = whittle.Errorf(whittle.Invalid, "it is not said where the events go").
-	WithHint("for example --to-sink kafka --to-kafka-brokers localhost:9092, or --to-data DIR for another embedded log (./ingest-data where that is its name)")
-
-// errTwoTargets keeps one of two places that were named from getting nothing.
-var errTwoTargets = whittle.Errorf(whittle.Invalid, "--url and the --to flags both say where to send").
-	WithHint("leave one of them out")
-
-// describe names a stream as an operator would.
-func (f *streamFlags) describe() string {
-	switch f.Sink {
-	case "kafka":
-		return fmt.Sprintf("kafka:%v/%s", f.KafkaBrokers, f.KafkaTopic)
-	case "kinesis":
-		return fmt.Sprintf("kinesis:%s%s/%s", f.KinesisEndpoint, f.KinesisRegion, f.KinesisStream)
-	case "nats":
-		return fmt.Sprintf("nats:%s%s", f.NatsURL, f.NatsStream)
-	}
-	return "embedded:" + f.Data
-}
-
-// isSame reports whether two sets of flags name one stream, as far as names
-// tell; a folder has many.
-func (f *streamFlags) isSame(other *streamFlags) bool {
-	if f.describe() == other.describe() {
-		return true
-	}
-	if f.Sink != "embedded" || other.Sink != "embedded" {
-		return false
-	}
-	a, err := os.Stat(f.Data)
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(other.Data)
-	return err == nil && os.SameFile(a, b)
 }
 
 func missing(flag, variables string) error {

@@ -5,26 +5,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-)
 
-// metric reads a figure of the admin port, -1 where it is not there.
-func (p *process) metric(t testing.TB, name string) float64 {
-	t.Helper()
-	_, text := get(t, p.admin+"/metrics")
-	for line := range strings.Lines(text) {
-		var v float64
-		if rest, ok := strings.CutPrefix(line, name+" "); ok {
-			if _, err := fmt.Sscan(rest, &v); err == nil {
-				return v
-			}
-		}
-	}
-	return -1
-}
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"whittle/e2e/process"
+)
 
 // TestAStreamThatNobodyChose: what the environment has of another stream is said to do
 // nothing, unless somebody chose the embedded log.
@@ -43,16 +34,21 @@ func TestAStreamThatNobodyChose(t *testing.T) {
 	} {
 		p := start(t, t.TempDir(), c.env, append([]string{"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0"}, c.args...)...)
 		p.stop(t)
-		if got := p.log.String(); !strings.Contains(got, c.want) || c.want == "" && strings.Contains(got, "is set and not used") {
+		if got := p.Said(); !strings.Contains(got, c.want) || c.want == "" && strings.Contains(got, "is set and not used") {
 			t.Errorf("%v %v: want %q in\n%s", c.env, c.args, c.want, got)
 		}
 	}
 }
 
-// TestLogFirst responds for the local disk and drains to JetStream, over a
-// restart.
+// TestLogFirst responds for the local disk and drains to JetStream, over a restart, with
+// what the log held before it had a sink.
 func TestLogFirst(t *testing.T) {
 	dir := t.TempDir()
+	before := start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--data", "first/log")
+	if a, err := post(http.DefaultClient, before.public+"/v1/track", "", "application/json", `{"userId":"u","event":"e","messageId":"m-8"}`); err != nil || a.code != 200 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	before.stop(t)
 	args := []string{
 		"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0",
 		"--sink", "nats", "--data", "sink", "--log-first", "first",
@@ -70,11 +66,14 @@ func TestLogFirst(t *testing.T) {
 				t.Errorf("run %d, event %d: %+v, %v", run, i, a, err)
 			}
 		}
-		eventually(t, "the sink has it all", func() bool { return p.metric(t, "ingest_drain_lag_events") == 0 })
+		process.Until(t, "the sink has it all", func() bool {
+			lag, ok := process.Metrics(p.Admin)["ingest_drain_lag_events"]
+			return ok && lag == 0
+		})
 		p.stop(t)
 	}
-	out := ingest(t, dir, "tail", "--sink", "nats", "--data", "sink", "-n", "100", "--values")
-	for i := range 8 {
+	out := strings.Join(published(t, filepath.Join(dir, "sink")), "\n")
+	for i := range 9 {
 		if n := strings.Count(out, fmt.Sprintf(`"messageId":"m-%d"`, i)); n != 1 {
 			t.Errorf("m-%d is in the sink %d times\n%s", i, n, out)
 		}
@@ -98,8 +97,8 @@ func TestLogFirstWithoutItsSink(t *testing.T) {
 	if code, text := get(t, p.admin+"/ready"); code != 200 {
 		t.Errorf("%d %s", code, text)
 	}
-	eventually(t, "the drain says that it is behind and fails", func() bool {
-		return p.metric(t, "ingest_drain_lag_events") == 1 && p.metric(t, "ingest_drain_troubles") > 0
+	process.Until(t, "the drain says that it is behind and fails", func() bool {
+		return process.Metrics(p.Admin)["ingest_drain_lag_events"] == 1 && process.Metrics(p.Admin)["ingest_drain_troubles"] > 0
 	})
 	p.kill() // ended in order it would wait for the sink for a while
 }
@@ -113,31 +112,49 @@ func TestStraightToASink(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	p.stop(t)
-	if out := ingest(t, dir, "tail", "--sink", "nats", "--data", "sink", "--values"); out != "hello\n" {
-		t.Errorf("the sink holds %q", out)
-	}
-	if out := ingest(t, dir, "verify", "--sink", "nats", "--data", "sink"); !strings.Contains(out, "1 records intact") {
-		t.Errorf("%s", out)
+	if got := published(t, filepath.Join(dir, "sink")); !slices.Equal(got, []string{"hello"}) {
+		t.Errorf("the sink holds %q", got)
 	}
 }
 
-// ingest runs a verb to its end and gives what it printed.
-func ingest(t testing.TB, dir string, args ...string) string {
+// published are the values of a JetStream folder at rest, read by NATS itself.
+func published(t *testing.T, dir string) (values []string) {
 	t.Helper()
-	self, err := os.Executable()
+	s, err := natsserver.NewServer(&natsserver.Options{JetStream: true, StoreDir: dir, DontListen: true, NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Dir = dir
-	cmd.Env = append(cmd.Environ(), asServer+"=1")
-	var said strings.Builder
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("ingest %v: %v\n%s", args, err, said.String())
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	if !s.ReadyForConnections(timeout) {
+		t.Fatal("the server is not ready")
 	}
-	return string(out)
+	conn, err := client.Connect("", client.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := js.Stream(t.Context(), "EVENTS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := events.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := info.State.FirstSeq; n <= info.State.LastSeq; n++ {
+		m, err := events.GetMsg(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, string(m.Data))
+	}
+	return values
 }
 
 // TestAStreamThatTakesLessThanClientsMaySend is warned of, and one that takes nothing

@@ -2,21 +2,23 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"whittle"
+	"whittle/carve/gateway/listener"
 	"whittle/internal/units"
 	"whittle/systems/daemon"
 	"whittle/systems/ingest/event"
@@ -29,7 +31,7 @@ type serveVerb struct {
 	Admin string `env:"INGEST_ADMIN" default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address of health, metrics and profiles (${default}). Empty: none."`
 
 	tlsFlags
-	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line (ingest keys new makes such lines), with name=, allow= and rate=; read again when it changes and on SIGHUP. Without it every key is welcome, and none."`
+	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line, each as it is or as sha256:HEX, with name= and allow=; read again when it changes and on SIGHUP. Without it every key is welcome, and none."`
 	Origins []string       `env:"INGEST_ORIGINS" placeholder:"ORIGIN" help:"Web origins whose pages may read the responses, such as https://example.com. None: any."`
 	Proxies []netip.Prefix `env:"INGEST_PROXIES" placeholder:"CIDR" help:"Networks of the proxies in front whose X-Forwarded-For is trusted."`
 
@@ -59,7 +61,7 @@ type limitFlags struct {
 	MaxEvents     int           `group:"limits" env:"INGEST_MAX_EVENTS" default:"2500" placeholder:"N" help:"Most events in a batch (${default})."`
 	MaxImport     units.Bytes   `group:"limits" env:"INGEST_MAX_IMPORT" default:"500KiB" placeholder:"SIZE" help:"Largest body of POST /import (${default}), decompressed."`
 	MaxRatio      int           `group:"limits" env:"INGEST_MAX_RATIO" default:"200" placeholder:"N" help:"Most that a compressed body of more than 64 KiB may expand by (${default})."`
-	InFlight      units.Bytes   `group:"limits" env:"INGEST_IN_FLIGHT" default:"6MiB" placeholder:"SIZE" help:"Bytes of bodies being read at once, and as many being worked on (${default}); JSON counts twice."`
+	InFlight      units.Bytes   `group:"limits" env:"INGEST_IN_FLIGHT" default:"12MiB" placeholder:"SIZE" help:"Bytes of bodies in memory at once (${default}); JSON counts twice."`
 	MaxConns      int           `group:"limits" env:"INGEST_MAX_CONNS" default:"4096" placeholder:"N" help:"Connections open at once (${default}); more wait to be accepted."`
 	HeaderTimeout time.Duration `group:"limits" env:"INGEST_HEADER_TIMEOUT" default:"10s" placeholder:"TIME" help:"For a request's header (${default})."`
 	BodyTimeout   time.Duration `group:"limits" env:"INGEST_BODY_TIMEOUT" default:"30s" placeholder:"TIME" help:"For its body (${default})."`
@@ -126,18 +128,21 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	v.warnOfUnusedSink(log)
-	var files *watcher
-	if v.Keys != "" || v.TLSCert != "" {
-		files = newWatcher()
+	var files *watcher // nil: nothing is read again
+	switch {
+	case v.Keys != "":
+		files = newWatcher(v.Keys)
 		defer files.stop()
+	case v.TLSCert != "": // it is looked at by itself, and who asks for that must not end the process
+		signal.Ignore(syscall.SIGHUP)
+		defer signal.Reset(syscall.SIGHUP)
 	}
-	stamps := stampsOf([]string{v.Keys})
 	keys, err := v.readKeys(log)
 	if err != nil {
 		return err
 	}
-	if keys != nil {
-		files.files = append(files.files, watched{"write keys", []string{v.Keys}, stamps, keys.Reload})
+	if files != nil {
+		files.reload = keys.Reload
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -149,7 +154,7 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 		closeQuietly(kept.stream)
 		return err
 	}
-	dead, err := v.openDead(log, registry)
+	dead, err := v.openDead(log)
 	if err != nil {
 		closeQuietly(kept.stream)
 		return err
@@ -168,7 +173,11 @@ func (v *serveVerb) Run(ctx context.Context, s streams) error {
 		err = errors.Join(err, whittle.Errorf(whittle.CodeOf(closeErr), "close stream: %w", closeErr))
 	}
 	if err == nil {
-		log.Info("stopped; every acknowledged event is kept", "durability", kept.stream.Durability())
+		end := "stopped; every acknowledged event is kept"
+		if kept.log == nil { // what another machine's stream keeps is its owner's to say
+			end = "stopped; the stream has acknowledged every accepted event"
+		}
+		log.Info(end, "durability", kept.stream.Durability())
 	}
 	return err
 }
@@ -224,7 +233,7 @@ func (v *serveVerb) readKeys(log *slog.Logger) (*front.Keys, error) {
 	}
 	keys, err := front.ReadKeys(v.Keys)
 	if err == nil && keys.Plain() > 0 {
-		log.Warn("write keys stand in the file as they are; ingest keys hash replaces them by their hashes", "file", v.Keys, "keys", keys.Plain())
+		log.Warn("write keys stand in the file as they are; sha256:HEX in their place hides them (printf %s KEY | sha256sum)", "file", v.Keys, "keys", keys.Plain())
 	}
 	return keys, err
 }
@@ -240,20 +249,15 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 	if err != nil {
 		return err
 	}
-	stamps := stampsOf([]string{v.TLSCert, v.TLSKey})
-	secure, err := v.readCertificate()
+	secure, err := v.readCertificate(log)
 	if err != nil {
 		return err
 	}
-	public, err := f.Listen(ctx, net.JoinHostPort(v.Host, strconv.Itoa(int(v.Port))))
+	public, err := listen(ctx, net.JoinHostPort(v.Host, strconv.Itoa(int(v.Port))))
 	if err != nil {
 		return err
 	}
-	h := &server{front: f, public: public, log: log, drain: v.Drain, files: files}
-	if secure != nil {
-		h.public = tls.NewListener(public, secure.config())
-		files.files = append(files.files, watched{"certificate", []string{secure.cert, secure.key}, stamps, secure.reload})
-	}
+	h := &server{front: f, public: listener.Listener{Listener: public, TLS: secure}, log: log, drain: v.Drain, files: files}
 	adminAt := "off"
 	if v.Admin != "" {
 		a, err := listenAdmin(ctx, v.Admin)
@@ -262,7 +266,7 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 			return err
 		}
 		adminAt = a.Addr().String()
-		h.admin = &admin{stream: o.Stream, ready: h.ready, registry: registry, loopback: a.Addr().(*net.TCPAddr).IP.IsLoopback()}
+		h.admin = &admin{stream: o.Stream, ready: h.ready, warning: f.Warning, registry: registry, loopback: a.Addr().(*net.TCPAddr).IP.IsLoopback()}
 		h.adminListener = a
 		if !h.admin.loopback {
 			log.Warn("admin port reachable from other machines; anyone there can read profiles and metrics", "admin", adminAt)

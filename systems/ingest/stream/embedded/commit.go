@@ -138,11 +138,10 @@ func (w *writer) prepare() {
 		var s spare
 		var size int64
 		if size, s.err = w.l.segmentSize(); s.err == nil {
-			s.seg, s.file, s.err = newSegment(w.l.disk, number, w.l.id, size)
+			s.seg, s.file, s.err = newSegment(w.l.disk, number, size)
 		}
 		if s.err == nil {
 			w.l.space.prepared(s.seg.size)
-			w.l.markEnd(false)
 		}
 		made <- s
 	})
@@ -289,5 +288,4 @@ func (w *writer) heal(cause error) bool {
 func (w *writer) closeFolder() {
 	w.closeSegment(true)
 	w.dropSpare()
-	w.l.markEnd(true)
 }

@@ -26,7 +26,7 @@ func openFolder(dir string, readOnly bool) (folder, error) {
 		return "", whittle.Errorf(whittle.Invalid, "open log: no folder is given")
 	}
 	if !readOnly {
-		if err := makeFolder(dir); err != nil {
+		if err := durable.MkdirAll(dir); err != nil {
 			return "", codedf(err, "open log")
 		}
 		return folder(dir), nil
@@ -39,30 +39,6 @@ func openFolder(dir string, readOnly bool) (folder, error) {
 		return "", codedf(err, "open log")
 	}
 	return folder(dir), nil
-}
-
-// makeFolder makes a folder that is missing with an end mark in it, so that one
-// without a mark has lost it, whenever this process ends.
-func makeFolder(dir string) error {
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return durable.MkdirAll(dir)
-	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := durable.MkdirAll(parent); err != nil {
-		return err
-	}
-	made, err := os.MkdirTemp(parent, filepath.Base(dir)+".new-")
-	if err == nil {
-		err = writeMark(folder(made), mark{turn: 1})
-	}
-	if err == nil {
-		err = os.Rename(made, dir)
-	}
-	if err != nil && made != "" { // the disk is full, or somebody else makes it at the same time
-		_ = os.Remove(folder(made).path(markName))
-		_ = os.Remove(made)
-	}
-	return durable.MkdirAll(dir)
 }
 
 // codedf gives an error of the file system its code.

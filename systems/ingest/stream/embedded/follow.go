@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 
 	"whittle"
@@ -11,69 +13,63 @@ func (l *Log) follow() error {
 	l.following.Lock()
 	defer l.following.Unlock()
 	l.mu.Lock()
-	known := len(l.segments)
-	var last segment
-	if known > 0 {
-		last = *l.segments[known-1]
-	}
+	all := slices.Clone(l.segments)
 	l.mu.Unlock()
-	if known == 0 {
-		s, _, err := surveyWithEnd(l.disk)
-		if err != nil {
-			return err
+	if len(all) == 0 {
+		s, err := surveyOf(l.disk)
+		for tries := 3; tries > 0 && errors.Is(err, fs.ErrNotExist); tries-- {
+			s, err = surveyOf(l.disk) // its writer dropped a segment under the survey
 		}
-		l.addSegments(s.segments)
-		return nil
+		if err == nil {
+			l.replace(s.segments)
+		}
+		return err
 	}
-	names, err := l.disk.List()
+	numbers, err := segmentNumbers(l.disk)
 	if err != nil {
-		return codedf(err, "list segments")
+		return err
 	}
-	numbers := segmentNumbers(names)
+	last := *all[len(all)-1]
 	if err := l.extend(&last); err != nil {
 		return err
 	}
-	if len(numbers) == 0 || numbers[len(numbers)-1] < last.number {
-		if err := l.wasDropped(last.next); err != nil {
-			return err
-		}
-	}
-	grown := []*segment{&last}
+	all[len(all)-1] = &last
 	for _, number := range numbers {
 		if number <= last.number {
 			continue
 		}
 		seg, err := readFirst(l.disk, number)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // made beforehand, and gone
+		}
 		if err != nil {
 			return err
 		}
-		if seg == nil || seg.misplaced {
-			continue // made beforehand and empty, or another's
+		if seg == nil {
+			continue // made beforehand and empty
 		}
-		before := grown[len(grown)-1]
+		before := all[len(all)-1]
 		if seg.base < before.next {
-			return errOther(before.next)
+			return whittle.Errorf(whittle.FailedPrecondition, "the log in this folder has other records at offset %d than were read there", seg.base).
+				WithHint("its disk failed, or the folder was replaced: read it anew")
 		}
 		before.next, before.end = seg.base, before.size
 		seg.end, seg.next = sector, seg.base
 		if err := l.extend(seg); err != nil {
 			return err
 		}
-		grown = append(grown, seg)
+		all = append(all, seg)
 	}
-	l.mu.Lock()
-	all := slices.Concat(l.segments[:known-1], grown)
-	l.mu.Unlock()
 	// The writer removes segments from the front.
 	for len(all) > 1 && !slices.Contains(numbers, all[0].number) {
 		all = all[1:]
 	}
-	l.addSegments(all)
+	l.replace(all)
 	return nil
 }
 
-// addSegments makes segments the log's.
-func (l *Log) addSegments(segments []*segment) {
+// replace makes segments the log's.
+func (l *Log) replace(segments []*segment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.segments = segments
@@ -89,20 +85,15 @@ func (l *Log) addSegments(segments []*segment) {
 // extend adds to a segment the batches that have come behind its end.
 func (l *Log) extend(seg *segment) error {
 	f, err := l.disk.Open(segmentName(seg.number), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it was dropped meanwhile
+	}
 	if err != nil {
-		if !l.exists(seg.number) {
-			return nil // it was dropped meanwhile
-		}
 		return codedf(err, "open segment")
 	}
 	defer f.Close()
 	if seg.size, err = f.Size(); err != nil {
 		return codedf(err, "open segment")
-	}
-	label := make([]byte, labelLen)
-	_, _ = f.ReadAt(label, 0) // one that cannot be read says nothing
-	if id, ok := parseLabel(label, seg.number); seg.size < seg.end || ok && id != seg.id {
-		return errOther(seg.next)
 	}
 	s := scan{window: window{file: f, chunk: probe}, segment: seg.id, at: seg.end, next: seg.next}
 	for {
@@ -125,32 +116,12 @@ func (l *Log) extend(seg *segment) error {
 	}
 }
 
-// wasDropped fails where the last segment that was read is gone and its writer did not
-// drop it.
-func (l *Log) wasDropped(next uint64) error {
-	if m, ok, _, err := readMark(l.disk); err == nil && ok && m.first >= next {
-		return nil
-	}
-	return errOther(next)
-}
-
-// errOther is the error of a log that was followed, and that another one or an older
-// copy has come in the place of.
-func errOther(next uint64) error {
-	return whittle.Errorf(whittle.FailedPrecondition, "the log in this folder is another one, or shorter, than the one that was read up to offset %d", next).
-		WithHint("was the folder replaced, or an older copy put in its place? Read it anew")
-}
-
 // wasRemoved reports whether a segment that a reader did not find was dropped.
 func (l *Log) wasRemoved(number uint64) bool {
 	if l.o.ReadOnly && l.follow() != nil {
 		return false
 	}
-	return !l.holds(number)
-}
-
-// exists reports whether a segment is still in the folder.
-func (l *Log) exists(number uint64) bool {
-	names, err := l.disk.List()
-	return err != nil || slices.Contains(names, segmentName(number))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !slices.ContainsFunc(l.segments, func(seg *segment) bool { return seg.number == number })
 }

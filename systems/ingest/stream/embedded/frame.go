@@ -98,51 +98,23 @@ func parseFrame(b []byte, magic uint32) (frame, bool) {
 //
 //	magic    8
 //	segment  8   random
-//	number   8   the segment's place among all, as in its name
-//	sum      4   CRC-32C of the 24 bytes before it
-//	log      8   random, the same in all segments of a log; zeros: by a version without it
-//	sum      4   CRC-32C of the 36 bytes before it
+//	sum      4   CRC-32C of the 16 bytes before it
 const (
-	labelLen   = 40
-	numberLen  = 28
-	labelMagic = "WHTLSEG1"
+	labelLen   = 20
+	labelMagic = "WHTLSEG2"
 )
 
-func putLabel(b []byte, segment, number, log uint64) {
+func putLabel(b []byte, segment uint64) {
 	copy(b, labelMagic)
 	le.PutUint64(b[8:], segment)
-	le.PutUint64(b[16:], number)
-	le.PutUint32(b[24:], stream.Checksum(b[:24]))
-	le.PutUint64(b[numberLen:], log)
-	le.PutUint32(b[36:], stream.Checksum(b[:36]))
+	le.PutUint32(b[16:], stream.Checksum(b[:16]))
 }
 
-// labelLog is the log on a label; 0: it is not known. ok is false where it is damaged.
-func labelLog(b []byte) (log uint64, ok bool) {
-	switch {
-	case len(b) < labelLen:
-		return 0, false
-	case allZero(b[numberLen:labelLen]):
-		return 0, true
-	case le.Uint32(b[36:]) != stream.Checksum(b[:36]):
-		return 0, false
-	}
-	return le.Uint64(b[numberLen:]), true
-}
-
-func parseLabel(b []byte, number uint64) (segment uint64, ok bool) {
-	if is, ok := labelNumber(b); !ok || is != number {
+func parseLabel(b []byte) (segment uint64, ok bool) {
+	if len(b) < labelLen || string(b[:8]) != labelMagic || le.Uint32(b[16:]) != stream.Checksum(b[:16]) {
 		return 0, false
 	}
 	return le.Uint64(b[8:]), true
-}
-
-// labelNumber is the number on a label; false where there is none.
-func labelNumber(b []byte) (number uint64, ok bool) {
-	if len(b) < numberLen || string(b[:8]) != labelMagic || le.Uint32(b[24:]) != stream.Checksum(b[:24]) {
-		return 0, false
-	}
-	return le.Uint64(b[16:]), true
 }
 
 // blanks counts the sectors that are all zeros.

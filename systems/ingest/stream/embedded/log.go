@@ -5,6 +5,7 @@ package embedded
 import (
 	"context"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,8 +24,6 @@ type Log struct {
 	o      Options
 	disk   disk
 	lock   io.Closer // nil: read-only
-	used   bool      // somebody had opened the log before
-	id     uint64    // of the log, on the labels of its segments
 	intake intake
 	space  space
 
@@ -36,8 +35,7 @@ type Log struct {
 	opened     time.Time     // by the machine's clock
 	began      time.Time     // the log's time at which it was opened
 	counts     counter
-	ends       end // what the last life left behind
-	marks      marker
+	torn       int64      // bytes that the last life left behind
 	following  sync.Mutex // held by the one that follows the writer, read-only
 	discarding sync.Mutex // held by the one that removes files
 
@@ -50,21 +48,12 @@ type Log struct {
 	changed  chan struct{} // closed when next grows; nil: nobody waits
 }
 
-// end is what Open found behind the last batch of a log that was not closed, and
-// how many records its mark says to have been there.
-type end struct {
-	torn, unexplained int64
-	missing           uint64
-}
-
-var _ stream.Stream = (*Log)(nil)
+var _ stream.Copying = (*Log)(nil)
 
 // Open opens the log in a folder, and creates it when there is none. It repairs
 // what a crash left behind: a batch that is not whole is cut off, because it
 // was never acknowledged. A log on a full disk opens, so that it can be read
-// and trimmed. When the end mark says that the log went further than what is
-// there, Open succeeds, new records get offsets behind the mark, and Stats
-// reports the missing records; readers see them as corrupt.
+// and trimmed.
 func Open(dir string, o Options) (*Log, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -86,13 +75,14 @@ func Open(dir string, o Options) (*Log, error) {
 	l.intake.init(o.MaxBatch)
 	if o.ReadOnly {
 		if err := l.follow(); err != nil {
-			return nil, isNotThere(err)
+			return nil, err
+		}
+		if len(l.segments) == 0 && !wasOpened(l.disk) {
+			return nil, whittle.Errorf(whittle.NotFound, "open log: there is none in %s: %w", dir, fs.ErrNotExist)
 		}
 		l.intake.refuse(whittle.Errorf(whittle.FailedPrecondition, "the log is open for reading only"))
-		l.hold = l.first
 		return l, nil
 	}
-	l.used = wasOpened(o.disk)
 	if l.lock, err = o.disk.Lock(); err != nil {
 		return nil, err
 	}
@@ -104,18 +94,16 @@ func Open(dir string, o Options) (*Log, error) {
 	if !o.Held {
 		l.hold = holdNothing
 	}
-	if l.markEnd(false); isForbidden(l.marks.err) {
-		l.lock.Close()
-		return nil, codedf(l.marks.err, "open log: write the end mark")
-	}
 	l.Capacity() // so that the first response is not awaited by its second asker
 	l.running.Go(func() { l.commitAll(number) })
 	l.running.Go(l.retain)
-	l.running.Go(l.markOften)
-	if o.ScrubRate > 0 {
-		l.running.Go(l.scrub)
-	}
 	return l, nil
+}
+
+// wasOpened reports whether somebody has opened the log of a folder to write it.
+func wasOpened(d disk) bool {
+	names, err := d.List()
+	return err == nil && slices.Contains(names, lockName)
 }
 
 // holdNothing lets the retention drop any segment.
@@ -124,40 +112,28 @@ const holdNothing = ^uint64(0)
 // recover puts in order what the last process left, and gives the number of the
 // next segment. No segment is written to again: a new one begins.
 func (l *Log) recover() (next uint64, err error) {
-	m, marked, damagedCount, err := readMark(l.disk)
-	if err != nil {
-		return 0, err
-	}
-	s, err := surveyOf(l.disk, m.next)
-	if err != nil {
-		return 0, err
-	}
-	beyond, err := s.beyond(l.disk)
+	s, err := surveyOf(l.disk)
 	if err != nil {
 		return 0, err
 	}
 	if err := s.settle(l.disk); err != nil {
 		return 0, err
 	}
-	l.segments, l.next = s.segments, s.next()
+	numbers, err := segmentNumbers(l.disk)
+	if err != nil {
+		return 0, err
+	}
+	if n := len(numbers); n > 0 {
+		next = numbers[n-1] + 1
+	}
+	l.segments, l.next, l.torn, l.began = s.segments, s.next(), s.torn, l.opened.Round(0)
 	if len(s.segments) > 0 {
 		l.first = s.segments[0].base
-		next = s.segments[len(s.segments)-1].number + 1
+		l.began = time.Unix(0, s.stamp)
 	}
-	for _, n := range slices.Concat(s.empty, s.unexplained, s.misplaced) {
-		next = max(next, n+1)
+	if s.torn > 0 {
+		l.o.Log.Warn("log was not closed; cut off what was never acknowledged", "next", l.next, "torn_bytes", s.torn)
 	}
-	l.ends = end{torn: s.tail.torn, unexplained: s.tail.unexplained}
-	if l.ends != (end{}) {
-		l.o.Log.Warn("log was not closed; cut off what was never acknowledged", "next", l.next,
-			"torn_bytes", s.tail.torn, "unexplained_bytes", s.tail.unexplained)
-	}
-	if _, l.id = s.foreign(); l.id == 0 {
-		l.id = randomID()
-	}
-	l.tell(s, m, marked, damagedCount)
-	l.marks.turn, l.began = m.turn, l.beganAt(m)
-	l.skipTo(max(m.next, beyond))
 	return next, nil
 }
 
@@ -171,34 +147,17 @@ func position(offset uint64) stream.Position {
 	return stream.Position{Partition: Partition, Offset: strconv.FormatUint(offset, 10)}
 }
 
-// offsetOf reads a position of this log.
-func offsetOf(p stream.Position) (uint64, error) {
-	if p.Partition != Partition {
-		return 0, whittle.Errorf(whittle.NotFound, "the log has no partition %q", p.Partition).WithHint("it has one: " + Partition)
-	}
-	if p.Offset == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(p.Offset, 10, 64)
-	if err != nil {
-		return 0, whittle.Errorf(whittle.Invalid, "%q is no offset", p.Offset)
-	}
-	return n, nil
-}
-
-// Partitions returns the one partition.
-func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
-	if ctx.Err() != nil {
-		return nil, stream.Ended(ctx, "list partitions")
-	}
+// Bounds are the offset of the oldest record that is kept and the one that the next
+// record will get.
+func (l *Log) Bounds() (first, next uint64, err error) {
 	if l.o.ReadOnly {
 		if err := l.follow(); err != nil {
-			return nil, err
+			return 0, 0, err
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return []stream.Partition{{Name: Partition, First: position(l.first), Next: position(l.next)}}, nil
+	return l.first, l.next, nil
 }
 
 var errClosed = whittle.Errorf(whittle.Unavailable, "the log is closed")

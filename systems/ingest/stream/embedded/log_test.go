@@ -2,25 +2,22 @@ package embedded
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"whittle"
 	"whittle/systems/ingest/stream"
-	"whittle/systems/ingest/stream/conformance"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // small makes segments and batches short, so that tests see many of them.
 func small() Options {
-	return Options{MaxRecord: 64 << 10, MaxBatch: 32 << 10, SegmentBytes: 256 << 10, ScrubRate: -1}
+	return Options{MaxRecord: 64 << 10, MaxBatch: 32 << 10, SegmentBytes: 256 << 10}
 }
 
 func openAt(t *testing.T, dir string, o Options) *Log {
@@ -50,69 +47,32 @@ func TestConformance(t *testing.T) {
 				dirs[l] = dir
 				return l
 			}
-			conformance.Run(t,
-				func(t *testing.T) stream.Stream { return open(t, t.TempDir()) },
-				conformance.Reopens(func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, dirs[closed]) }),
-				conformance.Damages(func(t *testing.T, s stream.Stream, at stream.Position) stream.Stream {
-					damage(t, dirs[s], at)
-					return s
-				}))
+			streamtest.Run(t, streamtest.Suite{
+				Open:   func(t *testing.T) stream.Stream { return open(t, t.TempDir()) },
+				Reopen: func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, dirs[closed]) },
+				Read:   readAll,
+			})
 		})
 	}
 }
 
-// damage flips a bit in a record's value, in the middle of its batch.
-func damage(t *testing.T, dir string, at stream.Position) {
+// readAll is a streamtest.Read.
+func readAll(t testing.TB, s stream.Stream) map[string][]stream.Entry {
 	t.Helper()
-	offset, err := strconv.ParseUint(at.Offset, 10, 64)
+	var all []stream.Entry
+	err := s.(*Log).Walk(t.Context(), 0, func(e *stream.Entry) error {
+		e.Value = slices.Clone(e.Value)
+		all = append(all, *e)
+		return nil
+	}, func(e *stream.CorruptError) error {
+		all = append(all, stream.Entry{Record: stream.Record{Sum: 1}, Position: e.Position})
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if place, ok := placeOf(b, offset); ok {
-			f, err := os.OpenFile(name, os.O_RDWR, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			if _, err := f.WriteAt([]byte{b[place] ^ 0x10}, int64(place)); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-	}
-	t.Fatalf("record %d is in none of %d segments", offset, len(names))
+	return map[string][]stream.Entry{Partition: all}
 }
-
-// placeOf returns where the last byte of a record is in a segment's bytes.
-func placeOf(b []byte, offset uint64) (int, bool) {
-	for at := sector; at < len(b); {
-		f, ok := parseFrame(b[at:], headMagic)
-		if !ok {
-			return 0, false
-		}
-		if offset >= f.base && offset < f.next() {
-			table := b[at+frameLen+int(f.length):]
-			place := at + frameLen
-			for i := range offset - f.base + 1 {
-				place += int(le.Uint32(table[entryLen*i:]))
-			}
-			return place - 1, true
-		}
-		at += int(f.size())
-	}
-	return 0, false
-}
-
-func codeName(err error) string { return whittle.CodeOf(err).String() }
 
 // until lets a bubble's time go on.
 func until(t *testing.T, d time.Duration) {
@@ -150,7 +110,7 @@ func TestAppendCopy(t *testing.T) {
 	if times != 1 {
 		t.Errorf("it was told %d times", times)
 	}
-	r, err := l.Read(t.Context(), position(0))
+	r, err := l.Read(0)
 	if err != nil {
 		t.Fatal(err)
 	}

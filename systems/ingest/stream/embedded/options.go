@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/systems/ingest/stream"
 )
 
 // LongestRecord is the most that Options.MaxRecord can be.
@@ -38,15 +37,6 @@ type Options struct {
 	// Held says that something drains the log: the retention drops nothing
 	// before the first call of Hold.
 	Held bool
-	// ScrubRate is how many bytes a second a background scrub reads to find
-	// corruption early (0: 4 MiB, below 0: there is no scrub).
-	ScrubRate int64
-	// ScrubEvery is the time from the beginning of one scrub to the next (0: a day).
-	ScrubEvery time.Duration
-	// OnCorrupt is called for each corrupt record that a scrub meets, one call at
-	// a time, and once of records that are missing one behind the other. Nil:
-	// Log is.
-	OnCorrupt func(*stream.CorruptError)
 	// ReadOnly opens a log that another process may be writing. Nothing in its
 	// folder changes. Appends and trims are refused; readers follow the writer,
 	// and may be ahead of its last sync.
@@ -61,15 +51,13 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.MaxRecord < 0 || o.MaxBatch < 0 || o.SegmentBytes < 0 || o.P99 < 0 || o.RetainBytes < 0 || o.RetainAge < 0 || o.ScrubEvery < 0 {
+	if o.MaxRecord < 0 || o.MaxBatch < 0 || o.SegmentBytes < 0 || o.P99 < 0 || o.RetainBytes < 0 || o.RetainAge < 0 {
 		return o, whittle.Errorf(whittle.Invalid, "open log: a bound is below 0")
 	}
 	o.MaxRecord = cmp.Or(o.MaxRecord, 1<<20)
 	o.MaxBatch = cmp.Or(o.MaxBatch, 1<<20)
 	o.SegmentBytes = cmp.Or(o.SegmentBytes, 64<<20)
 	o.Reserve = cmp.Or(o.Reserve, 64<<20)
-	o.ScrubRate = cmp.Or(o.ScrubRate, 4<<20)
-	o.ScrubEvery = cmp.Or(o.ScrubEvery, 24*time.Hour)
 	o.Reserve = max(o.Reserve, 0)
 	o.SegmentBytes -= o.SegmentBytes % sector
 	longest := sector + 2*(paddedSize(o.MaxRecord, 1)+int64(o.MaxBatch))
@@ -83,10 +71,6 @@ func (o Options) withDefaults() (Options, error) {
 		return o, whittle.Errorf(whittle.Invalid, "open log: segments of %d bytes; %d bytes to 1 TiB can be", o.SegmentBytes, longest)
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.OnCorrupt == nil {
-		log := o.Log
-		o.OnCorrupt = func(e *stream.CorruptError) { log.Error("scrub found a corrupt record", "err", e) }
-	}
 	if o.now == nil {
 		o.now = time.Now
 	}

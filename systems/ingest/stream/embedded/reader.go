@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"sort"
 
 	"whittle"
@@ -13,35 +14,64 @@ import (
 // readChunk is how much a reader reads at once.
 const readChunk = 256 << 10
 
-// Read implements stream.Stream. A position behind the end is FailedPrecondition.
-func (l *Log) Read(ctx context.Context, from stream.Position) (stream.Reader, error) {
-	if ctx.Err() != nil {
-		return nil, stream.Ended(ctx, "read")
-	}
-	offset, err := offsetOf(from)
-	if err != nil {
-		return nil, err
-	}
+// Read gives a reader of the records from an offset on, or from the first one that is
+// kept. An offset behind the end is FailedPrecondition.
+func (l *Log) Read(from uint64) (*Reader, error) {
 	if l.isClosing() {
 		return nil, errClosed
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if offset > l.next && l.o.ReadOnly { // its writer may be further
-		l.mu.Unlock()
-		err := l.follow()
-		if l.mu.Lock(); err != nil {
-			return nil, err
-		}
+	first, next, err := l.Bounds()
+	if err != nil {
+		return nil, err
 	}
-	if offset > l.next {
-		return nil, whittle.Errorf(whittle.FailedPrecondition, "read from %d: the log ends at %d", offset, l.next)
+	if from > next {
+		return nil, whittle.Errorf(whittle.FailedPrecondition, "read from %d: the log ends at %d", from, next)
 	}
-	return &reader{l: l, next: max(offset, l.first)}, nil
+	return &Reader{l: l, next: max(from, first)}, nil
 }
 
-// reader is one position that moves along the log.
-type reader struct {
+// Walk hands out the records from an offset up to the end as of now. An entry is valid until
+// visit returns. A record whose bytes are not what was appended goes to corrupt, and is
+// passed. An error of theirs ends the walk.
+func (l *Log) Walk(ctx context.Context, from uint64, visit func(*stream.Entry) error, corrupt func(*stream.CorruptError) error) error {
+	_, end, err := l.Bounds()
+	if err != nil || from >= end {
+		return err
+	}
+	return l.walk(ctx, from, end, visit, corrupt)
+}
+
+// Follow is Walk, but that it goes on as records come, until ctx ends.
+func (l *Log) Follow(ctx context.Context, from uint64, visit func(*stream.Entry) error, corrupt func(*stream.CorruptError) error) error {
+	return l.walk(ctx, from, math.MaxUint64, visit, corrupt)
+}
+
+func (l *Log) walk(ctx context.Context, from, end uint64, visit func(*stream.Entry) error, corrupt func(*stream.CorruptError) error) error {
+	r, err := l.Read(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	entries := make([]stream.Entry, 256)
+	for r.next < end {
+		n, err := r.Next(ctx, entries[:min(uint64(len(entries)), end-r.next)])
+		for i := range entries[:n] {
+			if err := visit(&entries[i]); err != nil {
+				return err
+			}
+		}
+		if bad, ok := errors.AsType[*stream.CorruptError](err); ok {
+			err = corrupt(bad)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reader is one position that moves along a log. It belongs to one goroutine.
+type Reader struct {
 	l      *Log
 	next   uint64 // the offset that is wanted
 	lost   uint64 // records before it, from next on, cannot be found
@@ -52,11 +82,11 @@ type reader struct {
 	failed int // reads that failed, one behind the other
 }
 
-// Next implements stream.Reader.
-func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
-	if len(into) == 0 {
-		return 0, whittle.Errorf(whittle.Invalid, "next: there is no place for an entry")
-	}
+// Next fills into with the next records, at least one, and waits for it
+// until ctx ends. The entries' memory is valid until the next call. A
+// record whose bytes are not what was appended returns a *stream.CorruptError, and
+// the next call continues behind it.
+func (r *Reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 	for {
 		if ctx.Err() != nil {
 			return 0, stream.Ended(ctx, "read")
@@ -74,13 +104,8 @@ func (r *reader) Next(ctx context.Context, into []stream.Entry) (int, error) {
 	}
 }
 
-// Close implements stream.Reader.
-func (r *reader) Close() error {
-	r.closeSegment()
-	return nil
-}
-
-func (r *reader) closeSegment() {
+// Close releases what the reader has open.
+func (r *Reader) Close() {
 	if r.file != nil {
 		r.file.Close()
 		r.file = nil
@@ -88,40 +113,35 @@ func (r *reader) closeSegment() {
 	r.batch = view{}
 }
 
-// fill takes what there is without waiting. Entries are parts of the window's
-// memory, so what needs another read is left for the next call.
-func (r *reader) fill(into []stream.Entry) (n int, err error) {
-	for n < len(into) {
-		switch {
-		case r.lost > r.next:
-			if n > 0 {
-				return n, nil
-			}
-			return 0, r.corrupt(reasonLost)
-		case r.batch.more():
-			before := r.batch
-			record, reason := r.batch.take()
-			switch {
-			case reason != "" && n > 0:
-				r.batch = before
-				return n, nil
-			case reason != "":
-				return 0, r.corrupt(reason)
-			}
-			into[n] = stream.Entry{Record: record, Position: position(r.next)}
-			r.next++
-			n++
-		default:
-			ok, err := r.advance(n == 0)
-			if err != nil || !ok {
-				return n, err
-			}
+// fill takes what there is of one batch, without waiting: entries are parts of the window's
+// memory.
+func (r *Reader) fill(into []stream.Entry) (n int, err error) {
+	for r.lost <= r.next && !r.batch.more() {
+		if ok, err := r.advance(); err != nil || !ok {
+			return 0, err
 		}
+	}
+	if r.lost > r.next {
+		return 0, r.corrupt(reasonLost)
+	}
+	for n < len(into) && r.batch.more() {
+		before := r.batch
+		record, reason := r.batch.take()
+		switch {
+		case reason != "" && n > 0:
+			r.batch = before
+			return n, nil
+		case reason != "":
+			return 0, r.corrupt(reason)
+		}
+		into[n] = stream.Entry{Record: record, Position: position(r.next)}
+		r.next++
+		n++
 	}
 	return n, nil
 }
 
-func (r *reader) corrupt(reason string) error {
+func (r *Reader) corrupt(reason string) error {
 	at := r.next
 	r.next++
 	return &stream.CorruptError{Position: position(at), Reason: reason}
@@ -132,19 +152,15 @@ func (r *reader) corrupt(reason string) error {
 // pass, and nothing is skipped.
 const patientReads = 3
 
-// advance goes on to the next batch with a record that is wanted. Without
-// mayRead it takes what is in memory. It returns false when there is nothing more.
-func (r *reader) advance(mayRead bool) (bool, error) {
+// advance goes on to the next batch with a record that is wanted. It returns false when
+// there is nothing more.
+func (r *Reader) advance() (bool, error) {
 	for {
 		seg, ok := r.l.locate(&r.next)
 		if !ok {
 			return false, nil
 		}
-		if (r.file == nil || r.number != seg.number) && !mayRead {
-			return false, nil
-		}
-		r.scan.frozen = !mayRead
-		err := r.openAt(&seg)
+		err := r.openSegment(&seg)
 		r.scan.forgive = r.failed >= patientReads
 		if err == nil {
 			ok, err = r.step(&seg)
@@ -154,8 +170,6 @@ func (r *reader) advance(mayRead bool) (bool, error) {
 			r.failed = 0
 			return true, nil
 		case err == nil:
-		case errors.Is(err, errFrozen):
-			return false, nil
 		case errors.Is(err, fs.ErrNotExist) && r.l.wasRemoved(seg.number):
 			// It was dropped between the look and the reading.
 		default:
@@ -165,30 +179,24 @@ func (r *reader) advance(mayRead bool) (bool, error) {
 	}
 }
 
-// openAt opens the segment, if it is not open, at a batch before the wanted one.
-func (r *reader) openAt(seg *segment) error {
+// openSegment opens a segment, if it is not open.
+func (r *Reader) openSegment(seg *segment) error {
 	if r.file != nil && r.number == seg.number {
 		return nil
 	}
-	r.closeSegment()
+	r.Close()
 	f, err := r.l.disk.Open(segmentName(seg.number), false)
 	if err != nil {
 		return err
 	}
 	r.file, r.number = f, seg.number
-	r.scan = scan{window: window{file: f, chunk: readChunk, buf: r.scan.buf[:0], forgive: r.failed >= patientReads}, segment: seg.id, at: sector, next: seg.base}
-	if r.next > seg.base {
-		if err := r.scan.seek(r.next, seg.end); err != nil {
-			r.closeSegment()
-			return err
-		}
-	}
+	r.scan = scan{window: window{file: f, chunk: readChunk, buf: r.scan.buf[:0]}, segment: seg.id, at: sector, next: seg.base}
 	return nil
 }
 
 // step takes the next batch. It returns false when that has no record that is
 // wanted.
-func (r *reader) step(seg *segment) (bool, error) {
+func (r *Reader) step(seg *segment) (bool, error) {
 	f, at, ok, err := r.scan.find(seg.end)
 	if err != nil {
 		return false, err

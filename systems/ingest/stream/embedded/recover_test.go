@@ -32,13 +32,8 @@ func keep(t testing.TB, l *Log, records ...stream.Record) {
 // readIDs reads all that a log holds: ids, and "corrupt" for what is.
 func readIDs(t *testing.T, l *Log) (ids []string) {
 	t.Helper()
-	parts, err := l.Partitions(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, _ := offsetOf(parts[0].First)
-	next, _ := offsetOf(parts[0].Next)
-	r, err := l.Read(t.Context(), parts[0].First)
+	first, next := span(t, l)
+	r, err := l.Read(first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +60,7 @@ func readIDs(t *testing.T, l *Log) (ids []string) {
 }
 
 func onFakeDisk(disk *fakeDisk) Options {
-	return Options{MaxRecord: 4 << 10, MaxBatch: 8 << 10, SegmentBytes: 64 << 10, Reserve: -1, ScrubRate: -1, disk: disk}
+	return Options{MaxRecord: 4 << 10, MaxBatch: 8 << 10, SegmentBytes: 64 << 10, Reserve: -1, disk: disk}
 }
 
 // written is a log of batches of every kind, that was not closed: the last
@@ -127,7 +122,7 @@ func flipEveryBit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before.Corrupt+before.Damaged+uint64(before.Unexplained)+uint64(before.Torn) == 0 {
+		if before.Corrupt+before.Damaged+uint64(before.Torn) == 0 {
 			t.Fatalf("bit %d of byte %d was flipped and not seen: %+v", bit, at, before)
 		}
 		l, err := Open("", onFakeDisk(d))
@@ -195,7 +190,7 @@ func TestEveryTornBatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:last.at])) || s.Unexplained != 0 {
+		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:last.at])) {
 			t.Errorf("sectors %b: %+v", kept, s)
 		}
 		if got := readIDs(t, l); !slices.Equal(got, ids[:3]) {
@@ -339,7 +334,7 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("an append on a full disk: %v", r[0].Err)
 		}
 		synctest.Wait()
-		if err := l.Trim(t.Context(), position(uint64(kept))); err != nil {
+		if err := l.Trim(uint64(kept)); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -1,26 +1,17 @@
 package embedded
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"slices"
 	"time"
 
 	"whittle"
-	"whittle/systems/ingest/stream"
 )
 
-// Trim removes records before a position. Space becomes free by whole segments;
+// Trim removes records before an offset. Space becomes free by whole segments;
 // the last segment with records stays, because it holds the next offset.
-func (l *Log) Trim(ctx context.Context, before stream.Position) error {
-	if ctx.Err() != nil {
-		return stream.Ended(ctx, "trim")
-	}
-	offset, err := offsetOf(before)
-	if err != nil {
-		return err
-	}
+func (l *Log) Trim(before uint64) error {
 	if l.o.ReadOnly {
 		return whittle.Errorf(whittle.FailedPrecondition, "trim: the log is open for reading only")
 	}
@@ -28,28 +19,23 @@ func (l *Log) Trim(ctx context.Context, before stream.Position) error {
 		return errClosed
 	}
 	l.mu.Lock()
-	if offset > l.next {
+	if before > l.next {
 		next := l.next
 		l.mu.Unlock()
-		return whittle.Errorf(whittle.FailedPrecondition, "trim before %d: the log ends at %d", offset, next)
+		return whittle.Errorf(whittle.FailedPrecondition, "trim before %d: the log ends at %d", before, next)
 	}
-	l.first = max(l.first, offset)
+	l.first = max(l.first, before)
 	l.lockedCut(func(seg *segment) bool { return seg.next <= l.first })
 	l.mu.Unlock()
 	return l.discard()
 }
 
-// Hold keeps the retention from dropping anything at or behind a position. Whoever
+// Hold keeps the retention from dropping anything at or behind an offset. Whoever
 // drains the log calls it as it goes on; each call replaces the one before.
-func (l *Log) Hold(from stream.Position) error {
-	offset, err := offsetOf(from)
-	if err != nil {
-		return err
-	}
+func (l *Log) Hold(from uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hold = offset
-	return nil
+	l.hold = from
 }
 
 // lockedCut takes the oldest segments off the list while gone says so, except
@@ -75,9 +61,6 @@ func (l *Log) discard() error {
 	doomed := l.removing
 	l.removing = nil
 	l.mu.Unlock()
-	if len(doomed) > 0 && !l.markEnd(false) {
-		return nil // the log is closed, and its last mark says that they are there; the next life drops them
-	}
 	var (
 		bytes int64
 		err   error
@@ -126,27 +109,14 @@ func (l *Log) retain() {
 	}
 }
 
-// time is the log's own: how long it has been open in all its lives. Batches are stamped
-// with it, and by it records are old. It begins with the machine's clock where there is
-// no log yet, goes on where the end mark says that it had come, and asks no clock of
-// the machine's again. So no record goes because a clock was wrong, and none gets older
-// while nobody has the log open.
+// time is the log's own. Batches are stamped with it, and by it records are old. It begins
+// with the machine's clock where there is no log yet, goes on from the last batch's stamp
+// where there is one, and asks no clock of the machine's again. So no record goes because a
+// clock was wrong, and none gets older while nobody has the log open.
 func (l *Log) time() time.Time { return l.began.Add(max(0, l.o.now().Sub(l.opened))) } // Sub knows of a clock that is set
 
-// beganAt is where the log's time goes on. A log of before there was such a time has
-// stamps of the machine's clock, of which the newest counts unless it is yet to come.
-func (l *Log) beganAt(m mark) time.Time {
-	wall := l.opened.Round(0)
-	switch n := len(l.segments); {
-	case m.time != 0:
-		return time.Unix(0, m.time)
-	case n > 0 && l.segments[n-1].began < wall.UnixNano():
-		return time.Unix(0, l.segments[n-1].began)
-	}
-	return wall
-}
-
-// expire drops the segments that the retention does not keep.
+// expire drops the segments that the retention does not keep. A segment is as old as the
+// first batch of the next one.
 func (l *Log) expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +127,7 @@ func (l *Log) expire(now time.Time) {
 	i := 0
 	l.lockedCut(func(seg *segment) bool {
 		i++
-		old := l.o.RetainAge > 0 && age(seg, l.segments[i:], now) > l.o.RetainAge
+		old := l.o.RetainAge > 0 && now.UnixNano()-l.segments[i].began > int64(l.o.RetainAge)
 		much := l.o.RetainBytes > 0 && bytes > l.o.RetainBytes
 		if seg.next > l.hold || !old && !much {
 			return false
@@ -165,20 +135,4 @@ func (l *Log) expire(now time.Time) {
 		bytes -= seg.size
 		return true
 	})
-}
-
-// age is how long ago a segment got its last record: it is as old as the first batch
-// of the next one. A stamp of another time, one that is yet to come or is from before
-// the segment's own, says nothing: then the one behind it counts. 0 where none does.
-func age(seg *segment, behind []*segment, now time.Time) time.Duration {
-	from, to := seg.began, now.UnixNano()
-	if from > to {
-		from = 0
-	}
-	for _, next := range behind {
-		if next.began >= from && next.began <= to {
-			return time.Duration(to - next.began)
-		}
-	}
-	return 0
 }

@@ -14,17 +14,7 @@ type window struct {
 	// forgive takes bytes that the disk cannot read as zeros: their checksums
 	// will name them.
 	forgive bool
-	// note has what was forgiven be remembered in unread.
-	note   bool
-	unread []extent
-	// frozen keeps what was read: no other read takes its place.
-	frozen bool
 }
-
-// extent is a part of a file, to exclusive.
-type extent struct{ from, to int64 }
-
-var errFrozen = errors.New("a read that would take the place of bytes in use")
 
 // has reports whether n bytes at a place can be had without reading.
 func (w *window) has(at int64, n int) bool {
@@ -44,9 +34,6 @@ func (w *window) slice(at int64, n int, end int64) ([]byte, error) {
 }
 
 func (w *window) fill(at int64, n int, end int64) error {
-	if w.frozen {
-		return errFrozen
-	}
 	size := int(min(int64(max(n, w.chunk)), end-at))
 	if size < n {
 		return io.ErrUnexpectedEOF
@@ -81,31 +68,8 @@ func (w *window) sectors(got int, err error) {
 		piece := w.buf[i:min(i+sector, len(w.buf))]
 		if _, err := w.file.ReadAt(piece, w.from+int64(i)); err != nil && !errors.Is(err, io.EOF) {
 			clear(piece)
-			w.forgave(w.from+int64(i), w.from+int64(i+len(piece)))
 		}
 	}
-}
-
-func (w *window) forgave(from, to int64) {
-	if !w.note {
-		return
-	}
-	if n := len(w.unread); n > 0 && w.unread[n-1].to == from {
-		w.unread[n-1].to = to
-		return
-	}
-	w.unread = append(w.unread, extent{from, to})
-}
-
-// hides reports whether something between two places could not be read, and the
-// first such place that was met.
-func (w *window) hides(from, to int64) (at int64, ok bool) {
-	for _, e := range w.unread {
-		if e.from < to && from < e.to {
-			return max(e.from, from), true
-		}
-	}
-	return 0, false
 }
 
 // scan finds the batches of one segment, in order.
@@ -160,37 +124,9 @@ func (s *scan) resync(from, end int64) (f frame, at int64, ok bool, err error) {
 	return frame{}, 0, false, nil
 }
 
-// seekNear is down to which distance seek bisects; it walks the rest.
-const seekNear = 256 << 10
-
-// seek moves on to the last batch that it can find whose base is not behind an
-// offset. Frames carry their offsets, so bisection needs no index.
-func (s *scan) seek(offset uint64, end int64) error {
-	low, high := s.at, end
-	for high-low > seekNear {
-		middle := low + (high-low)/2/sector*sector
-		f, at, ok, err := s.resync(middle, high)
-		if err != nil {
-			return err
-		}
-		if !ok || f.base > offset {
-			high = middle
-			continue
-		}
-		low, s.next = at, f.base // before the middle, where its foot was found first
-		if f.next() > offset {
-			break
-		}
-		low += f.size()
-		s.next = f.next()
-	}
-	s.at = low
-	return nil
-}
-
 // identify returns the segment's random number: from its label or, where that is
 // damaged, from the first whole frame.
-func identify(f io.ReaderAt, number uint64, size int64) (segment uint64, ok bool) {
+func identify(f io.ReaderAt, size int64) (segment uint64, ok bool) {
 	w := window{file: f, chunk: probe, forgive: true}
 	for p := int64(0); p+sector <= size; p += sector {
 		b, err := w.slice(p, sector, size)
@@ -198,7 +134,7 @@ func identify(f io.ReaderAt, number uint64, size int64) (segment uint64, ok bool
 			return 0, false
 		}
 		if p == 0 {
-			if segment, ok = parseLabel(b, number); ok {
+			if segment, ok = parseLabel(b); ok {
 				return segment, true
 			}
 		}

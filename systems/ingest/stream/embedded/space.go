@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,7 @@ type space struct {
 	free    atomic.Int64 // what the disk said, without the reserve; below 0: none
 
 	mu    sync.Mutex // guards the following
-	freed meter
+	freed stream.Meter
 }
 
 func (s *space) active(left int64) { s.left.Store(left) }
@@ -47,7 +46,7 @@ func (l *Log) Capacity() stream.Capacity {
 		s.free.Store(free - l.o.Reserve)
 	}
 	s.mu.Lock()
-	capacity := stream.Capacity{Rate: s.freed.rate(now)}
+	capacity := stream.Capacity{Rate: s.freed.Rate(now)}
 	s.mu.Unlock()
 	if err := l.intake.refusal(); err != nil {
 		capacity.Err = err
@@ -71,29 +70,7 @@ const hintFull = "free space on the disk, or let a drain or the retention drop r
 // gave notes that files of so many bytes were removed.
 func (s *space) gave(bytes int64, now time.Time) {
 	s.mu.Lock()
-	s.freed.add(bytes, now)
+	s.freed.Add(float64(bytes), now)
 	s.mu.Unlock()
 	s.checked.Store(0)
-}
-
-// meter is a rate that is smoothed over about a minute. Pure: it is given the
-// times. With weight e^(-t/τ) of what was a time t ago, a steady rate r of lumps
-// is read as r on average.
-type meter struct {
-	per  float64 // bytes a second, at last
-	last time.Time
-}
-
-const meterOver = time.Minute
-
-func (m *meter) add(bytes int64, now time.Time) {
-	m.per = m.rate(now) + float64(bytes)/meterOver.Seconds()
-	m.last = now
-}
-
-func (m *meter) rate(now time.Time) float64 {
-	if m.per == 0 {
-		return 0
-	}
-	return m.per * math.Exp(-max(0, now.Sub(m.last).Seconds())/meterOver.Seconds())
 }

@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/systems/ingest/stream"
 )
 
 // Stats is what a log is and has done since it was opened.
 type Stats struct {
-	First, Next stream.Position
+	First, Next uint64 // offsets
 	Segments    int
 	Bytes       int64 // that the segments take on the disk
 
@@ -28,33 +27,17 @@ type Stats struct {
 	Failed   error
 
 	// Torn is how many bytes Open cut off, of batches that never came to the
-	// disk as a whole. Unexplained is how many of the bytes that it found behind the
-	// last batch tearing does not explain; they are kept in a file *.aside.
-	Torn, Unexplained int64
-	// Missing is how many records the end mark says to have been on the disk
-	// that Open did not find at the log's end. Their offsets stay theirs.
-	Missing uint64
-
-	Scrub Scrub
-}
-
-// Scrub is how far the background scrub is.
-type Scrub struct {
-	Passes uint64 // finished
-	Bytes  int64  // read, in all
-	// Corrupt is how many corrupt records the pass under way or the last one
-	// has met, whichever is more; Damaged how many places were damaged that cost
-	// no record.
-	Corrupt, Damaged uint64
+	// disk as a whole.
+	Torn int64
 }
 
 // Stats returns the figures as of now.
 func (l *Log) Stats() Stats {
 	s := l.counts.get()
-	s.Torn, s.Unexplained, s.Missing = l.ends.torn, l.ends.unexplained, l.ends.missing
+	s.Torn = l.torn
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.First, s.Next = position(l.first), position(l.next)
+	s.First, s.Next = l.first, l.next
 	s.Segments = len(l.segments)
 	for _, seg := range l.segments {
 		s.Bytes += seg.size
@@ -62,21 +45,16 @@ func (l *Log) Stats() Stats {
 	return s
 }
 
-// counter counts commits and scrubs.
+// counter counts commits.
 type counter struct {
 	mu sync.Mutex // guards the following
 	s  Stats
-	// pass is what the scrub under way has met, last the one before.
-	pass, last checked
 }
 
 func (c *counter) get() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.s
-	s.Scrub.Corrupt = max(c.pass.corrupt, c.last.corrupt)
-	s.Scrub.Damaged = max(c.pass.damaged, c.last.damaged)
-	return s
+	return c.s
 }
 
 func (c *counter) committed(b *batch, bytes int64, took time.Duration) {
@@ -99,19 +77,4 @@ func (c *counter) failed(err *whittle.Error) {
 		c.s.Failed = err
 		c.s.Failures++
 	}
-}
-
-func (c *counter) scrubbed(done checked) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.s.Scrub.Bytes += done.bytes
-	c.pass.corrupt += done.corrupt
-	c.pass.damaged += done.damaged
-}
-
-func (c *counter) passed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.s.Scrub.Passes++
-	c.last, c.pass = c.pass, checked{}
 }

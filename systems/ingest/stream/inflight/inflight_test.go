@@ -86,23 +86,6 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-func TestEmptyCall(t *testing.T) {
-	if got := NewCall(nil).Wait(t.Context(), NewSink("sink", 1<<20), time.Hour); len(got) != 0 {
-		t.Error(got)
-	}
-}
-
-func TestAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := NewCall(keyed("a"))
-		c.Start(0)
-		c.Requeue(0)
-		if got := codes(c.Wait(t.Context(), NewSink("sink", 1<<20), time.Second)); got != "unavailable" {
-			t.Errorf("a record that was put back: %s", got)
-		}
-	})
-}
-
 func TestBuffer(t *testing.T) {
 	b := NewBuffer(100)
 	if !b.Reserve(60) || b.Reserve(60) || !b.Reserve(40) {
@@ -195,33 +178,5 @@ func TestALostSinkHoldsNobody(t *testing.T) {
 		}
 		s.abort()
 		s.work.Wait()
-	})
-}
-
-// TestALostSinkHoldsNobodyFromBefore: a call waits no longer where the sink had been away for
-// a moment since it began, and had come back.
-func TestALostSinkHoldsNobodyFromBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewSink("kafka", 1<<20)
-		s.GivesUp = true
-		c := NewCall([]stream.Record{{Key: "a"}})
-		waited := make(chan []stream.Result, 1)
-		began := time.Now()
-		go func() { waited <- c.Wait(t.Context(), s, time.Hour) }()
-		synctest.Wait()
-		gone := whittle.Errorf(whittle.Unavailable, "nobody is there")
-		s.Buffer.responds(gone, time.Now())
-		time.Sleep(time.Second)
-		s.Buffer.responds(nil, time.Now())
-		s.Buffer.responds(gone, time.Now())
-		time.Sleep(lostAfter)
-		s.Buffer.responds(gone, time.Now())
-		results := <-waited
-		if took := time.Since(began); took > time.Minute {
-			t.Errorf("it waited for %v", took)
-		}
-		if whittle.CodeOf(results[0].Err) != whittle.Unavailable {
-			t.Errorf("%+v", results)
-		}
 	})
 }

@@ -60,12 +60,3 @@ func alter(t *testing.T, brokers []string, topic, key, value string) {
 		t.Fatal(err)
 	}
 }
-
-// produce appends a value as another program would.
-func produce(t *testing.T, brokers []string, topic, value string) {
-	t.Helper()
-	r := plainClient(t, brokers).ProduceSync(context.Background(), &kgo.Record{Topic: topic, Value: []byte(value)})
-	if err := r.FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -1,56 +1,58 @@
 package kafka
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"whittle/systems/ingest/stream/ledger"
+	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 // The broker is killed twice while producers are at work, the second time after
-// it stood still for a while with requests on their way.
+// it stood still for a while with requests on their way. A short run has the second only.
 func TestBrokerKilled(t *testing.T) {
 	broker := realBroker(t)
 	l := openAt(t, Options{Brokers: []string{broker.Address()}, Create: &Create{Partitions: 6}, DeliveryTimeout: 20 * time.Second})
-	book := ledger.New(1)
-	ctx, stop := context.WithCancel(t.Context())
-	produced := make(chan struct{})
-	go func() {
-		book.Produce(ctx, l, 8, 20*time.Second)
-		close(produced)
-	}()
-	defer func() { stop(); <-produced }()
-	reach := func(n int) {
-		t.Helper()
-		deadline := time.Now().Add(time.Minute)
-		for want := book.Acknowledged() + n; book.Acknowledged() < want; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d acknowledged, %d refused, %d unknown: no progress", book.Acknowledged(), book.Refused(), book.Unknown())
+	book := streamtest.NewLedger(1)
+	book.During(t, l, 8, 20*time.Second, func() {
+		for _, pause := range []bool{false, true} {
+			if !pause && testing.Short() {
+				continue
 			}
-		}
-	}
-	for _, pause := range []bool{false, true} {
-		reach(1000)
-		if pause {
-			if err := broker.Pause(); err != nil {
+			book.Reach(t, 500)
+			if pause {
+				if err := broker.Pause(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			broker.Kill()
+			if err := broker.Restart(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		broker.Kill()
-		if err := broker.Restart(t.Context()); err != nil {
+		book.Reach(t, 500)
+	})
+	book.Audit(t, readAll(t, l))
+}
+
+// TestConformance holds a topic of a real broker to what every stream must do.
+func TestConformance(t *testing.T) {
+	address := []string{realBroker(t).Address()}
+	open := func(t *testing.T, topic string) stream.Stream {
+		t.Helper()
+		l, err := Open(t.Context(), Options{Brokers: address, Topic: topic})
+		if err != nil {
 			t.Fatal(err)
 		}
+		return l
 	}
-	reach(1000)
-	stop()
-	<-produced
-	report, err := book.Audit(t.Context(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(report)
-	if err := report.Err(); err != nil {
-		t.Error(err)
-	}
+	streamtest.Run(t, streamtest.Suite{
+		Open: func(t *testing.T) stream.Stream {
+			topic := topicFor(t)
+			makeTopic(t, address, topic, 3)
+			return open(t, topic)
+		},
+		Reopen: func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, closed.(*Log).o.Topic) },
+		Read:   readAll,
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
 	"net/http/httptest"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ import (
 
 	"whittle"
 	"whittle/systems/ingest/stream"
-	"whittle/systems/ingest/stream/ledger"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 // fake is a cluster in this process, with three brokers and the topic "t".
@@ -68,86 +67,20 @@ func TestFaultsLoseNothing(t *testing.T) {
 	}
 }
 
-// audit has producers at work until what is to happen has happened and 500 more
+// audit has producers at work until what is to happen has happened and 200 more
 // records have been acknowledged after it.
 func audit(t *testing.T, l *Log, happen func(context.Context) error) {
 	t.Helper()
-	book := ledger.New(2)
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	produced := make(chan struct{})
-	go func() {
-		book.Produce(ctx, l, 4, 20*time.Second)
-		close(produced)
-	}()
-	err := happen(ctx)
-	for want := book.Acknowledged() + 500; err == nil && book.Acknowledged() < want; time.Sleep(time.Millisecond) {
-		err = ctx.Err()
-	}
-	stop()
-	<-produced
-	if err != nil {
-		t.Fatalf("%v: %d acknowledged, %d refused, %d unknown", err, book.Acknowledged(), book.Refused(), book.Unknown())
-	}
-	report, err := book.Audit(t.Context(), l)
-	if err := errors.Join(err, report.Err()); err != nil {
-		t.Error(err)
-	}
-	t.Log(report)
-}
-
-func TestLostResponses(t *testing.T) {
-	t.Parallel()
-	breaks := &breaker{}
-	c := fake(t, kfake.ListenFn(breaks.listen))
-	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
-	breaks.every.Store(40)
-	audit(t, l, func(ctx context.Context) error {
-		for breaks.broken.Load() < 10 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			time.Sleep(time.Millisecond)
+	book := streamtest.NewLedger(2)
+	book.During(t, l, 4, 20*time.Second, func() {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := happen(ctx); err != nil {
+			t.Fatalf("%v: %v", err, book.Counts())
 		}
-		breaks.every.Store(0)
-		return nil
+		book.Reach(t, 200)
 	})
-}
-
-// breaker lets brokers lose connections just when they respond.
-type breaker struct {
-	every  atomic.Int64 // responses from one that is lost to the next; 0: none
-	count  atomic.Int64
-	broken atomic.Int64
-}
-
-func (b *breaker) listen(network, address string) (net.Listener, error) {
-	l, err := net.Listen(network, address)
-	return &breakingListener{l, b}, err
-}
-
-type breakingListener struct {
-	net.Listener
-	b *breaker
-}
-
-func (l *breakingListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	return &breakingConn{c, l.b}, err
-}
-
-type breakingConn struct {
-	net.Conn
-	b *breaker
-}
-
-func (c *breakingConn) Write(p []byte) (int, error) {
-	if every := c.b.every.Load(); every > 0 && c.b.count.Add(1)%every == 0 {
-		c.b.broken.Add(1)
-		c.Close()
-		return 0, net.ErrClosed
-	}
-	return c.Conn.Write(p)
+	book.Audit(t, readAll(t, l))
 }
 
 // What a failure says about the record must be what became of it.
@@ -219,46 +152,22 @@ func TestARefusedBatchHalvesTheLimit(t *testing.T) {
 	}
 }
 
-// A partition that the topic has got since Open is read, as Partitions lists it: else
-// whoever reads all of them, to find out what is there, would never come to an end.
-func TestReadsPartitionsThatWereAdded(t *testing.T) {
+// What is no record's fault shows until a record is kept.
+func TestWhatIsNoRecordsFaultShows(t *testing.T) {
 	t.Parallel()
 	cluster := fake(t)
 	l := openAt(t, Options{Brokers: cluster.ListenAddrs(), Topic: "t"})
-	if _, err := l.admin.CreatePartitions(t.Context(), 2, "t"); err != nil {
-		t.Fatal(err)
-	}
-	parts, err := l.Partitions(t.Context())
-	if err != nil || len(parts) != 8 {
-		t.Fatalf("%+v, %v", parts, err)
-	}
-	for _, p := range parts {
-		r, err := l.Read(t.Context(), p.First)
-		if err != nil {
-			t.Fatalf("partition %s: %v", p.Name, err)
+	for _, fault := range []*kerr.Error{kerr.InvalidTimestamp, kerr.TopicAuthorizationFailed, kerr.PolicyViolation, kerr.UnsupportedCompressionType, kerr.InvalidRequiredAcks} {
+		handle := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: fault, Count: -1})
+		r := l.Append(t.Context(), []stream.Record{sealed("1", "k", "v")})
+		named, ok := errors.AsType[*stream.Refusal](r[0].Err)
+		if whittle.CodeOf(r[0].Err) != whittle.Unavailable || !ok || named.Name != fault.Message || l.Capacity().Failing == nil || l.Capacity().Err != nil {
+			t.Errorf("%v: %v, %+v", fault, r[0].Err, l.Capacity())
 		}
-		r.Close()
-	}
-	if _, err := l.Read(t.Context(), stream.Position{Partition: "8"}); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("a partition that is not there: %v", err)
-	}
-}
-
-func TestContextEnds(t *testing.T) {
-	t.Parallel()
-	c := fake(t)
-	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
-	handle := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
-	defer handle.Remove()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if r := l.Append(ctx, []stream.Record{sealed("", "", "v")}); whittle.CodeOf(r[0].Err) != whittle.DeadlineExceeded {
-		t.Error(r[0].Err)
-	}
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	if r := l.Append(canceled, []stream.Record{sealed("", "", "v")}); whittle.CodeOf(r[0].Err) != whittle.Canceled {
-		t.Error(r[0].Err)
+		handle.Remove()
+		if r := l.Append(t.Context(), []stream.Record{sealed("2", "k", "v")}); r[0].Err != nil || l.Capacity().Failing != nil {
+			t.Errorf("after %v: %v, %+v", fault, r[0].Err, l.Capacity())
+		}
 	}
 }
 
@@ -284,26 +193,6 @@ func TestCloseGivesUp(t *testing.T) {
 		if r := <-appended; r[0].Err == nil {
 			t.Error("kept by brokers that never were in sync")
 		}
-	}
-}
-
-func TestBufferFull(t *testing.T) {
-	t.Parallel()
-	c := fake(t)
-	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t", Buffer: 1000})
-	if free := l.Capacity().Free; free != 1000 {
-		t.Errorf("%d bytes free at the start", free)
-	}
-	l.sink.Buffer.Reserve(900)
-	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); whittle.CodeOf(r[0].Err) != whittle.ResourceExhausted {
-		t.Error(r[0].Err)
-	}
-	l.sink.Buffer.Release(900)
-	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); r[0].Err != nil {
-		t.Error(r[0].Err)
-	}
-	if free := l.Capacity().Free; free != 1000 {
-		t.Errorf("%d bytes free at the end", free)
 	}
 }
 

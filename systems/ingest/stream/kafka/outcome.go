@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"whittle"
+	"whittle/systems/ingest/stream"
 )
 
 const produceKey = 0 // a produce request, in Kafka's protocol
@@ -70,9 +71,9 @@ func (w *produceTracker) certain() bool {
 	return w.outstanding == 0
 }
 
-// outcome gives the error of Kafka's client its code. sure says that the record
-// was surely not kept, unless the error itself says otherwise.
-func outcome(err error, sure bool) error {
+// outcome gives the error of Kafka's client about a record its code. sure says that the
+// record was surely not kept, unless the error itself says otherwise.
+func outcome(err error, k *kgo.Record, sure bool) error {
 	const doing = "append to Kafka"
 	switch {
 	case errors.Is(err, kerr.RequestTimedOut), errors.Is(err, kerr.NotEnoughReplicasAfterAppend):
@@ -81,21 +82,32 @@ func outcome(err error, sure bool) error {
 		return whittle.Errorf(whittle.DeadlineExceeded, "%s: %w", doing, err)
 	case !sure, errors.Is(err, kerr.UnknownServerError):
 		return whittle.Errorf(whittle.Internal, "%s: %w", doing, err)
-	case isTooLarge(err):
-		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err).WithHint("raise the topic's max.message.bytes")
-	case isContentError(err):
-		return whittle.Errorf(whittle.Invalid, "%s: %w", doing, err)
-	case isAuth(err):
-		return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err).
-			WithHint("the user needs WRITE on the topic and IDEMPOTENT_WRITE on the cluster")
 	}
-	return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
+	known, named := errors.AsType[*kerr.Error](err)
+	if !named {
+		return whittle.Errorf(whittle.Unavailable, "%s: %w", doing, err)
+	}
+	code, hint := whittle.Unavailable, ""
+	switch {
+	case isTooLarge(err):
+		code, hint = whittle.Invalid, "raise the topic's max.message.bytes"
+	case isContentError(err, k):
+		code = whittle.Invalid
+	case errors.Is(err, kerr.InvalidTimestamp):
+		hint = "is this machine's clock right? See the topic's message.timestamp.before.max.ms and message.timestamp.after.max.ms"
+	case errors.Is(err, kerr.InvalidRecord):
+		hint = "is the topic compacted? cleanup.policy=delete"
+	case isAuth(err):
+		hint = "the user needs WRITE on the topic and IDEMPOTENT_WRITE on the cluster"
+	}
+	return whittle.Errorf(code, "%s: %w", doing, &stream.Refusal{Name: known.Message, Err: err}).WithHint(hint)
 }
 
-// isContentError reports whether the broker refused the batch because of its
-// content.
-func isContentError(err error) bool {
-	return isTooLarge(err) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.InvalidTimestamp)
+// isContentError reports whether the broker refused the batch because of what is in a record.
+// Whatever else it refuses (the clock, a setting, who we are) is no record's fault. What it
+// calls invalid of a record without a key is its topic's: it is compacted.
+func isContentError(err error, k *kgo.Record) bool {
+	return isTooLarge(err) || errors.Is(err, kerr.InvalidRecord) && k.Key != nil
 }
 
 func isTooLarge(err error) bool {

@@ -89,6 +89,7 @@ func (l *partitionQueue) round(ctx context.Context, jobs []*job) {
 			defer under.Done()
 			if j.err = err; err == nil {
 				l.log.sink.Buffer.Acknowledged()
+				l.log.failing.Store(nil)
 				l.log.sink.Settle(&j.Item, stream.Result{Position: position(k.Partition, k.Offset)})
 			}
 		})
@@ -120,10 +121,14 @@ func (l *partitionQueue) fail(jobs []*job) int {
 	for _, j := range jobs {
 		switch {
 		case j.err == nil:
-		case sure && isContentError(j.err) && share[j.record.Partition] > 1:
+		case sure && isContentError(j.err, j.record) && share[j.record.Partition] > 1:
 			again, tooLarge = append(again, j), tooLarge || isTooLarge(j.err)
 		default:
-			l.log.sink.Settle(&j.Item, stream.Result{Err: outcome(j.err, sure)})
+			err := outcome(j.err, j.record, sure)
+			if whittle.CodeOf(err) == whittle.Unavailable {
+				l.log.failing.Store(&err)
+			}
+			l.log.sink.Settle(&j.Item, stream.Result{Err: err})
 		}
 	}
 	if tooLarge { // once, however many records the batch had

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -54,43 +53,6 @@ func toKafka(r *stream.Record) *kgo.Record {
 		k.Headers = append(k.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})
 	}
 	return k
-}
-
-// fromKafka is toKafka's inverse. The entry's Value is the Kafka record's.
-func fromKafka(k *kgo.Record) (stream.Entry, error) {
-	e := stream.Entry{Position: position(k.Partition, k.Offset)}
-	corrupt := func(reason string) (stream.Entry, error) {
-		return stream.Entry{}, &stream.CorruptError{Position: e.Position, Reason: reason}
-	}
-	if len(k.Headers) < reserved || k.Headers[0].Key != headerSum ||
-		k.Headers[1].Key != headerTime || k.Headers[2].Key != headerID {
-		return corrupt("it was not appended by this service: the reserved headers are missing")
-	}
-	sum, err := hex.DecodeString(string(k.Headers[0].Value))
-	if err != nil || len(sum) != 4 {
-		return corrupt("its checksum cannot be read")
-	}
-	nanos, err := strconv.ParseInt(string(k.Headers[1].Value), 10, 64)
-	if err != nil {
-		return corrupt("its time cannot be read")
-	}
-	e.Record = stream.Record{
-		ID:    string(k.Headers[2].Value),
-		Key:   string(k.Key),
-		Time:  time.Unix(0, nanos).UTC(),
-		Value: k.Value,
-		Sum:   binary.BigEndian.Uint32(sum),
-	}
-	if own := k.Headers[reserved:]; len(own) > 0 {
-		e.Header = make([]stream.Header, len(own))
-		for i, h := range own {
-			e.Header[i] = stream.Header{Name: h.Key, Value: string(h.Value)}
-		}
-	}
-	if !e.Intact() {
-		return corrupt("its value is not what was sealed (CRC-32C)")
-	}
-	return e, nil
 }
 
 // position is a place in the topic. A broker that knows a batch as a duplicate

@@ -3,6 +3,7 @@ package kinesis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -12,13 +13,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"whittle"
-)
-
-var (
-	errEarlierFailed = whittle.Errorf(whittle.Unavailable, "put record: not sent, because an earlier record of its key failed")
-	errClosed        = whittle.Errorf(whittle.Unavailable, "put record: the stream is closed")
-	errFull          = whittle.Errorf(whittle.ResourceExhausted, "put record: the queue to Kinesis is full")
-	errWrongShard    = whittle.Errorf(whittle.Unavailable, "an aggregated record reached a shard that is not its key's, after a resharding")
+	"whittle/systems/ingest/stream"
 )
 
 const throughputExceeded = "ProvisionedThroughputExceededException"
@@ -30,7 +25,7 @@ func perRecord(code, message string) error {
 	if code == throughputExceeded {
 		class = whittle.ResourceExhausted
 	}
-	return whittle.Errorf(class, "kinesis refused the record: %s: %s", code, message)
+	return whittle.Errorf(class, "%w", &stream.Refusal{Name: code, Err: fmt.Errorf("kinesis refused the record: %s: %s", code, message)})
 }
 
 // ofCall classifies the failure of a whole call: what became of its records,
@@ -50,7 +45,9 @@ func ofCall(err error) outcome {
 	if !responded || status >= http.StatusInternalServerError {
 		return outcome{disposition: unknown, cause: whittle.Errorf(unknownCode(err), "call kinesis: %w", err)}
 	}
-	switch code := api.ErrorCode(); {
+	code := api.ErrorCode()
+	err = &stream.Refusal{Name: code, Err: err}
+	switch {
 	case isThrottle(code):
 		return outcome{disposition: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "call kinesis: %w", err)}
 	case code == "ValidationException", code == "InvalidArgumentException", code == "SerializationException",
@@ -94,7 +91,7 @@ func ofRequest(what string, err error) error {
 	case api.ErrorCode() == "ResourceNotFoundException":
 		code, hint = whittle.NotFound, "create it: aws kinesis create-stream --stream-name NAME --shard-count N"
 	case strings.Contains(api.ErrorCode(), "AccessDenied"):
-		code, hint = whittle.PermissionDenied, "the credentials need kinesis:PutRecords, ListShards, GetShardIterator and GetRecords"
+		code, hint = whittle.PermissionDenied, "the credentials need kinesis:PutRecords and ListShards"
 	case strings.Contains(api.ErrorCode(), "UnrecognizedClient"), strings.Contains(api.ErrorCode(), "Signature"), strings.Contains(api.ErrorCode(), "Token"):
 		code, hint = whittle.Unauthenticated, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 	case isThrottle(api.ErrorCode()):

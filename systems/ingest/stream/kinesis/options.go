@@ -33,38 +33,22 @@ type Options struct {
 	// finds them (environment, shared config, the machine's role).
 	AccessKeyID, SecretAccessKey string
 
-	// Compact puts records in package stream's own encoding, which is shorter and
-	// which nobody else reads, in place of envelopes: lines of JSON. A record that
-	// JSON cannot hold is put so in any case. Both are read either way.
-	Compact bool
-	// Raw puts a record's bare value onto the stream, for consumers that know
-	// nothing of package stream. ID, Header, Time and Sum do not survive; what
-	// is read has the partition key as its Key, Kinesis' arrival time and a Sum
-	// taken on reading.
+	// Raw puts a record's bare value onto the stream, in place of an envelope, for consumers
+	// that know nothing of package stream. ID, Header, Time and Sum do not survive.
 	Raw bool
-	// Aggregate packs records of one shard into KPL records of at most so many
-	// bytes; at least 1 KiB, and 50 KiB is the KPL's own measure. 0: every
-	// record is a Kinesis record. Aggregated ones are read either way.
-	Aggregate int
 	// MaxRecord is the stream's record size in bytes, partition key included.
 	// 0: 1 MiB. At most 10 MiB.
 	MaxRecord int
 
 	// Queue bounds the bytes that wait or are on their way. 0: 64 MiB.
 	Queue int
-	// Calls bounds the calls of PutRecords in flight at once. 0: 16.
+	// Calls is how many calls of PutRecords are in flight at once, each with keys of its
+	// own. 0: 4.
 	Calls int
-	// Linger is how long records wait for company while other calls are under
-	// way. 0: 5 ms. Negative: they do not wait.
-	Linger time.Duration
 	// CallTimeout bounds one call. 0: 5 s.
 	CallTimeout time.Duration
 	// Budget is how long a record is tried. 0: 20 s.
 	Budget time.Duration
-	// PollEvery is the time between two reads of one shard by all readers of
-	// this Stream. 0: 250 ms; Kinesis allows all readers of a shard five reads a
-	// second together, so that leaves one to others.
-	PollEvery time.Duration
 }
 
 func (o *Options) fill() error {
@@ -73,19 +57,15 @@ func (o *Options) fill() error {
 	}
 	o.MaxRecord = cmp.Or(o.MaxRecord, maxRecordBytes)
 	o.Queue = cmp.Or(o.Queue, 64<<20)
-	o.Calls = cmp.Or(o.Calls, 16)
-	o.Linger = cmp.Or(o.Linger, 5*time.Millisecond)
+	o.Calls = cmp.Or(o.Calls, 4)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 5*time.Second)
 	o.Budget = cmp.Or(o.Budget, 20*time.Second)
-	o.PollEvery = cmp.Or(o.PollEvery, 250*time.Millisecond)
 	switch {
 	case o.Stream == "":
 		return invalid("stream", "open kinesis stream: it has no name")
 	case o.MaxRecord < 1<<10 || o.MaxRecord > hardRecordBytes:
 		return invalid("max_record", "open kinesis stream: a record size of %d bytes is not between 1 KiB and 10 MiB", o.MaxRecord)
-	case o.Aggregate != 0 && (o.Aggregate < 1<<10 || o.Aggregate > o.MaxRecord):
-		return invalid("aggregate", "open kinesis stream: %d bytes an aggregated record is not between 1 KiB and the record size", o.Aggregate)
-	case o.Queue < 0, o.Calls < 0, o.CallTimeout < 0, o.Budget < 0, o.PollEvery < 0:
+	case o.Queue < 0, o.Calls < 0, o.CallTimeout < 0, o.Budget < 0:
 		return invalid("", "open kinesis stream: a bound is negative")
 	case (o.AccessKeyID == "") != (o.SecretAccessKey == ""):
 		return invalid("access_key_id", "open kinesis stream: an access key id and a secret access key come together")
@@ -100,11 +80,9 @@ func (o *Options) fill() error {
 	return nil
 }
 
-// limits are what a call may carry: a record size above the usual one makes
+// callBytes is what a call may carry: a record size above the usual one makes
 // room for one such record.
-func (o *Options) limits() limits {
-	return limits{records: maxCallRecords, bytes: max(maxCallBytes, o.MaxRecord), aggregate: o.Aggregate}
-}
+func (o *Options) callBytes() int { return max(maxCallBytes, o.MaxRecord) }
 
 // name returns the stream as the API takes it: by name or by ARN.
 func (o *Options) name() (name, arn *string) {

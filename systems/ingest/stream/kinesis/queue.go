@@ -1,262 +1,248 @@
 package kinesis
 
 import (
-	"slices"
+	"context"
+	"math/rand/v2"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
 	"whittle"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/inflight"
 )
 
-// appendCall is one call of Append whose records are in flight. The queue's
-// owner guards it.
-type appendCall struct {
-	results []stream.Result
-	items   []*item
-	left    int           // records without a result
-	done    chan struct{} // closed when left is 0
-}
-
-// item is one record in flight.
-type item struct {
-	of           *appendCall
-	index        int // in of.results
-	queue        *keyQueue
-	partitionKey string
-	data         []byte
-	due          time.Time // from here on it is not tried again
-	inFlight     bool      // part of a call
-	settled      bool      // has its result
-	unknown      bool      // a call with it ended without a response
-	single       bool      // only in a call of its own
-	cause        error     // of its last failure, classified; nil: none yet
-}
-
-// size is what it counts for in Kinesis' limits, in bytes.
-func (it *item) size() int { return len(it.partitionKey) + len(it.data) }
-
-// keyQueue holds the records of one key, oldest first. At most one put entry
-// with records of the key is in flight, and those are the queue's first, so
-// that no record overtakes another one, whatever becomes of a call.
-type keyQueue struct {
+// job is one record on its way.
+type job struct {
+	inflight.Item
 	key   string
-	hash  hash
-	items []*item
-	busy  bool // a put entry with its first items is in flight
-	ready bool // a shard has it among those to take from
+	entry types.PutRecordsRequestEntry
+	due   time.Time // from here on it is not tried again
+	// next is when it is tried again, failures how often it was refused or not responded to.
+	next     time.Time
+	failures int
+	alone    bool  // only in a call of its own
+	unknown  bool  // a call with it ended without a response
+	err      error // of its last failure
 }
 
-// queue holds the records that wait for Kinesis and those in flight. It does no
-// I/O: its owner guards it, makes the calls, and passes in time and randomness.
-type queue struct {
-	limits   limits
-	capacity int           // bytes
-	budget   time.Duration // how long a record is tried
-	random   func() float64
-
-	used       int // bytes of all that waits or is in flight
-	alive      int // items without a result
-	readyCount int // key queues that could be taken from
-	since      time.Time
-	keyQueues  map[string]*keyQueue
-	order      []*item // as they came, so with growing due
-	shards     shardMap
-	turn       int
-	counts     Counts
+// putQueue sends the records of some keys, one call of PutRecords after the other. A call
+// has at most one record of each key, so that no record overtakes one of its key that is
+// refused. What arrives meanwhile goes together in the next call.
+type putQueue struct {
+	*inflight.Queue[*job]
+	s     *Stream
+	again []*job // of the last call, to be tried again before those that wait
 }
 
-func newQueue(l limits, capacity int, budget time.Duration, random func() float64, shards []shardRange) *queue {
-	q := &queue{limits: l, capacity: capacity, budget: budget, random: random, keyQueues: map[string]*keyQueue{}}
-	q.shards = newShardMap(nil, shards)
-	return q
-}
-
-// push adds a record. It returns false when there is no capacity for it. The
-// first record may be larger than the whole queue.
-func (q *queue) push(of *appendCall, index int, key string, data []byte, now time.Time) bool {
-	l := q.keyQueueOf(key, now)
-	it := &item{of: of, index: index, queue: l, partitionKey: l.key, data: data, due: now.Add(q.budget)}
-	if q.used > 0 && q.used+it.size() > q.capacity {
-		return false
+// take returns the next call's jobs, and what is left, in order. It settles those whose time
+// is over.
+func (q *putQueue) take(ctx context.Context, waiting []*job) (round, rest []*job) {
+	waiting, q.again = append(q.again, waiting...), nil
+	if ctx.Err() != nil {
+		return waiting, nil
 	}
-	q.used += it.size()
-	q.alive++
-	of.items = append(of.items, it)
-	l.items = append(l.items, it)
-	q.order = append(q.order, it)
-	if key != "" {
-		q.keyQueues[l.key] = l
-	}
-	if !l.ready && !l.busy {
-		q.markReady(l, false, now)
-	}
-	return true
-}
-
-// keyQueueOf returns a key's queue. A record without a key gets one of its own,
-// with a partition key whose shard is not held back, if a few random keys find
-// one.
-func (q *queue) keyQueueOf(key string, now time.Time) *keyQueue {
-	if key != "" {
-		pk := partitionKey(key)
-		if l := q.keyQueues[pk]; l != nil {
-			return l
+	now := time.Now()
+	var wake time.Time // the first of those that are held back
+	held := map[string]bool{}
+	bytes := 0
+	for i, j := range waiting {
+		switch {
+		case len(round) == maxCallRecords || len(round) > 0 && (bytes+j.Size > q.s.o.callBytes() || round[0].alone):
+			return round, append(rest, waiting[i:]...)
+		case j.key != "" && held[j.key], j.alone && len(round) > 0:
+			rest = append(rest, j)
+		case !j.due.After(now):
+			q.s.sink.Settle(&j.Item, stream.Result{Err: j.overdue()})
+			continue
+		case j.next.After(now):
+			rest = append(rest, j)
+			if wake.IsZero() || j.next.Before(wake) {
+				wake = j.next
+			}
+		case !j.Call.Start(j.Index):
+			q.s.sink.Buffer.Release(j.Size)
+			continue
+		default:
+			round = append(round, j)
+			bytes += j.Size
 		}
-		return &keyQueue{key: pk, hash: hashOf(pk)}
+		held[j.key] = true
 	}
-	var l keyQueue
-	for range 4 {
-		l.key = randomKey(q.random)
-		l.hash = hashOf(l.key)
-		if !q.shards.find(l.hash).heldBack(now) {
-			break
+	if len(round) == 0 && len(rest) > 0 {
+		time.AfterFunc(wake.Sub(now), func() { q.Put(nil) }) // which wakes it
+	}
+	return round, rest
+}
+
+// overdue is the error of a job that was tried until its budget was used up.
+func (j *job) overdue() error {
+	switch {
+	case j.err == nil:
+		return whittle.Errorf(whittle.ResourceExhausted, "put record: not sent within its time: the stream takes less than comes in")
+	case j.unknown:
+		return whittle.Errorf(whittle.DeadlineExceeded, "put record: not known whether it was kept: %w", j.err)
+	}
+	return whittle.Errorf(whittle.CodeOf(j.err), "put record: not kept within its time: %w", j.err)
+}
+
+// round makes one call of PutRecords, settles the jobs whose outcome is final, and keeps the
+// others to be tried again.
+func (q *putQueue) round(ctx context.Context, jobs []*job) {
+	s := q.s
+	if ctx.Err() != nil {
+		for _, j := range jobs {
+			var err error = whittle.Errorf(whittle.Unavailable, "put record: the stream is closed")
+			if j.unknown {
+				err = whittle.Errorf(whittle.Canceled, "put record: the stream was closed before it was known whether it was kept: %w", j.err)
+			}
+			s.sink.Settle(&j.Item, stream.Result{Err: err})
 		}
-	}
-	return &l
-}
-
-// randomKey returns a partition key for a record without a key: 16 letters.
-func randomKey(random func() float64) string {
-	var b [16]byte
-	for i := range b {
-		b[i] = 'a' + byte(random()*26)
-	}
-	return string(b[:])
-}
-
-func (q *queue) markReady(l *keyQueue, again bool, now time.Time) {
-	if q.readyCount == 0 {
-		q.since = now
-	}
-	q.readyCount++
-	q.shards.find(l.hash).push(l, again)
-}
-
-// popReady returns a shard's next queue with records to send, or nil.
-func (q *queue) popReady(s *shard) *keyQueue {
-	for {
-		l := s.pop()
-		if l == nil {
-			return nil
-		}
-		q.readyCount--
-		if q.trim(l); len(l.items) > 0 {
-			return l
-		}
-	}
-}
-
-// trim removes a key queue's first items that are settled, and the key queue
-// when it is empty.
-func (q *queue) trim(l *keyQueue) {
-	n := 0
-	for n < len(l.items) && l.items[n].settled && !l.items[n].inFlight {
-		n++
-	}
-	l.items = slices.Delete(l.items, 0, n)
-	if len(l.items) == 0 && q.keyQueues[l.key] == l {
-		delete(q.keyQueues, l.key)
-	}
-}
-
-// finish sets a record's result.
-func (q *queue) finish(it *item, r stream.Result) {
-	if it.settled {
 		return
 	}
-	it.settled = true
-	q.alive--
-	if !it.inFlight {
-		q.release(it)
+	in := &kinesis.PutRecordsInput{Records: make([]types.PutRecordsRequestEntry, len(jobs))}
+	in.StreamName, in.StreamARN = s.o.name()
+	bytes := 0
+	for i, j := range jobs {
+		in.Records[i] = j.entry
+		bytes += j.Size
 	}
-	of := it.of
-	of.results[it.index] = r
-	if of.left--; of.left == 0 {
-		close(of.done)
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, s.o.CallTimeout)
+	// The queue tries again itself, only what failed and in order.
+	out, err := s.api.PutRecords(limited, in, func(o *kinesis.Options) { o.Retryer = aws.NopRetryer{} })
+	cancel()
+	s.counts.calls.Add(1)
+	outcomes := outcomesOf(len(jobs), out, err)
+	s.note(err, outcomes[0])
+	for i, j := range jobs {
+		q.settle(j, outcomes[i], len(jobs) > 1)
+	}
+	if len(q.again) == 0 {
+		s.sink.Buffer.Measure(bytes, time.Since(began))
 	}
 }
 
-// release frees a record's memory, once no call needs it.
-func (q *queue) release(it *item) {
-	q.used -= it.size()
-	it.data = nil
+// note notes what a call as a whole came to.
+func (s *Stream) note(err error, first outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.outage = outage{}
+	} else {
+		s.outage.add(first, time.Now())
+	}
 }
 
-// fail sets a record's error, and that of later records of its key and call,
-// which must not overtake it.
-func (q *queue) fail(it *item, err error) {
-	q.finish(it, stream.Result{Err: it.known(err)})
-	behind := false
-	for _, other := range it.queue.items {
-		if behind && other.of == it.of && !other.inFlight {
-			q.finish(other, stream.Result{Err: other.known(errEarlierFailed)})
+func (q *putQueue) settle(j *job, o outcome, inCompany bool) {
+	s := q.s
+	switch {
+	case o.disposition == kept:
+		s.counts.kept.Add(1)
+		s.sink.Buffer.Acknowledged()
+		s.sink.Settle(&j.Item, stream.Result{Position: stream.Position{Partition: o.shard, Offset: o.sequence}})
+		return
+	case o.disposition == rejected && !inCompany:
+		if j.unknown {
+			o.cause = whittle.Errorf(whittle.DeadlineExceeded, "put record: not known whether it was kept: %w", o.cause)
 		}
-		behind = behind || other == it
+		s.sink.Settle(&j.Item, stream.Result{Err: o.cause})
+		return
+	case o.disposition == rejected: // one of the call's records, perhaps: they are tried one by one
+		j.alone = true
+	default:
+		j.failures++
+		j.next = time.Now().Add(stream.Backoff(j.failures-1, backoffBase, backoffCap, rand.Float64()))
 	}
+	switch o.disposition {
+	case refused:
+		s.counts.refused.Add(1)
+	case unknown:
+		s.counts.unknown.Add(1)
+	}
+	j.err, j.unknown = o.cause, j.unknown || o.disposition == unknown
+	if !j.unknown {
+		j.Call.Requeue(j.Index)
+	}
+	q.again = append(q.again, j)
 }
 
-// known turns the error of an attempt that certainly had no effect into one
-// that covers all attempts.
-func (it *item) known(err error) error {
-	if !it.unknown {
-		return err
-	}
-	return whittle.Errorf(whittle.DeadlineExceeded, "put record: not known whether it was kept: %w", err)
+// Waiting after a failure, so that many writers do not come back at the same moment.
+const (
+	backoffBase = 50 * time.Millisecond
+	backoffCap  = 2 * time.Second
+)
+
+// disposition is what became of a record in a call.
+type disposition int
+
+const (
+	kept     disposition = iota
+	refused              // surely not kept; it is tried again
+	unknown              // no response; it is tried again, and may then be there twice
+	rejected             // surely not kept, and it would not be the next time
+)
+
+// outcome is a disposition with its cause.
+type outcome struct {
+	disposition disposition
+	shard       string // where it is kept
+	sequence    string
+	cause       error // classified; not nil unless it is kept
 }
 
-// withdraw settles all records of an Append that have no result yet. Records in
-// flight may still be stored; none is sent again.
-func (q *queue) withdraw(of *appendCall, err error) {
-	for _, it := range of.items {
-		q.finish(it, stream.Result{Err: err})
+// outcomesOf reads a response: one outcome a record, in order.
+func outcomesOf(n int, out *kinesis.PutRecordsOutput, err error) []outcome {
+	outcomes := make([]outcome, n)
+	if err == nil && len(out.Records) != n {
+		err = whittle.Errorf(whittle.DeadlineExceeded, "kinesis acknowledged for %d of %d records", len(out.Records), n)
 	}
-}
-
-// expire settles records whose time is over, except those in flight, whose call
-// ends soon.
-func (q *queue) expire(now time.Time) {
-	late := 0
-	for ; late < len(q.order) && !q.order[late].due.After(now); late++ {
-		if it := q.order[late]; !it.settled && !it.inFlight {
-			q.fail(it, overdue(it))
-		}
-	}
-	// The order stays in proportion to what is alive.
-	if late > 0 || len(q.order) > 2*q.alive+64 {
-		q.order = slices.DeleteFunc(q.order, func(it *item) bool { return it.settled })
-	}
-}
-
-// overdue is the error of a record that was tried until its budget was used up.
-func overdue(it *item) error {
-	if it.cause == nil {
-		return whittle.Errorf(whittle.ResourceExhausted, "put record: not sent within its time: the stream takes less than comes in")
-	}
-	return whittle.Errorf(whittle.CodeOf(it.cause), "put record: not kept within its time: %w", it.cause)
-}
-
-// nextWake returns how long the owner may sleep if nothing else happens.
-func (q *queue) nextWake(now time.Time, linger time.Duration) time.Duration {
-	at := now.Add(time.Second)
-	for _, s := range q.shards.open {
-		if !s.hasReady() {
+	for i := range outcomes {
+		if err != nil {
+			outcomes[i] = ofCall(err)
 			continue
 		}
-		from := q.since.Add(linger)
-		if s.until.After(from) {
-			from = s.until
+		r := out.Records[i]
+		sequence, shard := aws.ToString(r.SequenceNumber), aws.ToString(r.ShardId)
+		switch {
+		case r.ErrorCode != nil:
+			outcomes[i] = outcome{disposition: refused, cause: perRecord(*r.ErrorCode, aws.ToString(r.ErrorMessage))}
+		case sequence == "" || shard == "":
+			outcomes[i] = outcome{disposition: unknown, cause: whittle.Errorf(whittle.DeadlineExceeded, "kinesis acknowledged without a sequence number")}
+		default:
+			outcomes[i] = outcome{shard: shard, sequence: sequence}
 		}
-		at = earlier(at, from)
 	}
-	if len(q.order) > 0 && q.order[0].due.After(now) {
-		at = earlier(at, q.order[0].due)
-	}
-	return max(at.Sub(now), time.Millisecond)
+	return outcomes
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
+// outage notes calls that failed as a whole, in a row. While it lasts the
+// stream says that it takes nothing; every so often it lets some through, so
+// that the end of the outage is seen.
+type outage struct {
+	failures int
+	cause    error
+	until    time.Time
+}
+
+const (
+	outageAfter = 3
+	outagePause = 2 * time.Second
+)
+
+func (o *outage) add(failed outcome, now time.Time) {
+	if failed.disposition == rejected || whittle.CodeOf(failed.cause) == whittle.ResourceExhausted {
+		return // throttled or at fault ourselves: the API is up
 	}
-	return a
+	o.failures++
+	o.cause, o.until = failed.cause, now.Add(outagePause)
+}
+
+func (o *outage) err(now time.Time) error {
+	if o.failures < outageAfter || now.After(o.until) {
+		return nil
+	}
+	return whittle.Errorf(whittle.Unavailable, "kinesis takes nothing: %w", o.cause)
 }

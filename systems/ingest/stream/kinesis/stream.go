@@ -1,6 +1,5 @@
-// Package kinesis is a durable stream on an Amazon Kinesis data stream. It
-// packs records up to the limits of PutRecords and keeps them in order by key,
-// whatever fails. A throttled shard delays only its own records.
+// Package kinesis is a durable stream on an Amazon Kinesis data stream. Records go
+// together in calls of PutRecords and are kept in order by key, whatever fails.
 //
 // A record may be on the stream twice: after a call without a response nobody
 // knows whether it took effect, and the record is sent again. Its ID lets a
@@ -10,10 +9,13 @@ package kinesis
 
 import (
 	"context"
+	"hash/maphash"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,12 +23,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 	"github.com/aws/smithy-go/logging"
-	"golang.org/x/time/rate"
 
 	"whittle"
-	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/inflight"
 )
 
 // Stream is a Kinesis data stream.
@@ -34,20 +36,14 @@ type Stream struct {
 	o         Options
 	api       *kinesis.Client
 	transport *http.Transport
+	sink      *inflight.Sink
+	queues    []*putQueue // each has one call in flight at a time
+	seed      maphash.Seed
+	turn      atomic.Uint32 // the queue of the next record without a key
+	counts    struct{ calls, kept, refused, unknown atomic.Int64 }
 
-	listing sync.Mutex // held while the shards are listed again
-	wakeup  notify.Signal
-	stop    context.CancelFunc // ends the calls in flight
-	done    chan struct{}      // closed when the dispatcher has ended
-
-	mu         sync.Mutex // guards the following
-	queue      *queue
-	throughput stream.Meter
-	outage     outage
-	inFlight   int // calls in flight
-	closing    bool
-	listed     time.Time                // when the shards were listed last
-	pollers    map[string]*rate.Limiter // by shard
+	mu     sync.Mutex // guards the following
+	outage outage
 }
 
 // Open makes a Stream of a data stream that exists already. Its errors have
@@ -57,28 +53,26 @@ func Open(ctx context.Context, o Options) (*Stream, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	s := &Stream{
-		o:       o,
-		wakeup:  notify.New(),
-		done:    make(chan struct{}),
-		pollers: map[string]*rate.Limiter{},
-	}
+	s := &Stream{o: o, sink: inflight.NewSink("Kinesis", int64(o.Queue)), seed: maphash.MakeSeed()}
 	if err := s.connect(ctx); err != nil {
 		return nil, err
 	}
-	shards, err := s.listShards(ctx)
-	if err != nil {
+	in := &kinesis.ListShardsInput{MaxResults: aws.Int32(1)}
+	in.StreamName, in.StreamARN = o.name()
+	if _, err := s.api.ListShards(ctx, in); err != nil {
 		s.transport.CloseIdleConnections()
-		return nil, err
+		return nil, ofRequest("open kinesis stream "+o.Stream, err)
 	}
-	s.queue = newQueue(o.limits(), o.Queue, o.Budget, rand.Float64, shards)
-	if len(s.queue.shards.open) == 0 {
-		s.transport.CloseIdleConnections()
-		return nil, whittle.Errorf(whittle.Unavailable, "open kinesis stream: %s has no open shard", o.Stream)
+	var senders []func(context.Context)
+	for range o.Calls {
+		q := &putQueue{Queue: inflight.NewQueue[*job](o.Budget + o.CallTimeout), s: s}
+		s.queues = append(s.queues, q)
+		senders = append(senders, func(ctx context.Context) {
+			q.Run(ctx, func(waiting []*job) (round, rest []*job) { return q.take(ctx, waiting) }, q.round)
+		})
 	}
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop = stop
-	go s.dispatch(run)
+	// Whether Kinesis responds is seen by the calls: to ask it costs of the account's rate.
+	s.sink.Run(func(context.Context) error { return nil }, senders...)
 	return s, nil
 }
 
@@ -119,7 +113,7 @@ func newTransport(cfg aws.Config, calls int) *http.Transport {
 	}
 	t := sdk.GetTransport()
 	t.DialContext = (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	t.MaxIdleConnsPerHost = 2*calls + 16
+	t.MaxIdleConnsPerHost = 2 * calls
 	t.MaxIdleConns = t.MaxIdleConnsPerHost
 	t.IdleConnTimeout = 50 * time.Second
 	return t
@@ -128,65 +122,87 @@ func newTransport(cfg aws.Config, calls int) *http.Transport {
 // Durability is Kinesis'.
 func (s *Stream) Durability() stream.Durability { return stream.Kinesis }
 
-// Limit is the record size less the longest partition key.
-func (s *Stream) Limit() int { return s.o.MaxRecord - stream.MaxKey }
-
-// Trim returns Unsupported: a data stream keeps its records for its retention
-// period.
-func (s *Stream) Trim(context.Context, stream.Position) error {
-	return whittle.Errorf(whittle.Unsupported, "trim kinesis stream: it keeps records for its own retention period").
-		WithHint("aws kinesis decrease-stream-retention-period")
+// Limit is the record size less the longest partition key and, in an envelope, what that and
+// Base64 take.
+func (s *Stream) Limit() int {
+	if s.o.Raw {
+		return s.o.MaxRecord - stream.MaxKey
+	}
+	return (s.o.MaxRecord - stream.MaxKey - envelopeCost) / 4 * 3
 }
 
-// Capacity is what the queue can accept, and how fast Kinesis empties it.
+// Capacity is what the buffer can accept, and whether Kinesis takes calls.
 func (s *Stream) Capacity() stream.Capacity {
-	now := time.Now()
+	c := s.sink.Buffer.Capacity(len(s.queues))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	capacity := stream.Capacity{Free: int64(max(s.queue.capacity-s.queue.used, 0)), Err: s.outage.err(now)}
-	_, capacity.Rate = s.throughput.Rate(now)
-	if s.closing {
-		capacity.Err = errClosed
+	c.Failing = s.outage.cause
+	if err := s.outage.err(time.Now()); err != nil && c.Err == nil {
+		c.Err = err
 	}
-	return capacity
+	return c
 }
 
-// Counts adds up what became of records' attempts since Open.
+// Counts adds up what Kinesis did since Open.
 type Counts struct {
-	Calls    int64 // of PutRecords
-	Kept     int64 // records
-	Refused  int64 // attempts that surely had no effect: throttled, or the API was down
-	Unknown  int64 // attempts without a response: each may have left a double
-	Rejected int64 // records that Kinesis does not take
-	Rerouted int64 // aggregated records sent again after a resharding
+	Calls int64 // of PutRecords
+	Kept  int64 // records
+	// Refused are attempts that surely had no effect, Unknown those without a response: each
+	// may have left a double.
+	Refused, Unknown int64
 }
 
 // Counts returns the sums so far.
 func (s *Stream) Counts() Counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queue.counts
+	return Counts{Calls: s.counts.calls.Load(), Kept: s.counts.kept.Load(), Refused: s.counts.refused.Load(), Unknown: s.counts.unknown.Load()}
 }
 
-// Close refuses new appends and waits for those under way until ctx ends; what
-// is left then is Canceled where it may have been kept and Unavailable elsewhere.
+// Close refuses new appends and waits for those under way until ctx ends.
 func (s *Stream) Close(ctx context.Context) error {
-	s.mu.Lock()
-	first := !s.closing
-	s.closing = true
-	s.mu.Unlock()
-	if !first {
-		return nil
+	return inflight.Close(ctx, s.sink, s.transport.CloseIdleConnections, s.queues)
+}
+
+// Append implements stream.Stream. When the buffer is full, the call is refused
+// (ResourceExhausted).
+func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.Result {
+	c := inflight.NewCall(records)
+	if err := s.sink.Begin(ctx); err != nil {
+		return c.Refuse(err)
 	}
-	s.wakeup.Notify()
-	var err error
-	select {
-	case <-s.done:
-	case <-ctx.Done():
-		err = whittle.Errorf(whittle.DeadlineExceeded, "close kinesis stream: records were still under way: %w", ctx.Err())
+	defer s.sink.End()
+	queues, size := s.prepare(c, records)
+	if err := s.sink.Reserve(size); err != nil {
+		return c.Refuse(err)
 	}
-	s.stop()
-	<-s.done
-	s.transport.CloseIdleConnections()
-	return err
+	for i, jobs := range queues {
+		if len(jobs) > 0 {
+			inflight.Enqueue(s.sink, s.queues[i].Queue, jobs)
+		}
+	}
+	return c.Wait(ctx, s.sink, s.o.Budget+s.o.CallTimeout)
+}
+
+// prepare settles what is invalid, and distributes the rest to the queues by key.
+func (s *Stream) prepare(c *inflight.Call, records []stream.Record) (queues [][]*job, size int64) {
+	queues = make([][]*job, len(s.queues))
+	due := time.Now().Add(s.o.Budget)
+	for i := range records {
+		r := &records[i]
+		data, err := s.encode(r)
+		if err != nil {
+			c.Settle(i, stream.Result{Err: err})
+			continue
+		}
+		j := &job{key: r.Key, due: due, entry: types.PutRecordsRequestEntry{Data: data, PartitionKey: aws.String(partitionKey(r.Key))}}
+		n := int(s.turn.Add(1)) % len(queues)
+		if r.Key == "" {
+			j.entry.PartitionKey = aws.String(strconv.FormatUint(rand.Uint64(), 36))
+		} else {
+			n = int(maphash.String(s.seed, r.Key) % uint64(len(queues)))
+		}
+		j.Item = inflight.Item{Call: c, Index: i, Size: len(*j.entry.PartitionKey) + len(data)}
+		size += int64(j.Size)
+		queues[n] = append(queues[n], j)
+	}
+	return queues, size
 }

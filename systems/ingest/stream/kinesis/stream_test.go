@@ -3,24 +3,19 @@ package kinesis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-	"golang.org/x/time/rate"
 
 	"whittle"
 	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 // api is the one Kinesis API of the package's tests, KINESIS_API where that
@@ -94,15 +89,13 @@ func newStream(t *testing.T, shards int) string {
 	return name
 }
 
-// open opens a Stream on the API, or on o.Endpoint, that polls as fast as a
-// test wants.
+// open opens a Stream on the API, or on o.Endpoint.
 func open(t *testing.T, o Options) *Stream {
 	t.Helper()
 	o.Region, o.AccessKeyID, o.SecretAccessKey = kinesistest.Region, "local", "local"
 	if o.Endpoint == "" {
 		o.Endpoint = needAPI(t).URL
 	}
-	o.PollEvery = cmp.Or(o.PollEvery, longer(2*time.Millisecond))
 	o.CallTimeout = cmp.Or(o.CallTimeout, longer(5*time.Second))
 	o.Budget = cmp.Or(o.Budget, longer(20*time.Second))
 	s, err := Open(t.Context(), o)
@@ -123,93 +116,6 @@ func record(key, id, value string) stream.Record {
 	return r
 }
 
-// readAll reads every shard until want records are there.
-func readAll(t *testing.T, s *Stream, want int) []stream.Entry {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), longer(20*time.Second))
-	defer cancel()
-	parts, err := s.Partitions(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var (
-		mu  sync.Mutex
-		all []stream.Entry // guarded by mu
-		wg  sync.WaitGroup
-	)
-	for _, p := range parts {
-		wg.Go(func() {
-			r, err := s.Read(ctx, p.First)
-			if err != nil {
-				if ctx.Err() == nil {
-					t.Error(err)
-				}
-				return
-			}
-			defer r.Close()
-			into := make([]stream.Entry, 100)
-			for {
-				n, err := r.Next(ctx, into)
-				mu.Lock()
-				all = append(all, into[:n]...)
-				if len(all) >= want {
-					cancel()
-				}
-				mu.Unlock()
-				if err != nil {
-					if ctx.Err() == nil {
-						t.Error(err)
-					}
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if len(all) < want {
-		t.Fatalf("read %d records, want %d", len(all), want)
-	}
-	return all
-}
-
-func TestRecordSurvives(t *testing.T) {
-	for _, aggregate := range []int{0, 50 << 10} {
-		t.Run(fmt.Sprint(aggregate), func(t *testing.T) {
-			s := open(t, Options{Stream: newStream(t, 2), Aggregate: aggregate})
-			want := []stream.Record{record("u1", "a", "one"), record("u1", "b", "two"), record("", "c", "three"), record("\xff\x00", "d", "")}
-			where := map[string]stream.Position{}
-			for i, r := range s.Append(t.Context(), want) {
-				if r.Err != nil {
-					t.Fatal(r.Err)
-				}
-				where[want[i].ID] = r.Position
-			}
-			got := readAll(t, s, len(want))
-			if len(got) != len(want) {
-				t.Fatalf("read %d, want %d", len(got), len(want))
-			}
-			for _, w := range want {
-				found := false
-				for _, g := range got {
-					if g.ID != w.ID {
-						continue
-					}
-					found = true
-					if g.Key != w.Key || string(g.Value) != string(w.Value) || g.Sum != w.Sum || !g.Time.Equal(w.Time) || fmt.Sprint(g.Header) != fmt.Sprint(w.Header) {
-						t.Errorf("got %+v, want %+v", g, w)
-					}
-					if g.Position != where[w.ID] {
-						t.Errorf("%s is at %v, Append said %v", w.ID, g.Position, where[w.ID])
-					}
-				}
-				if !found {
-					t.Errorf("%s is not there", w.ID)
-				}
-			}
-		})
-	}
-}
-
 func TestOpenNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	api := needAPI(t)
@@ -222,7 +128,6 @@ func TestOpenNamesWhatIsWrong(t *testing.T) {
 		"endpoint":      {func(o *Options) { o.Endpoint = "localhost" }, whittle.Invalid},
 		"half a key":    {func(o *Options) { o.SecretAccessKey = "" }, whittle.Invalid},
 		"record size":   {func(o *Options) { o.MaxRecord = 11 << 20 }, whittle.Invalid},
-		"aggregate":     {func(o *Options) { o.Aggregate = 5 }, whittle.Invalid},
 		"negative":      {func(o *Options) { o.Budget = -1 }, whittle.Invalid},
 		"no stream":     {func(o *Options) { o.Stream = "nowhere" }, whittle.NotFound},
 		"no connection": {func(o *Options) { o.Endpoint = "http://127.0.0.1:1" }, whittle.Unavailable},
@@ -242,141 +147,48 @@ func TestOpenNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTrimIsUnsupported(t *testing.T) {
-	s := open(t, Options{Stream: newStream(t, 1)})
-	if err := s.Trim(t.Context(), stream.Position{}); whittle.CodeOf(err) != whittle.Unsupported {
-		t.Fatal(err)
+// TestConformance holds a Kinesis API to what every stream must do.
+func TestConformance(t *testing.T) {
+	streamtest.Run(t, streamtest.Suite{
+		Open: func(t *testing.T) stream.Stream { return open(t, Options{Stream: newStream(t, 3)}) },
+		Reopen: func(t *testing.T, closed stream.Stream) stream.Stream {
+			return open(t, Options{Stream: closed.(*Stream).o.Stream})
+		},
+		Read: readShards, Scale: fewer(1000),
+	})
+}
+
+// TestABareBodyIsAllThatThereIs on a raw stream.
+func TestABareBodyIsAllThatThereIs(t *testing.T) {
+	raw := open(t, Options{Stream: newStream(t, 1), Raw: true})
+	res := raw.Append(t.Context(), []stream.Record{record("k", "id", "foreign")})
+	got := readShards(t, raw)[res[0].Position.Partition]
+	if len(got) != 1 || string(got[0].Value) != "foreign" || got[0].Key != "k" {
+		t.Errorf("raw: %+v", got)
 	}
 }
 
-func TestCloseRefusesWhatComesAfter(t *testing.T) {
-	s := open(t, Options{Stream: newStream(t, 1)})
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	res := s.Append(t.Context(), []stream.Record{record("k", "", "v")})
-	if whittle.CodeOf(res[0].Err) != whittle.Unavailable || s.Capacity().Err == nil {
-		t.Fatal(res, s.Capacity())
-	}
-}
-
-func TestReadFromBehindARecord(t *testing.T) {
-	s := open(t, Options{Stream: newStream(t, 1), Aggregate: 2 << 10})
-	var recs []stream.Record
-	for i := range 20 {
-		recs = append(recs, record("k", fmt.Sprint(i), "v"))
-	}
-	results := s.Append(t.Context(), recs)
-	ctx, cancel := context.WithTimeout(t.Context(), longer(10*time.Second))
-	defer cancel()
-	for i, res := range results {
-		if res.Err != nil {
-			t.Fatal(res.Err)
+func TestOutageLetsSomeThrough(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	var o outage
+	down := outcome{disposition: refused, cause: whittle.Errorf(whittle.Unavailable, "refused")}
+	for range outageAfter {
+		if o.err(now) != nil {
+			t.Fatal("an outage too soon")
 		}
-		r, err := s.Read(ctx, res.Position)
-		if err != nil {
-			t.Fatal(err)
-		}
-		into := make([]stream.Entry, 1)
-		if _, err := r.Next(ctx, into); err != nil || into[0].ID != fmt.Sprint(i) {
-			t.Fatalf("at %v: %v %v", res.Position, into[0].ID, err)
-		}
-		r.Close()
+		o.add(down, now)
 	}
-}
-
-// TestADroppedConnectionIsNotTheEnd of a shard, though its error has io.EOF as
-// its cause.
-func TestADroppedConnectionIsNotTheEnd(t *testing.T) {
-	dropping := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		panic(http.ErrAbortHandler)
-	}))
-	defer dropping.Close()
-	s := &Stream{o: Options{
-		Stream: "s", Endpoint: dropping.URL, Region: kinesistest.Region, AccessKeyID: "local", SecretAccessKey: "local",
-		CallTimeout: 30 * time.Second,
-	}}
-	if err := s.connect(t.Context()); err != nil {
-		t.Fatal(err)
+	if whittle.CodeOf(o.err(now)) != whittle.Unavailable || o.err(now) == nil {
+		t.Fatal("no outage")
 	}
-	defer s.transport.CloseIdleConnections()
-	r := &reader{s: s, shard: "shardId-0", iterator: "i", limiter: rate.NewLimiter(rate.Inf, 1)}
-	_, err := r.Next(t.Context(), make([]stream.Entry, 1))
-	if whittle.CodeOf(err) != whittle.Unavailable || !errors.Is(err, io.EOF) || errors.Is(err, stream.ErrEnded) {
-		t.Error(err)
+	if err := o.err(now.Add(outagePause + 1)); err != nil {
+		t.Fatal("nothing is let through, so nobody will see its end:", err)
 	}
-}
-
-// TestAReadThatHangsIsNotTheEnd: only a response which says so is.
-func TestAReadThatHangsIsNotTheEnd(t *testing.T) {
-	for behind, want := range map[int]error{0: stream.ErrIdle, 5000: nil} {
-		var asked atomic.Int64
-		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			if asked.Add(1) > 1 && behind > 0 {
-				<-r.Context().Done()
-				return
-			}
-			w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-			_, _ = fmt.Fprintf(w, `{"Records":[],"NextShardIterator":"i","MillisBehindLatest":%d}`, behind)
-		}))
-		s := &Stream{o: Options{
-			Stream: "s", Endpoint: api.URL, Region: kinesistest.Region, AccessKeyID: "local", SecretAccessKey: "local",
-			CallTimeout: time.Minute,
-		}}
-		if err := s.connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		r := &reader{s: s, shard: "shardId-0", iterator: "i", limiter: rate.NewLimiter(rate.Inf, 1)}
-		_, err := stream.NextBefore(t.Context(), r, make([]stream.Entry, 1), 300*time.Millisecond)
-		if want != nil && !errors.Is(err, want) || want == nil && (whittle.CodeOf(err) != whittle.Unavailable || errors.Is(err, stream.ErrIdle)) {
-			t.Errorf("%d ms behind, then nothing: %v", behind, err)
-		}
-		s.transport.CloseIdleConnections()
-		api.Close()
+	var throttled outage
+	for range 10 {
+		throttled.add(outcome{disposition: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "slow down")}, now)
 	}
-}
-
-func TestCorruptRecordIsNamedAndPassed(t *testing.T) {
-	name := newStream(t, 1)
-	s := open(t, Options{Stream: name})
-	raw := open(t, Options{Stream: name, Raw: true})
-	bad := record("k", "2", "value")
-	bad.Sum++
-	s.Append(t.Context(), []stream.Record{record("k", "1", "value")})
-	res := s.Append(t.Context(), []stream.Record{bad})
-	raw.Append(t.Context(), []stream.Record{record("k", "", "foreign")})
-	s.Append(t.Context(), []stream.Record{record("k", "3", "value")})
-
-	ctx, cancel := context.WithTimeout(t.Context(), longer(10*time.Second))
-	defer cancel()
-	r, err := s.Read(ctx, stream.Position{Partition: res[0].Position.Partition})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seen []string
-	for len(seen) < 4 {
-		into := make([]stream.Entry, 10)
-		n, err := r.Next(ctx, into)
-		for _, e := range into[:n] {
-			seen = append(seen, e.ID)
-		}
-		if corrupt, ok := errors.AsType[*stream.CorruptError](err); ok {
-			if len(seen) == 1 && corrupt.Position != res[0].Position {
-				t.Errorf("corrupt at %v, want %v", corrupt.Position, res[0].Position)
-			}
-			seen = append(seen, "corrupt")
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if fmt.Sprint(seen) != "[1 corrupt corrupt 3]" {
-		t.Fatal(seen)
-	}
-	// The same stream as a raw one: the value is all that there is.
-	got := readAll(t, raw, 4)
-	if e := got[2]; string(e.Value) != "foreign" || e.Key != "k" || !e.Intact() || e.Time.IsZero() {
-		t.Errorf("raw: %+v", e)
+	if throttled.err(now) != nil {
+		t.Fatal("throttling is no outage")
 	}
 }

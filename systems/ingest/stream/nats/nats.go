@@ -34,6 +34,8 @@ type Log struct {
 	// left is what the stream has free, as last reported, less what was
 	// appended since; negative where it has no bound that refuses.
 	left atomic.Int64
+	// unfit is why the stream's settings would make an acknowledgement untrue; nil: they do not.
+	unfit atomic.Pointer[error]
 }
 
 var _ stream.Stream = (*Log)(nil)
@@ -86,6 +88,10 @@ func (l *Log) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.unfit.Store(nil)
+	if err := check(now.Config, &l.o); err != nil { // it was changed since
+		l.unfit.Store(&err)
+	}
 	left := int64(-1)
 	if now.Config.MaxBytes > 0 && now.Config.Discard == jetstream.DiscardNew {
 		left = max(0, now.Config.MaxBytes-int64(now.State.Bytes))
@@ -93,6 +99,9 @@ func (l *Log) refresh(ctx context.Context) error {
 	l.left.Store(left)
 	return nil
 }
+
+// Forgets says what the stream lets go of besides what is old; empty: nothing.
+func (l *Log) Forgets() string { return forgets(l.stream.CachedInfo().Config) }
 
 // Durability is stream.JetStream.
 func (l *Log) Durability() stream.Durability { return stream.JetStream }
@@ -104,6 +113,9 @@ func (l *Log) Limit() int { return l.limit - headExtra }
 // responds.
 func (l *Log) Capacity() stream.Capacity {
 	r := l.sink.Buffer.Capacity(1)
+	if unfit := l.unfit.Load(); unfit != nil && r.Err == nil {
+		r.Err = *unfit
+	}
 	if left := l.left.Load(); left >= 0 && r.Err == nil {
 		r.Free = min(r.Free, left)
 		if left < minLeft {
@@ -134,63 +146,8 @@ func (l *Log) release() {
 	}
 }
 
-// Partitions gives the range of the one partition.
-func (l *Log) Partitions(ctx context.Context) ([]stream.Partition, error) {
-	first, next, err := l.bounds(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return []stream.Partition{{Name: partition, First: position(first), Next: position(next)}}, nil
-}
-
-func (l *Log) bounds(ctx context.Context) (first, next uint64, err error) {
-	now, err := l.stream.Info(ctx)
-	if err != nil {
-		return 0, 0, unreachable(ctx, "look up JetStream stream", err)
-	}
-	next = now.State.LastSeq + 1
-	if now.State.Msgs == 0 {
-		return next, next, nil
-	}
-	return now.State.FirstSeq, next, nil
-}
-
-// Trim purges what lies before a position.
-func (l *Log) Trim(ctx context.Context, before stream.Position) error {
-	sequence, err := parse(before)
-	if err != nil || sequence <= 1 {
-		return err
-	}
-	_, next, err := l.bounds(ctx)
-	if err != nil {
-		return err
-	}
-	if sequence > next {
-		return whittle.Errorf(whittle.Invalid, "sequence %d is behind the end of the stream, which is %d", sequence, next)
-	}
-	if err := l.stream.Purge(ctx, jetstream.WithPurgeSequence(sequence)); err != nil {
-		return unreachable(ctx, "trim JetStream stream", err)
-	}
-	return nil
-}
-
 func position(sequence uint64) stream.Position {
 	return stream.Position{Partition: partition, Offset: strconv.FormatUint(sequence, 10)}
-}
-
-// parse returns a position's sequence, 0 where it is empty.
-func parse(p stream.Position) (uint64, error) {
-	if p.Partition != partition {
-		return 0, whittle.Errorf(whittle.NotFound, "a JetStream stream has no partition %q", p.Partition)
-	}
-	if p.Offset == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(p.Offset, 10, 64)
-	if err != nil {
-		return 0, whittle.Errorf(whittle.Invalid, "%q is no JetStream sequence", p.Offset)
-	}
-	return n, nil
 }
 
 // unreachable gives the error of a request that changes nothing its code.

@@ -2,7 +2,6 @@ package nats
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,7 @@ import (
 
 	"whittle"
 	"whittle/systems/ingest/stream"
-	"whittle/systems/ingest/stream/ledger"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 func code(err error) string {
@@ -22,103 +21,6 @@ func code(err error) string {
 		return "none"
 	}
 	return whittle.CodeOf(err).String()
-}
-
-// readAll reads what the stream holds now.
-func readAll(t *testing.T, s stream.Stream) []stream.Entry {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	parts, err := s.Partitions(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if parts[0].First == parts[0].Next {
-		return nil
-	}
-	r, err := s.Read(ctx, parts[0].First)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	var all []stream.Entry
-	into := make([]stream.Entry, 64)
-	for len(all) == 0 || after(all[len(all)-1].Position) != parts[0].Next.Offset {
-		n, err := r.Next(ctx, into)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, into[:n]...)
-	}
-	return all
-}
-
-func after(p stream.Position) string {
-	n, err := parse(p)
-	if err != nil {
-		return ""
-	}
-	return position(n + 1).Offset
-}
-
-func TestKeepsRecords(t *testing.T) {
-	streams := map[string]func(t *testing.T) *Log{
-		"embedded": embedded,
-		"remote":   func(t *testing.T) *Log { return openAt(t, Options{URL: startRemote(t).url()}) },
-	}
-	for name, open := range streams {
-		t.Run(name, func(t *testing.T) {
-			l := open(t)
-			var want []stream.Record
-			for i := range 300 {
-				r := sealed(fmt.Sprintf("id/ %d\r\n", i), fmt.Sprintf("user:%d\x00", i%7), strings.Repeat("v", i))
-				if i%5 == 0 {
-					r.Key, r.ID = "", "the same"
-				}
-				r.Header = []stream.Header{{Name: "Whittle-Id", Value: "a client's own: =&\r\n"}, {}, {Name: "b"}, {Name: "a"}}
-				want = append(want, r)
-			}
-			where := map[stream.Position]stream.Record{}
-			for i, r := range l.Append(t.Context(), want) {
-				if r.Err != nil {
-					t.Fatal(i, r.Err)
-				}
-				where[r.Position] = want[i]
-			}
-			all := readAll(t, l)
-			if len(all) != len(want) || len(where) != len(want) {
-				t.Fatalf("%d read, %d places, %d appended", len(all), len(where), len(want))
-			}
-			last := map[string]int{}
-			for _, e := range all {
-				w := where[e.Position]
-				if e.ID != w.ID || e.Key != w.Key || !e.Time.Equal(w.Time) || string(e.Value) != string(w.Value) ||
-					e.Sum != w.Sum || fmt.Sprint(e.Header) != fmt.Sprint(w.Header) {
-					t.Fatalf("read %+v, appended %+v", e, w)
-				}
-				if e.Key != "" && len(e.Value) < last[e.Key] {
-					t.Fatalf("%q is out of order", e.ID)
-				}
-				last[e.Key] = len(e.Value)
-			}
-		})
-	}
-}
-
-func TestSurvivesRestart(t *testing.T) {
-	dir := t.TempDir()
-	l := openAt(t, Options{Embedded: &Embedded{Dir: dir}})
-	appended := l.Append(t.Context(), []stream.Record{sealed("1", "k", "v")})
-	if err := l.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if r := l.Append(t.Context(), []stream.Record{sealed("", "", "v")}); code(r[0].Err) != "unavailable" {
-		t.Errorf("after Close: %v", r[0].Err)
-	}
-	all := readAll(t, openAt(t, Options{Embedded: &Embedded{Dir: dir}}))
-	if len(all) != 1 || all[0].Position != appended[0].Position {
-		t.Errorf("%+v, appended at %+v", all, appended[0])
-	}
 }
 
 func TestTooLarge(t *testing.T) {
@@ -154,20 +56,6 @@ func TestFull(t *testing.T) {
 	if r := l.Capacity(); code(r.Err) != "resource_exhausted" {
 		t.Errorf("room of a full stream: %+v", r)
 	}
-	if err := l.Trim(t.Context(), got[3].Position); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(10 * time.Second); l.Capacity().Err != nil; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("room after Trim: %+v", l.Capacity())
-		}
-	}
-	if all := readAll(t, l); len(all) != 1 || all[0].Position != got[3].Position {
-		t.Errorf("kept after Trim: %v", all)
-	}
-	if err := l.Trim(t.Context(), position(99)); code(err) != "invalid_argument" {
-		t.Errorf("trim behind the end: %v", err)
-	}
 }
 
 // Close gives up when its context ends, and so do the appends that it waited for.
@@ -196,14 +84,6 @@ func TestCloseGivesUp(t *testing.T) {
 	}
 }
 
-func TestBufferFull(t *testing.T) {
-	l := openAt(t, Options{Embedded: &Embedded{Dir: t.TempDir()}, Buffer: 1000})
-	l.sink.Buffer.Reserve(900)
-	if r := l.Append(t.Context(), []stream.Record{sealed("", "", strings.Repeat("v", 200))}); code(r[0].Err) != "resource_exhausted" {
-		t.Error(r[0].Err)
-	}
-}
-
 func TestForeignMessageIsCorrupt(t *testing.T) {
 	l := embedded(t)
 	if _, err := l.js.Publish(t.Context(), l.o.Subject, []byte("not ours")); err != nil {
@@ -212,26 +92,9 @@ func TestForeignMessageIsCorrupt(t *testing.T) {
 	if r := l.Append(t.Context(), []stream.Record{sealed("mine", "", "v")}); r[0].Err != nil {
 		t.Fatal(r[0].Err)
 	}
-	r, err := l.Read(t.Context(), stream.Position{Partition: "0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	into := make([]stream.Entry, 8)
-	_, err = r.Next(t.Context(), into)
-	if c, ok := errors.AsType[*stream.CorruptError](err); !ok || c.Position != position(1) {
-		t.Fatal(err)
-	}
-	if n, err := r.Next(t.Context(), into); n != 1 || err != nil || into[0].ID != "mine" {
-		t.Fatal(n, err, into[0].ID)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := r.Next(ctx, into); code(err) != "deadline_exceeded" {
-		t.Error(err)
-	}
-	if _, err := l.Read(t.Context(), position(99)); code(err) != "failed_precondition" {
-		t.Errorf("read behind the end: %v", err)
+	all := readAll(t, l)[partition]
+	if len(all) != 2 || all[0].Intact() || all[1].ID != "mine" {
+		t.Errorf("%+v", all)
 	}
 }
 
@@ -243,6 +106,9 @@ func TestOpenRefuses(t *testing.T) {
 		"queue":     {Retention: jetstream.WorkQueuePolicy},
 		"forgetful": {Duplicates: time.Second},
 		"no-ack":    {NoAck: true},
+		"last-of":   {MaxMsgsPerSubject: 1},
+		"few":       {MaxMsgs: 10},
+		"elsewhere": {SubjectTransform: &jetstream.SubjectTransformConfig{Source: "elsewhere.>", Destination: "other.>"}},
 	} {
 		config.Name, config.Subjects = name, []string{name + ".>"}
 		if _, err := first.js.CreateStream(t.Context(), config); err != nil {
@@ -261,6 +127,36 @@ func TestOpenRefuses(t *testing.T) {
 		if _, err := Open(t.Context(), o); code(err) != want {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// TestALaterChangeIsSeen: a stream that comes to forget what it acknowledged takes nothing
+// until it is mended, and one that drops old messages by size says so.
+func TestALaterChangeIsSeen(t *testing.T) {
+	url := startRemote(t).url()
+	l := openAt(t, Options{URL: url})
+	if said := l.Forgets(); said != "" {
+		t.Error(said)
+	}
+	config := l.stream.CachedInfo().Config
+	for _, most := range []int64{10, -1} {
+		config.MaxMsgs, config.Discard = most, jetstream.DiscardOld
+		if _, err := l.js.UpdateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		tick := time.NewTicker(10 * time.Millisecond)
+		for (l.Capacity().Err != nil) != (most > 0) {
+			select {
+			case <-tick.C:
+			case <-t.Context().Done():
+				t.Fatal(l.Capacity())
+			}
+		}
+		tick.Stop()
+	}
+	config.MaxBytes = 1 << 20
+	if forgets(config) == "" {
+		t.Error("nothing is said of old messages that go beyond a size")
 	}
 }
 
@@ -298,37 +194,46 @@ func TestCaptures(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	r := startRemote(t)
 	l := openAt(t, Options{URL: r.url()})
-	book := ledger.New(1)
-	ctx, stop := context.WithCancel(t.Context())
-	produced := make(chan struct{})
-	go func() {
-		book.Produce(ctx, l, 8, 10*time.Second)
-		close(produced)
-	}()
-	defer func() { stop(); <-produced }()
-	reach := func(n int) {
-		t.Helper()
-		deadline := time.Now().Add(time.Minute)
-		for want := book.Acknowledged() + n; book.Acknowledged() < want; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d acknowledged, %d refused, %d unknown: no progress", book.Acknowledged(), book.Refused(), book.Unknown())
-			}
+	book := streamtest.NewLedger(1)
+	book.During(t, l, 8, 10*time.Second, func() {
+		for range 2 {
+			book.Reach(t, 300)
+			r.kill()
+			r.start()
 		}
-	}
-	for range 2 {
-		reach(500)
-		r.kill()
-		r.start()
-	}
-	reach(500)
-	stop()
-	<-produced
-	report, err := book.Audit(t.Context(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(report)
-	if err := report.Err(); err != nil {
-		t.Error(err)
+		book.Reach(t, 300)
+	})
+	book.Audit(t, readAll(t, l))
+}
+
+// TestConformance holds JetStream, in this process and in another one, to what every stream
+// must do.
+func TestConformance(t *testing.T) {
+	url := startRemote(t).url()
+	n := 0
+	for name, options := range map[string]func(t *testing.T) Options{
+		"embedded": func(t *testing.T) Options {
+			return Options{Embedded: &Embedded{Dir: t.TempDir()}, Stream: "events"}
+		},
+		"remote": func(*testing.T) Options {
+			n++
+			return Options{URL: url, Stream: fmt.Sprint("events", n), Create: &Create{}}
+		},
+	} {
+		open := func(t *testing.T, o Options) stream.Stream {
+			t.Helper()
+			l, err := Open(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		t.Run(name, func(t *testing.T) {
+			streamtest.Run(t, streamtest.Suite{
+				Open:   func(t *testing.T) stream.Stream { return open(t, options(t)) },
+				Reopen: func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, closed.(*Log).o) },
+				Read:   readAll,
+			})
+		})
 	}
 }

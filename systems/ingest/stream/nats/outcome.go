@@ -2,11 +2,13 @@ package nats
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle"
+	"whittle/systems/ingest/stream"
 )
 
 // Codes of JetStream's responses that the client has no names for.
@@ -30,6 +32,9 @@ func isFinal(err error) bool {
 func outcome(err error, doubtful bool) error {
 	const doing = "append to NATS JetStream"
 	refused, ok := errors.AsType[*jetstream.APIError](err)
+	if ok {
+		err = &stream.Refusal{Name: "JetStream error " + strconv.Itoa(int(refused.ErrorCode)), Err: err}
+	}
 	switch {
 	case doubtful:
 		return whittle.Errorf(whittle.DeadlineExceeded, "%s: %w", doing, err)

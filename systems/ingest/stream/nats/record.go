@@ -3,8 +3,6 @@ package nats
 import (
 	"net/url"
 	"strconv"
-	"strings"
-	"time"
 
 	client "github.com/nats-io/nats.go"
 
@@ -59,45 +57,4 @@ func headLen(m *client.Msg) int {
 		}
 	}
 	return n
-}
-
-// fromNATS is toNATS's inverse. The entry's Value is the message's.
-func fromNATS(sequence uint64, header client.Header, value []byte) (stream.Entry, error) {
-	e := stream.Entry{Position: position(sequence)}
-	fail := func(reason string) (stream.Entry, error) {
-		return stream.Entry{}, &stream.CorruptError{Position: e.Position, Reason: reason}
-	}
-	if header.Get(headSum) == "" || header.Get(headTime) == "" {
-		return fail("it was not appended by this service: its headers are missing")
-	}
-	sum, err := strconv.ParseUint(header.Get(headSum), 16, 32)
-	if err != nil {
-		return fail("its checksum cannot be read")
-	}
-	nanos, err := strconv.ParseInt(header.Get(headTime), 10, 64)
-	if err != nil {
-		return fail("its time cannot be read")
-	}
-	e.Record = stream.Record{Time: time.Unix(0, nanos).UTC(), Value: value, Sum: uint32(sum)}
-	if e.ID, err = url.QueryUnescape(header.Get(headID)); err != nil {
-		return fail("its id cannot be read")
-	}
-	if e.Key, err = url.QueryUnescape(header.Get(headKey)); err != nil {
-		return fail("its key cannot be read")
-	}
-	for _, pair := range header[headPair] {
-		name, value, _ := strings.Cut(pair, "=")
-		h := stream.Header{}
-		if h.Name, err = url.QueryUnescape(name); err == nil {
-			h.Value, err = url.QueryUnescape(value)
-		}
-		if err != nil {
-			return fail("a header cannot be read")
-		}
-		e.Header = append(e.Header, h)
-	}
-	if !e.Intact() {
-		return fail("its value is not what was sealed (CRC-32C)")
-	}
-	return e, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -71,12 +72,27 @@ func check(c jetstream.StreamConfig, o *Options) error {
 		return refuse("acknowledges nothing", "no_ack: false")
 	case c.Mirror != nil || c.Sealed:
 		return refuse("takes no messages: it is a mirror or sealed", "name the stream that is written to")
+	case c.MaxMsgsPerSubject > 0:
+		return refuse("forgets all but the last messages of a subject, and all records have one", "max_msgs_per_subject: -1")
+	case c.SubjectTransform != nil:
+		return refuse("puts messages under another subject, where they are not found as ours", "leave subject_transform out")
+	case c.MaxMsgs > 0 && c.Discard == jetstream.DiscardOld:
+		return refuse("lets go of acknowledged messages to take new ones (max_msgs)", "discard: new")
 	case !slices.ContainsFunc(c.Subjects, func(pattern string) bool { return captures(pattern, o.Subject) }):
 		return refuse("does not capture the subject "+o.Subject, "add it to the stream's subjects")
 	case c.Duplicates <= o.DeliveryTimeout:
 		return refuse("forgets message ids sooner than a record is given up", "a duplicate_window longer than the delivery timeout")
 	}
 	return nil
+}
+
+// forgets says of a stream that was not refused what it lets go of, as its owner may want:
+// by size; empty: nothing, but by age.
+func forgets(c jetstream.StreamConfig) string {
+	if c.MaxBytes > 0 && c.Discard == jetstream.DiscardOld {
+		return fmt.Sprintf("the JetStream stream %s drops its oldest messages beyond %d bytes (discard: old)", c.Name, c.MaxBytes)
+	}
+	return ""
 }
 
 // captures reports whether a pattern of subjects takes in one subject.

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -22,38 +20,43 @@ import (
 // fakeStore is what a double keeps. It outlives the doubles that are open on it.
 type fakeStore struct {
 	mu    sync.Mutex // guards the following
-	parts [][]stream.Record
-	first []int
+	kept  []stream.Record
+	first int
+	hold  uint64
 	grown chan struct{}
 }
 
-func newFakeStore(partitions int) *fakeStore {
-	return &fakeStore{parts: make([][]stream.Record, partitions), first: make([]int, partitions), grown: make(chan struct{})}
-}
+func newFakeStore() *fakeStore { return &fakeStore{grown: make(chan struct{})} }
 
 func (s *fakeStore) put(r stream.Record) stream.Position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := fnv.New32a()
-	h.Write([]byte(r.Key))
-	p := int(h.Sum32() % uint32(len(s.parts)))
 	r.Value = bytes.Clone(r.Value)
 	r.Header = append([]stream.Header(nil), r.Header...)
-	s.parts[p] = append(s.parts[p], r)
+	s.kept = append(s.kept, r)
 	close(s.grown)
 	s.grown = make(chan struct{})
-	return stream.Position{Partition: strconv.Itoa(p), Offset: strconv.Itoa(len(s.parts[p]) - 1)}
+	return at(len(s.kept) - 1)
 }
 
-// all is every record, partition after partition.
+func at(n int) stream.Position {
+	return stream.Position{Partition: "0", Offset: strconv.Itoa(n)}
+}
+
+// all is every record that was ever kept.
 func (s *fakeStore) all() []stream.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []stream.Record
-	for _, p := range s.parts {
-		all = append(all, p...)
+	return s.kept
+}
+
+// entries is what a ledger audits.
+func (s *fakeStore) entries() map[string][]stream.Entry {
+	var all []stream.Entry
+	for i, r := range s.all() {
+		all = append(all, stream.Entry{Record: r, Position: at(i)})
 	}
-	return all
+	return map[string][]stream.Entry{"0": all}
 }
 
 // faults are what a double does wrong, by chances out of 1 for each call.
@@ -71,7 +74,6 @@ type faults struct {
 type fakeSink struct {
 	*fakeStore
 	limit int
-	bare  bool // it tells no end and cannot be trimmed, as Kinesis
 
 	mu     sync.Mutex // guards the following
 	random *rand.Rand
@@ -79,7 +81,6 @@ type fakeSink struct {
 	down   error
 	closed bool
 	calls  int
-	blind  bool
 	full   error
 	holds  int // how many records there is room for, a byte each; 0: plenty
 }
@@ -173,66 +174,6 @@ func (d *fakeSink) Append(ctx context.Context, records []stream.Record) []stream
 	return results
 }
 
-func (d *fakeSink) Partitions(context.Context) ([]stream.Partition, error) {
-	d.mu.Lock()
-	down, blind := d.down, d.blind
-	d.mu.Unlock()
-	if down != nil {
-		return nil, down
-	}
-	if blind {
-		return nil, whittle.Errorf(whittle.Unsupported, "it cannot be read")
-	}
-	d.fakeStore.mu.Lock()
-	defer d.fakeStore.mu.Unlock()
-	var parts []stream.Partition
-	for i, p := range d.parts {
-		name := strconv.Itoa(i)
-		part := stream.Partition{
-			Name:  name,
-			First: stream.Position{Partition: name, Offset: strconv.Itoa(d.first[i])},
-			Next:  stream.Position{Partition: name, Offset: strconv.Itoa(len(p))},
-		}
-		if d.bare {
-			part.Next.Offset = ""
-		}
-		parts = append(parts, part)
-	}
-	return parts, nil
-}
-
-func (d *fakeSink) Read(_ context.Context, from stream.Position) (stream.Reader, error) {
-	d.mu.Lock()
-	down := d.down
-	d.mu.Unlock()
-	if down != nil {
-		return nil, down
-	}
-	p, err := strconv.Atoi(from.Partition)
-	if err != nil || p >= len(d.parts) {
-		return nil, whittle.Errorf(whittle.NotFound, "no partition %q", from.Partition)
-	}
-	n := 0
-	if from.Offset != "" {
-		if n, err = strconv.Atoi(from.Offset); err != nil {
-			return nil, whittle.Errorf(whittle.Invalid, "offset: %w", err)
-		}
-	}
-	return &fakeReader{d: d, p: p, next: n}, nil
-}
-
-func (d *fakeSink) Trim(_ context.Context, before stream.Position) error {
-	if d.bare {
-		return whittle.Errorf(whittle.Unsupported, "it has its own retention")
-	}
-	p, _ := strconv.Atoi(before.Partition)
-	n, _ := strconv.Atoi(before.Offset)
-	d.fakeStore.mu.Lock()
-	defer d.fakeStore.mu.Unlock()
-	d.first[p] = max(d.first[p], n)
-	return nil
-}
-
 func (d *fakeSink) Capacity() stream.Capacity {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -244,7 +185,7 @@ func (d *fakeSink) Capacity() stream.Capacity {
 	}
 	d.fakeStore.mu.Lock()
 	defer d.fakeStore.mu.Unlock()
-	return stream.Capacity{Free: int64(d.holds - len(d.parts[0]) + d.first[0]), Err: d.full}
+	return stream.Capacity{Free: int64(d.holds - len(d.kept) + d.first), Err: d.full}
 }
 
 func (d *fakeSink) Close(context.Context) error {
@@ -254,46 +195,63 @@ func (d *fakeSink) Close(context.Context) error {
 	return nil
 }
 
-type fakeReader struct {
-	d       *fakeSink
-	p, next int
+// fakeLog is a Log in memory.
+type fakeLog struct{ *fakeSink }
+
+func newFakeLog(s *fakeStore) *fakeLog { return &fakeLog{newFakeSink(s, 0, faults{})} }
+
+func (l *fakeLog) AppendCopy(ctx context.Context, records []stream.Record, _ func()) []stream.Result {
+	return l.Append(ctx, records)
 }
 
-func (r *fakeReader) Next(ctx context.Context, into []stream.Entry) (int, error) {
+func (l *fakeLog) Bounds() (first, next uint64, err error) {
+	l.fakeStore.mu.Lock()
+	defer l.fakeStore.mu.Unlock()
+	return uint64(l.first), uint64(len(l.kept)), nil
+}
+
+func (l *fakeLog) Trim(before uint64) error {
+	l.fakeStore.mu.Lock()
+	defer l.fakeStore.mu.Unlock()
+	l.first = max(l.first, int(before))
+	return nil
+}
+
+func (l *fakeLog) Hold(from uint64) {
+	l.fakeStore.mu.Lock()
+	defer l.fakeStore.mu.Unlock()
+	l.hold = from
+}
+
+func (l *fakeLog) Follow(ctx context.Context, from uint64, visit func(*stream.Entry) error, corrupt func(*stream.CorruptError) error) error {
 	for {
-		s := r.d.fakeStore
+		s := l.fakeStore
 		s.mu.Lock()
-		r.next = max(r.next, s.first[r.p])
-		n := 0
-		for n < len(into) && r.next < len(s.parts[r.p]) {
-			rec := s.parts[r.p][r.next]
-			at := stream.Position{Partition: strconv.Itoa(r.p), Offset: strconv.Itoa(r.next)}
-			if !rec.Intact() {
-				if n > 0 {
-					break
-				}
-				r.next++
-				s.mu.Unlock()
-				return 0, &stream.CorruptError{Position: at, Reason: "its checksum"}
-			}
-			into[n] = stream.Entry{Record: rec, Position: at}
-			n++
-			r.next++
-		}
-		grown := s.grown
+		from = max(from, uint64(s.first))
+		read, grown := s.kept[from:], s.grown
 		s.mu.Unlock()
-		if n > 0 {
-			return n, nil
+		for _, r := range read {
+			e := stream.Entry{Record: r, Position: at(int(from))}
+			e.Value = bytes.Clone(r.Value)
+			var err error
+			if r.Intact() {
+				err = visit(&e)
+			} else {
+				err = corrupt(&stream.CorruptError{Position: e.Position, Reason: "its checksum"})
+			}
+			clear(e.Value) // the reader's memory
+			if err != nil {
+				return err
+			}
+			from++
 		}
 		select {
 		case <-grown:
 		case <-ctx.Done():
-			return 0, whittle.Errorf(whittle.DeadlineExceeded, "next: %w", ctx.Err())
+			return stream.Ended(ctx, "follow")
 		}
 	}
 }
-
-func (r *fakeReader) Close() error { return nil }
 
 // event makes record n of a key, or one without a key.
 func event(key string, n int) stream.Record {
@@ -326,5 +284,3 @@ func folder(t *testing.T) string {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
-
-func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -8,8 +9,8 @@ import (
 
 // Status is how a relay stands at a moment.
 type Status struct {
-	// Next is the log's next number, Drained the one below which the sink, the
-	// dead letters or the counts below have all.
+	// Next is the log's next offset, Drained the one below which the sink, the
+	// refused ones or Corrupt have all.
 	Next, Drained uint64
 	// Lag is how many records of the log are not settled; LagBytes about how
 	// many bytes they have (what is not read yet is taken to be as long as what
@@ -17,148 +18,77 @@ type Status struct {
 	Lag      uint64
 	LagBytes int64
 	LagAge   time.Duration
-	// Records and Bytes are what the sink took per second, over the last ten.
-	Records, Bytes float64
-	// Sent, Dead, Corrupt and Missing count since the checkpoint was created: taken
-	// by the sink, gone to the dead letters, not readable in the log, and gone
-	// from the log before they were drained. Missing is 0 unless somebody else
-	// trims the log.
-	Sent, Dead, Corrupt, Missing uint64
-	// Deduplicated counts since Open what was found at the sink's end and not sent
-	// again, Resent what was sent again without knowing. Reordered counts
-	// records that the sink kept although an earlier one of their key had
-	// failed in the same call, which breaks a stream's contract.
-	Deduplicated, Resent, Reordered uint64
-	// Ready says that it is known what the sink already has: draining has begun.
-	Ready bool
-	// Unreadable says why the sink cannot be read. Empty: it can.
-	Unreadable string
-	// Waiting is how many of the 64 key queues wait for a retry.
-	Waiting int
-	// Troubles is what fails at the moment. Empty: nothing.
-	Troubles []Trouble
+	// Records is what the sink took per second, over about the last ten.
+	Records float64
+	// Sent, Refused and Corrupt count since Open: taken by the sink, gone to the refused
+	// ones, not readable in the log. Resent counts what was sent again without knowing
+	// whether the sink had it.
+	Sent, Refused, Corrupt, Resent uint64
+	// Troubles are what fails at the moment: "sink", "refused", "log", "checkpoint", "trim".
+	Troubles []string
 }
 
 // Status is for metrics and readiness. A sink that is down does not make the
 // relay unready to take events: Capacity says what does.
 func (r *Relay) Status() Status {
-	s := r.drain.status(time.Now())
-	s.Next = max(r.end.Load(), s.Drained)
-	s.Lag = s.Next - s.Drained
-	if records := r.read.records.Load(); records > 0 {
-		mean := float64(r.read.bytes.Load()) / float64(records)
-		s.LagBytes += int64(mean * float64(s.Next-min(s.Next, r.drain.offered())))
+	now := time.Now()
+	d := r.drain
+	s := Status{Troubles: d.trouble.list()}
+	s.Records, _ = d.rate.get(now)
+	_, next, err := r.log.Bounds()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.Drained = d.lockedLow(); err != nil || next < s.Drained {
+		next = s.Drained
 	}
+	s.Next, s.Lag, s.LagBytes = next, next-s.Drained, int64(d.bytes)
+	for _, q := range d.queues {
+		if len(q.items) > 0 {
+			s.LagAge = max(s.LagAge, now.Sub(q.items[0].record.Time))
+		}
+	}
+	if records := r.read.records.Load(); records > 0 && next > d.next {
+		s.LagBytes += int64(float64(r.read.bytes.Load()) / float64(records) * float64(next-d.next))
+	}
+	s.Sent, s.Refused, s.Corrupt, s.Resent = d.counts.sent, d.counts.refused, d.counts.corrupt, d.counts.resent
 	return s
 }
 
-func (d *drain) offered() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.win.next
-}
-
-func (d *drain) status(now time.Time) Status {
-	s := Status{Ready: d.isReady()}
-	s.Records, s.Bytes = d.rate.Rate(now)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s.Waiting, s.Troubles = d.waiting(), d.trouble.list()
-	s.Drained, s.LagBytes = d.win.low(), int64(d.win.bytes)
-	if len(d.win.order) > 0 {
-		s.LagAge = max(0, now.Sub(d.win.order[0].record.Time))
-	}
-	s.Sent, s.Dead, s.Corrupt, s.Missing = d.checkpoint.Sent, d.checkpoint.Dead, d.checkpoint.Corrupt, d.checkpoint.Missing
-	s.Deduplicated, s.Resent, s.Reordered = d.tally.deduplicated, d.tally.resent, d.tally.reordered
-	s.Unreadable = d.unreadable
-	return s
-}
-
-// component is the part of the relay that fails.
-type component int
-
-const (
-	atSink component = iota
-	atDead
-	atLog
-	atCheckpoint
-	atTrim
-	components
-)
-
-var componentNames = [components]string{"sink", "dead letters", "log", "checkpoint", "trim"}
-
-// troubles remembers which components fail at the moment, and logs changes.
+// troubles remembers what fails at the moment, and logs when it begins and ends.
 type troubles struct {
 	log *slog.Logger
 
-	mu  sync.Mutex // guards the following
-	now [components]Trouble
+	mu    sync.Mutex // guards the following
+	since map[string]time.Time
 }
 
-// Trouble is something that fails and is tried again.
-type Trouble struct {
-	// At is "sink", "dead letters", "log", "checkpoint" or "trim".
-	At string
-	// Err is what came last, Since when it came first without a success since.
-	Err   error
-	Since time.Time
-	// Failures counts since then.
-	Failures uint64
-}
-
-// troubleChange is a component that began to fail or recovered. Zero: neither.
-type troubleChange struct {
-	Trouble
-	after time.Duration // since it began; where it ended
-	over  bool
-}
-
-// failed counts a failure, worked ends the trouble with a place; say tells the
-// operator what came of it, outside any lock that work waits for.
-func (t *troubles) failed(at component, err error, now time.Time) troubleChange {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := &t.now[at]
-	s.Err = err
-	s.Failures++
-	if s.Failures > 1 {
-		return troubleChange{}
+// note says whether something fails now. What is given up because the drain ends is no
+// failure.
+func (t *troubles) note(ctx context.Context, at string, err error, now time.Time) {
+	if err != nil && ctx.Err() != nil {
+		return
 	}
-	s.At, s.Since = componentNames[at], now
-	return troubleChange{Trouble: *s}
-}
-
-func (t *troubles) worked(at component, now time.Time) troubleChange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was := t.now[at]
-	t.now[at] = Trouble{}
-	return troubleChange{Trouble: was, after: now.Sub(was.Since), over: true}
-}
-
-func (t *troubles) say(n troubleChange) {
+	since, failed := t.since[at]
 	switch {
-	case n.Failures == 0:
-	case n.over:
-		t.log.Info("drain recovered", "at", n.At, "after", n.after, "failures", n.Failures)
-	default:
-		t.log.Warn("drain failed; it retries", "at", n.At, "err", n.Err)
+	case err == nil && failed:
+		delete(t.since, at)
+		t.log.Info("drain recovered", "at", at, "after", now.Sub(since))
+	case err != nil && !failed:
+		if t.since == nil {
+			t.since = map[string]time.Time{}
+		}
+		t.since[at] = now
+		t.log.Warn("drain failed; it retries", "at", at, "err", err)
 	}
 }
 
-func (t *troubles) begin(at component, err error, now time.Time) { t.say(t.failed(at, err, now)) }
-
-func (t *troubles) end(at component, now time.Time) { t.say(t.worked(at, now)) }
-
-func (t *troubles) list() []Trouble {
+func (t *troubles) list() (all []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var all []Trouble
-	for _, s := range t.now {
-		if s.Failures > 0 {
-			all = append(all, s)
-		}
+	for at := range t.since {
+		all = append(all, at)
 	}
 	return all
 }

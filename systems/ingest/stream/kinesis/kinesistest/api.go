@@ -33,9 +33,6 @@ type Options struct {
 	// Program is Ferrokinesis or KinesisLocal. Empty: the first of them that is
 	// installed.
 	Program string
-	// EnforceLimits makes it throttle each shard's writes as Amazon does.
-	// ferrokinesis only; kinesis-local never throttles.
-	EnforceLimits bool
 	// StateDir keeps the streams there, so that an API started again with it
 	// has them still. ferrokinesis only. Empty: they are gone with the API.
 	StateDir string
@@ -135,7 +132,7 @@ func (o Options) command(ctx context.Context, port int) (argv []string, how chil
 	argv = []string{
 		path, "--port", strconv.Itoa(port), "--region", Region, "--log-level", "warn", "--shard-limit", "1000",
 		"--create-stream-ms", "0", "--delete-stream-ms", "0", "--update-stream-ms", "0",
-		"--enforce-limits", strconv.FormatBool(o.EnforceLimits),
+		"--enforce-limits", "false",
 	}
 	if o.StateDir != "" {
 		argv = append(argv, "--state-dir", o.StateDir)

@@ -1,0 +1,243 @@
+// Package body converts bodies in other formats to one JSON text, so that they are compared
+// by the same places: JSON behind a byte order mark or a guard against inclusion, JSON
+// Lines, the parts of multipart bodies, and XML trees.
+package body
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"slices"
+	"strings"
+
+	"whittle"
+)
+
+const (
+	mark  = "\ufeff"
+	guard = ")]}'" // Angular, Gerrit and others put it before JSON
+	// partsMost bounds the parts of a multipart body, and depthMost the elements of XML that
+	// stand in each other. What has more is a text.
+	partsMost = 1000
+	depthMost = 100
+)
+
+// Exchange is x with the bodies that are to be compared; x itself where they are as they
+// came.
+func Exchange(x *whittle.Exchange) *whittle.Exchange {
+	before := before(&x.Monolith)
+	monolith, a := response(&x.Monolith, before)
+	candidate, b := response(&x.Candidate, before)
+	repeat, c := x.Repeat, false
+	if repeat != nil {
+		repeat, c = response(repeat, before)
+	}
+	if !a && !b && !c {
+		return x
+	}
+	y := *x
+	y.Monolith, y.Candidate, y.Repeat = *monolith, *candidate, repeat
+	return &y
+}
+
+// before is what stands before the JSON of a response: a byte order mark, a guard, or both.
+func before(a *whittle.Response) string {
+	rest := bytes.TrimPrefix(a.Body, []byte(mark))
+	if r, ok := bytes.CutPrefix(rest, []byte(guard)); ok {
+		rest = bytes.TrimPrefix(r, []byte(","))
+	}
+	if text := bytes.TrimLeft(rest, " \t\r\n"); len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return ""
+	}
+	return string(a.Body[:len(a.Body)-len(rest)])
+}
+
+// response is a with the body that is to be compared, and whether that is another one.
+// guarded is what stands before the monolith's JSON: something else there is a difference,
+// since clients take off what they know.
+func response(a *whittle.Response, guarded string) (*whittle.Response, bool) {
+	text, ok := rewritten(a, guarded)
+	if !ok {
+		return a, false
+	}
+	b := *a
+	b.Body = text
+	return &b, true
+}
+
+func rewritten(a *whittle.Response, guarded string) ([]byte, bool) {
+	if len(a.Body) == 0 || a.Truncated {
+		return nil, false
+	}
+	kind := a.Header.Get("Content-Type")
+	if kind == "application/json" && (a.Body[0] == '{' || a.Body[0] == '[') {
+		return nil, false // the everyday body
+	}
+	kind, params, err := mime.ParseMediaType(kind)
+	switch {
+	case err != nil:
+	case kind == "application/x-ndjson", kind == "application/ndjson", kind == "application/jsonl", kind == "application/jsonlines",
+		kind == "application/x-jsonlines", kind == "application/json-lines", kind == "application/json-seq":
+		return lines(a.Body)
+	case strings.HasPrefix(kind, "multipart/"):
+		return parts(a.Body, params["boundary"])
+	case kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml") && kind != "application/xhtml+xml":
+		return tree(a.Body)
+	}
+	if guarded == "" || before(a) != guarded {
+		return nil, false
+	}
+	return a.Body[len(guarded):], true
+}
+
+// lines is a list of the lines' values.
+func lines(b []byte) ([]byte, bool) {
+	out := []byte{'['}
+	for line := range bytes.SplitSeq(b, []byte("\n")) {
+		if line = bytes.Trim(line, " \t\r\x1e"); len(line) == 0 {
+			continue
+		}
+		if !json.Valid(line) {
+			return nil, false
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, line...)
+	}
+	return append(out, ']'), true
+}
+
+// parts is a list of the parts, each with its fields and its body.
+func parts(b []byte, boundary string) ([]byte, bool) {
+	if boundary == "" {
+		return nil, false
+	}
+	list := []any{}
+	for r := multipart.NewReader(bytes.NewReader(b), boundary); ; {
+		p, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return encoded(list)
+		}
+		if err != nil || len(list) == partsMost {
+			return nil, false
+		}
+		text, err := io.ReadAll(p)
+		if err != nil {
+			return nil, false
+		}
+		part := map[string]any{}
+		for name, values := range p.Header {
+			part[name] = strings.Join(values, ", ")
+		}
+		of := whittle.Response{Header: whittle.Header(p.Header), Body: text}
+		if other, ok := rewritten(&of, ""); ok {
+			text = other
+		}
+		part["body"] = string(text)
+		if json.Valid(text) {
+			part["body"] = json.RawMessage(text)
+		}
+		list = append(list, part)
+	}
+}
+
+// element is an element of XML that is being read. What is in it is a list of its
+// attributes, by name, and of texts and elements in their order.
+type element struct {
+	name string
+	in   []any
+	// space is its namespace, nested that something but text is in it.
+	space  string
+	nested bool
+}
+
+// tree is the tree of XML: {"feed": [{"@lang": "en"}, {"title": "x"}, …]}. Prefixes,
+// comments, the order of attributes and the white space between elements are no part of it.
+func tree(b []byte) ([]byte, bool) {
+	d := xml.NewDecoder(bytes.NewReader(b))
+	open := []*element{{}}
+	for {
+		token, err := d.Token()
+		top := open[len(open)-1]
+		if errors.Is(err, io.EOF) && len(open) == 1 && len(top.in) == 1 && top.nested {
+			return encoded(top.in[0])
+		}
+		if err != nil || len(open) > depthMost {
+			return nil, false
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			top.nested = true
+			open = append(open, begun(&t, top.space))
+		case xml.EndElement:
+			open = open[:len(open)-1]
+			parent := open[len(open)-1]
+			parent.in = append(parent.in, map[string]any{top.name: top.content()})
+		case xml.CharData:
+			if len(open) > 1 || strings.TrimSpace(string(t)) != "" {
+				top.say(string(t))
+			}
+		}
+	}
+}
+
+func begun(t *xml.StartElement, within string) *element {
+	e := &element{name: named(t.Name, within), space: t.Name.Space}
+	slices.SortFunc(t.Attr, func(a, b xml.Attr) int { return strings.Compare(named(a.Name, ""), named(b.Name, "")) })
+	for _, a := range t.Attr {
+		if a.Name.Space == "xmlns" || a.Name.Space == "" && a.Name.Local == "xmlns" {
+			continue // the names have it
+		}
+		e.nested = true
+		e.in = append(e.in, map[string]any{"@" + named(a.Name, ""): a.Value})
+	}
+	return e
+}
+
+// named is a name with its namespace, where that is not the one that it stands in.
+func named(n xml.Name, within string) string {
+	if n.Space == "" || n.Space == within {
+		return n.Local
+	}
+	return "{" + n.Space + "}" + n.Local
+}
+
+// say adds a text; two with a comment between them are one.
+func (e *element) say(text string) {
+	if n := len(e.in); n > 0 {
+		if last, ok := e.in[n-1].(string); ok {
+			e.in[n-1] = last + text
+			return
+		}
+	}
+	e.in = append(e.in, text)
+}
+
+// content is the text of an element that has nothing else, or the list of what is in it.
+func (e *element) content() any {
+	if !e.nested {
+		if len(e.in) == 0 {
+			return ""
+		}
+		return e.in[0]
+	}
+	return slices.DeleteFunc(e.in, func(v any) bool {
+		s, ok := v.(string)
+		return ok && strings.TrimSpace(s) == ""
+	})
+}
+
+func encoded(v any) ([]byte, bool) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return nil, false
+	}
+	return bytes.TrimRight(out.Bytes(), "\n"), true
+}

@@ -1,0 +1,404 @@
+package cause
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"math"
+	"math/big"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/jsondoc"
+	"whittle/internal/units"
+)
+
+// Bounds of what is looked at: the time it takes.
+const (
+	textMost   = 16 << 10 // bytes of a text
+	numberMost = 40       // bytes of a number or a time
+	listMost   = 256      // elements of a list
+)
+
+// Of are the causes that fit what makes the candidate's value of the monolith's at a
+// difference that in has just given of the two bodies.
+func Of(in jsondiff.Differ, d *jsondiff.Difference, monolith, candidate []byte) []Cause {
+	from, to, ok := in.Sides(d)
+	if !ok {
+		return ofBodies(monolith, candidate)
+	}
+	var list []Cause
+	if x, y, ok := from.ListWith(&to); ok {
+		list = ofLists(texts(from.Doc, x), texts(to.Doc, y))
+	}
+	if d.How != jsondiff.HowLength && d.How != jsondiff.HowOrder {
+		list = append(list, ofValues(from.Text(), to.Text())...)
+	}
+	return list
+}
+
+// only is a list of one cause.
+func only(k kind, says string) []Cause { return []Cause{{k, says}} }
+
+// ofBodies are the causes of two texts that are whole bodies: those of all of
+// them, or else of the words that stand where they first differ.
+func ofBodies(monolith, candidate []byte) []Cause {
+	if len(monolith) <= textMost && len(candidate) <= textMost {
+		if jsondiff.Same(monolith, candidate) {
+			return only(jsonForm, "")
+		}
+		if list := ofTexts(string(monolith), string(candidate)); len(list) > 0 {
+			return list
+		}
+	}
+	x, y := jsondiff.WordsAt(monolith, candidate, jsondiff.FirstDifference(monolith, candidate))
+	return ofTexts(strings.TrimRight(string(x), ".:"), strings.TrimRight(string(y), ".:"))
+}
+
+const aNumber, aString, aBool = "a number", "a string", "true or false"
+
+// ofValues are the causes of two JSON values that are not the same; nil stands
+// for one that is missing.
+func ofValues(from, to []byte) (list []Cause) {
+	if len(from) > textMost || len(to) > textMost {
+		return nil
+	}
+	if p, q := nothingOf(from), nothingOf(to); p != q && p != "" && q != "" {
+		list = append(list, Cause{nothing, p + " is " + q})
+	}
+	p, a := innerOf(from)
+	q, b := innerOf(to)
+	switch {
+	case p == "" || q == "":
+	case p != q:
+		if truth(a) == truth(b) || isSameFigure(a, b) {
+			list = append(list, Cause{otherType, p + " is " + q})
+		}
+	case p == aNumber:
+		list = append(list, ofNumbers(a, b)...)
+	case p == aString:
+		list = append(list, ofTexts(a, b)...)
+	}
+	return list
+}
+
+// innerOf is a value's type and what it says whatever its type is; empty: it is of
+// no such type.
+func innerOf(v []byte) (is, text string) {
+	kind, _ := jsondoc.KindOf(v)
+	switch {
+	case kind == jsondoc.Number:
+		return aNumber, string(v)
+	case kind == jsondoc.String:
+		s, _ := jsondoc.Unquote(nil, v)
+		return aString, string(s)
+	case len(v) > 0 && (v[0] == 't' || v[0] == 'f'):
+		return aBool, string(v)
+	}
+	return "", ""
+}
+
+// truth has one word for each way to say true or false.
+func truth(text string) string {
+	switch text = strings.ToLower(text); text {
+	case "1", "yes":
+		return "true"
+	case "0", "no":
+		return "false"
+	}
+	return text
+}
+
+// nothings name what stands for no value, as a service has it that is written in another
+// language.
+var nothings = map[string]string{
+	"": "what is left out", "null": "null", "0": "0", "false": "false", `""`: "an empty string", "[]": "an empty list", "{}": "an empty object",
+	`"0001-01-01`: "the zero time", `"1970-01-01`: "the zero time",
+}
+
+func nothingOf(v []byte) string {
+	text := string(bytes.Join(bytes.Fields(v), nil))
+	if len(text) > 2 && text[0] == '"' {
+		text = text[:min(len(text), len(`"0001-01-01`))]
+	}
+	return nothings[text]
+}
+
+// ofLists are the causes of two lists that are not the same.
+func ofLists(p, q []string) []Cause {
+	n, m := len(p), len(q)
+	switch {
+	case n == 0 || slices.Equal(p, q):
+		return nil
+	case m < n && slices.Equal(p[:m], q):
+		return only(listCut, strconv.Itoa(m))
+	case m == n && slices.Equal(slices.Sorted(slices.Values(p)), slices.Sorted(slices.Values(q))):
+		return only(listOrder, "")
+	}
+	for k := 1; k < min(n, m+1); k++ {
+		if isTail(p[k:], q) {
+			return only(listShifted, strconv.Itoa(k))
+		}
+		if k < m && isTail(q[k:], p) {
+			return only(listShifted, strconv.Itoa(-k))
+		}
+	}
+	return nil
+}
+
+// texts are the elements of a list as they are written, without white space between tokens; none
+// of one that is too long.
+func texts(d *jsondoc.Document, array int32) (list []string) {
+	if d.Nodes[array].Count <= listMost {
+		for _, n := range d.Elements(array) {
+			list = append(list, string(d.Text(n)))
+		}
+	}
+	return list
+}
+
+// isTail reports whether a list begins with a tail: at least half of it, and
+// three elements that are not all alike.
+func isTail(tail, list []string) bool {
+	n := min(len(tail), len(list))
+	return n >= 3 && 2*n >= min(len(list), len(tail)+1) && slices.Equal(tail[:n], list[:n]) &&
+		slices.ContainsFunc(tail[1:n], func(s string) bool { return s != tail[0] })
+}
+
+// rewritten are ways to write one text otherwise: two texts are the same if one of them is
+// the other's.
+var rewritten = []struct {
+	kind kind
+	as   func(string) string
+}{
+	{letterCase, strings.ToLower},
+	{space, spaced},
+	{escaped, html.UnescapeString},
+	{escaped, unescapedURL},
+	{escaped, unescapedJSON},
+}
+
+// ofTexts are the causes of two texts that are not the same.
+func ofTexts(a, b string) (list []Cause) {
+	if a == b || len(a) > textMost || len(b) > textMost {
+		return nil
+	}
+	if list = append(ofTimes(a, b), ofFigures(a, b)...); len(list) > 0 {
+		return list
+	}
+	for _, c := range rewritten {
+		if x, y := c.as(a), c.as(b); x == y || x == b || y == a {
+			list = append(list, Cause{kind: c.kind})
+		}
+	}
+	if l := letters(a); l == letters(b) && l != "" && l != a {
+		list = append(list, Cause{kind: encoding})
+	}
+	if short := strings.TrimSuffix(strings.TrimSuffix(b, "..."), "…"); len(short) >= 3 && len(b) < len(a) && strings.HasPrefix(a, short) {
+		list = append(list, Cause{textCut, strconv.Itoa(utf8.RuneCountInString(b))})
+	}
+	return list
+}
+
+// spaced is a text with one space between words: also of no-break ones, and without what cannot be seen.
+func spaced(s string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\ufeff", "")), " ")
+}
+
+func unescapedURL(s string) string {
+	if out, err := url.QueryUnescape(s); err == nil {
+		return out
+	}
+	return s
+}
+
+func unescapedJSON(s string) string {
+	var out string
+	if json.Unmarshal([]byte(`"`+s+`"`), &out) != nil {
+		return s
+	}
+	return out
+}
+
+// letters are those of ASCII, without what stands for others.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= utf8.RuneSelf || r == '?' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// ofFigures are the causes of numbers in texts. An id or a code, which is digits only, is none
+// that one would calculate with.
+func ofFigures(a, b string) []Cause {
+	x, dx, okX := readRat(a)
+	y, dy, okY := readRat(b)
+	isCalculated := func(s string) bool { return strings.ContainsAny(s, ".eE") || len(s) < 10 && s[0] != '0' }
+	switch same := okX && okY && x.Cmp(y) == 0; {
+	case same && dx != dy && !strings.ContainsAny(a+b, "eE"):
+		return only(zeros, "")
+	case same, isSameFigure(ungrouped(a), ungrouped(b)):
+		return only(numberForm, "")
+	case okX && okY && isCalculated(a) && isCalculated(b):
+		return ofNumbers(a, b)
+	}
+	return nil
+}
+
+// ungrouped is a number without what groups its digits, and with a point for a comma.
+func ungrouped(s string) string {
+	if at := strings.IndexByte(s, ','); !strings.Contains(s, ".") && at >= 0 && at == strings.LastIndexByte(s, ',') && len(s)-at-1 != 3 {
+		s = s[:at] + "." + s[at+1:]
+	}
+	return strings.NewReplacer(",", "", "'", "", " ", "", "\u00a0", "").Replace(s)
+}
+
+// readRat reads a decimal number as it is written; decimals are those after the
+// point.
+func readRat(s string) (r *big.Rat, decimals int, ok bool) {
+	digits, exponent, hasExponent := strings.Cut(strings.ToLower(s), "e")
+	if len(s) == 0 || len(s) > numberMost || strings.Trim(digits, "+-.0123456789") != "" || !strings.ContainsAny(digits, "0123456789") {
+		return nil, 0, false
+	}
+	if n, err := strconv.Atoi(exponent); hasExponent && (err != nil || n > numberMost || n < -numberMost) {
+		return nil, 0, false
+	}
+	if r, ok = new(big.Rat).SetString(s); ok && !hasExponent {
+		_, after, _ := strings.Cut(digits, ".")
+		decimals = len(after)
+	}
+	return r, decimals, ok
+}
+
+// isSameFigure reports whether two texts are one number.
+func isSameFigure(a, b string) bool {
+	x, _, okX := readRat(a)
+	y, _, okY := readRat(b)
+	return okX && okY && x.Cmp(y) == 0
+}
+
+// ofNumbers are the causes of two numbers that are not the same.
+func ofNumbers(a, b string) (list []Cause) {
+	x, dx, okX := readRat(a)
+	y, dy, okY := readRat(b)
+	if !okX || !okY || x.Cmp(y) == 0 {
+		return nil
+	}
+	fx, _ := x.Float64()
+	fy, _ := y.Float64()
+	// a few units in the last place of a double, or what a float of 32 bits makes of it
+	if math.Abs(fx-fy) <= 0x1p-49*math.Abs(fx) || math.Abs(float64(float32(fx))-fy) <= 0x1p-46*math.Abs(fy) {
+		list = only(binaryFloat, "")
+	}
+	for d := dy; d <= dy+2 && d < dx; d++ {
+		list = append(list, roundedAs(x, y, d)...)
+	}
+	if x.Sign() != 0 && y.Sign() != 0 {
+		for _, f := range []int64{10, 100, 1000, 1_000_000, 60, 3600, 1024} {
+			by := big.NewRat(f, 1)
+			for word, is := range map[string]bool{"multiplied": new(big.Rat).Mul(x, by).Cmp(y) == 0, "divided": new(big.Rat).Mul(y, by).Cmp(x) == 0} {
+				if is {
+					list = append(list, Cause{factor, word + " by " + units.Grouped(int(f))})
+				}
+			}
+		}
+	}
+	if diff, _ := new(big.Rat).Sub(y, x).Float64(); math.Abs(diff) < 1e9 { // else it is no offset, but another value
+		list = append(list, Cause{offset, strconv.FormatFloat(math.Round(diff*1e6)/1e6, 'f', -1, 64)})
+	}
+	return list
+}
+
+// roundedAs are the ways in which x at d decimals is y. Where half up and half even cannot be told
+// apart, it is neither.
+func roundedAs(x, y *big.Rat, d int) (list []Cause) {
+	ten := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d)), nil))
+	scaled, want := new(big.Rat).Mul(x, ten), new(big.Rat).Mul(y, ten)
+	if !want.IsInt() {
+		return nil
+	}
+	cut, rest := new(big.Int).QuoRem(scaled.Num(), scaled.Denom(), new(big.Int))
+	half := rest.Abs(rest).Lsh(rest, 1).Cmp(scaled.Denom())
+	away := new(big.Int).Add(cut, big.NewInt(int64(x.Sign())))
+	fits := func(up bool) bool {
+		if up {
+			return away.Cmp(want.Num()) == 0
+		}
+		return cut.Cmp(want.Num()) == 0
+	}
+	to := fmt.Sprintf("to %d decimals", d)
+	if d == 0 {
+		to = "to whole numbers"
+	}
+	add := func(does string, fits bool) {
+		if fits {
+			list = append(list, Cause{rounding, does})
+		}
+	}
+	halfUp, halfEven := fits(half >= 0), fits(half > 0 || half == 0 && cut.Bit(0) == 1)
+	add("rounds "+to, halfUp && halfEven)
+	add("rounds "+to+", half up", halfUp)
+	add("rounds "+to+", half even", halfEven)
+	add("cuts off "+to, fits(false))
+	return list
+}
+
+// clock is a time as it is written.
+type clock struct {
+	at, wall time.Time // the instant, and the clock's reading as if it were UTC
+	digits   int       // after the second
+}
+
+// clockForms are ways to write a time. A fraction of the second is read by each.
+var clockForms = []string{
+	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", time.DateTime, time.DateTime + "Z07:00", time.DateOnly, time.RFC1123, time.RFC1123Z,
+}
+
+// readClock reads a date or a time.
+func readClock(s string) (c clock, ok bool) {
+	if len(s) < len(time.DateOnly) || len(s) > numberMost {
+		return c, false
+	}
+	for _, form := range clockForms {
+		if at, err := time.Parse(form, s); err == nil && at.Year() >= 1 {
+			_, east := at.Zone()
+			_, rest, _ := strings.Cut(s, ".")
+			return clock{at, at.UTC().Add(time.Duration(east) * time.Second), len(rest) - len(strings.TrimLeft(rest, "0123456789"))}, true
+		}
+	}
+	return c, false
+}
+
+// shiftsMost is the most that two time zones are apart.
+const shiftsMost = 26 * time.Hour
+
+// ofTimes are the causes of two written times; none where one is none.
+func ofTimes(a, b string) []Cause {
+	x, okX := readClock(a)
+	y, okY := readClock(b)
+	if !okX || !okY {
+		return nil
+	}
+	unit := time.Second
+	for range min(x.digits, y.digits, 9) {
+		unit /= 10
+	}
+	same := func(s, t time.Time) bool { return s.Truncate(unit).Equal(t.Truncate(unit)) }
+	switch off := y.at.Sub(x.at); {
+	case off == 0 && !x.wall.Equal(y.wall):
+		return only(zone, "")
+	case same(x.at, y.at), same(x.wall, y.wall):
+		return only(timeForm, "")
+	case off.Abs() <= shiftsMost && off%(15*time.Minute) == 0:
+		return only(shift, fmt.Sprintf("%+g", off.Hours()))
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/internal/units"
+)
+
+// coverage is what the verdict stands on; nil where responses are compared by distribution.
+func (j *Judge) coverage() *whittle.Coverage {
+	if j.mirrored.match == nil {
+		return nil
+	}
+	c := &whittle.Coverage{ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}}
+	j.mirrored.match.cover(c)
+	j.mirrored.headers.Cover(c)
+	if s := j.mirrored; s.Partly > 0 {
+		c.Not("what else "+units.Grouped(s.Partly)+" responses say",
+			"their status or content type differs as declared: of "+units.Grouped(s.Compared)+" responses nothing else of these is compared")
+	}
+	for i := range c.ByForm {
+		f := &c.ByForm[i]
+		f.Path, f.Form = j.show.Text(f.Path), j.show.Text(f.Form)
+	}
+	for i := range c.NotCompared {
+		f := &c.NotCompared[i]
+		f.Path, f.Reason = j.show.Text(f.Path), j.show.Text(f.Reason)
+	}
+	c.Summary = coverageWords(c)
+	return c
+}
+
+// cover adds what of bodies is compared by value, by form, and not at all.
+func (m *match) cover(c *whittle.Coverage) {
+	c.ByValue, c.WholeBody = 1, true
+	if m.c.Kind == whittle.JSON {
+		c.ByValue, c.AtLeast, c.WholeBody = m.forms.ByValue()
+		m.forms.Cover(c, "")
+		for _, path := range m.c.Ignore {
+			c.Not(path, "ignored in the config")
+		}
+		for _, e := range m.c.Expect {
+			if e.Kind == whittle.FoundField && e.From == "" && e.To == "" {
+				c.Not(cmp.Or(e.Path, "$"), "declared: "+display.Reason(e))
+			}
+		}
+		for _, path := range m.spelling.Places() {
+			a, b := m.spelling.Example(path)
+			c.Not(path+" as written", "a number is compared by its value, not by how it is written: "+a+" and "+b)
+		}
+	}
+	if c.WholeBody {
+		for _, pattern := range m.c.IgnoreText {
+			c.Not(pattern, "text that matches is ignored in the config")
+		}
+	}
+}
+
+// covered is what an EQUIVALENT stands on, in a sentence's end.
+func covered(v *whittle.Verdict) string {
+	if v.Coverage == nil {
+		return ""
+	}
+	return "; " + v.Coverage.Summary
+}
+
+const fieldsNamed = 3 // fields of a kind that a sentence names
+
+// coverageWords is a coverage in one sentence.
+func coverageWords(c *whittle.Coverage) string {
+	most := ""
+	if c.AtLeast {
+		most = "at least "
+	}
+	what := most + units.Counted(c.ByValue, "field")
+	if c.WholeBody {
+		what = "the whole body"
+	}
+	switch c.Cookies {
+	case 0:
+	case 1:
+		what += " and the attributes of 1 cookie"
+	default:
+		what += fmt.Sprintf(" and the attributes of %d cookies", c.Cookies)
+	}
+	s := fmt.Sprintf("%s compared by value, %d by form", what, len(c.ByForm))
+	if len(c.ByForm) > 1 { // nobody looks at whether they go together
+		s += ", each by itself"
+	}
+	s += firstOf(c.ByForm, "; ", func(f whittle.FormField) string { return f.Path + ": " + f.Form })
+	s = fmt.Sprintf("%s, %d not compared", s, len(c.NotCompared))
+	return s + firstOf(c.NotCompared, ", ", func(f whittle.Uncompared) string { return f.Path })
+}
+
+// firstOf names the first fields of a list, in parentheses, and how many more there are; empty
+// where there are none.
+func firstOf[T any](list []T, between string, name func(T) string) string {
+	var names []string
+	for _, f := range list[:min(len(list), fieldsNamed)] {
+		names = append(names, name(f))
+	}
+	if more := len(list) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if names == nil {
+		return ""
+	}
+	return " (" + strings.Join(names, between) + ")"
+}

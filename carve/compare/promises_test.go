@@ -1,0 +1,19 @@
+package compare
+
+import (
+	"testing"
+
+	"whittle"
+	"whittle/carve/compare/promisetest"
+)
+
+func TestPromises(t *testing.T) {
+	t.Parallel()
+	promisetest.Judges(t, func(t testing.TB, c whittle.Comparison) promisetest.Judge {
+		j, err := NewJudge(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	})
+}

@@ -1,0 +1,145 @@
+// Package promisetest holds what a judge and a guard promise, through what control sees of
+// them alone, so that any engine behind these interfaces can be held to it.
+package promisetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"whittle"
+	"whittle/internal/simtest"
+)
+
+// Judge compares the two responses of each exchange.
+type Judge interface {
+	Observe(x *whittle.Exchange) whittle.Observation
+	Recheck(r *whittle.Recheck) (after time.Duration, more bool)
+	Served() whittle.Served
+	Verdict() whittle.Verdict
+}
+
+// Guard watches the candidate while users depend on it.
+type Guard interface {
+	Outcome(o whittle.Outcome)
+	Pair(p whittle.Pair)
+	Share(s whittle.Share)
+	Meters() []whittle.Meter
+}
+
+// says is what a side responds to the n-th of the things, asked in a turn: 0 is the first of an
+// exchange.
+type says func(n, turn int, now time.Time, r *rand.Rand) whittle.Response
+
+// route plays a route at a share: who is asked first, what is compared, repeated, and asked
+// about again. The watch share is what the judge has it be.
+type route struct {
+	judge               Judge
+	monolith, candidate says
+	share, watch        float64
+	perSecond           int
+	users               int
+	r                   *rand.Rand
+	now                 time.Time
+
+	requests, compared int
+	served             int     // responses of the candidate to users
+	wrong              int     // of those, that differed from what the monolith says
+	asks               float64 // rounds that may be asked
+}
+
+func newRoute(j Judge, seed uint64, monolith, candidate says) *route {
+	return &route{
+		judge: j, monolith: monolith, candidate: candidate, watch: 0.05, perSecond: 100, users: 2000,
+		r: rand.New(rand.NewPCG(seed, 31)), now: simtest.Start, asks: 96,
+	}
+}
+
+// things is how many different requests come.
+const things = 50
+
+// gap is the time between what the two sides are asked.
+const gap = 3 * time.Millisecond
+
+// next plays one request.
+func (t *route) next() {
+	t.now = t.now.Add(time.Second / time.Duration(t.perSecond))
+	t.requests++
+	t.asks = min(96, t.asks+0.04)
+	n, user := t.r.IntN(things), uint64(1+t.r.IntN(t.users))
+	x := &whittle.Exchange{
+		At: t.now, User: user, FirstChance: t.share,
+		Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/things/%d", 100+n)},
+	}
+	if float64(user*0x9e3779b97f4a7c15>>11)/(1<<53) < t.share {
+		x.Served, x.Candidate = whittle.Candidate, t.candidate(n, 0, t.now, t.r)
+		t.served++
+		watch := t.watch
+		if t.judge.Served().Suspected {
+			watch = 1
+		}
+		right := t.monolith(n, 1, t.now.Add(gap), t.r)
+		if string(right.Body) != string(x.Candidate.Body) || right.Status != x.Candidate.Status {
+			t.wrong++
+		}
+		if t.r.Float64() >= watch {
+			return
+		}
+		x.Monolith = right
+	} else {
+		x.Monolith = t.monolith(n, 0, t.now, t.r)
+		x.Candidate = t.candidate(n, 1, t.now.Add(gap), t.r)
+	}
+	if t.compared++; t.compared%20 == 0 && x.Monolith.Status < 400 {
+		again := t.monolith(n, 2, t.now.Add(2*gap), t.r)
+		x.Repeat = &again
+	}
+	if t.judge.Observe(x).Ask && t.asks >= 4 {
+		t.ask(n, x)
+	}
+}
+
+// ask repeats an exchange to both sides until the judge has seen enough.
+func (t *route) ask(n int, x *whittle.Exchange) {
+	again, at := whittle.Recheck{Exchange: x}, t.now.Add(3*gap)
+	for turn := 3; ; turn += 2 {
+		after, more := t.judge.Recheck(&again)
+		if !more {
+			return
+		}
+		t.asks--
+		at = at.Add(after)
+		again.Rounds = append(again.Rounds, whittle.Round{
+			After: at.Sub(t.now), Monolith: t.monolith(n, turn, at, t.r), Candidate: t.candidate(n, turn+1, at, t.r),
+		})
+	}
+}
+
+// until plays so many requests, or until the candidate is called DIFFERENT, which it reports.
+func (t *route) until(requests int) bool {
+	for range requests {
+		if t.next(); t.requests%100 == 0 && t.judge.Verdict().State == whittle.Different {
+			return true
+		}
+	}
+	return false
+}
+
+// body is a response with a JSON body.
+func body(format string, a ...any) whittle.Response {
+	return whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: fmt.Appendf(nil, format, a...)}
+}
+
+func thing(n, _ int, _ time.Time, _ *rand.Rand) whittle.Response {
+	return body(`{"id":%d,"name":"thing %d","total":%d}`, n, n, 1000+n)
+}
+
+// oddly is thing, but for a share of the responses whose total is another one.
+func oddly(share float64) says {
+	return func(n, turn int, now time.Time, r *rand.Rand) whittle.Response {
+		if r.Float64() < share {
+			return body(`{"id":%d,"name":"thing %d","total":%d}`, n, n, 2000+n+r.IntN(100))
+		}
+		return thing(n, turn, now, r)
+	}
+}

@@ -1,0 +1,145 @@
+package control_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"whittle"
+	"whittle/carve/control"
+	"whittle/carve/rollout"
+)
+
+// steered makes a rig whose users are sent by a proxy that confirms shares when it is told to.
+func steered(t *testing.T, disk *memory) (h *rig, confirm func(bool)) {
+	t.Helper()
+	s := spec(func(r *whittle.Route) { r.Rollout.MinRequests = 0 })
+	h = newRig(t, disk, s)
+	confirms := true
+	has := whittle.Share(0)
+	o := h.options([]whittle.Route{s})
+	o.Steered = func(route string) *whittle.SteerStatus {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		out := &whittle.SteerStatus{By: "test", Share: h.inForce[route]}
+		if confirms {
+			has = out.Share
+		}
+		if has != out.Share {
+			out.UnderWay, out.Wait = "move", "the move is under way"
+		}
+		return out
+	}
+	c, err := control.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.c = c
+	h.run()
+	return h, func(yes bool) { h.set(func() { confirms = yes }) }
+}
+
+// TestARiseCountsOnceItIsConfirmed: it is on disk, then at the proxies, and then the share. Until
+// then evidence is saved and shown, no other rise begins, and the step's time has not begun.
+func TestARiseCountsOnceItIsConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h, confirm := steered(t, disk)
+		confirm(false)
+		h.say(whittle.Equivalent)
+		pass(5 * time.Second)
+		h.expectLog("applied 0", "saved 0", "saved 100", "applied 100")
+		s := h.status()
+		if s.Share != 0 || s.Phase != whittle.PhaseShadow || s.Steer.UnderWay == "" || !strings.Contains(s.Next, "under way") {
+			t.Errorf("before it is confirmed: %d in %s, %+v, %q", s.Share, s.Phase, s.Steer, s.Next)
+		}
+		compared := s.Verdict.Compared
+		h.say(whittle.Equivalent)
+		pass(3 * time.Second)
+		if s = h.status(); s.Verdict.Compared == compared {
+			t.Error("what was compared meanwhile is not shown")
+		}
+		confirm(true)
+		pass(time.Second)
+		if s = h.status(); s.Share != 100 || s.Phase != whittle.PhaseShift || s.Steer.UnderWay != "" {
+			t.Errorf("once it is confirmed: %d in %s, %+v", s.Share, s.Phase, s.Steer)
+		}
+		pass(8500 * time.Millisecond)
+		h.expectLog()
+		pass(time.Second)
+		h.expectLog("saved 2500", "applied 2500") // ten seconds after it was confirmed
+		if err := h.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestARiseThatIsNotConfirmedIsGivenUp: the proxies are told the share from before, and the route is
+// held. Then too nothing rises until they have it.
+func TestARiseThatIsNotConfirmedIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memory{}
+		h, confirm := steered(t, disk)
+		h.say(whittle.Equivalent)
+		pass(time.Second)
+		confirm(false)
+		h.journal.take()
+		order := make(chan error, 1)
+		go func() {
+			order <- h.c.Order(context.Background(), name, rollout.Order{Kind: rollout.Promote, By: "ann"})
+		}()
+		pass(31 * time.Second)
+		h.expectLog("saved 2500", "applied 2500", "applied 100", "saved 100")
+		if err := <-order; whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "Held by whittle: the move is under way") {
+			t.Errorf("the order ends with %v", err)
+		}
+		if s := h.status(); s.Share != 100 || s.Phase != whittle.PhaseShift || !s.Held {
+			t.Errorf("at last %d in %s, held: %v", s.Share, s.Phase, s.Held)
+		}
+		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Resume}); err != nil {
+			t.Fatal(err)
+		}
+		h.set(func() { h.inForce[name] = 50 }) // somebody has changed it at the proxy
+		pass(time.Minute)
+		if s := h.status(); !strings.Contains(s.Withheld, "the move is under way") || !strings.Contains(s.Next, "the move is under way") {
+			t.Errorf("withheld: %q, next: %q", s.Withheld, s.Next)
+		}
+		h.expectLog()
+		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.FailedPrecondition {
+			t.Errorf("promoted: %v", err)
+		}
+		_ = h.stop()
+	})
+}
+
+// TestAFallOvertakesARiseAtTheProxies: by an order, by the evidence, and when whittle ends.
+func TestAFallOvertakesARiseAtTheProxies(t *testing.T) {
+	for label, fall := range map[string]func(h *rig){
+		"order":    func(h *rig) { _ = h.c.Order(h.t.Context(), name, rollout.Order{Kind: rollout.Rollback}) },
+		"evidence": func(h *rig) { h.say(whittle.Different) },
+		"breaker":  func(h *rig) { h.trip("5 bad responses in a row") },
+		"end":      func(h *rig) { _ = h.stop() },
+	} {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &memory{}
+				h, confirm := steered(t, disk)
+				confirm(false)
+				h.say(whittle.Equivalent)
+				pass(time.Second)
+				h.journal.take()
+				fall(h)
+				pass(time.Second)
+				h.expectLog("applied 0", "saved 0")
+				if s := h.status(); s.Share != 0 {
+					t.Errorf("at %d", s.Share)
+				}
+				if label != "end" {
+					_ = h.stop()
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+// inPieces responds with one piece, and with a second when next is closed.
+func inPieces(kind string, next <-chan struct{}) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, "one\n")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-next:
+			_, _ = io.WriteString(w, "two\n")
+		case <-r.Context().Done():
+		}
+	})
+}
+
+// TestPiecesOfTheCandidateReachItsUser: of a response whose pieces come one by one the user
+// has the first before the last is there, by whichever type, and while it goes on it is no
+// reason to trip.
+func TestPiecesOfTheCandidateReachItsUser(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		for _, kind := range []string{"text/event-stream", "application/x-ndjson", "text/html", "multipart/x-mixed-replace; boundary=b"} {
+			t.Run(method+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				next := make(chan struct{})
+				s := open(t, everything(), says(200, "monolith"), inPieces(kind, next))
+				s.apply(whittle.All, whittle.PhaseShift)
+				resp, err := http.DefaultClient.Do(s.sends(method, "", "Accept", "text/event-stream, application/json"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				first := make([]byte, len("one\n"))
+				if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "one\n" {
+					t.Fatalf("the user got %q, %v", first, err)
+				}
+				waits(t, 20*time.Second, func() bool { return s.g.table.Load().routes["/work"].breaker.InFlight() == 0 })
+				close(next)
+				if rest, err := io.ReadAll(resp.Body); err != nil || string(rest) != "two\n" {
+					t.Errorf("the rest is %q, %v", rest, err)
+				}
+				l := s.rests()
+				if o := s.reported(); len(o) != 1 || o[0].Bad() || o[0].Side != whittle.Candidate || l.Failed != 0 || len(s.trips) != 0 {
+					t.Errorf("outcomes %+v, ledger %+v, trips %v", o, l, s.trips)
+				}
+			})
+		}
+	}
+}
+
+// TestTheResponseSaysWhatStreams: a client that would take an event stream, as many libraries
+// write by default, is shadowed and served like any other; a response that is one is not
+// compared.
+func TestTheResponseSaysWhatStreams(t *testing.T) {
+	for _, accept := range []string{"text/event-stream", "application/json, text/event-stream;q=0", "application/graphql-response+json, text/event-stream"} {
+		for kind, want := range map[string]string{"application/json": "compared", "text/event-stream": whittle.SkipStreaming} {
+			handler := func(side string) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", kind)
+					_, _ = io.WriteString(w, side)
+				})
+			}
+			s := open(t, everything(), handler("monolith"), handler("candidate"))
+			s.gets(s.sends(http.MethodGet, "", "Accept", accept))
+			if l := s.rests(); l.Compared+l.Skipped[whittle.SkipStreaming] != 1 || (l.Compared == 1) != (want == "compared") {
+				t.Errorf("%s, responded to with %s: %+v", accept, kind, l)
+			}
+			s.apply(whittle.All, whittle.PhaseShift)
+			if _, body := s.gets(s.sends(http.MethodGet, "", "Accept", accept)); body != "candidate" {
+				t.Errorf("%s, responded to with %s: the user got the response of %s", accept, kind, body)
+			}
+			s.rests()
+		}
+	}
+}
+
+// TestAStickyKeyThatAResponseGives: users who get their cookie by the first response are
+// counted, and those of them who change sides by it; by their address none changes.
+func TestAStickyKeyThatAResponseGives(t *testing.T) {
+	side := func(name string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := r.Cookie("sid"); err != nil {
+				http.SetCookie(w, &http.Cookie{Name: "sid", Value: r.Header.Get("X-Wants"), Path: "/"})
+			}
+			_, _ = io.WriteString(w, name)
+		})
+	}
+	const users = 40
+	for by, want := range map[string]int{"cookie": users, "address": 0} {
+		spec := everything()
+		spec.Rollout.Sticky = whittle.Sticky{By: by, Name: "sid"}
+		s := open(t, spec, side("monolith"), side("candidate"))
+		s.apply(5000, whittle.PhaseShift)
+		moved := 0
+		for u := range users {
+			jar, _ := cookiejar.New(nil)
+			client := http.Client{Jar: jar}
+			var got [2]string
+			for i := range got {
+				resp, err := client.Do(s.sends(http.MethodGet, "", "X-Wants", fmt.Sprint("session-", u)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				got[i] = string(b)
+			}
+			if got[0] != got[1] {
+				moved++
+			}
+		}
+		s.rests()
+		remarks := s.g.Remarks()
+		if want == 0 {
+			if moved != 0 || len(remarks) != 0 {
+				t.Errorf("by address %d users moved: %+v", moved, remarks)
+			}
+			continue
+		}
+		if moved == 0 || len(remarks) != 1 || remarks[0].Count != users || !strings.HasSuffix(remarks[0].Text, fmt.Sprintf("; %d did", moved)) {
+			t.Errorf("%d users moved: %+v", moved, remarks)
+		}
+	}
+}
+
+// TestAPanicLeavesNothingRunning: a request whose handling panics is not counted as under
+// way for ever.
+func TestAPanicLeavesNothingRunning(t *testing.T) {
+	s := open(t, everything(), says(200, "fine"), nil, func(o *Options) {
+		o.Outcome = func(whittle.Outcome) { panic("a defect") }
+	})
+	func() {
+		defer func() { _ = recover() }()
+		s.g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work", http.NoBody))
+	}()
+	s.rests()
+	for _, e := range s.g.table.Load().entries {
+		if n := e.meter.running.Load(); n != 0 {
+			t.Errorf("%d of %q are under way", n, e.name)
+		}
+	}
+}
+
+// TestWhoseFailureItIs: a response of whittle's own for a side that failed names it, and no
+// other response does.
+func TestWhoseFailureItIs(t *testing.T) {
+	silent := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	for name, c := range map[string]struct {
+		monolith, candidate http.Handler
+		method              string
+		share               whittle.Share
+		status              int
+		want                string
+	}{
+		"the monolith is away":      {nil, says(200, ""), http.MethodGet, 0, 502, "monolith connect"},
+		"the monolith resets":       {http.HandlerFunc(reset), says(200, ""), http.MethodPost, 0, 502, "monolith reset"},
+		"the monolith is silent":    {silent, says(200, ""), http.MethodGet, 0, 504, "monolith timeout"},
+		"the candidate resets":      {says(200, ""), http.HandlerFunc(reset), http.MethodPost, whittle.All, 502, "candidate reset"},
+		"the monolith in its place": {http.HandlerFunc(reset), http.HandlerFunc(reset), http.MethodGet, whittle.All, 502, "monolith reset"},
+		"its own 502":               {says(502, ""), says(200, ""), http.MethodGet, 0, 502, ""},
+		"nobody fails":              {says(200, ""), says(200, ""), http.MethodGet, 0, 200, ""},
+	} {
+		s := open(t, everything(), c.monolith, c.candidate, func(o *Options) { o.Monolith.Timeout = 2 * time.Second })
+		s.apply(c.share, map[bool]whittle.Phase{true: whittle.PhaseShadow, false: whittle.PhaseShift}[c.share == 0])
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		resp, err := http.DefaultClient.Do(s.sends(c.method, "").WithContext(ctx))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		resp.Body.Close()
+		cancel()
+		if got := resp.Header.Get("X-Whittle-Failure"); resp.StatusCode != c.status || got != c.want {
+			t.Errorf("%s: %d, %q", name, resp.StatusCode, got)
+		}
+		s.rests()
+	}
+}

@@ -1,0 +1,235 @@
+package steer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// instance is a proxy that does as it is told, unless it is down, deaf or slow.
+type instance struct {
+	mu    sync.Mutex // guards the following
+	share whittle.Share
+	down  error
+	deaf  bool          // it takes a share and does not put it in force
+	slow  time.Duration // before it takes a share
+	sets  []whittle.Share
+	most  whittle.Share // that was ever in force
+}
+
+func (i *instance) Set(ctx context.Context, share whittle.Share) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if slow := i.slow; slow > 0 {
+		i.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(slow):
+		}
+		i.mu.Lock()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	i.sets = append(i.sets, share)
+	if i.down == nil && !i.deaf {
+		i.share = share
+		i.most = max(i.most, share)
+	}
+	return i.down
+}
+
+func (i *instance) Read(context.Context) (whittle.Share, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.share, i.down
+}
+
+func (i *instance) change(do func(*instance)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	do(i)
+}
+
+func (i *instance) told() []whittle.Share {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.sets
+}
+
+const route = "GET /items/{id}"
+
+// steered has two instances, which whittle has found at a share.
+func steered(t *testing.T, share whittle.Share) (p *Proxies, a, b *instance) {
+	t.Helper()
+	p = New(func(s string) string { return s }, slog.New(slog.DiscardHandler))
+	a, b = &instance{share: share}, &instance{share: share}
+	l := &loop{route: route, by: "test", spec: whittle.Steer{Timeout: 5 * time.Second, Every: 10 * time.Second}}
+	l.hands = []*hand{{Steerer: a, name: "a"}, {Steerer: b, name: "b"}}
+	p.loops[route] = l
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { p.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	if !p.Apply(route, share) || p.Apply("GET /other", share) {
+		t.Fatal("it steers the wrong route")
+	}
+	pass(time.Second)
+	confirmed(t, p, share)
+	return p, a, b
+}
+
+func pass(d time.Duration) { time.Sleep(d); synctest.Wait() }
+
+func confirmed(t *testing.T, p *Proxies, share whittle.Share) {
+	t.Helper()
+	s := p.Status(route)
+	if s.Share != share || s.UnderWay != "" || s.Wait != "" {
+		t.Errorf("not confirmed: %+v", s)
+	}
+	for _, i := range s.Proxies {
+		if i.Share != share || !i.Confirmed || i.Trouble != "" || i.Read.IsZero() {
+			t.Errorf("not confirmed: %+v", i)
+		}
+	}
+}
+
+func waits(t *testing.T, p *Proxies, underWay string, words ...string) {
+	t.Helper()
+	s := p.Status(route)
+	if s.UnderWay != underWay || s.Wait == "" {
+		t.Errorf("%q is under way, and %q waited for; want %q", s.UnderWay, s.Wait, underWay)
+	}
+	for _, w := range words {
+		if !strings.Contains(s.Wait, w) {
+			t.Errorf("%q is not in %q", w, s.Wait)
+		}
+	}
+}
+
+// TestAShareIsInForceOnceAllConfirmIt: a rise and a fall each reach every instance, and are
+// under way until the last has them. One that is away does not hold up the others.
+func TestAShareIsInForceOnceAllConfirmIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, a, b := steered(t, 0)
+		if len(a.told()) != 1 { // to 0 at once, without a look
+			t.Errorf("told %v at the beginning", a.told())
+		}
+		p.Apply(route, 500)
+		pass(0)
+		confirmed(t, p, 500)
+
+		b.change(func(i *instance) { i.down = errors.New("connection refused") })
+		p.Apply(route, 2500)
+		pass(20 * time.Second)
+		waits(t, p, "rise to 25 %", "1 of 2", "b: connection refused")
+		p.Apply(route, 0)
+		pass(20 * time.Second)
+		waits(t, p, "fall to 0 %", "1 of 2")
+		if a.share != 0 {
+			t.Errorf("the other one has %d", a.share)
+		}
+		b.change(func(i *instance) { i.down = nil })
+		pass(6 * time.Second)
+		confirmed(t, p, 0)
+	})
+}
+
+// TestAFallOvertakesARise that an instance is slow to take.
+func TestAFallOvertakesARise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, a, _ := steered(t, 0)
+		a.change(func(i *instance) { i.slow = 3 * time.Second })
+		p.Apply(route, 500)
+		pass(time.Second)
+		waits(t, p, "rise to 5 %")
+		a.change(func(i *instance) { i.slow = 0 })
+		p.Apply(route, 0)
+		pass(100 * time.Millisecond)
+		confirmed(t, p, 0)
+		if a.most != 0 {
+			t.Errorf("it had %d", a.most)
+		}
+	})
+}
+
+// TestWhatIsTakenMustBeInForce: an instance that says yes and does nothing has not confirmed.
+func TestWhatIsTakenMustBeInForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, a, _ := steered(t, 0)
+		a.change(func(i *instance) { i.deaf = true })
+		p.Apply(route, 500)
+		pass(time.Minute)
+		waits(t, p, "rise to 5 %", "a: it still has 0 %")
+		if n := len(a.told()); n > 15 {
+			t.Errorf("told %d times in a minute", n)
+		}
+	})
+}
+
+// TestWhatChangesAtAProxyIsSaid: fewer users are left as they are, until a rise; more are
+// taken back.
+func TestWhatChangesAtAProxyIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, a, b := steered(t, 500)
+		a.change(func(i *instance) { i.share = 0 })
+		pass(11 * time.Second)
+		waits(t, p, "", "1 of 2 proxies have 5 %", "a: it has 0 %, which whittle has not set")
+		p.Apply(route, 500) // as an order that moves nobody does
+		pass(time.Minute)
+		if len(a.told()) > 0 || a.share != 0 {
+			t.Errorf("it was told %v", a.told())
+		}
+		p.Apply(route, 2500)
+		pass(0)
+		confirmed(t, p, 2500)
+
+		b.change(func(i *instance) { i.share = 9000 })
+		pass(11 * time.Second)
+		confirmed(t, p, 2500)
+		if note := p.Status(route).Proxies[1].Note; !strings.HasPrefix(note, "it had 90 % at ") {
+			t.Errorf("said %q", note)
+		}
+		a.change(func(i *instance) { i.share = 100 })
+		p.Apply(route, 500) // a fall raises nobody
+		pass(15 * time.Second)
+		waits(t, p, "fall to 5 %", "a: it has 1 %")
+		if b.share != 500 {
+			t.Errorf("b has %d", b.share)
+		}
+	})
+}
+
+// TestABeginningRaisesNobody: after a restart of whittle what is there counts.
+func TestABeginningRaisesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, a, b := steered(t, 500)
+		p.Put([]whittle.Route{{Name: route}}) // no proxies any more
+		if p.Status(route) != nil || p.Apply(route, 0) {
+			t.Error("it is steered still")
+		}
+		a.change(func(i *instance) { i.share = 0 })
+		b.change(func(i *instance) { i.share = 2500 })
+		p.mu.Lock()
+		p.loops[route] = &loop{route: route, spec: whittle.Steer{Timeout: time.Second, Every: time.Second}}
+		p.loops[route].hands = []*hand{{Steerer: a, name: "a"}, {Steerer: b, name: "b"}}
+		p.mu.Unlock()
+		p.Apply(route, 500)
+		pass(3 * time.Second)
+		waits(t, p, "check of 5 %", "a: it has 0 %")
+		if a.share != 0 || b.share != 500 {
+			t.Errorf("they have %d and %d", a.share, b.share)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package behind
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	core "whittle"
+	"whittle/carve/admin"
+	"whittle/carve/rollout"
+	"whittle/internal/child"
+)
+
+// mirrors are proxies that serve all users from the monolith and copy requests to whittle.
+var mirrors = []front{
+	{
+		name: "nginx", folder: "nginx-mirror", file: "nginx.conf", programs: fronts[0].programs, remedy: fronts[0].remedy, args: fronts[0].args,
+		monolith: "server " + hostPort + ";", whittle: "server " + hostPort + " max_fails", door: fronts[0].door, secure: fronts[0].secure,
+		listens: "127.0.0.1:8090",
+		more: append([][2]string{
+			{"/tmp/nginx-nobody.sock", "%d/nobody.sock"},
+			{"location /items/ {", "location ~ ^/(items|odd)/ {"},
+		}, fronts[0].more...),
+	},
+	{
+		name: "envoy", folder: "envoy-mirror", file: "envoy.yaml", programs: fronts[2].programs, remedy: fronts[2].remedy, args: fronts[2].args,
+		monolith: fronts[2].monolith, whittle: fronts[2].whittle, door: fronts[2].door, listens: "127.0.0.1:8090",
+		more: append([][2]string{{"{prefix: /items/}", `{safe_regex: {regex: "/(items|odd)/.*"}}`}}, fronts[2].more...),
+	},
+}
+
+const (
+	sinkRoute  = "  - match: GET /items/{id}\n    candidate: http://127.0.0.1:3001\n"
+	testedSink = "  - match: %s\n    candidate: http://%s\n    compare: {min_compared: 50, headers: {except: [X-Side, X-Way]}}\n"
+)
+
+// beginBeside starts whittle by the example's own config beside a proxy. In place of the example's
+// route are such as tested says, of a candidate that is right, and of others.
+func beginBeside(t *testing.T, f front, example, tested string, others ...string) *world {
+	t.Helper()
+	at, err := child.AddressesOfOneHost(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
+	w.certificate(t)
+	routes := ""
+	for _, match := range append([]string{byCookie}, others...) {
+		routes += fmt.Sprintf(tested, match, w.candidate.address)
+	}
+	w.runs(t, w.example(t, f.folder, "whittle.yaml", [2]string{example, routes},
+		[2]string{"127.0.0.1:8090", at[0]}, [2]string{"admin: 127.0.0.1:8081", "admin: " + at[1]},
+		[2]string{"http://127.0.0.1:3000", "http://" + w.monolith.address}), at)
+	return w
+}
+
+// TestSink holds what the examples of mirrors promise: the verdicts are those of a gateway, a
+// write reaches nobody twice, and whatever whittle does fails no user.
+func TestSink(t *testing.T) {
+	if theirs, own := read(t, mirrors[1].folder, "whittle.yaml"), read(t, mirrors[0].folder, "whittle.yaml"); theirs != own {
+		t.Error("the examples' configs of whittle differ")
+	}
+	for _, f := range mirrors {
+		t.Run(f.name, func(t *testing.T) {
+			w := beginBeside(t, f, sinkRoute, testedSink, byFlaw)
+			d := w.spawn(t, t, f)
+			w.judged(t, d)
+			w.unnoticed(t, d, f.name+"'s mirror")
+		})
+	}
+}
+
+func status(t *testing.T, c *admin.Client, route string) core.RouteStatus {
+	t.Helper()
+	s, err := c.Route(t.Context(), route)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// judged asks by way of the proxy until both candidates have a verdict.
+func (w *world) judged(t *testing.T, d *door) {
+	t.Helper()
+	c, err := admin.Dial(w.whittle.admin, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	u := d.user("mirrored")
+	defer u.transport.CloseIdleConnections()
+	n := 0
+	until(t, "a verdict of both", func() (bool, string) {
+		for range 50 {
+			n++
+			for _, path := range []string{"/items/", "/odd/"} {
+				a := u.ask(http.MethodGet, fmt.Sprintf("%s%d", path, n), "X-Show", "identity")
+				if a.err != nil || a.side != "monolith" || a.way != "straight" {
+					return false, fmt.Sprintf("%+v\n%s", a, d.Tail())
+				}
+			}
+		}
+		equal, odd := status(t, c, byCookie), status(t, c, byFlaw)
+		return equal.Verdict.State == core.Equivalent && odd.Verdict.State == core.Different, equal.Verdict.Summary + "; " + equal.Ledger.Account() + "\n" + odd.Verdict.Summary
+	})
+	s := status(t, c, byCookie)
+	if !s.Sink || s.Share != 0 || s.NextShare != 0 || !strings.Contains(s.Holds, "The verdict holds, about whittle's own requests to both sides. Harm budget and exposure do not") {
+		t.Errorf("%+v", s)
+	}
+	if _, err := c.Order(t.Context(), byCookie, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); err == nil {
+		t.Error("promoted")
+	}
+	h := w.candidate.head("identity")
+	if h.Get("Host") != "shop.example" || h.Get("X-Forwarded-Proto") != "https" || !strings.Contains(h.Get("X-Forwarded-For"), clientAddress) || h.Get("X-Envoy-Expected-Rq-Timeout-Ms") != "" {
+		t.Errorf("the candidate was told %v", h)
+	}
+}
+
+// unnoticed holds that users get all of their responses whatever is done to whittle.
+func (w *world) unnoticed(t *testing.T, d *door, name string) {
+	t.Helper()
+	l := d.load()
+	more := 60
+	if !testing.Short() {
+		more = 500
+	}
+	slow := func(is bool) func() {
+		return func() { w.monolith.slow.Store(is); w.candidate.slow.Store(is) }
+	}
+	for _, p := range []struct {
+		name string
+		do   func()
+	}{
+		{"there", func() {}},
+		{"slow: both sides take 500 ms", slow(true)},
+		{"stopped by SIGSTOP", func() { slow(false)(); w.whittle.signal(t, syscall.SIGSTOP) }},
+		{"absent", func() { w.whittle.signal(t, syscall.SIGKILL); <-w.whittle.ended }},
+	} {
+		p.do()
+		l.during(p.name)
+		until(t, fmt.Sprintf("%d reads while whittle is %s", more, p.name), func() (bool, string) {
+			n := l.went("straight")
+			return n >= more, fmt.Sprint(n)
+		})
+	}
+	close(l.stop)
+	l.all.Wait()
+	both := slices.DeleteFunc(slices.Collect(maps.Keys(w.candidate.writes)), func(path string) bool { return w.monolith.writes[path] == 0 })
+	if len(l.faults)+len(l.undone) > 0 || w.monolith.twice() != nil || w.candidate.twice() != nil || len(both) > 0 {
+		t.Errorf("failed: %q, %q; written twice: %q, %q, %q", l.faults, l.undone, w.monolith.twice(), w.candidate.twice(), both)
+	}
+	if !t.Failed() {
+		besideRows = append(besideRows, beside{name, l.phases[1:]})
+	}
+}
+
+// beside is what users of a proxy saw to which whittle is a sink or an observer.
+type beside struct {
+	name   string
+	phases []phase
+}
+
+var besideRows []beside
+
+// besideTable is the rows as a page has them.
+func besideTable() string {
+	var b strings.Builder
+	b.WriteString("| proxy | whittle is | reads and writes | failed | median | 99th percentile |\n|---|---|---|---|---|---|\n")
+	for _, one := range besideRows {
+		for _, p := range one.phases {
+			slices.Sort(p.took)
+			at := func(part int) time.Duration { return p.took[(len(p.took)-1)*part/100].Round(100 * time.Microsecond) }
+			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %s |\n", one.name, p.name, p.reads+p.writes, p.failed+p.undone, at(50), at(99))
+		}
+	}
+	return b.String()
+}

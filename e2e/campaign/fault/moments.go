@@ -1,0 +1,102 @@
+package fault
+
+import (
+	"strings"
+	"time"
+
+	"whittle"
+	"whittle/e2e/campaign/family"
+)
+
+// moments are faults in what depends on time, or in ids.
+func moments() []*Mutation {
+	return []*Mutation{
+		{Name: "time-zone", Does: "moments an hour off", Fits: has(family.Time), Do: value(family.Time, shifted(time.Hour))},
+		{Name: "time-format", Does: "Z written +00:00", Fits: has(family.Time), Do: value(family.Time, words(func(s string) string {
+			return strings.Replace(strings.Replace(s, "Z", "+00:00", 1), "+02:00", "+0200", 1)
+		}))},
+		{Name: "expired", Does: "a date two days in the past", Fits: has(family.Expiry), Do: value(family.Expiry, shifted(-32*24*time.Hour))},
+		{Name: "expires-early", Does: "a minute less to live", Fits: has(family.Expiry), Do: value(family.Expiry, shifted(-time.Minute))},
+		{Name: "id-constant", Does: "the same id in every response", Fits: has(family.ID), Do: newID(func(*Candidate, string) string { return "constant" })},
+		{Name: "id-pool", Does: "ids out of a pool of fifty", Fits: has(family.ID), Do: newID(pooled)},
+		{Name: "id-short", Does: "ids of eight characters", Fits: has(family.ID), Do: newID(func(_ *Candidate, id string) string { return id[:8] })},
+		{Name: "id-guessable", Does: "ids whose last twelve characters are always 0", Fits: has(family.ID), Do: newID(guessable)},
+		{Name: "stale-2s", Does: "the state of two seconds ago", Fits: every, Do: ago(2 * time.Second)},
+		{Name: "stale-30s", Does: "the state of half a minute ago", Fits: every, Do: ago(30 * time.Second)},
+		{Name: "never-fresh", Does: "a response is kept for ever", Fits: notRandom(every), Do: keptFor(24*time.Hour, func(c *Call) string { return c.Request.Target + string(c.Request.Body) })},
+	}
+}
+
+func shifted(by time.Duration) func(*Candidate, any) any {
+	return func(_ *Candidate, old any) any {
+		s, ok := old.(string)
+		for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05.000Z07:00"} {
+			if t, err := time.Parse(layout, s); ok && err == nil && t.Format(layout) == s {
+				return t.Add(by).Format(layout)
+			}
+		}
+		return old
+	}
+}
+
+// newID changes an id, wherever it is.
+func newID(change func(c *Candidate, id string) string) func(*Candidate, *Call, *whittle.Response) bool {
+	return value(family.ID, func(c *Candidate, old any) any {
+		s, ok := old.(string)
+		if !ok {
+			return old
+		}
+		if rest, is := strings.CutPrefix(s, "sid="); is {
+			id, tail, _ := strings.Cut(rest, ";")
+			return "sid=" + change(c, id) + ";" + tail
+		}
+		return change(c, s)
+	})
+}
+
+func pooled(c *Candidate, id string) string {
+	if len(c.drawn) < 50 {
+		c.drawn = append(c.drawn, id)
+		return id
+	}
+	return c.drawn[c.Rand.IntN(len(c.drawn))]
+}
+
+// guessable keeps an id's form, and a third of its bits or half.
+func guessable(_ *Candidate, id string) string {
+	const zeros = "000000000000"
+	return id[:max(0, len(id)-len(zeros))] + zeros
+}
+
+// ago responds by an older state.
+func ago(lag time.Duration) func(*Candidate, *Call, *whittle.Response) bool {
+	return func(_ *Candidate, call *Call, a *whittle.Response) bool {
+		// The program draws and reads the clock as ever: only what it reads is old.
+		past, now := *call.World, *call.World
+		past.Now = call.World.Now.Add(-lag)
+		state := uint64(call.World.Now.UnixNano())
+		past.Rand, now.Rand = seeded(state), seeded(state)
+		old, fresh := call.Family.Twin(&past, call.Request), call.Family.Twin(&now, call.Request)
+		if same(&old, &fresh) {
+			return false
+		}
+		old.Latency = a.Latency
+		*a = old
+		return true
+	}
+}
+
+// keptFor responds out of a cache by a key.
+func keptFor(life time.Duration, key func(*Call) string) func(*Candidate, *Call, *whittle.Response) bool {
+	return func(c *Candidate, call *Call, a *whittle.Response) bool {
+		k := key(call)
+		if old, ok := c.cached[k]; ok && call.World.Now.Sub(old.at) < life {
+			latency := a.Latency
+			*a = old.response
+			a.Latency = latency
+			return true
+		}
+		c.cached[k] = cached{call.World.Now, *a}
+		return false
+	}
+}

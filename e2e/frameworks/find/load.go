@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"whittle/e2e/frameworks/profiled"
+	"whittle/internal/child"
+	"whittle/profile"
+)
+
+// users send a service its requests, each at a steady rate, until they are stopped.
+type users struct {
+	stop       context.CancelFunc
+	all        sync.WaitGroup
+	plain, h2c *http.Client
+	failed     atomic.Pointer[error] // the first failure
+	// dear and others count the responses, of the planted endpoint and of the rest.
+	dear, others atomic.Int64
+}
+
+// warm is how often each request is sent before anything is measured, so that
+// V8 has optimized what it will.
+const warm = 100
+
+func (s *service) load(ctx context.Context, p *child.Process, rate float64) (*users, error) {
+	u := &users{plain: profiled.Client(false, 64, 10*time.Second), h2c: profiled.Client(true, 0, 10*time.Second)}
+	for i := range s.Load {
+		for range warm {
+			if err := u.ask(ctx, p.Public, &s.Load[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	ctx, u.stop = context.WithCancel(ctx)
+	for i := range s.Load {
+		count := &u.others
+		if s.isDear(&s.Load[i]) {
+			count = &u.dear
+		}
+		u.all.Go(func() {
+			tick := time.NewTicker(time.Duration(float64(time.Second) / rate))
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+				}
+				if err := u.ask(ctx, p.Public, &s.Load[i]); err != nil && ctx.Err() == nil {
+					u.failed.CompareAndSwap(nil, &err)
+					return
+				}
+				count.Add(1)
+			}
+		})
+	}
+	return u, nil
+}
+
+// isDear reports whether a request is for the planted endpoint.
+func (s *service) isDear(r *request) bool {
+	return profile.SameEndpoint(s.Planted.Endpoint, r.Method+" "+r.Path)
+}
+
+// mix is how many responses of the planted endpoint there were meanwhile for each of
+// another. 0: it is not known.
+func (u *users) mix(meanwhile func() error) (float64, error) {
+	dear, others := u.dear.Load(), u.others.Load()
+	err := meanwhile()
+	return float64(u.dear.Load()-dear) / float64(max(u.others.Load()-others, 1)), err
+}
+
+// pause stops the users.
+func (u *users) pause() {
+	u.stop()
+	u.all.Wait()
+}
+
+// end stops the users for good, and gives the first failure.
+func (u *users) end() error {
+	u.pause()
+	u.plain.CloseIdleConnections()
+	u.h2c.CloseIdleConnections()
+	if err := u.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// ask sends one request, and reads the response to its end.
+func (u *users) ask(ctx context.Context, addr string, r *request) error {
+	body, client := []byte(r.Body), u.plain
+	if r.BodyHex != "" {
+		var err error
+		if body, err = hex.DecodeString(r.BodyHex); err != nil {
+			return err
+		}
+	}
+	if r.H2C {
+		client = u.h2c
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, "http://"+addr+r.Path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range r.Headers {
+		req.Header.Set(name, value)
+	}
+	return profiled.Send(client, req)
+}

@@ -1,0 +1,52 @@
+package process
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Until waits for what another process or goroutine brings about, and fails the test
+// where it does not come about.
+func Until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(Patience); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not come about: " + what)
+		}
+	}
+}
+
+// Metrics are the figures at an admin address, all of one moment, by name and labels as
+// they stand there; none where nobody responds.
+func Metrics(admin string) map[string]float64 {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: Patience}
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+admin+"/metrics", nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil
+	}
+	all := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		i := strings.LastIndexByte(line, ' ')
+		if v, err := strconv.ParseFloat(line[i+1:], 64); err == nil && i > 0 && line[0] != '#' {
+			all[line[:i]] = v
+		}
+	}
+	return all
+}

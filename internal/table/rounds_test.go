@@ -1,0 +1,58 @@
+package table
+
+import (
+	"math"
+	"testing"
+)
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		v    []float64
+		want float64
+	}{{[]float64{3}, 3}, {[]float64{4, 1}, 2.5}, {[]float64{9, 1, 2}, 2}} {
+		if got := Median(c.v); got != c.want {
+			t.Errorf("median(%v) = %v, want %v", c.v, got, c.want)
+		}
+	}
+	if !math.IsNaN(Median(nil)) {
+		t.Error("the median of nothing is a number")
+	}
+}
+
+func TestRatioIsByRound(t *testing.T) {
+	r, tb := Rounds{}, New("t")
+	for i, v := range []float64{10, 40, 90} {
+		r.Add(tb, "a", "m", v, "us")
+		r.Add(tb, "b", "m", []float64{5, 10, 30}[i], "us")
+	}
+	if got := r.Ratio("m", "a", "b"); got != 3 {
+		t.Errorf("ratio %v, want the median of 2, 4 and 3", got)
+	}
+	if got := r.Difference("m", "a", "b"); got != 30 {
+		t.Errorf("difference %v, want the median of 5, 30 and 60", got)
+	}
+	if got := r.Ratio("m", "a", "missing"); !math.IsNaN(got) {
+		t.Errorf("ratio to nobody: %v", got)
+	}
+	if got := len(tb.Rows()); got != 6 {
+		t.Errorf("%d rows, want one for each value", got)
+	}
+}
+
+// A round without a figure must not shift the later ones against another's.
+func TestRatioKeepsToRoundsWithoutAFigure(t *testing.T) {
+	r, tb := Rounds{}, New("t")
+	for i, v := range []float64{math.NaN(), 40, 90} {
+		r.Add(tb, "a", "m", v, "us")
+		r.Add(tb, "b", "m", []float64{5, 10, 30}[i], "us")
+	}
+	if got := r.Ratio("m", "a", "b"); got != 3.5 {
+		t.Errorf("ratio %v, want the median of 4 and 3", got)
+	}
+	if got := r.Median("a", "m"); got != 65 {
+		t.Errorf("median %v, want that of 40 and 90", got)
+	}
+	if got := len(tb.Rows()); got != 5 {
+		t.Errorf("%d rows, want one for each number", got)
+	}
+}

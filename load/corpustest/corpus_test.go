@@ -1,0 +1,172 @@
+// Package corpustest runs load plans as they are found in public and compares what whittle sends
+// with what the plan's own tool sent: method, target, headers that matter, body, how
+// many, in which order for each user, and the waits between them.
+//
+// A case is a file TOOL/NAME.txtar. Its comment says what the plan is about, with lines
+// that are read:
+//
+//	flags: -e staging        flags of the tool, and of whittle load
+//	env: NAME=VALUE          variables of the environment
+//	mask: REGEXP => TEXT     what is random in targets, headers and bodies
+//	order: none              users cannot be told apart by their connections
+//	count: any               how often a request comes depends on time
+//	wait: any                the waits are random, or the recording was not made for them
+//	note: TEXT               what a note of the report has to have
+//	refused: TEXT            what the error has to have, of a plan that does not run
+//
+// Its files are the plan's folder: plan.yml, plan.json or plan.jmx, and what belongs to
+// it. TARGET stands for the server's address, SERVERHOST and SERVERPORT for its parts. The file "sent" is the recording, a line a
+// request; a case without one is recorded by -record (see record_test.go). Another tool's
+// cases go into a folder of its name.
+package corpustest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+)
+
+var (
+	only   = flag.String("only", "", "cases whose name contains this")
+	out    = flag.String("out", "", "where the result is written as JSON; empty: nowhere")
+	record = flag.String("record", "", "TOOL=COMMAND: record what the tool sends, where there is no recording")
+	again  = flag.Bool("again", false, "with -record: all cases")
+)
+
+// TestPlansAreSentAsByTheirTools runs every plan of the corpus and holds what is sent to
+// what its own tool sent. None runs and sends something else.
+func TestPlansAreSentAsByTheirTools(t *testing.T) {
+	t.Parallel()
+	all, err := readCases(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []*testCase
+	for _, c := range all {
+		if strings.Contains(c.Tool+"/"+c.Name, *only) {
+			cases = append(cases, c)
+		}
+	}
+	if tool, command, ok := strings.Cut(*record, "="); ok {
+		if err := recordAll(t.Context(), cases, tool, command); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	outcomes := judgeAll(t.Context(), cases)
+	for i, o := range outcomes {
+		t.Logf("%-8s %-44s %s", o.Verdict, o.Plan, o.Why)
+		switch {
+		case o.Verdict == wrong:
+			t.Errorf("%s: %s", o.Plan, o.Why)
+		case o.Verdict == refused && cases[i].about.refused == "" && !strings.HasPrefix(cases[i].Name, "engine-"):
+			t.Errorf("%s is refused, and says nothing of it: %s", o.Plan, o.Why)
+		}
+	}
+	for _, tool := range []string{"artillery", jmeterTool, ""} {
+		r := tally(cases, outcomes, tool)
+		t.Logf("%-10s %3d plans: %3d same, %3d noted, %3d refused, %3d wrong; %d of other engines refused by name", tool, r.Plans, r.Same, r.Noted, r.Refused, r.Wrong, r.OtherEngines)
+	}
+	r := tally(cases, outcomes, "")
+	if r.Refused*100 > r.Plans*maxRefused {
+		t.Errorf("%d of %d plans are refused; at most %d %% may be", r.Refused, r.Plans, maxRefused)
+	}
+	if *out == "" {
+		return
+	}
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err == nil {
+		err = os.WriteFile(*out, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func recordAll(ctx context.Context, cases []*testCase, tool, command string) error {
+	return inParallel(cases, func(c *testCase) error {
+		if c.Tool != tool || c.sent != nil && !*again || c.about.refused != "" {
+			return nil
+		}
+		return recordCase(ctx, c, command)
+	})
+}
+
+// inParallel does the same for some cases at once.
+func inParallel(cases []*testCase, do func(*testCase) error) error {
+	var g errgroup.Group
+	g.SetLimit(4)
+	errs := make([]error, len(cases))
+	for i, c := range cases {
+		g.Go(func() error {
+			if err := do(c); err != nil {
+				errs[i] = fmt.Errorf("%s/%s: %w", c.Tool, c.Name, err)
+			}
+			return nil // all of them are done, whatever one comes to
+		})
+	}
+	_ = g.Wait() // never an error
+	return errors.Join(errs...)
+}
+
+// result is what is written for machines. Plans counts those that have to run: a plan
+// for another engine is refused by name and is in OtherEngines alone.
+type result struct {
+	Plans        int       `json:"plans"`
+	Same         int       `json:"same"`
+	Noted        int       `json:"noted"`
+	Refused      int       `json:"refused"`
+	Wrong        int       `json:"wrong"`
+	OtherEngines int       `json:"other_engines"`
+	Cases        []outcome `json:"cases"`
+}
+
+// maxRefused is the percentage of plans that may be refused.
+const maxRefused = 8
+
+func judgeAll(ctx context.Context, cases []*testCase) []outcome {
+	outcomes := make([]outcome, len(cases))
+	at := map[*testCase]int{}
+	for i, c := range cases {
+		at[c] = i
+	}
+	_ = inParallel(cases, func(c *testCase) error {
+		outcomes[at[c]] = judge(ctx, c)
+		return nil
+	})
+	return outcomes
+}
+
+// tally counts the outcomes of one tool's plans, or of all.
+func tally(cases []*testCase, outcomes []outcome, tool string) result {
+	r := result{Cases: []outcome{}}
+	for i, o := range outcomes {
+		if tool != "" && cases[i].Tool != tool {
+			continue
+		}
+		r.Cases = append(r.Cases, o)
+		if o.Verdict == refused && strings.HasPrefix(cases[i].Name, "engine-") {
+			r.OtherEngines++
+			continue
+		}
+		r.Plans++
+		switch o.Verdict {
+		case same:
+			r.Same++
+		case noted:
+			r.Noted++
+		case refused:
+			r.Refused++
+		case wrong:
+			r.Wrong++
+		}
+	}
+	return r
+}

@@ -1,0 +1,101 @@
+package cpu
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"whittle"
+)
+
+func TestMetricsPage(t *testing.T) {
+	for _, c := range []struct {
+		page  string
+		want  time.Duration
+		wrong string
+	}{
+		{"# HELP process_cpu_seconds_total x\nprocess_cpu_seconds_total 12.5\n", 12500 * time.Millisecond, ""},
+		{"process_cpu_seconds_total{worker=\"1\"} 1\nprocess_cpu_seconds_total{worker=\"a } 2\"} 2.25 1700000000\n", 3250 * time.Millisecond, ""},
+		{"process_cpu_seconds_total_other 4\nprocess_cpu_seconds_total\t1e-3", time.Millisecond, ""},
+		{"", 0, "no process_cpu_seconds_total"},
+		{"process_cpu_seconds_total NaN", 0, "NaN"},
+		{"process_cpu_seconds_total -1", 0, "-1"},
+		{"process_cpu_seconds_total +Inf", 0, "Inf"},
+		{"process_cpu_seconds_total 1e300", 0, "seconds"},
+		{"process_cpu_seconds_total{x=\"1", 0, "without an end"},
+		{"process_cpu_seconds_total ", 0, "no value"},
+	} {
+		got, err := parseMetricsPage([]byte(c.page))
+		if got != c.want || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%q: %v, %v; want %v, %q", c.page, got, err, c.want, c.wrong)
+		}
+	}
+}
+
+func FuzzMetricsPage(f *testing.F) {
+	f.Add([]byte("process_cpu_seconds_total{a=\"}\"} 2 17\n"))
+	f.Add([]byte("process_cpu_seconds_total 12\nprocess_cpu_seconds_total 1e9"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if d, err := parseMetricsPage(b); err == nil && (d < 0 || d > 1e9*time.Second) {
+			t.Errorf("%q: %v", b, d)
+		}
+	})
+}
+
+// serve gives a metrics page whose body is what page returns.
+func serve(t *testing.T, page func() string) *url.URL {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page()) }))
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// TestAPageIsReadWholeOrNotAtAll: a cut page may have a part of the processes, or of a number.
+func TestAPageIsReadWholeOrNotAtAll(t *testing.T) {
+	u := serve(t, func() string {
+		return cpuMetric + " 1\n" + strings.Repeat("#", maxPageBytes-len(cpuMetric)-6) + "\n" + cpuMetric + " 2\n"
+	})
+	if _, err := OpenPages(t.Context(), []string{u.String()}); whittle.CodeOf(err) != whittle.ResourceExhausted {
+		t.Errorf("a page of more than %d bytes: %v", maxPageBytes, err)
+	}
+}
+
+// TestAPageShowsNoPassword: its name is in reports and in errors.
+func TestAPageShowsNoPassword(t *testing.T) {
+	u := serve(t, func() string { return cpuMetric + " 1\n" })
+	u.User = url.UserPassword("me", "secret")
+	if p := newPage(u); p.Open(t.Context()) != nil || strings.Contains(p.Name(), "secret") {
+		t.Errorf("the page is called %s", p.Name())
+	}
+	u.Host = "127.0.0.1:1"
+	if err := newPage(u).Open(t.Context()); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a page that is not there: %v", err)
+	}
+}
+
+// TestAProcessThatWasReplacedStaysEnded: the counter of the one after it is another.
+func TestAProcessThatWasReplacedStaysEnded(t *testing.T) {
+	readings := []string{"10", "12", "1", "30"}
+	p := newPage(serve(t, func() string {
+		next := readings[0]
+		readings = readings[1:]
+		return cpuMetric + " " + next + "\n"
+	}))
+	if err := p.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		p.sample(t.Context())
+	}
+	if used, gone := p.Used(); used != 2*time.Second || !gone {
+		t.Errorf("%v, gone %t; want 2s of the first process, which has ended", used, gone)
+	}
+}

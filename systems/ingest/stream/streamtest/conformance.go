@@ -1,0 +1,376 @@
+package streamtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"whittle"
+	"whittle/systems/ingest/stream"
+)
+
+// Suite is what Run needs of an adapter.
+type Suite struct {
+	// Open gives a new and empty stream, which the suite closes.
+	Open func(t *testing.T) stream.Stream
+	// Reopen gets a stream that is closed, and opens what it was open on.
+	Reopen func(t *testing.T, closed stream.Stream) stream.Stream
+	// Read reads it.
+	Read Read
+	// Scale is how many records the larger tests append, for sinks that are slow (0: 1,000).
+	Scale int
+}
+
+// timeout bounds each wait, so that a broken adapter fails and does not hang.
+const timeout = 60 * time.Second
+
+// Run holds an adapter to the contract of stream.Stream.
+func Run(t *testing.T, s Suite) {
+	if s.Scale == 0 {
+		s.Scale = 1000
+	}
+	open := s.Open
+	s.Open = func(t *testing.T) stream.Stream {
+		t.Helper()
+		opened := open(t)
+		closing(t, opened)
+		return opened
+	}
+	for name, test := range map[string]func(*testing.T){
+		"RoundTrip": s.roundTrip, "MemoryIsTheCallersAgain": s.memory, "Bounds": s.bounds, "LargestRecord": s.largest,
+		"ManyAtOnce": s.atOnce, "AppendWithEndedContext": s.appendEnded,
+		"AppendCanceledMidway": s.appendMidway, "Corrupt": s.corrupt, "CloseWhileAppending": s.closeWhileAppending, "Reopened": s.reopened,
+	} {
+		t.Run(name, test)
+	}
+}
+
+func closing(t *testing.T, s stream.Stream) {
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+}
+
+// again closes a stream, which refuses what comes then, and opens it anew.
+func (s *Suite) again(t *testing.T, open stream.Stream) stream.Stream {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	if err := open.Close(ctx); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	for _, r := range open.Append(ctx, []stream.Record{numbered("k", 1), numbered("k", 2)}) {
+		if whittle.CodeOf(r.Err) != whittle.Unavailable {
+			t.Errorf("append after close: %v", r.Err)
+		}
+	}
+	if open.Capacity().Err == nil {
+		t.Error("there is room after close")
+	}
+	opened := s.Reopen(t, open)
+	closing(t, opened)
+	return opened
+}
+
+func (s *Suite) roundTrip(t *testing.T) {
+	st := s.Open(t)
+	if st.Durability() == "" || st.Limit() < 64<<10 || len(st.Append(t.Context(), nil)) != 0 {
+		t.Errorf("durability %q, limit %d", st.Durability(), st.Limit())
+	}
+	random := rand.New(rand.NewPCG(7, 7))
+	records := []stream.Record{
+		record("empty", "k", nil),
+		record("zeros", "k", make([]byte, 8<<10)),
+		record("", "", []byte("neither id nor key, but known by its value")),
+		{ID: "times", Time: time.Unix(-86_400, 1).UTC(), Value: []byte("before 1970, no header")},
+		{ID: "headers", Key: "k", Time: time.Unix(0, 0).UTC(), Value: []byte("v"), Header: []stream.Header{
+			{Name: "", Value: ""}, {Name: "x", Value: "second of two"}, {Name: "X", Value: "other case"}, {Name: "x", Value: "\x00\r\n\xff"},
+		}},
+		{ID: strings.Repeat("\xfe", stream.MaxID), Key: strings.Repeat("\x00", stream.MaxKey), Time: time.Unix(0, 1).UTC(), Value: []byte("bounds")},
+		{ID: "many", Time: time.Unix(0, 2).UTC(), Value: []byte("headers"), Header: make([]stream.Header, stream.MaxHeaders)},
+	}
+	for i, size := range []int{1, 2, 3, 100, 511, 512, 513, 1000, 4095, 4096, 4097, 20_000, 50_000} {
+		records = append(records, record(fmt.Sprint("random-", i), fmt.Sprint("user-", i%4), randomBytes(random, size)))
+	}
+	for i := range records {
+		records[i].Seal()
+	}
+	where := keep(t, st, records...)
+	if capacity := st.Capacity(); capacity.Err != nil || capacity.Free <= 0 || capacity.Rate < 0 {
+		t.Errorf("room: %+v", capacity)
+	}
+	count := 0
+	for _, entries := range s.Read(t, st) {
+		for i := range entries {
+			e := &entries[i]
+			count++
+			n := slices.IndexFunc(records, func(r stream.Record) bool { return r.ID == e.ID })
+			if n < 0 {
+				t.Errorf("%q was never appended", e.ID)
+			} else if d := differ(&e.Record, &records[n]); d != "" || e.Position != where[n] {
+				t.Errorf("%q at %v, the result said %v: %s", e.ID, e.Position, where[n], d)
+			}
+		}
+	}
+	if count != len(records) {
+		t.Errorf("%d records read, %d appended", count, len(records))
+	}
+}
+
+// memory holds that what a caller does with its bytes after Append returned
+// does not reach what was kept.
+func (s *Suite) memory(t *testing.T) {
+	st := s.Open(t)
+	value := []byte("as it was")
+	records := []stream.Record{record("a", "k", value)}
+	at := keep(t, st, records...)
+	copy(value, "scribbled")
+	records[0].Header[0].Value = "scribbled"
+	records[0].ID = "scribbled"
+	all := s.Read(t, st)[at[0].Partition]
+	if len(all) != 1 || all[0].ID != "a" || string(all[0].Value) != "as it was" || all[0].Header[0].Value != "application/json" {
+		t.Errorf("kept: %+v", all)
+	}
+}
+
+// bounds holds what is refused, and that nothing passes an earlier one of its key that was.
+func (s *Suite) bounds(t *testing.T) {
+	st := s.Open(t)
+	long := func(n int) string { return strings.Repeat("x", n) }
+	headers := record("headers", "d", []byte("v"))
+	headers.Header = make([]stream.Header, stream.MaxHeaders+1)
+	records := []stream.Record{
+		record("first", "a", []byte("kept")),
+		record(long(stream.MaxID+1), "b", []byte("v")),
+		record("key", long(stream.MaxKey+1), []byte("v")),
+		headers,
+		record("large", "a", make([]byte, st.Limit()+1)),
+		record("behind", "a", []byte("an earlier one of its key was refused")),
+		record("no key", "", []byte("kept")),
+		record("last", "f", []byte("kept")),
+	}
+	results := st.Append(t.Context(), records)
+	if len(results) != len(records) {
+		t.Fatalf("%d results of %d records", len(results), len(records))
+	}
+	for i, want := range []whittle.Code{-1, whittle.Invalid, whittle.Invalid, whittle.Invalid, whittle.Invalid, whittle.Unavailable, -1, -1} {
+		if codeOf(results[i].Err) != want {
+			t.Errorf("record %d: %v, want %v", i, results[i].Err, want)
+		}
+	}
+	var kept []string
+	for _, entries := range s.Read(t, st) {
+		for _, e := range entries {
+			kept = append(kept, e.ID)
+		}
+	}
+	if slices.Sort(kept); fmt.Sprint(kept) != "[first last no key]" {
+		t.Errorf("there are %q", kept)
+	}
+}
+
+func (s *Suite) largest(t *testing.T) {
+	st := s.Open(t)
+	r := record("largest", "k", nil)
+	r.Value = randomBytes(rand.New(rand.NewPCG(1, 1)), st.Limit()-stream.EncodedLen(&r))
+	r.Seal()
+	over := record("over", "o", append(slices.Clone(r.Value), make([]byte, 64)...))
+	results := st.Append(t.Context(), []stream.Record{r, over})
+	if results[0].Err != nil || codeOf(results[1].Err) != whittle.Invalid {
+		t.Fatalf("at the limit: %v; over it: %v", results[0].Err, results[1].Err)
+	}
+	all := s.Read(t, st)[results[0].Position.Partition]
+	if len(all) != 1 {
+		t.Fatalf("%d records", len(all))
+	}
+	if d := differ(&all[0].Record, &r); d != "" {
+		t.Error(d)
+	}
+}
+
+// atOnce appends from several goroutines, each to keys of its own.
+func (s *Suite) atOnce(t *testing.T) {
+	st := s.Open(t)
+	l := NewLedger(1)
+	l.During(t, st, 16, timeout, func() { l.Reach(t, s.Scale) })
+	if r := l.Audit(t, s.Read(t, st)); r.Refused+r.Unknown > 0 {
+		t.Error(r)
+	}
+}
+
+func each(n int, do func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { do(i) })
+	}
+	all.Wait()
+}
+
+func (s *Suite) appendEnded(t *testing.T) {
+	st := s.Open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	results := st.Append(ctx, []stream.Record{numbered("k", 0), numbered("k", 1)})
+	if len(results) != 2 {
+		t.Fatalf("%d results of 2 records", len(results))
+	}
+	for _, r := range results {
+		if r.Err != nil && !ended(r.Err) {
+			t.Error(r.Err)
+		}
+	}
+	keep(t, st, numbered("other", 0))
+}
+
+// appendMidway ends contexts while their appends are under way: each result is
+// one or the other, and what was acknowledged is there.
+func (s *Suite) appendMidway(t *testing.T) {
+	st := s.Open(t)
+	l := NewLedger(2)
+	const writers = 4
+	each(writers, func(w int) {
+		random := rand.New(rand.NewPCG(2, uint64(w)))
+		for n := range max(3, s.Scale/100) {
+			ctx, cancel := context.WithCancel(t.Context())
+			go cancel()
+			if err := l.Append(ctx, st, l.Batch(n*writers+w, random)); err != nil && !ended(err) {
+				t.Error(err)
+			}
+			cancel()
+		}
+	})
+	if err := l.Append(t.Context(), st, l.Batch(-1, rand.New(rand.NewPCG(2, 9)))); err != nil {
+		t.Error(err)
+	}
+	l.Audit(t, s.Read(t, st))
+}
+
+// corrupt appends a record that is not what it was sealed as: it is refused as
+// surely not kept, or whoever reads it can tell; what comes behind it is kept.
+func (s *Suite) corrupt(t *testing.T) {
+	st := s.Open(t)
+	bad := record("bad", "k", []byte("a value"))
+	bad.Sum ^= 1 << 7
+	at := keep(t, st, record("before", "k", []byte("v")))
+	result := st.Append(t.Context(), []stream.Record{bad})[0]
+	keep(t, st, record("behind", "k", []byte("v")))
+	var read []string
+	for _, e := range s.Read(t, st)[at[0].Partition] {
+		if e.Intact() {
+			read = append(read, e.ID)
+		} else if result.Err != nil || e.Position != result.Position {
+			t.Errorf("a record that is not intact at %v; its append said %+v", e.Position, result)
+		}
+	}
+	if code := codeOf(result.Err); code != -1 && code != whittle.Invalid && code != whittle.Unavailable {
+		t.Errorf("not refused for sure: %v", result.Err)
+	}
+	if fmt.Sprint(read) != "[before behind]" {
+		t.Errorf("intact are %q", read)
+	}
+}
+
+// closeWhileAppending closes a stream under many appends: each is refused or
+// kept, and what was acknowledged is there afterwards.
+func (s *Suite) closeWhileAppending(t *testing.T) {
+	st := s.Open(t)
+	l := NewLedger(3)
+	var reopened stream.Stream
+	l.During(t, st, 8, timeout, func() {
+		l.Reach(t, 50)
+		reopened = s.again(t, st) // the producers still have st
+	})
+	l.Audit(t, s.Read(t, reopened))
+}
+
+func (s *Suite) reopened(t *testing.T) {
+	st := s.Open(t)
+	l, random := NewLedger(4), rand.New(rand.NewPCG(4, 4))
+	for round := range 3 {
+		if err := l.Append(t.Context(), st, l.Batch(0, random)); err != nil {
+			t.Fatal(err)
+		}
+		st = s.again(t, st)
+		if round == 0 {
+			st = s.again(t, st) // nothing happened in between
+		}
+		l.Audit(t, s.Read(t, st))
+	}
+}
+
+// record makes a sealed one.
+func record(id, key string, value []byte) stream.Record {
+	r := stream.Record{
+		ID: id, Key: key, Time: time.Unix(1_700_000_000, 123_456_789).UTC(), Value: value,
+		Header: []stream.Header{{Name: "Content-Type", Value: "application/json"}},
+	}
+	r.Seal()
+	return r
+}
+
+func numbered(key string, n int) stream.Record {
+	id := fmt.Sprintf("%s-%d", key, n)
+	return record(id, key, []byte("value of "+id))
+}
+
+func randomBytes(random *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(random.Uint32())
+	}
+	return b
+}
+
+// differ says what is not the same in two records, or "".
+func differ(got, want *stream.Record) string {
+	if got.ID != want.ID || got.Key != want.Key || !got.Time.Equal(want.Time) || !slices.Equal(got.Header, want.Header) {
+		return fmt.Sprintf("%q %q %v %q, want %q %q %v %q", got.ID, got.Key, got.Time, got.Header, want.ID, want.Key, want.Time, want.Header)
+	}
+	if string(got.Value) != string(want.Value) || got.Sum != want.Sum {
+		return fmt.Sprintf("a value of %d bytes that is not the one of %d", len(got.Value), len(want.Value))
+	}
+	return ""
+}
+
+// keep appends records and wants all of them kept.
+func keep(t *testing.T, s stream.Stream, records ...stream.Record) []stream.Position {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	results := s.Append(ctx, records)
+	if len(results) != len(records) {
+		t.Fatalf("%d results of %d records", len(results), len(records))
+	}
+	at := make([]stream.Position, len(results))
+	for i, r := range results {
+		if at[i] = r.Position; r.Err != nil || r.Position.Offset == "" {
+			t.Fatalf("record %d: %+v", i, r)
+		}
+	}
+	return at
+}
+
+// codeOf is the code of an error, or -1 of nil.
+func codeOf(err error) whittle.Code {
+	if err == nil {
+		return -1
+	}
+	return whittle.CodeOf(err)
+}
+
+// ended reports whether an error may come of a context that has ended.
+func ended(err error) bool {
+	c := codeOf(err)
+	return c == whittle.Canceled || c == whittle.DeadlineExceeded ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,29 @@
+package whittle_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+)
+
+// TestVersion: the first section of CHANGELOG.md names the version to tag and its day. The
+// chart names the same version, so that an installation without image.tag runs it.
+func TestVersion(t *testing.T) {
+	find := func(file, pattern string) [][]byte {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(pattern).FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("%s names no version", file)
+		}
+		return found[1:]
+	}
+	newest := find("CHANGELOG.md", `\n## (\S+), 20\d\d-\d\d-\d\d\n`)[0]
+	for _, version := range find("deploy/helm/whittle/Chart.yaml", `\nversion: (\S+)\nappVersion: "(\S+)"`) {
+		if string(version) != string(newest) {
+			t.Errorf("the chart names version %s, and CHANGELOG.md %s", version, newest)
+		}
+	}
+}
