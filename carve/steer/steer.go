@@ -66,8 +66,8 @@ type loop struct {
 	spec  whittle.Steer
 	by    string
 	// observed says that an observer tells of what users get.
-	observed bool
-	hands    []*hand
+	observed  bool
+	instances []*instance
 	// want is the share that was decided last, given that there is one.
 	want  whittle.Share
 	given bool
@@ -75,8 +75,8 @@ type loop struct {
 	move string
 }
 
-// hand is one instance, and what is known of it.
-type hand struct {
+// instance is one proxy, and what is known of it.
+type instance struct {
 	Steerer
 	name string
 	// share was in force at read. Zero read: it is not known.
@@ -125,7 +125,7 @@ func (p *Proxies) Put(routes []whittle.Route) {
 
 func newLoop(route string, spec *whittle.Steer) *loop {
 	l := &loop{route: route, spec: *spec}
-	add := func(name string, s Steerer) { l.hands = append(l.hands, &hand{name: name, Steerer: s}) }
+	add := func(name string, s Steerer) { l.instances = append(l.instances, &instance{name: name, Steerer: s}) }
 	if way := spec.HAProxy; way != nil {
 		l.by = "haproxy"
 		for _, socket := range way.Sockets {
@@ -174,14 +174,14 @@ func (p *Proxies) Apply(route string, share whittle.Share) (unseen bool) {
 	default:
 		l.move = "check of " + percent(share)
 	}
-	for _, h := range l.hands {
-		h.must = (rise || share == 0) && (h.read.IsZero() || h.share != share) // or a look says whether there is more
-		h.confirmed, h.failed, h.next, h.note = false, 0, time.Time{}, ""
+	for _, i := range l.instances {
+		i.must = (rise || share == 0) && (i.read.IsZero() || i.share != share) // or a look says whether there is more
+		i.confirmed, i.failed, i.next, i.note = false, 0, time.Time{}, ""
 	}
 	l.want, l.given = share, true
-	for _, h := range l.hands {
-		if h.cancel != nil {
-			h.cancel()
+	for _, i := range l.instances {
+		if i.cancel != nil {
+			i.cancel()
 		}
 	}
 	p.begin(l, time.Now())
@@ -216,9 +216,9 @@ func (p *Proxies) resume(on context.Context) {
 	defer p.mu.Unlock()
 	p.on = on
 	for _, l := range p.loops {
-		for _, h := range l.hands {
-			if !h.confirmed {
-				h.next = time.Time{}
+		for _, i := range l.instances {
+			if !i.confirmed {
+				i.next = time.Time{}
 			}
 		}
 	}
@@ -246,20 +246,20 @@ func (p *Proxies) begin(l *loop, now time.Time) {
 	if p.on == nil || !l.given {
 		return
 	}
-	for _, h := range l.hands {
-		if h.running || now.Before(h.next) {
+	for _, i := range l.instances {
+		if i.running || now.Before(i.next) {
 			continue
 		}
 		var own context.Context
-		own, h.cancel = context.WithTimeout(p.on, l.spec.Timeout)
-		h.running = true
-		want, must, known := l.want, h.must, h.share
-		if h.read.IsZero() {
+		own, i.cancel = context.WithTimeout(p.on, l.spec.Timeout)
+		i.running = true
+		want, must, known := l.want, i.must, i.share
+		if i.read.IsZero() {
 			known = whittle.All + 1
 		}
 		p.calls.Go(func() {
-			r := h.attempt(own, want, must, known)
-			p.done(l, h, want, r)
+			r := i.attempt(own, want, must, known)
+			p.done(l, i, want, r)
 		})
 	}
 }
@@ -271,26 +271,27 @@ type result struct {
 	err       error
 }
 
-// attempt sets a share if it must, or if more is in force, and looks at what is in force then.
-func (h *hand) attempt(ctx context.Context, want whittle.Share, must bool, known whittle.Share) (r result) {
+// attempt sets a share if it must, or if more is or may be in force, and looks at what is in force then.
+func (i *instance) attempt(ctx context.Context, want whittle.Share, must bool, known whittle.Share) (r result) {
 	if !must {
-		r.got, r.err = h.Read(ctx)
+		r.got, r.err = i.Read(ctx)
 		unread := errors.Is(r.err, errUnread)
 		switch {
 		case unread && known == want:
 			return result{got: known}
 		case unread:
+		case r.err != nil && want == 0: // it may have restarted and know no share, and 0 raises nobody
 		case r.err != nil || r.got <= want:
 			return r
 		default:
 			r.over = r.got
 		}
 	}
-	if r.err = h.Set(ctx, want); r.err != nil {
+	if r.err = i.Set(ctx, want); r.err != nil {
 		return r
 	}
 	for {
-		r.got, r.err = h.Read(ctx)
+		r.got, r.err = i.Read(ctx)
 		if errors.Is(r.err, errUnread) {
 			r.got, r.err = want, nil
 		}
@@ -301,50 +302,50 @@ func (h *hand) attempt(ctx context.Context, want whittle.Share, must bool, known
 }
 
 // done takes what came of an attempt.
-func (p *Proxies) done(l *loop, h *hand, want whittle.Share, r result) {
+func (p *Proxies) done(l *loop, i *instance, want whittle.Share, r result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h.cancel()
-	h.cancel, h.running = nil, false
+	i.cancel()
+	i.cancel, i.running = nil, false
 	got, err := r.got, r.err
 	if err == nil {
-		h.share, h.read = got, time.Now()
+		i.share, i.read = got, time.Now()
 	}
 	if want != l.want { // overtaken, so it says nothing of what is wanted now
 		p.wake.Notify()
 		return
 	}
 	if r.over > 0 && l.move == "" {
-		h.note = fmt.Sprintf("it had %s at %s, which whittle had not set", percent(r.over), time.Now().UTC().Format("2006-01-02 15:04:05 MST"))
-		p.log.Warn("a proxy had more than the share, which it gets again", "route", l.route, "proxy", h.name, "had_bp", r.over, "share_bp", want)
+		i.note = fmt.Sprintf("it had %s at %s, which whittle had not set", percent(r.over), time.Now().UTC().Format("2006-01-02 15:04:05 MST"))
+		p.log.Warn("a proxy had more than the share, which it gets again", "route", l.route, "proxy", i.name, "had_bp", r.over, "share_bp", want)
 	}
-	before := h.trouble
-	h.trouble = ""
+	before := i.trouble
+	i.trouble = ""
 	switch {
 	case err != nil:
-		h.trouble = p.said(err)
-	case got < want && !h.must:
-		h.trouble = fmt.Sprintf("it has %s, which whittle has not set", percent(got))
+		i.trouble = p.said(err)
+	case got < want && !i.must:
+		i.trouble = fmt.Sprintf("it has %s, which whittle has not set", percent(got))
 	case got != want:
-		h.trouble = fmt.Sprintf("it still has %s", percent(got))
+		i.trouble = fmt.Sprintf("it still has %s", percent(got))
 	}
-	h.confirmed = h.trouble == ""
-	h.next = time.Now().Add(l.spec.Every)
+	i.confirmed = i.trouble == ""
+	i.next = time.Now().Add(l.spec.Every)
 	switch {
-	case h.confirmed:
-		h.must, h.failed = false, 0
+	case i.confirmed:
+		i.must, i.failed = false, 0
 		if before != "" {
-			p.log.Info("a proxy has confirmed the share", "route", l.route, "proxy", h.name, "share_bp", want)
+			p.log.Info("a proxy has confirmed the share", "route", l.route, "proxy", i.name, "share_bp", want)
 		}
 		if l.missing() == 0 {
 			l.move = ""
 		}
-	case h.must || got > want:
-		h.failed++
-		h.next = time.Now().Add(min(l.spec.Every, leastRetry<<min(h.failed-1, 16)))
+	case i.must || got > want:
+		i.failed++
+		i.next = time.Now().Add(min(l.spec.Every, leastRetry<<min(i.failed-1, 16)))
 	}
-	if h.trouble != before && h.trouble != "" {
-		p.log.Warn("a proxy has not confirmed the share", "route", l.route, "proxy", h.name, "share_bp", want, "why", h.trouble)
+	if i.trouble != before && i.trouble != "" {
+		p.log.Warn("a proxy has not confirmed the share", "route", l.route, "proxy", i.name, "share_bp", want, "why", i.trouble)
 	}
 }
 
@@ -359,8 +360,8 @@ func (p *Proxies) said(err error) string {
 
 // missing is how many instances have not confirmed the share.
 func (l *loop) missing() (n int) {
-	for _, h := range l.hands {
-		if !h.confirmed {
+	for _, i := range l.instances {
+		if !i.confirmed {
 			n++
 		}
 	}
@@ -377,21 +378,21 @@ func (p *Proxies) Status(route string) *whittle.SteerStatus {
 	}
 	s := &whittle.SteerStatus{By: l.by, Share: l.want}
 	var why []string
-	for _, h := range l.hands {
-		s.Proxies = append(s.Proxies, whittle.SteerInstance{Name: h.name, Share: h.share, Read: h.read, Confirmed: h.confirmed, Trouble: h.trouble, Note: h.note})
-		if h.trouble != "" {
-			why = append(why, h.name+": "+h.trouble)
+	for _, i := range l.instances {
+		s.Proxies = append(s.Proxies, whittle.SteerInstance{Name: i.name, Share: i.share, Read: i.read, Confirmed: i.confirmed, Trouble: i.trouble, Note: i.note})
+		if i.trouble != "" {
+			why = append(why, i.name+": "+i.trouble)
 		}
 	}
 	missing := l.missing()
 	if missing == 0 {
 		return s
 	}
-	done := len(l.hands) - missing
-	s.Wait = fmt.Sprintf("%d of %d proxies have %s", done, len(l.hands), percent(l.want))
+	done := len(l.instances) - missing
+	s.Wait = fmt.Sprintf("%d of %d proxies have %s", done, len(l.instances), percent(l.want))
 	if l.move != "" {
 		s.UnderWay = l.move
-		s.Wait = fmt.Sprintf("the %s is under way, confirmed by %d of %d proxies", s.UnderWay, done, len(l.hands))
+		s.Wait = fmt.Sprintf("the %s is under way, confirmed by %d of %d proxies", s.UnderWay, done, len(l.instances))
 	}
 	if len(why) > 0 {
 		s.Wait += " (" + strings.Join(why, "; ") + ")"

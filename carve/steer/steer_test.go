@@ -17,18 +17,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// instance is a proxy that does as it is told, unless it is down, deaf or slow.
-type instance struct {
+// fake is a proxy that does as it is told, unless it is down, deaf or slow.
+type fake struct {
 	mu    sync.Mutex // guards the following
 	share whittle.Share
 	down  error
+	blank bool          // it has restarted and knows no share until it is told one
 	deaf  bool          // it takes a share and does not put it in force
 	slow  time.Duration // before it takes a share
 	sets  []whittle.Share
 	most  whittle.Share // that was ever in force
 }
 
-func (i *instance) Set(ctx context.Context, share whittle.Share) error {
+func (i *fake) Set(ctx context.Context, share whittle.Share) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if slow := i.slow; slow > 0 {
@@ -44,25 +45,28 @@ func (i *instance) Set(ctx context.Context, share whittle.Share) error {
 	}
 	i.sets = append(i.sets, share)
 	if i.down == nil && !i.deaf {
-		i.share = share
+		i.share, i.blank = share, false
 		i.most = max(i.most, share)
 	}
 	return i.down
 }
 
-func (i *instance) Read(context.Context) (whittle.Share, error) {
+func (i *fake) Read(context.Context) (whittle.Share, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.blank {
+		return 0, errors.New("no such key")
+	}
 	return i.share, i.down
 }
 
-func (i *instance) change(do func(*instance)) {
+func (i *fake) change(do func(*fake)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	do(i)
 }
 
-func (i *instance) told() []whittle.Share {
+func (i *fake) told() []whittle.Share {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.sets
@@ -71,12 +75,12 @@ func (i *instance) told() []whittle.Share {
 const route = "GET /items/{id}"
 
 // steered has two instances, which whittle has found at a share.
-func steered(t *testing.T, share whittle.Share) (p *Proxies, a, b *instance) {
+func steered(t *testing.T, share whittle.Share) (p *Proxies, a, b *fake) {
 	t.Helper()
 	p = New(func(s string) string { return s }, slog.New(slog.DiscardHandler))
-	a, b = &instance{share: share}, &instance{share: share}
+	a, b = &fake{share: share}, &fake{share: share}
 	l := &loop{route: route, by: "test", spec: whittle.Steer{Timeout: 5 * time.Second, Every: 10 * time.Second}}
-	l.hands = []*hand{{Steerer: a, name: "a"}, {Steerer: b, name: "b"}}
+	l.instances = []*instance{{Steerer: a, name: "a"}, {Steerer: b, name: "b"}}
 	p.loops[route] = l
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -130,7 +134,7 @@ func TestAShareIsInForceOnceAllConfirmIt(t *testing.T) {
 		pass(0)
 		confirmed(t, p, 500)
 
-		b.change(func(i *instance) { i.down = errors.New("connection refused") })
+		b.change(func(i *fake) { i.down = errors.New("connection refused") })
 		p.Apply(route, 2500)
 		pass(20 * time.Second)
 		waits(t, p, "rise to 25 %", "1 of 2", "b: connection refused")
@@ -140,7 +144,7 @@ func TestAShareIsInForceOnceAllConfirmIt(t *testing.T) {
 		if a.share != 0 {
 			t.Errorf("the other one has %d", a.share)
 		}
-		b.change(func(i *instance) { i.down = nil })
+		b.change(func(i *fake) { i.down = nil })
 		pass(6 * time.Second)
 		confirmed(t, p, 0)
 	})
@@ -150,11 +154,11 @@ func TestAShareIsInForceOnceAllConfirmIt(t *testing.T) {
 func TestAFallOvertakesARise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, a, _ := steered(t, 0)
-		a.change(func(i *instance) { i.slow = 3 * time.Second })
+		a.change(func(i *fake) { i.slow = 3 * time.Second })
 		p.Apply(route, 500)
 		pass(time.Second)
 		waits(t, p, "rise to 5 %")
-		a.change(func(i *instance) { i.slow = 0 })
+		a.change(func(i *fake) { i.slow = 0 })
 		p.Apply(route, 0)
 		pass(100 * time.Millisecond)
 		confirmed(t, p, 0)
@@ -168,7 +172,7 @@ func TestAFallOvertakesARise(t *testing.T) {
 func TestWhatIsTakenMustBeInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, a, _ := steered(t, 0)
-		a.change(func(i *instance) { i.deaf = true })
+		a.change(func(i *fake) { i.deaf = true })
 		p.Apply(route, 500)
 		pass(time.Minute)
 		waits(t, p, "rise to 5 %", "a: it still has 0 %")
@@ -183,7 +187,7 @@ func TestWhatIsTakenMustBeInForce(t *testing.T) {
 func TestWhatChangesAtAProxyIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, a, b := steered(t, 500)
-		a.change(func(i *instance) { i.share = 0 })
+		a.change(func(i *fake) { i.share = 0 })
 		pass(11 * time.Second)
 		waits(t, p, "", "1 of 2 proxies have 5 %", "a: it has 0 %, which whittle has not set")
 		p.Apply(route, 500) // as an order that moves nobody does
@@ -195,13 +199,13 @@ func TestWhatChangesAtAProxyIsSaid(t *testing.T) {
 		pass(0)
 		confirmed(t, p, 2500)
 
-		b.change(func(i *instance) { i.share = 9000 })
+		b.change(func(i *fake) { i.share = 9000 })
 		pass(11 * time.Second)
 		confirmed(t, p, 2500)
 		if note := p.Status(route).Proxies[1].Note; !strings.HasPrefix(note, "it had 90 % at ") {
 			t.Errorf("said %q", note)
 		}
-		a.change(func(i *instance) { i.share = 100 })
+		a.change(func(i *fake) { i.share = 100 })
 		p.Apply(route, 500) // a fall raises nobody
 		pass(15 * time.Second)
 		waits(t, p, "fall to 5 %", "a: it has 1 %")
@@ -219,11 +223,11 @@ func TestABeginningRaisesNobody(t *testing.T) {
 		if p.Status(route) != nil || p.Apply(route, 0) {
 			t.Error("it is steered still")
 		}
-		a.change(func(i *instance) { i.share = 0 })
-		b.change(func(i *instance) { i.share = 2500 })
+		a.change(func(i *fake) { i.share = 0 })
+		b.change(func(i *fake) { i.share = 2500 })
 		p.mu.Lock()
 		p.loops[route] = &loop{route: route, spec: whittle.Steer{Timeout: time.Second, Every: time.Second}}
-		p.loops[route].hands = []*hand{{Steerer: a, name: "a"}, {Steerer: b, name: "b"}}
+		p.loops[route].instances = []*instance{{Steerer: a, name: "a"}, {Steerer: b, name: "b"}}
 		p.mu.Unlock()
 		p.Apply(route, 500)
 		pass(3 * time.Second)
@@ -231,5 +235,22 @@ func TestABeginningRaisesNobody(t *testing.T) {
 		if a.share != 0 || b.share != 500 {
 			t.Errorf("they have %d and %d", a.share, b.share)
 		}
+	})
+}
+
+// TestARestartThatForgets: an instance that knows no share any more is told 0 where the share
+// is 0, since that raises nobody; at any other share it is said.
+func TestARestartThatForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, a, b := steered(t, 0)
+		a.change(func(i *fake) { i.blank = true })
+		pass(11 * time.Second)
+		confirmed(t, p, 0)
+		p.Apply(route, 500)
+		pass(0)
+		confirmed(t, p, 500)
+		b.change(func(i *fake) { i.blank = true })
+		pass(11 * time.Second)
+		waits(t, p, "", "b: no such key")
 	})
 }
