@@ -85,13 +85,19 @@ type traffic struct {
 	err    error
 }
 
+// atOnce bounds the users under way. Those above it stay away, so that a machine that is
+// busy with other things serves fewer, and none who waits in vain.
+const atOnce = 32
+
 // sendPlan starts a plan at a steady rate.
 func sendPlan(ctx context.Context, p *plan.Plan, rate float64, most time.Duration, o load.Options) *traffic {
 	ctx, cancel := context.WithCancel(ctx)
+	phase := plan.Constant(rate, most)
+	phase.MaxUsers = atOnce
 	t := &traffic{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(t.done)
-		t.report, t.err = load.Run(ctx, patient(p.WithPhases(plan.Constant(rate, most))), o)
+		t.report, t.err = load.Run(ctx, patient(p.WithPhases(phase)), o)
 	}()
 	return t
 }
