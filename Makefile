@@ -107,7 +107,7 @@ test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a to
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
 	 node() { for room in $(NODE_ROOMS); do echo "npm test in $$room"; out=$$(cd $$room && npm test --silent 2>&1) || { echo "$$out"; echo "FAIL npm test in $$room"; return 1; }; done; }; \
 	 node & node=$$!; \
-	 go test -short -vet=off -shuffle=on -timeout 15m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) || status=$$?; \
+	 go test -short -vet=off -shuffle=on -timeout 30m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) || status=$$?; \
 	 wait $$node || status=$$?; \
 	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
 	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
@@ -120,7 +120,7 @@ TESTED := ./systems/ingest/stream/... ./...
 race: export GORACE := $(GORACE) atexit_sleep_ms=0
 .PHONY: race
 race: deps $(CASCADE) ## the rooms where goroutines meet, under the race detector
-	@CRASH_SEEDS=40 MODEL_STEPS=10000 go test -short -race -vet=off -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
+	@CRASH_SEEDS=40 MODEL_STEPS=10000 go test -short -race -vet=off -timeout 30m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) -skip $(RACE_SKIP) $(RACE_ROOMS)
 
 # Scripts that only start other verbs in processes of their own are left to make
 # test, and so is what one goroutine or another process computes for seconds: searches
