@@ -2,7 +2,7 @@ package whittle
 
 import "time"
 
-// Hook is a URL that webhooks are sent to.
+// Hook is the receiver of webhooks.
 type Hook struct {
 	// URL may itself be a secret: it is never shown or logged.
 	URL string `json:"-"`
@@ -23,14 +23,14 @@ const (
 	GateRollback GateMoment = "rollback" // while users are on the candidate: it may take them off
 )
 
-// Gate lets somebody else decide whether the share may rise by itself. It never delays a
-// fall.
+// Gate lets another system, or a person, decide whether the share may rise by itself. It never
+// delays a fall.
 type Gate struct {
 	// Name identifies the gate, unique in a route, of letters, digits, dots and dashes.
 	Name string
 	// Before lists the moments at which it is asked.
 	Before []GateMoment
-	// Hook is called, and status 200 opens the gate. Nil: the gate is opened by hand.
+	// Hook is called; status 200 opens the gate. Nil: an order opens it.
 	Hook *Hook
 	// Every is the longest wait between two calls of the hook.
 	Every time.Duration
@@ -44,8 +44,8 @@ type GateStatus struct {
 	Open bool `json:"open"`
 	// ByHand says that only an order opens it.
 	ByHand bool `json:"by_hand"`
-	// Since is when it was first asked about this step. Zero: it was not, because the step
-	// still waits for something else.
+	// Since is when it was first asked about this step. Zero: not yet, because the step waits
+	// for something else.
 	Since time.Time `json:"since,omitzero"`
 	// Asked is how often it was asked; Last is its last response, as a clause.
 	Asked int    `json:"asked,omitempty"`
@@ -83,7 +83,7 @@ const (
 	EventRollback EventKind = "rollback" // none, by a guard, the verdict or an order
 	EventTrip     EventKind = "trip"     // none, by the circuit breaker
 	EventFinished EventKind = "finished" // the last step has been held
-	EventVerdict  EventKind = "verdict"  // it is another one
+	EventVerdict  EventKind = "verdict"  // the verdict has changed
 	EventGate     EventKind = "gate"     // a step waits for a gate
 	EventOrder    EventKind = "order"    // an order that moved nobody: hold, resume, reset and the like
 )
@@ -91,7 +91,7 @@ const (
 // EventKinds lists all of them.
 var EventKinds = []EventKind{EventRise, EventFall, EventRollback, EventTrip, EventFinished, EventVerdict, EventGate, EventOrder}
 
-// Event is a change that operators may want to know of.
+// Event is a change that operators may want to hear of.
 type Event struct {
 	Kind  EventKind
 	Route string

@@ -19,9 +19,9 @@ type Ledger struct {
 	// Failed counts mirrored calls in which a side gave no response to compare.
 	Failed int64 `json:"failed"`
 	Shed   int64 `json:"shed"`
-	// Pending have no fate yet. All but Unknown of them are under way. Unknown ones belong
-	// to a fleet: their gateway is silent, or sent them and the leader has not judged them.
-	// A leader that lags will still judge them, unless the fleet's store has lost them.
+	// Pending counts requests without a fate. All but Unknown of them are under way. Unknown
+	// counts a fleet's: their gateway is silent, or sent them and the leader has not judged
+	// them. A leader that lags still judges them, unless the fleet's store has lost them.
 	Pending int64 `json:"pending"`
 	Unknown int64 `json:"unknown,omitempty"`
 	// Since is when the counting began. Zero: not known.
@@ -49,10 +49,10 @@ type Counts struct {
 	// Ledger has the fates that the gateway itself knows. Exchanges that it has handed over
 	// for comparison are pending here: their fate is counted with the evidence.
 	Ledger Ledger `json:"ledger"`
-	// Sent are the pending ones that were handed over for comparison, so the gateway expects
-	// nothing more of them.
+	// Sent counts the pending requests that were handed over for comparison. The gateway
+	// hears nothing more of them.
 	Sent int64 `json:"sent,omitempty"`
-	// At is when a gateway of a fleet made the report, and Over that it was the run's last.
+	// At is when a gateway of a fleet made the report. Over says that it is the run's last.
 	At   time.Time `json:"at,omitzero"`
 	Over bool      `json:"over,omitempty"`
 }

@@ -28,13 +28,13 @@ type Observation struct {
 	// Differs says that the two responses are not the same, that nobody declared
 	// the difference, and that the monolith does not change there by itself.
 	Differs bool
-	// Early says that they differ, but that too few requests were repeated so far to know
-	// what the monolith changes by itself.
+	// Early says that they differ, but that too few requests have been repeated to know what
+	// the monolith changes by itself.
 	Early bool
 	// Ask says that both sides should be asked again about the difference.
 	Ask bool
-	// Repeated says that the monolith was asked twice, SelfDiffers that its two responses
-	// then differed, other than as declared.
+	// Repeated says that the monolith was asked twice. SelfDiffers says that its two responses
+	// had a difference that is not declared.
 	Repeated, SelfDiffers bool
 }
 

@@ -78,16 +78,15 @@ type RPC struct {
 	// Form gives the fields that a form's pairs fill, where they are not called
 	// as the field is.
 	Form map[string]string
-	// Strict refuses requests that name what the message has no field for, so
-	// that the monolith serves them. False: such names are left out.
+	// Strict leaves requests that name a field which the message lacks to the monolith.
+	// False: such names are left out.
 	Strict bool
-	// Lossless refuses requests that the message cannot hold: written as a
-	// request again it would be another one, with a zero where nothing stood or
-	// nothing where null stood. For candidates that ask the monolith themselves;
-	// it includes Strict.
+	// Lossless leaves requests that the message cannot hold exactly to the monolith, such as
+	// a null that would become nothing. It is for candidates that ask the monolith themselves,
+	// and includes Strict.
 	Lossless bool
-	// AskedNulls and AskedAbsent are as Nulls and Absent are, of the request's
-	// body, as such a candidate writes it.
+	// AskedNulls and AskedAbsent are the like of Nulls and Absent, for the body of the request
+	// that such a candidate sends.
 	AskedNulls, AskedAbsent []string
 	// Content is what a request's body is. Empty: JSON.
 	Content BodyContent
@@ -198,8 +197,8 @@ type Comparison struct {
 	Tolerance float64
 	// LearnNoise ignores paths that the monolith changes by itself.
 	LearnNoise bool
-	// Forms says of fields how their values are compared, for JSON; of two paths that
-	// lead to a field the first counts. It comes before what was learned.
+	// Forms declares how fields are compared, for JSON. If two paths lead to a field, the first
+	// counts. A declaration overrides what was learned.
 	Forms []FieldForm
 
 	// Value reads the number from a response: the words "number in the body"
@@ -277,15 +276,13 @@ type Rollout struct {
 	Hold time.Duration
 	// MinRequests is how many candidate-served requests a step needs at least.
 	MinRequests int
-	// Soak is over how much time responses must have been compared before the
-	// share rises above the first step, so that a fault that comes and goes has
-	// had its turn: the number of different seconds in which one was. 0: none.
+	// Soak is the number of different seconds with a comparison that a rise above the first
+	// step needs, so that a fault that comes and goes has shown. 0: none.
 	Soak   time.Duration
 	Sticky Sticky
-	// Harm is the share of the route's requests that users may get a wrong
-	// response to, of those that could still be wrong when a step is taken: the
-	// next share times the bound on the share of served responses that differ. 0:
-	// no such budget.
+	// Harm is the share of the route's requests, 0 to 1, that may get a wrong response. A step
+	// must keep the next share times the bound on the share of served responses that differ
+	// below it. 0: there is no budget.
 	Harm float64
 	// Unseen says who serves requests of a shape that was never compared, while
 	// the share rises.

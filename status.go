@@ -23,7 +23,7 @@ type Meter struct {
 	// intervals.
 	Count  int `json:"count"`
 	Needed int `json:"needed"`
-	// Breached stays set until the guard is reset.
+	// Breached stays true until the guard is reset.
 	Breached bool   `json:"breached"`
 	Summary  string `json:"summary"`
 }
@@ -48,46 +48,43 @@ type Position struct {
 	// Generation rises with every position of the route and outlives restarts, so
 	// that of two positions the later one is known whatever the order they arrive in.
 	Generation uint64
-	// Zero is the generation of the last decision for a share of 0. A trip of the
-	// circuit breaker under an earlier position is known, and over.
+	// Zero is the generation of the last decision for a share of 0. It settles every trip
+	// of the circuit breaker under an earlier position.
 	Zero  uint64
 	Share Share
 	Phase Phase
 }
 
-// Harm is the budget of users' responses that may be wrong, and what is known of it
-// from responses that users got from the candidate and that were compared. It is a
-// statement about the route's mix of users and requests as the hash draws them, at
-// the verdict's confidence.
+// Harm is the budget of wrong responses to users, and how much of it may be spent. The
+// evidence is those responses of the candidate to users that were compared. The bound holds
+// at the verdict's confidence, for the mix of users and requests that the hash draws.
 type Harm struct {
 	// Budget is Rollout.Harm, a share of the route's requests; 0: there is none.
 	Budget float64 `json:"budget"`
-	// Compared of the responses that users got from the candidate, Differing of
-	// them in a way that nobody declared and that is not explained.
+	// Compared counts the candidate's responses to users that were compared. Differing
+	// counts those of them with a difference that is neither declared nor explained.
 	Compared  int `json:"compared"`
 	Differing int `json:"differing"`
-	// Users were compared, whoever answered them.
+	// Users is how many users have a compared response of either side.
 	Users int `json:"users"`
-	// Seconds is in how many different seconds responses were compared, whoever
-	// was asked first.
+	// Seconds is the number of different seconds with a comparison, in either order of
+	// asking.
 	Seconds int `json:"seconds"`
-	// Uncompared is the share of the requests that could not be compared for what they
-	// or their responses are (too large, not safe), of which nothing is known; Why says
-	// how many, by the ledger's reasons.
+	// Uncompared is the share of the requests, 0 to 1, that cannot be compared: too large,
+	// not safe. Nothing is known of them. Why counts them by the ledger's reasons.
 	Uncompared float64 `json:"uncompared"`
 	Why        string  `json:"uncompared_why,omitempty"`
-	// Bound is at most which share of the candidate's responses is wrong, 0 to 1,
-	// by requests or by users, whichever is larger; Binds says which. What could not
-	// be compared counts as wrong.
+	// Bound is the upper bound on the share of the candidate's responses that are wrong, 0
+	// to 1, by requests or by users, whichever is larger; Binds says which. A request that
+	// could not be compared counts as wrong.
 	Bound float64 `json:"bound"`
 	Binds string  `json:"binds"`
-	// Spent is the share in force times Bound, Next the next step's share times
-	// Bound: what may not pass Budget. Next is 0 where there is no further step.
+	// Spent is the share in force times Bound, Next the next step's share times Bound.
+	// Neither may exceed Budget. Next is 0 if there is no further step.
 	Spent float64 `json:"spent"`
 	Next  float64 `json:"next"`
-	// Needed is how many more compared responses the next step takes if none
-	// differs, and Minutes how long that is at the present rate; 0: none, −1: it
-	// cannot be said.
+	// Needed is how many more compared responses the next step needs if none differs, and
+	// Minutes how long that takes at the present rate. 0: none. −1: unknown.
 	Needed  int     `json:"needed"`
 	Minutes float64 `json:"minutes"`
 	// Summary is one plain sentence.
@@ -105,7 +102,7 @@ type Decision struct {
 	Reason string `json:"reason"`
 	// By is "whittle", or who asked for it.
 	By string `json:"by"`
-	// Generation is that of the position which the decision leads to.
+	// Generation is that of the resulting position.
 	Generation uint64 `json:"generation"`
 }
 
@@ -120,16 +117,17 @@ type RouteStatus struct {
 	// Sink says that a mirror alone feeds the route: the verdict is about responses that no
 	// user got, and the share stays 0.
 	Sink bool `json:"sink,omitempty"`
-	// Holds says what of whittle's promises holds, and what does not, where no user's request
-	// passes whittle. Empty: all of them.
+	// Holds says which promises hold on a route whose users' requests do not pass whittle, and
+	// which do not. Empty: all hold.
 	Holds string `json:"holds,omitempty"`
-	// Generation is what an order names to be carried out only on what is shown.
+	// Generation is that of the position shown. An order may name it, and is refused once
+	// there is a later one.
 	Generation uint64 `json:"generation"`
 	Next       string `json:"next"` // what happens next and what it waits for
 	// NextShare is what a promotion would reach; 0: there is no further step.
 	NextShare Share `json:"next_bp"`
-	// Withheld is why a promotion to it would have to be forced. Empty: it would not,
-	// or cannot be.
+	// Withheld is why a promotion to NextShare must be forced. Empty: it need not be, or
+	// cannot be.
 	Withheld string  `json:"withheld,omitempty"`
 	Verdict  Verdict `json:"evidence"`
 	Ledger   Ledger  `json:"ledger"`
@@ -137,12 +135,11 @@ type RouteStatus struct {
 	// Steer is how far proxies have put the share in force. Nil: whittle itself sends users to the
 	// candidate.
 	Steer *SteerStatus `json:"steer,omitempty"`
-	// Gates are those before the next step. Empty: there are none.
+	// Gates are those before the next step.
 	Gates    []GateStatus `json:"gates,omitempty"`
 	Harm     Harm         `json:"harm"`
 	Timeline []Decision   `json:"timeline"`
-	// Monolith and Candidate are what each side did lately, up to this moment:
-	// these two alone are not on disk.
+	// Monolith and Candidate are each side's latest traffic. These two alone are not on disk.
 	Monolith  Traffic `json:"monolith"`
 	Candidate Traffic `json:"candidate"`
 }
@@ -153,17 +150,15 @@ type Traffic struct {
 	PerSecond float64 `json:"per_second"`
 	// Mirrored is calls alongside users' requests a second.
 	Mirrored float64 `json:"mirrored_per_second"`
-	// Errors is the share of bad responses to either, 0 to 1.
+	// Errors is the share of bad responses to both, 0 to 1.
 	Errors float64 `json:"errors"`
-	// P50 and P99 are latencies of responses to either, in milliseconds. 0: no
-	// response.
+	// P50 and P99 are latencies of responses to both, in milliseconds. 0: no response.
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
 }
 
-// Past is how a route came to where it is, thinned out to a bounded number of
-// points, oldest first. Evidence goes back to where it was begun, traffic to
-// the gateway's start.
+// Past is a route's history, thinned to a bounded number of points, oldest first. Evidence
+// goes back to its beginning, traffic to the gateway's start.
 type Past struct {
 	Route    string          `json:"route"`
 	Evidence []EvidencePoint `json:"evidence"`
@@ -180,8 +175,7 @@ type EvidencePoint struct {
 
 // BoundPoint is a Bound without its words.
 type BoundPoint struct {
-	// ID is the Bound's. Empty in points that an older whittle has saved: the
-	// first of a What is then the first of that What among the bounds, and so on.
+	// ID is the Bound's.
 	ID       string  `json:"id,omitempty"`
 	What     string  `json:"what"`
 	Estimate float64 `json:"estimate"`
@@ -197,11 +191,11 @@ type TrafficPoint struct {
 	Candidate Traffic   `json:"candidate"`
 }
 
-// Remark is what a gateway sees in its traffic that an operator should know or mend.
+// Remark is a problem that a gateway sees in its traffic, for an operator to mend.
 type Remark struct {
-	// Route is the one that it is about; empty: all.
+	// Route is the route with the problem; empty: all.
 	Route string `json:"route,omitempty"`
-	// Count is how many requests it is about since the gateway began.
+	// Count is how many requests had it since the gateway began.
 	Count int64  `json:"count"`
 	Text  string `json:"text"`
 }

@@ -16,7 +16,7 @@ type Upstream struct {
 	Resolver string
 	// Host is the Host that goes upstream: HostOfURL, or a name. Empty: the client's.
 	Host string
-	// TLS says how an upstream with https is spoken to.
+	// TLS configures TLS to an https upstream.
 	TLS UpstreamTLS
 	// ConnectTimeout bounds the opening of a connection, TLS included. 0: five seconds.
 	ConnectTimeout time.Duration
@@ -25,8 +25,8 @@ type Upstream struct {
 	// Ejection says when an instance that fails gets no more requests for a time. A
 	// zero Consecutive: never.
 	Ejection Ejection
-	// Panic is the share of the instances below which those that can be had are too
-	// few to bear all requests: then all of them get some, ejected or not.
+	// Panic is the least share of instances that are fit. Below it, all instances get
+	// requests, ejected or not, since the few could not bear them.
 	Panic Share
 	// Build is the operator's name of the running version. Evidence is about one build:
 	// another name discards it. Empty: all versions at the URL count as one.
@@ -56,16 +56,15 @@ type Upstream struct {
 // HostOfURL is an Upstream.Host: that of its first URL.
 const HostOfURL = "url"
 
-// UpstreamTLS says how an upstream is spoken to by TLS. Its files are PEM, and are
-// read again when they change.
+// UpstreamTLS configures TLS to an upstream. Its files are PEM, and are read again when they
+// change.
 type UpstreamTLS struct {
-	// CA has the certificates of the authorities that the upstream's is accepted
-	// from. Empty: the system's.
+	// CA is a file with the certificates of the trusted authorities. Empty: the system's.
 	CA string
 	// Certificate and Key are shown to an upstream that asks for one. Empty: none.
 	Certificate, Key string
-	// ServerName is asked for (SNI), VerifyName is what the certificate must be for.
-	// Empty: the URL's host, and ServerName.
+	// ServerName is the name to send (SNI); empty: the URL's host. VerifyName is the name
+	// that the certificate must have; empty: ServerName.
 	ServerName, VerifyName string
 	// MinVersion is the least version, as in crypto/tls. 0: 1.2.
 	MinVersion uint16
@@ -92,21 +91,20 @@ type Health struct {
 
 // Ejection says when an instance that fails gets no more requests for a time.
 type Ejection struct {
-	// Consecutive is how many requests in a row fail until then: with a 5xx, or no
-	// response.
+	// Consecutive is the number of failed requests in a row (5xx, or no response) that eject
+	// an instance.
 	Consecutive int
-	// Base is for how long the first time; each further time it is so much longer,
-	// up to Most.
+	// Base is the length of the first ejection. Each further one is longer by Base, up to
+	// Most.
 	Base, Most time.Duration
-	// Share bounds the instances that are ejected at once; one may always be, if there
-	// are others.
+	// Share bounds the instances that are ejected at once. One may always be, if there are
+	// others.
 	Share Share
 }
 
-// UpstreamStatus is what an upstream has at a moment, and what happened at it since
-// it was made.
+// UpstreamStatus is the state of an upstream, with counts since it was made.
 type UpstreamStatus struct {
-	// URL is its first.
+	// URL is the upstream's first.
 	URL string `json:"url"`
 	// Instances in the order of the config; empty while no address of a name is known.
 	Instances []InstanceStatus `json:"instances"`

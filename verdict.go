@@ -2,10 +2,10 @@ package whittle
 
 import "time"
 
-// State is what is known of a candidate.
+// State is the judgment of a candidate.
 type State string
 
-// The verdicts. UNDECIDED is an honest one.
+// The verdicts. A candidate is UNDECIDED until the evidence shows one of the others.
 const (
 	Undecided  State = "UNDECIDED"
 	Equivalent State = "EQUIVALENT"
@@ -35,8 +35,8 @@ const (
 // Finding is one difference that has been shown, or is being counted.
 type Finding struct {
 	Kind FindingKind `json:"kind"`
-	// Path is the JSON path, header or request class it is about; empty: the
-	// whole response.
+	// Path is the JSON path, header or class of requests that differs; empty: the whole
+	// response.
 	Path string `json:"path,omitempty"`
 	// Summary is one plain sentence with the figures in it.
 	Summary string `json:"summary"`
@@ -49,15 +49,15 @@ type Finding struct {
 	// Count of Of compared exchanges show it.
 	Count int `json:"count"`
 	Of    int `json:"of"`
-	// Decided says that the evidence has passed the error rate that was
-	// promised; until then the finding is only a suspicion.
+	// Decided says that the evidence suffices at the promised error rate. Until then the
+	// finding is a suspicion.
 	Decided bool `json:"decided"`
-	// DecidedAt is how many exchanges had been compared then.
+	// DecidedAt is how many exchanges had been compared when it was decided.
 	DecidedAt int `json:"decided_at,omitempty"`
 	// EValue is the evidence against "no difference"; 1/alpha decides.
 	EValue float64 `json:"e_value,omitempty"`
-	// Order is "asked first" for a difference that was seen where the candidate was
-	// asked before the monolith, as users ask it, and not where it was asked after.
+	// Order is "asked first" for a difference that shows only when the candidate is asked
+	// before the monolith, as users ask it.
 	Order string `json:"order,omitempty"`
 	// Asked is what asking both sides again has shown. Nil: nothing was asked.
 	Asked *Asked `json:"asked,omitempty"`
@@ -70,29 +70,28 @@ type Finding struct {
 // AskedFirst is a Finding's Order.
 const AskedFirst = "asked first"
 
-// Asked counts what came of asking both sides again about a difference. Of Times
-// each is one of the others.
+// Asked counts the results of asking both sides again about a difference. Each of Times
+// counts in one of the others as well.
 type Asked struct {
 	Times int `json:"times"`
-	// Reproducible: both sides said the same again and again.
+	// Reproducible: both sides repeated their responses.
 	Reproducible int `json:"reproducible"`
-	// Intermittent: the candidate said something else than before, the monolith
-	// did not.
+	// Intermittent: the candidate's response changed, the monolith's did not.
 	Intermittent int `json:"intermittent"`
-	// Stale: the candidate stayed what it was at first, and came to agree within
-	// LagMs milliseconds.
+	// Stale: the candidate repeated its response at first, and agreed within LagMs
+	// milliseconds.
 	Stale int   `json:"stale"`
 	LagMs int64 `json:"lag_ms,omitempty"`
-	// Noise: the monolith itself said something else than before.
+	// Noise: the monolith's own response changed.
 	Noise int `json:"noise"`
-	// AnotherRequest counts responses of the candidate that the monolith had given, in
-	// the last minutes, only to another request or another user's request. In
-	// AnotherKept of them the candidate repeated it each time.
+	// AnotherRequest counts the candidate's responses that the monolith gave, in the last
+	// minutes, only to another request or to another user. In AnotherKept of them the
+	// candidate repeated the response each time.
 	AnotherRequest int `json:"another_request,omitempty"`
 	AnotherKept    int `json:"another_kept,omitempty"`
 }
 
-// Sample is one exchange in short, bounded and fit to be shown.
+// Sample is a short form of one exchange, bounded and redacted.
 type Sample struct {
 	At        time.Time `json:"at"`
 	Request   string    `json:"request"`
@@ -106,15 +105,15 @@ type Sample struct {
 	// space at an end, \u00a0).
 	MonolithValue  string `json:"monolith_value,omitempty"`
 	CandidateValue string `json:"candidate_value,omitempty"`
-	// MonolithAround and CandidateAround are the same with what stands around it.
+	// MonolithAround and CandidateAround are the values with their surroundings.
 	MonolithAround  string `json:"monolith_around,omitempty"`
 	CandidateAround string `json:"candidate_around,omitempty"`
 }
 
 // Bound is what could still differ without having been seen.
 type Bound struct {
-	// ID distinguishes a verdict's bounds, and is the same as long as the route has
-	// the bound. Empty: What does.
+	// ID distinguishes a verdict's bounds, and stays the same while the route has the
+	// bound. Empty: What is unique.
 	ID string `json:"id,omitempty"`
 	// What is "mean", "spread", "distribution", "noise" or "share of responses".
 	What string `json:"what"`
@@ -123,7 +122,7 @@ type Bound struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
-	// MarginLow and MarginHigh are what counts as none.
+	// MarginLow and MarginHigh limit the differences that count as none.
 	MarginLow  float64 `json:"margin_low"`
 	MarginHigh float64 `json:"margin_high"`
 	// Inside says that the interval lies within the margin.
@@ -132,70 +131,68 @@ type Bound struct {
 	Summary string `json:"summary"`
 }
 
-// Verdict is the word on a candidate, with its grounds.
+// Verdict is the judgment of a candidate, with its grounds.
 type Verdict struct {
 	State State `json:"verdict"`
-	// Compared is how many exchanges it stands on.
+	// Compared is how many exchanges were compared.
 	Compared int `json:"compared"`
-	// Errors counts those of them in which the monolith's status was 400 or above.
+	// Errors counts those in which the monolith's status was 400 or above.
 	Errors int `json:"errors,omitempty"`
 	// Confidence is 1 − the error rate over the whole rollout.
 	Confidence float64   `json:"confidence"`
 	Findings   []Finding `json:"findings"`
 	Bounds     []Bound   `json:"bounds"`
-	// MoreNeeded estimates how many more exchanges decide it; 0 where it is
-	// decided, −1 where it cannot be said.
+	// MoreNeeded estimates how many more exchanges the decision needs. 0: it is decided.
+	// −1: unknown.
 	MoreNeeded int `json:"more_needed"`
 	// Novelty is the Good–Turing estimate of the share of requests whose shape
 	// has not been seen yet, 0 to 1.
 	Novelty float64 `json:"novelty"`
-	// Coverage says which parts of the bodies it stands on. Nil where the kind of
-	// comparison has no fields.
+	// Coverage says which fields are compared, and how. Nil if the kind of comparison has
+	// no fields.
 	Coverage *Coverage `json:"coverage,omitempty"`
 	// Summary is one plain sentence.
 	Summary string `json:"summary"`
 }
 
-// Served is what comparing the responses that users got from the candidate has
-// shown: exchanges in which it was asked first.
+// Served sums up the exchanges in which the candidate was asked first, so that users got its
+// responses.
 type Served struct {
-	// Compared of them, Differing in a way that nobody declared and that is not
-	// explained.
+	// Compared counts those that were compared. Differing counts those of them with a
+	// difference that is neither declared nor explained.
 	Compared, Differing int
 	// Bound is the upper bound, at any time, on the share that differs.
 	Bound float64
-	// UserBound is the same of users, who are what sticky routing draws: those
-	// compared in either order, of whom there were Users.
+	// UserBound is the same bound for users, since sticky routing draws users. Users counts
+	// those with a compared response, in either order.
 	UserBound float64
 	Users     int
-	// Seconds is in how many different seconds responses were compared, in either
-	// order.
+	// Seconds is the number of different seconds with a comparison, in either order.
 	Seconds int
-	// Suspected says that a moment ago the candidate alone said something else when both sides
-	// were asked again, so that all of its responses to users are compared until enough of them agree.
+	// Suspected says that the candidate alone changed its response when both sides were asked
+	// again. All of its responses to users are then compared, until enough of them agree.
 	Suspected bool
-	// Uncompared is the share of the requests that could not be compared for what they
-	// or their responses are, and Why the ledger's reasons with how many.
+	// Uncompared is the share of the requests that cannot be compared, 0 to 1. Why counts
+	// them by the ledger's reasons.
 	Uncompared float64
 	Why        string
 }
 
 // Coverage lists how the fields of a body are compared.
 type Coverage struct {
-	// ByValue is how many fields are compared by value: the different places seen
-	// in the monolith's responses. AtLeast says that there were more than are
-	// counted.
+	// ByValue is the number of fields that are compared by value, of those seen in the
+	// monolith's responses. AtLeast says that there were more than are counted.
 	ByValue int  `json:"by_value"`
 	AtLeast bool `json:"at_least,omitempty"`
 	// WholeBody says that bodies are compared byte by byte, as one field.
 	WholeBody bool `json:"whole_body,omitempty"`
-	// Cookies is how many cookies have their attributes compared by value. Their
-	// values are among what is compared by form.
+	// Cookies is the number of cookies whose attributes are compared by value. Their values
+	// are in ByForm.
 	Cookies int `json:"cookies,omitempty"`
-	// ByForm are those that the monolith changes by itself, so that only the form of
-	// their values is compared.
+	// ByForm are the fields that the monolith changes by itself. Only the form of their
+	// values is compared.
 	ByForm []FormField `json:"by_form"`
-	// NotCompared are those that are not looked at.
+	// NotCompared are the fields that are not compared.
 	NotCompared []Uncompared `json:"not_compared"`
 	// Summary is all of it in one sentence.
 	Summary string `json:"summary"`
@@ -213,9 +210,9 @@ type FormField struct {
 	Form string `json:"form"`
 	// Class is the name of that form in a config; empty: it has none.
 	Class string `json:"class,omitempty"`
-	// Declared says that the form is the config's, not a learned one.
+	// Declared says that the config declares the form.
 	Declared bool `json:"declared,omitempty"`
-	// Compared is in how many responses.
+	// Compared is the number of responses in which it was compared.
 	Compared int `json:"compared"`
 }
 

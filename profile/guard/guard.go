@@ -40,11 +40,9 @@ type Run struct {
 	// ones.
 	Functions map[string]float64 `json:"functions"`
 	// Own is the cost of the service's own functions, including the libraries
-	// and the runtime that they call; empty where no sample had one. Nil: not
-	// known, as in the baseline of an older whittle.
+	// and the runtime that they call; empty where no sample had one.
 	Own map[string]float64 `json:"own_functions"`
-	// Responses counts the run's responses. Nil: not known, as in the baseline
-	// of an older whittle.
+	// Responses counts the run's responses. Nil: the service does not tell.
 	Responses *Responses `json:"responses,omitempty"`
 }
 
@@ -308,10 +306,8 @@ func Check(base, now *Baseline, limit float64) Verdict {
 	}
 	v.Within = blame(base.Runs, now.Runs, func(r Run) map[string]float64 { return r.Functions })
 	v.Blame = v.Within
-	if slices.ContainsFunc(base.Runs, func(r Run) bool { return r.Own != nil }) {
-		if own := blame(base.Runs, now.Runs, func(r Run) map[string]float64 { return r.Own }); len(own) > 0 {
-			v.Blame = own
-		}
+	if own := blame(base.Runs, now.Runs, func(r Run) map[string]float64 { return r.Own }); len(own) > 0 {
+		v.Blame = own
 	}
 	return v
 }

@@ -116,7 +116,7 @@ func TestVerdictsAreJSON(t *testing.T) {
 	}
 }
 
-func TestBaselinesOfAnOlderWhittle(t *testing.T) {
+func TestBaselinesWithoutResponses(t *testing.T) {
 	text := `{"format":"whittle.profile-guard/1","service":"api","taken_at":"2025-01-01T00:00:00Z",
 		"machine":{"cores":2,"cpu":"x","go":"go1.25","os":"linux","arch":"amd64","kernel":"6","memory_mib":1},
 		"runs":[{"requests":5,"cpu_ns_per_request":1,"functions":{}},{"requests":5,"cpu_ns_per_request":2,"functions":{}}]}`

@@ -1,24 +1,15 @@
 // Which points of the past belong to which bound. Two bounds may have one name
 // ("share of responses"), so an id distinguishes them. Pure.
 
-// identified gives each bound the id by which it is known, and nth, which of its
-// name it is.
+// identified gives each bound its id: its name, unless it has one of its own.
 export function identified(bounds) {
-  const seen = new Map();
-  return bounds.map(b => {
-    const nth = seen.get(b.what) ?? 0;
-    seen.set(b.what, nth + 1);
-    return { ...b, id: b.id || (nth ? `${b.what} ${nth + 1}` : b.what), nth };
-  });
+  return bounds.map(b => ({ ...b, id: b.id || b.what }));
 }
 
-// seriesOf gives an identified bound's points. Points that were saved before
-// bounds had ids are matched by which of their name they are.
+// seriesOf gives an identified bound's points.
 export function seriesOf(points, bound) {
   return points.flatMap(p => {
-    const at = p.bounds.some(x => x.id)
-      ? p.bounds.find(x => (x.id || x.what) === bound.id)
-      : p.bounds.filter(x => x.what === bound.what)[bound.nth];
+    const at = p.bounds.find(x => (x.id || x.what) === bound.id);
     return at ? [{ ...at, at: Date.parse(p.at), compared: p.compared }] : [];
   });
 }

@@ -31,7 +31,7 @@ const titlesById = { exchanges: 'Status, headers and failures', 'header noise': 
 const titleOf = b => (Object.hasOwn(titlesById, b.id) ? titlesById[b.id] : named(titles, b.what));
 
 function Bound({ bound: b, points, by }) {
-  const series = useMemo(() => seriesOf(points, b), [points, b.id, b.nth]);
+  const series = useMemo(() => seriesOf(points, b), [points, b.id]);
   const title = titleOf(b);
   return html`<figure class="bound">
     <figcaption><h4>${visible(title)}</h4><span class=${b.inside ? 'inside' : 'outside'}>${b.inside ? '✓ inside the margin' : 'not inside yet'}</span></figcaption>
