@@ -56,10 +56,12 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
 	}
-	bounds, more := []whittle.Bound{b}, m.share.MoreUntil(alpha, limit)
+	more := m.share.MoreUntil(alpha, limit)
 	if b.Estimate > m.c.MaxDiffer {
+		b.Summary += seenTooOften(m.c.MaxDiffer)
 		more = -1 // nobody knows when what was seen will be explained
 	}
+	bounds := []whittle.Bound{b}
 	if noise, left, ok := m.noiseBound(alpha); ok {
 		bounds, more = append(bounds, noise), longer(more, left)
 	}

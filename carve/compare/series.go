@@ -250,7 +250,15 @@ func (s *series) looseBound(explained int) whittle.Bound {
 	}
 	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
 		units.Grouped(loose), units.Grouped(s.Asked), what, display.InPercent(high))
+	if !s.within(loose-explained, s.Asked) {
+		b.Summary += seenTooOften(s.limit())
+	}
 	return b
+}
+
+// seenTooOften says that no number of equal responses makes good what was seen to differ.
+func seenTooOften(limit float64) string {
+	return fmt.Sprintf("; only %s may be seen to differ (compare.max_differ), so mend and reset, or declare the difference", display.InPercent(limit))
 }
 
 // within reports whether the limit allows so many differences of n.

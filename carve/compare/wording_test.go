@@ -54,6 +54,9 @@ func TestOtherWordsAreShown(t *testing.T) {
 	if v = j.Verdict(); v.State == whittle.Equivalent || len(findingsOf(&v, whittle.FoundBody)) == 0 {
 		t.Errorf("words that are wrong in 2 %%: %s", v.Summary)
 	}
+	if last := v.Bounds[len(v.Bounds)-1].Summary; !strings.Contains(last, "only 0.50 % may be seen to differ (compare.max_differ)") {
+		t.Errorf("a bound that more traffic does not help: %s", last)
+	}
 
 	c := countRoute()
 	c.Expect = []whittle.Expectation{{Kind: whittle.FoundBody, Reason: "the blank at the end is gone"}}
