@@ -135,6 +135,7 @@ RACE_ROOMS := ./carve/gateway/... ./carve/steer ./carve/fleet/... ./carve/contro
 .PHONY: build
 build: need-go $(CASCADE) ## bin/whittle, one static binary, bin/whittle-fleet, the same with a NATS server in it, and bin/demo with its services
 	@mkdir -p $(BIN)
+	@echo "building whittle and the demos (the first time their modules are downloaded and compiled: some minutes)"
 	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -ldflags='-s -w' -o $(BIN)/whittle ./cmd/whittle
 	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -ldflags='-s -w' -tags embedded -o $(BIN)/whittle-fleet ./cmd/whittle
 	@CGO_ENABLED=0 go build -buildvcs=auto -trimpath -o $(BIN)/ ./cmd/demo ./systems/count/cmd/... ./systems/ingest/cmd/... ./systems/emojify/cmd/...

@@ -184,7 +184,7 @@ func (b *loadBlock) sound() error {
 	case b.Void != "":
 		return fmt.Errorf("the generator distrusts this run: %s", b.Void)
 	case b.Failed > 0 || b.Completed != b.Requests:
-		return fmt.Errorf("%d of %d requests came to a response, and %d of them failed", b.Completed, b.Requests, b.Failed)
+		return fmt.Errorf("%d of %d requests completed, %d failed; a machine that is busy with other work lets them time out: try again when it is idle", b.Completed, b.Requests, b.Failed)
 	}
 	return nil
 }
