@@ -246,8 +246,8 @@ bench-ingest: build deps ## an event kept: ours, Node, bare net/http; -recovery 
 	@go run ./bench/ingest $(ARGS)
 
 .PHONY: proof
-proof: build ## the mutation campaign: what whittle finds of what can be wrong, and how many users meet it
-	@go run ./e2e/campaign -doc BENCHMARKS.md $(ARGS)
+proof: need-go ## the mutation campaign, PROOF_SEEDS (20) runs of each pair: what whittle finds of what can be wrong, and how many users meet it
+	@PROOF_SEEDS=$${PROOF_SEEDS:-20} go test ./e2e/campaign -count=1 -timeout 0 -v
 
 .PHONY: fleet-sim
 fleet-sim: need-go ## FLEET_STEPS (ten million) steps of simulated fleets

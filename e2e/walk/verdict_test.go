@@ -103,7 +103,7 @@ func names(v *whittle.Verdict, want string) bool {
 // (BENCHMARKS.md); no such end is forgiven here.
 //
 // A short run has three times the harm budget, which 13,000 exchanges earn in place of
-// 33,000; what is earned by how many is e2e/campaign/sum's.
+// 33,000; what is earned by how many is e2e/campaign's.
 func TestMended(t *testing.T) {
 	harm := ""
 	if testing.Short() {

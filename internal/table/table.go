@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -79,20 +78,6 @@ func Save[R any](dir, name string, rows []R) error {
 		return fmt.Errorf("put results in place: %w", err)
 	}
 	return nil
-}
-
-// Replace puts a text between two marks of a page.
-func Replace(page, begin, end, text string) error {
-	old, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(old), begin)
-	_, after, there := strings.Cut(rest, end)
-	if !ok || !there {
-		return fmt.Errorf("%s has no place for the tables, between %q and %q", page, begin, end)
-	}
-	return os.WriteFile(page, []byte(before+begin+text+end+after), 0o644)
 }
 
 // Print writes the machine and the rows for people. What cannot be written is

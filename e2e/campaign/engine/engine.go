@@ -50,41 +50,25 @@ const (
 
 // Result is what became of one candidate.
 type Result struct {
-	Family   string `json:"family"`
-	Mutation string `json:"mutation"` // "" of a faithful candidate
-	Seed     uint64 `json:"seed"`
-	End      End    `json:"end"`
-	// Finding named it: "field $.total", "guard errors", "breaker".
-	Finding string `json:"finding"`
+	Seed    uint64
+	End     End
+	Finding string // what named it: "field $.total", "guard errors", "circuit breaker"
 	Verdict whittle.State
 	// Held says that a guard lets the rise wait at the end.
-	Held bool `json:"held,omitempty"`
-	// Summary is the last decision's reason, or the verdict's sentence.
-	Summary string `json:"summary"`
-	// Next is what the rollout waits for.
-	Next string `json:"next,omitempty"`
-	// Requests were users'; Shifted of them came since users depended on it.
-	Requests int `json:"requests"`
-	Shifted  int `json:"shifted"`
+	Held     bool
+	Requests int // users'
 	// Named is how many exchanges had been compared at its end.
-	Named int `json:"named"`
+	Named int
 	// Largest is the largest share in force.
-	Largest whittle.Share `json:"largest_bp"`
+	Largest whittle.Share
 	// Served is how many responses users got from the candidate; Wrong of them
-	// were not what a faithful one responds, and Slow took half as long again.
-	Served int `json:"served"`
-	Wrong  int `json:"wrong"`
-	Slow   int `json:"slow"`
+	// were not what a faithful one responds.
+	Served, Wrong int
 	// Fallbacks are the users' requests that the monolith answered after all.
-	Fallbacks int `json:"fallbacks"`
+	Fallbacks int
 	// Asked is how many rounds of asking again there were, and Others how many
 	// differences, at the place that shows most of them, were another request's.
-	Asked   int           `json:"asked"`
-	Others  int           `json:"others,omitempty"`
-	Virtual time.Duration `json:"virtual_ns"`
-	// Shift is how long it took until the last share was in force, from the first
-	// mirrored request on. 0: it never was.
-	Shift time.Duration `json:"shift_ns,omitempty"`
+	Asked, Others int
 }
 
 // Spoken reports whether a finding, a guard or the circuit breaker is what keeps
@@ -129,20 +113,7 @@ func Run(f *family.Family, m *fault.Mutation, seed uint64, s Settings) (Result, 
 	if err := g.play(); err != nil {
 		return Result{}, err
 	}
-	if err := ended(ctl, &g.out, spec.Name); err != nil {
-		return Result{}, err
-	}
-	return g.result(), nil
-}
-
-// ended saves what the controller knows, and keeps what it waits for.
-func ended(ctl *control.Controller, out *Result, route string) error {
-	if err := ctl.Flush(); err != nil {
-		return err
-	}
-	status, err := ctl.Route(route)
-	out.Next = status.Next
-	return err
+	return g.result(), ctl.Flush()
 }
 
 // source is one of a run's sources of chance. They are apart, so that a

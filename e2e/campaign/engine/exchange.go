@@ -90,9 +90,6 @@ func (g *gateway) settle(r *fault.Response, bad bool) {
 	if r.Wrong {
 		g.out.Wrong++
 	}
-	if r.Slow {
-		g.out.Slow++
-	}
 }
 
 // later does something after a time.

@@ -75,10 +75,7 @@ func newGateway(f *family.Family, m *fault.Mutation, spec whittle.Route, seed ui
 		mutant: fault.New(m, f, source(seed, 6)), seen: &observer{},
 	}
 	g.skew = time.Duration(source(seed, 7).IntN(7)-3) * time.Millisecond
-	g.out = Result{Family: f.Name, Seed: seed}
-	if m != nil {
-		g.out.Mutation = m.Name
-	}
+	g.out.Seed = seed
 	return g
 }
 
@@ -150,9 +147,6 @@ func (g *gateway) apply(_ string, p whittle.Position) (inForce bool) {
 	if phase == whittle.PhaseLive && g.phase != phase {
 		g.live = g.out.Requests
 	}
-	if share == whittle.All && g.out.Shift == 0 {
-		g.out.Shift = g.now.Sub(begin)
-	}
 	g.share, g.phase, g.position = share, phase, p.Generation
 	g.out.Largest = max(g.out.Largest, share)
 	return true
@@ -165,9 +159,6 @@ func (g *gateway) request() {
 	user := g.users.next()
 	q := g.family.Request(g.traffic, user)
 	g.out.Requests++
-	if g.share > 0 {
-		g.out.Shifted++
-	}
 	v := userRequest{user: user, place: g.users.place(user), q: &q, at: g.now}
 	if g.share > 0 && !g.open && v.in(g.share, forShare) && !g.unseen(&q) {
 		g.byCandidate(&v)
@@ -189,7 +180,7 @@ func (g *gateway) latency(r *rand.Rand) time.Duration {
 
 func (g *gateway) result() Result {
 	r := g.out
-	r.Verdict, r.Named, r.Virtual = g.seen.verdict.State, g.seen.verdict.Compared, g.now.Sub(begin)
+	r.Verdict, r.Named = g.seen.verdict.State, g.seen.verdict.Compared
 	switch {
 	case g.phase == whittle.PhaseLive:
 		r.End = Live
@@ -203,7 +194,7 @@ func (g *gateway) result() Result {
 			r.Named = g.seen.since
 		}
 	}
-	r.Finding, r.Summary = g.seen.named(r.End)
+	r.Finding = g.seen.named(r.End)
 	for _, f := range g.seen.verdict.Findings {
 		if f.Asked != nil {
 			r.Others = max(r.Others, f.Asked.AnotherRequest)

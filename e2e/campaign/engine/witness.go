@@ -62,14 +62,13 @@ func (g *gateway) newGuard(spec whittle.Guard) control.Guard {
 	return guard{control.NewGuard(spec), g.seen}
 }
 
-// named is what spoke against the candidate, and its sentence.
-func (w *observer) named(end End) (finding, summary string) {
-	summary = w.verdict.Summary
+// named is what spoke against the candidate.
+func (w *observer) named(end End) string {
 	if w.verdict.State != whittle.Different && w.breach.Name != "" && end == RolledBack {
-		return "guard " + w.breach.Name, w.breach.Summary
+		return "guard " + w.breach.Name
 	}
 	if end == Waiting && w.wait != "" {
-		return "guard p99 (waits)", w.wait
+		return "guard p99 (waits)"
 	}
 	var best *whittle.Finding
 	for i := range w.verdict.Findings {
@@ -82,7 +81,7 @@ func (w *observer) named(end End) (finding, summary string) {
 		}
 	}
 	if best == nil {
-		return "", summary
+		return ""
 	}
-	return strings.TrimSpace(string(best.Kind) + " " + best.Path), summary
+	return strings.TrimSpace(string(best.Kind) + " " + best.Path)
 }

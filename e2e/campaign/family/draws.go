@@ -15,7 +15,7 @@ import (
 
 func count() *Family {
 	return &Family{
-		Name: "count", About: "random by nature: the sum of n draws",
+		Name:  "count", // random by nature: the sum of n draws
 		Route: "match: POST /Count\n    safe: true\n    compare: {kind: statistical, value: number in the body, per: request.times}",
 		Request: func(r *rand.Rand, _ uint64) whittle.Request {
 			times := []int{1_000, 10_000, 100_000, 150_000, 250_000, 1_000_000}[r.IntN(6)]
@@ -95,7 +95,7 @@ func (o *Orders) Insert(customer uint64) int {
 
 func orders() *Family {
 	return &Family{
-		Name: "orders", About: "writes that are idempotent by their key",
+		Name:  "orders", // writes that are idempotent by their key
 		Route: "match: POST /orders\n    safe: true",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return post("/orders", JSONType, fmt.Sprintf(`{"key":"%016x","customer":%d,"sku":%d,"quantity":%d}`, r.Uint64(), user, r.IntN(150), r.IntN(6)))

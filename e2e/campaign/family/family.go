@@ -31,8 +31,6 @@ type Service func(w *World, q *whittle.Request) whittle.Response
 // Family is one endpoint, twice.
 type Family struct {
 	Name string
-	// About is what is special about it, in a few words.
-	About string
 	// Route is the rest of the route's config behind its candidate, in YAML.
 	Route string
 	// Request draws what a user sends.

@@ -16,7 +16,7 @@ const (
 
 func graphql() *Family {
 	return &Family{
-		Name: "graphql", About: "two operations at one path, nulls, errors with status 200",
+		Name:  "graphql", // two operations at one path, nulls, errors with status 200
 		Route: "match: POST /graphql\n    safe: true",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			in := map[string]any{"query": queryViewer, "variables": map[string]any{"id": fmt.Sprint(user), "note": nil}}

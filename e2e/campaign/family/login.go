@@ -20,7 +20,7 @@ const (
 
 func login() *Family {
 	return &Family{
-		Name: "login", About: "a form, cookies and a redirect",
+		Name:  "login", // a form, cookies and a redirect
 		Route: "match: POST /login\n    safe: true\n    compare: exact",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			form := url.Values{"user": {fmt.Sprint("u", user)}, "password": {password(user)}, "next": {[]string{"/home", "/cart", "/orders?page=2"}[r.IntN(3)]}}

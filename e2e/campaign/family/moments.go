@@ -18,7 +18,7 @@ var berlin = time.FixedZone("+02:00", 2*60*60)
 
 func bookings() *Family {
 	return &Family{
-		Name: "bookings", About: "timestamps: fixed, now, and a quarter of an hour ahead",
+		Name:  "bookings", // timestamps: fixed, now, and a quarter of an hour ahead
 		Route: "match: GET /bookings/{id}",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/bookings/%d", own(r, user))
@@ -90,7 +90,7 @@ func bookingsTwin(w *World, id uint64) whittle.Response {
 
 func quotes() *Family {
 	return &Family{
-		Name: "quotes", About: "new ids in every response",
+		Name:  "quotes", // new ids in every response
 		Route: "match: POST /quotes\n    safe: true",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return post("/quotes", JSONType, fmt.Sprintf(`{"customer":%d,"product":%q,"age":%d}`, user, []string{"home", "car", "bike"}[r.IntN(3)], 18+r.IntN(60)))

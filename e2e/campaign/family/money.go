@@ -15,7 +15,7 @@ var taxRates = map[string]int64{"EUR": 190, "USD": 85, "SEK": 250}
 
 func money() *Family {
 	return &Family{
-		Name: "money", About: "amounts, with tax rounded half to even",
+		Name:  "money", // amounts, with tax rounded half to even
 		Route: "match: POST /cart/total\n    safe: true",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			lines := make([]cartLine, 1+r.IntN(3))

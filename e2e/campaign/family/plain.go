@@ -20,7 +20,7 @@ const (
 
 func terms() *Family {
 	return &Family{
-		Name: "terms", About: "plain text, the same bytes",
+		Name:  "terms", // plain text, the same bytes
 		Route: "match: GET /terms/{slug}\n    compare: exact",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/terms/%d?lang=%s", r.IntN(60), []string{"de", "en"}[user%2])
@@ -97,7 +97,7 @@ func termsTwin(_ *World, q *whittle.Request) whittle.Response {
 
 func export() *Family {
 	return &Family{
-		Name: "export", About: "CSV with quoting, the same bytes",
+		Name:  "export", // CSV with quoting, the same bytes
 		Route: "match: GET /export.csv\n    compare: exact",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/export.csv?account=%d&month=%d", own(r, user), 1+r.IntN(12))

@@ -12,7 +12,7 @@ const profileSeen = 40 * time.Second
 
 func profile() *Family {
 	return &Family{
-		Name: "profile", About: "nested JSON",
+		Name:  "profile", // nested JSON
 		Route: "match: GET /users/{id}/profile",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/users/%d/profile", own(r, user))

@@ -14,7 +14,7 @@ import (
 
 func search() *Family {
 	return &Family{
-		Name: "search", About: "a ranking with scores",
+		Name:  "search", // a ranking with scores
 		Route: "match: GET /search",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			q := words[r.IntN(len(words))]

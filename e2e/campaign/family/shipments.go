@@ -12,7 +12,7 @@ const shipmentsMove = time.Minute
 
 func shipments() *Family {
 	return &Family{
-		Name: "shipments", About: "enums, and a state that moves",
+		Name:  "shipments", // enums, and a state that moves
 		Route: "match: GET /shipments/{id}",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/shipments/%d", own(r, user))
