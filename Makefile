@@ -237,10 +237,6 @@ FIND_NODE := e2e/frameworks/testdata/services/node
 bench-find: build need-node $(FIND_NODE)/node_modules/.installed ## whittle find and profile on a small service of each framework: endpoint, line, share, smells, advice
 	@go run ./e2e/frameworks/find $(ARGS)
 
-.PHONY: bench-smells
-bench-smells: build need-node $(FIND_NODE)/node_modules/.installed ## each smell in each framework, and a twin without it: named, at its line, nothing else
-	@go run ./e2e/frameworks/smells $(ARGS)
-
 .PHONY: bench-ingest
 bench-ingest: build deps ## an event kept: ours, Node, bare net/http; -recovery 10GB by ARGS
 	@go run ./bench/ingest $(ARGS)
@@ -276,7 +272,7 @@ audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), and coun
 .PHONY: check-all
 check-all: deps $(CASCADE) ## everything at full length: simulations, campaigns, soak, corpora, packaging, other clocks; hours
 	@go test -vet=off -count=1 -timeout 4h ./...
-	@$(MAKE) race lint deploy-check release-check clock-test fleet-sim fleet-campaign audit-ingest soak proof load-corpus bench-find bench-smells
+	@$(MAKE) race lint deploy-check release-check clock-test fleet-sim fleet-campaign audit-ingest soak proof load-corpus bench-find
 
 # The rooms that read or write times, with the clock of all that they build moved.
 CLOCK_ROOMS := ./load/... ./record/... ./contract/... ./systems/ingest/... ./carve/config

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"whittle/e2e/frameworks/profiled"
 	"whittle/internal/child"
 	"whittle/profile"
 )
@@ -29,7 +28,7 @@ type users struct {
 const warm = 100
 
 func (s *service) load(ctx context.Context, p *child.Process, rate float64) (*users, error) {
-	u := &users{plain: profiled.Client(false, 64, 10*time.Second), h2c: profiled.Client(true, 0, 10*time.Second)}
+	u := &users{plain: Client(false, 64, 10*time.Second), h2c: Client(true, 0, 10*time.Second)}
 	for i := range s.Load {
 		for range warm {
 			if err := u.ask(ctx, p.Public, &s.Load[i]); err != nil {
@@ -115,5 +114,5 @@ func (u *users) ask(ctx context.Context, addr string, r *request) error {
 	for name, value := range r.Headers {
 		req.Header.Set(name, value)
 	}
-	return profiled.Send(client, req)
+	return Send(client, req)
 }

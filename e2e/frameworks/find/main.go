@@ -21,13 +21,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"whittle/e2e/frameworks/profiled"
 	"whittle/internal/table"
 )
 
 type settings struct {
 	services string // the folder of node/ and go/
-	whittle  profiled.Whittle
+	whittle  Whittle
 	rate     float64 // of each of a service's requests
 	parallel int
 	turns    int
@@ -53,7 +52,7 @@ func bench(ctx context.Context, args []string) error {
 	if s.whittle.Length < time.Second || s.whittle.Length > time.Minute || !(s.rate >= 1 && s.rate <= 1000) || s.parallel < 1 || s.parallel > 16 || s.turns < 1 || s.turns > 20 {
 		return errors.New("a flag is out of its range; -h names them")
 	}
-	s.only = profiled.Listed(*only)
+	s.only = Listed(*only)
 	services, err := corpus(s)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"whittle/e2e/frameworks/profiled"
 	"whittle/internal/child"
 	"whittle/internal/table"
 	"whittle/profile"
@@ -63,9 +62,9 @@ type found struct {
 	} `json:"endpoints"`
 	// OtherThreads is the part of the CPU of threads that run no JavaScript, which no
 	// profile of V8's has.
-	OtherThreads float64          `json:"cpu_share_other_threads"`
-	Samples      int64            `json:"samples"`
-	Smells       []profiled.Smell `json:"smells"`
+	OtherThreads float64 `json:"cpu_share_other_threads"`
+	Samples      int64   `json:"samples"`
+	Smells       []Smell `json:"smells"`
 }
 
 type lines struct {
@@ -74,7 +73,7 @@ type lines struct {
 		Line int    `json:"line"`
 		Only bool   `json:"function_only"`
 	} `json:"own_lines"`
-	Smells []profiled.Smell `json:"smells"`
+	Smells []Smell `json:"smells"`
 }
 
 // under runs a service with its users, and what is done meanwhile.
@@ -222,7 +221,7 @@ func (r *row) smells(name string) {
 
 // ask runs a verb of whittle's on a service.
 func (o *settings) ask(ctx context.Context, work string, p *child.Process, verb string, into any) error {
-	return o.whittle.Ask(ctx, verb, profiled.Target(p), filepath.Join(work, verb+".json"), into)
+	return o.whittle.Ask(ctx, verb, Target(p), filepath.Join(work, verb+".json"), into)
 }
 
 // wanted is how far a share may be from the truth.

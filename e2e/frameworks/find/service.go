@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"whittle/e2e/frameworks/profiled"
 	"whittle/internal/child"
 )
 
@@ -115,7 +114,7 @@ func (s *service) build(ctx context.Context, work string) error {
 	if len(command) == 0 {
 		return nil
 	}
-	return profiled.Build(ctx, s.folder, command...)
+	return Build(ctx, s.folder, command...)
 }
 
 // start runs the service; flags are Node's.
@@ -130,5 +129,5 @@ func (s *service) start(ctx context.Context, planted bool, flags ...string) (*ch
 	if planted {
 		o.Env = []string{"PLANTED=1"}
 	}
-	return profiled.Start(ctx, o, argv...)
+	return Start(ctx, o, argv...)
 }

@@ -1,6 +1,4 @@
-// Package profiled runs small services that whittle profiles, sends them requests, and
-// reads what whittle says of them: for the benchmarks that hold it to the truth.
-package profiled
+package main
 
 import (
 	"context"
