@@ -1,21 +1,14 @@
 package scaffold
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"whittle"
 	"whittle/contract/infer"
 	"whittle/record/capture"
-	"whittle/record/har"
 	"whittle/record/redact"
 )
 
@@ -27,89 +20,25 @@ type saved struct {
 	headers                    []string // of the response: "Name: value"
 }
 
-type object = map[string]any
-
-func pairsOf(lines ...string) []object {
-	out := []object{}
-	for _, line := range lines {
+// entry is the exchange as it is recorded: redacted.
+func (s *saved) entry(t *testing.T) *capture.Entry {
+	t.Helper()
+	e := recorded(s.method, s.target, s.body, s.status, s.responseKind, s.response)
+	e.Request.Header["Content-Type"] = []string{s.kind}
+	if s.kind == "" {
+		delete(e.Request.Header, "Content-Type")
+	}
+	for _, line := range s.headers {
 		name, value, _ := strings.Cut(line, ": ")
-		out = append(out, object{"name": name, "value": value})
+		e.Response.Header[name] = append(e.Response.Header[name], value)
 	}
-	return out
-}
-
-// dialects are archives as Chrome, Firefox and Charles write them: with HTTP/2's
-// pseudo-headers and members of its own; with the server's port for a connection
-// and forms by text and fields; with forms by fields alone and bodies in base64.
-var dialects = map[string]func(s saved) object{
-	"Chrome": func(s saved) object {
-		e := s.common()
-		q, a := e["request"].(object), e["response"].(object)
-		e["_initiator"], e["_priority"], e["_resourceType"], e["connection"] = object{"type": "script"}, "High", "fetch", "51"
-		q["httpVersion"], a["httpVersion"], a["bodySize"], a["_transferSize"] = "h2", "h2", -1, 120
-		q["headers"] = append(pairsOf(":authority: shop.test", ":method: "+s.method, "accept: */*"), q["headers"].([]object)...)
-		if s.status/100 == 3 && s.response != "" { // it keeps no body of a redirect
-			a["content"] = object{"size": 0, "mimeType": "x-unknown"}
-		}
-		return e
-	},
-	"Firefox": func(s saved) object {
-		e := s.common()
-		e["connection"], e["pageref"], e["serverIPAddress"] = "80", "page_1", "127.0.0.1"
-		q := e["request"].(object)
-		q["headersSize"] = 300
-		if post, ok := q["postData"].(object); ok {
-			post["params"] = []object{}
-			if strings.Contains(s.kind, "urlencoded") {
-				post["params"] = s.fields()
-			}
-		}
-		return e
-	},
-	"Charles": func(s saved) object {
-		e := s.common()
-		q, a := e["request"].(object), e["response"].(object)
-		if post, ok := q["postData"].(object); ok && strings.Contains(s.kind, "urlencoded") {
-			delete(post, "text")
-			post["params"] = s.fields()
-		}
-		if s.response != "" {
-			content := a["content"].(object)
-			content["encoding"], content["text"] = "base64", base64.StdEncoding.EncodeToString([]byte(s.response))
-		}
-		return e
-	},
-}
-
-// fields are a form's pairs without their escapes.
-func (s saved) fields() []object {
-	out := []object{}
-	for pair := range strings.SplitSeq(s.body, "&") {
-		name, value, _ := strings.Cut(pair, "=")
-		name, _ = url.QueryUnescape(name)
-		value, _ = url.QueryUnescape(value)
-		out = append(out, object{"name": name, "value": value})
+	by, err := redact.New(redact.Rules{}, redact.NewKey())
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
-}
-
-func (s saved) common() object {
-	q := object{"method": s.method, "url": "http://shop.test" + s.target, "httpVersion": "HTTP/1.1", "cookies": []object{}, "queryString": []object{}, "headers": pairsOf("Host: shop.test"), "headersSize": -1, "bodySize": len(s.body)}
-	if s.body != "" {
-		q["headers"] = append(q["headers"].([]object), pairsOf("Content-Type: "+s.kind, fmt.Sprintf("Content-Length: %d", len(s.body)))...)
-		q["postData"] = object{"mimeType": s.kind, "text": s.body}
-	}
-	headers := append(s.headers, fmt.Sprintf("Content-Length: %d", len(s.response)))
-	if s.responseKind != "" {
-		headers = append(headers, "Content-Type: "+s.responseKind)
-	}
-	return object{
-		"startedDateTime": "2026-03-01T12:00:00.250Z", "time": 12.5, "request": q, "cache": object{}, "timings": object{"send": 0, "wait": 12, "receive": 0},
-		"response": object{
-			"status": s.status, "statusText": "", "httpVersion": "HTTP/1.1", "cookies": []object{}, "headers": pairsOf(headers...), "redirectURL": "", "headersSize": -1, "bodySize": len(s.response),
-			"content": object{"size": len(s.response), "mimeType": s.responseKind, "text": s.response},
-		},
-	}
+	by.Request(&e.Request)
+	by.Response(&e.Response)
+	return e
 }
 
 const (
@@ -127,8 +56,8 @@ func posted(form string, status int, kind, text string, headers ...string) saved
 	return saved{"POST", "/login", asForm, form, status, kind, text, headers}
 }
 
-// archives are what an archive holds of one endpoint, and what becomes of it.
-var archives = []struct {
+// forms are what is recorded of one endpoint, and what becomes of it.
+var forms = []struct {
 	name string
 	of   []saved
 	want outcome
@@ -180,95 +109,32 @@ var archives = []struct {
 	{"login that was limited", []saved{posted("user=ann&password=q", 429, asJSON, `{"error":"slow down"}`, "Retry-After: 3")}, refused},
 }
 
-// redirectWithText is a login whose redirect has a text, which Chrome does not keep.
-var redirectWithText = posted("user=ann&password=p", 302, "text/plain; charset=utf-8", "Found. Redirecting to /home", "Location: /home")
-
-// TestArchives: of each form of GraphQL requests and of logins, in archives as
-// Chrome, Firefox and Charles write them, a contract has it right or says that it
-// left it out.
-func TestArchives(t *testing.T) {
+// TestRecordedForms: of each form of GraphQL requests and of logins a contract has it right or
+// says that it left it out. (What each browser's archive makes of them is record/har's.)
+func TestRecordedForms(t *testing.T) {
 	count := map[string]map[outcome]int{"GraphQL requests": {}, "logins and redirects": {}}
-	for dialect, write := range dialects {
-		for _, a := range archives {
-			of := "logins and redirects"
-			if strings.HasPrefix(a.name, "GraphQL") {
-				of = "GraphQL requests"
-			}
-			got, why := archived(t, write, a.of)
-			count[of][got]++
-			t.Logf("%s, %s: %s %v", dialect, a.name, got, why)
-			if got != a.want {
-				t.Errorf("%s, %s is %s, want %s: %v", dialect, a.name, got, a.want, why)
-			}
+	for _, a := range forms {
+		of := "logins and redirects"
+		if strings.HasPrefix(a.name, "GraphQL") {
+			of = "GraphQL requests"
 		}
-		want := right
-		if dialect == "Chrome" {
-			want = refused
-		}
-		got, why := archived(t, write, []saved{redirectWithText})
-		count["logins and redirects"][got]++
-		if got != want || want == refused && !strings.Contains(fmt.Sprint(why), "body missing") {
-			t.Errorf("%s, a redirect with a text is %s: %v", dialect, got, why)
+		got, why := inferred(t, a.of)
+		count[of][got]++
+		if got != a.want {
+			t.Errorf("%s is %s, want %s: %v", a.name, got, a.want, why)
 		}
 	}
 	for of, c := range count {
-		inDocs(t, fmt.Sprintf("| %s in archives of Chrome, Firefox and Charles | %d | %d | %d | %d |", of, c[right]+c[refused]+c[wrong], c[right], c[refused], c[wrong]))
+		inDocs(t, fmt.Sprintf("| %s | %d | %d | %d | %d |", of, c[right]+c[refused]+c[wrong], c[right], c[refused], c[wrong]))
 	}
 }
 
-// TestArchivesMakeAService builds a service of all those forms at once, GraphQL's on
-// one endpoint, and runs its tests.
-func TestArchivesMakeAService(t *testing.T) {
-	var entries []object
-	for _, a := range archives {
-		if a.want != right || a.of[0].target == "/login" && !strings.Contains(a.name, "login, 302") && !strings.Contains(a.name, "fields") {
-			continue
-		}
-		for _, s := range a.of {
-			entries = append(entries, dialects["Firefox"](s))
-		}
-	}
-	text, err := json.Marshal(object{"log": object{"version": "1.2", "entries": entries}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := readArchive(t, string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, proof, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return entriesOf(log) }, infer.Options{Package: "odd.v1", Service: "OddService"})
-	if err != nil || proof.Kept != proof.Exchanges || len(c.Methods) < 5 {
-		t.Fatalf("%+v, %v", proof, err)
-	}
-	p, err := Make(t.Context(), c, entriesOf(log), Options{Dir: filepath.Join(t.TempDir(), "odd"), Module: "odd", Source: "archives"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range p.Coverage {
-		if one.Tests.Covered != one.Tests.Inputs {
-			t.Errorf("%s: %s", one.Method, one.Tests)
-		}
-	}
-	if err := p.Build(t.Context(), func(string) {}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// archived reads exchanges back from an archive, redacts them as whittle new does,
-// and says what a contract makes of them.
-func archived(t *testing.T, write func(saved) object, list []saved) (outcome, error) {
+// inferred says what a contract makes of exchanges.
+func inferred(t *testing.T, list []saved) (outcome, error) {
 	t.Helper()
-	var entries []object
+	var log []*capture.Entry
 	for _, s := range list {
-		entries = append(entries, write(s))
-	}
-	text, err := json.Marshal(object{"log": object{"version": "1.2", "entries": entries}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := readArchive(t, string(text))
-	if err != nil {
-		return refused, err
+		log = append(log, s.entry(t))
 	}
 	c, proof, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return entriesOf(log) }, infer.Options{})
 	if err != nil {
@@ -288,27 +154,4 @@ func archived(t *testing.T, write func(saved) object, list []saved) (outcome, er
 		}
 	}
 	return right, nil
-}
-
-func readArchive(t *testing.T, text string) (log []*capture.Entry, err error) {
-	t.Helper()
-	by, err := redact.New(redact.Rules{}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r := har.NewReader(strings.NewReader(text)); ; {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return log, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		by.Request(&e.Request)
-		by.Response(&e.Response)
-		if e.Response.Failure != whittle.NoFailure {
-			t.Fatalf("no response: %+v", e.Response)
-		}
-		log = append(log, e)
-	}
 }
