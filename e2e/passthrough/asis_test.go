@@ -178,30 +178,3 @@ func TestWhatAResponseLoses(t *testing.T) {
 		_ = resp.Body.Close()
 	}
 }
-
-// TestWhatIsForgivenAnUpstream: faults that nobody can read in two ways cost users nothing, as
-// they would cost them nothing without the gateway.
-func TestWhatIsForgivenAnUpstream(t *testing.T) {
-	for name, sent := range map[string]string{
-		"blanks behind a chunk's size": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2  \r\nok\r\n0 \t\r\n\r\n",
-		"a folded field":               "HTTP/1.1 200 OK\r\nX-A: b\r\n c\r\nContent-Length: 2\r\n\r\nok",
-		"lines without CR":             "HTTP/1.1 200 OK\nContent-Length: 2\n\nok",
-		"no reason and no blank":       "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok",
-	} {
-		t.Run(name, func(t *testing.T) {
-			addr := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
-				if _, _, err := readRequest(r); err == nil {
-					_, _ = io.WriteString(c, sent)
-				}
-			})
-			resp, err := client(t).Get(through(t, addr).url("/a"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			if got := mustRead(t, resp.Body); resp.StatusCode != 200 || got != "ok" {
-				t.Errorf("%d %q", resp.StatusCode, got)
-			}
-		})
-	}
-}

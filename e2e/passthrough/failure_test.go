@@ -114,23 +114,6 @@ func TestBrokenResponseIsNeverWhole(t *testing.T) {
 	}
 }
 
-func TestResponseToItsClose(t *testing.T) {
-	u := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
-		if _, _, err := readRequest(r); err == nil {
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n"+strings.Repeat("body", 50_000))
-		}
-	})
-	g := through(t, u)
-	resp, err := client(t).Get(g.url("/"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if got := mustRead(t, resp.Body); got != strings.Repeat("body", 50_000) {
-		t.Errorf("%d bytes came", len(got))
-	}
-}
-
 // TestClosedKeptConnection has the upstream close after each response without
 // saying so. Nobody may notice, whatever the method.
 func TestClosedKeptConnection(t *testing.T) {

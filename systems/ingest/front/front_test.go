@@ -61,21 +61,6 @@ func TestImportKeepsBodyAndMetadata(t *testing.T) {
 	}
 }
 
-func TestImportOfJSONWithoutBatchIsOneRecord(t *testing.T) {
-	s := serve(t, nil)
-	const body = `{ "any":  12345678901234567890 }`
-	if a := s.post("/import", body, "Content-Type: application/json"); a.code != 200 || a.Events != 0 {
-		t.Fatalf("%d %s", a.code, a.text)
-	}
-	if got := string(s.stream.records()[0].Value); got != body {
-		t.Errorf("kept %q", got)
-	}
-	a := s.post("/import", `{"batch":[`+track+`,`+strings.ReplaceAll(track, "m1", "m2")+`]}`, "Content-Type: application/json")
-	if a.code != 200 || a.Events != 2 || a.Accepted != 2 || len(a.Results) != 2 || a.Results[1].Position != "0/2" {
-		t.Errorf("%d %s", a.code, a.text)
-	}
-}
-
 // TestMetadataIsBounded, and the record and the metrics say of how many headers it is
 // without.
 func TestMetadataIsBounded(t *testing.T) {
