@@ -258,7 +258,7 @@ func (s *series) looseBound(explained int) whittle.Bound {
 
 // seenTooOften says that no number of equal responses makes good what was seen to differ.
 func seenTooOften(limit float64) string {
-	return fmt.Sprintf("; only %s may be seen to differ (compare.max_differ), so mend and reset, or declare the difference", display.InPercent(limit))
+	return fmt.Sprintf("; only %s may be seen to differ (compare.max_differ), so fix and reset, or declare the difference", display.InPercent(limit))
 }
 
 // within reports whether the limit allows so many differences of n.

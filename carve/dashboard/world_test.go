@@ -110,7 +110,7 @@ func placed() whittle.Sample {
 func different(name string) whittle.RouteStatus {
 	s := shifting(name)
 	s.Phase, s.Share, s.Percent = whittle.PhaseRolledBack, 0, 0
-	s.Next = "No shift: the verdict is DIFFERENT. Mend the candidate and reset, or declare the difference in the config."
+	s.Next = "No shift: the verdict is DIFFERENT. Fix the candidate and reset, or declare the difference in the config."
 	s.Verdict.State, s.Verdict.Compared = whittle.Different, 318
 	s.Verdict.Summary = "4 differences are shown: mean, repeats, wrong_value."
 	s.Verdict.Bounds = bounds(318)

@@ -439,7 +439,7 @@ func (g *Gateway) logLoop(r *inbound.Request, route string) {
 		return
 	}
 	g.log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError,
-		"a request came back to the gateway that had forwarded it: mend the URL of the monolith, or of the route's candidate",
+		"a request came back to the gateway that had forwarded it: fix the URL of the monolith, or of the route's candidate",
 		slog.String("route", route), slog.String("host", r.Host), slog.String("peer", r.RemoteAddr),
 		slog.Int64("more_since_the_last_line", more))
 }

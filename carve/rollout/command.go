@@ -134,7 +134,7 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 	}
 	if reason := fallReason(in); reason != "" {
 		return s, nil, refuse("no promotion: "+lowerFirst(reason),
-			"mend the candidate and reset the route, or declare the difference under compare.expect")
+			"fix the candidate and reset the route, or declare the difference under compare.expect")
 	}
 	step, more := nextStep(p, s.Share)
 	if !more {

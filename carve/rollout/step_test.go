@@ -256,12 +256,12 @@ func TestNext(t *testing.T) {
 		{
 			"different", policy, shadow(),
 			rollout.Input{Verdict: whittle.Different, Summary: "The mean is off."},
-			"No shift: the verdict is DIFFERENT: The mean is off. Mend the candidate and reset, or declare the difference in the config.",
+			"No shift: the verdict is DIFFERENT: The mean is off. Fix the candidate and reset, or declare the difference in the config.",
 		},
 		{
 			"different, not said twice", policy, shadow(),
 			rollout.Input{Verdict: whittle.Different, Summary: "DIFFERENT after 300 exchanges: mean shown."},
-			"No shift: the verdict is DIFFERENT after 300 exchanges: mean shown. Mend the candidate and reset, or declare the difference in the config.",
+			"No shift: the verdict is DIFFERENT after 300 exchanges: mean shown. Fix the candidate and reset, or declare the difference in the config.",
 		},
 		{
 			"rolled back", policy,

@@ -43,7 +43,7 @@ func Next(p whittle.Rollout, s State, in Input, now time.Time) string {
 		return fmt.Sprintf("Nothing more to shift: the candidate serves %s, and a sample is still compared.", percent(s.Share))
 	}
 	if s.Share == 0 && in.Verdict == whittle.Different {
-		return fmt.Sprintf("No shift: the verdict is %s. Mend the candidate and reset, or declare the difference in the config.", VerdictIs(whittle.Different, in.Summary))
+		return fmt.Sprintf("No shift: the verdict is %s. Fix the candidate and reset, or declare the difference in the config.", VerdictIs(whittle.Different, in.Summary))
 	}
 	needs, waiting := waits(p, s, in, now)
 	if !waiting {

@@ -27,7 +27,7 @@ type cli struct {
 	Approve  approveVerb `cmd:"" help:"Open the gates before a route's next step by hand."`
 	Rollback orderVerb   `cmd:"" help:"Send all of a route's users back to the monolith, now."`
 	Off      orderVerb   `cmd:"" help:"Switch a route's candidate off: no mirroring, no share."`
-	Reset    orderVerb   `cmd:"" help:"Discard a route's evidence and start afresh in shadow, once the candidate is mended."`
+	Reset    orderVerb   `cmd:"" help:"Discard a route's evidence and start afresh in shadow, once the candidate is fixed."`
 	Preview  previewVerb `cmd:"" help:"Sign a token that sends a tester's requests to the candidate at any share."`
 	Load     loadVerb    `cmd:"" help:"Load a server by an Artillery or JMeter plan, or by flags, and report the latency that users saw."`
 	Worker   workerVerb  `cmd:"" help:"Wait to run a part of a load plan, together with other machines."`

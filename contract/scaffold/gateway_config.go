@@ -255,7 +255,7 @@ func (p *Project) holdConfig() error {
 	}
 	if _, err := readConfig(p.Dir); err != nil {
 		return whittle.Errorf(whittle.Internal, "read the %s that was made: %w", configName, err).
-			WithHint("this is a mistake of whittle new: please report it. Mend the file by hand and run the same command again; it then stays as you made it")
+			WithHint("this is a mistake of whittle new: please report it. Fix the file by hand and run the same command again; it then stays as you made it")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ export const orders = {
     does: r => (r.phase === 'off' ? 'The route goes to shadow: requests are mirrored and compared, the monolith serves everybody.'
       : r.next_bp ? `The candidate will serve ${r.next_bp / 100} % of the users, without waiting for the step’s hold.` : 'The last step is reached: the candidate is declared live.'),
     barred: r => (r.phase === 'live' ? 'The candidate is live: there is no further step.'
-      : r.phase !== 'off' && r.evidence.verdict === 'DIFFERENT' ? 'The verdict is DIFFERENT, which cannot be forced: mend the candidate and reset, or accept the difference in the config.' : ''),
+      : r.phase !== 'off' && r.evidence.verdict === 'DIFFERENT' ? 'The verdict is DIFFERENT, which cannot be forced: fix the candidate and reset, or accept the difference in the config.' : ''),
     done: (r, now) => (now.phase === 'off' ? 'Switched on' : now.share_bp > r.share_bp ? `Promoted to ${now.share_percent} %` : `Now ${named(phases, now.phase).toLowerCase()}`),
     forced: r => r.phase !== 'off' && r.phase !== 'live' && (r.evidence.verdict === 'UNDECIDED' || Boolean(r.withheld)),
   },
@@ -41,7 +41,7 @@ export const orders = {
   },
   reset: {
     label: () => 'Reset evidence…', title: () => 'Reset evidence', danger: true,
-    does: r => `The route goes back to shadow, and what was learned about the candidate (${r.evidence.compared.toLocaleString('en')} compared exchanges) is discarded. Use this once the candidate is mended at the same URL.`,
+    does: r => `The route goes back to shadow, and what was learned about the candidate (${r.evidence.compared.toLocaleString('en')} compared exchanges) is discarded. Use this once the candidate is fixed at the same URL.`,
     barred: () => '',
     done: () => 'Evidence starts afresh',
   },
