@@ -87,8 +87,8 @@ func (j *Judge) shareNoise() {
 	if a, b := j.mirrored.match, j.served.match; a != nil {
 		a.noise.Join(b.noise)
 		b.noise = a.noise
-		a.refresh()
-		b.refresh()
+		a.tell()
+		b.tell()
 	}
 }
 

@@ -70,7 +70,6 @@ type mark struct {
 	At      string           `json:"first,omitempty"`
 	Changes []change         `json:"changes,omitempty"`
 	Samples []whittle.Sample `json:"samples,omitempty"`
-	counted bool
 	// holds says whether what differs is the same for all requests, until exchange last.
 	holds own.Holding
 	last  int

@@ -16,10 +16,8 @@ import (
 
 // Bounds of what a match keeps.
 const (
-	maxMarks  = 160      // different differences
-	maxExpect = 32       // declared differences
-	maxCombos = 1024     // different sets of them seen in one exchange
-	beyond    = maxMarks // stands for further ones of an exchange, of which it is not remembered which
+	maxMarks  = 160 // different differences
+	maxExpect = 32  // declared differences
 )
 
 // A path that the monolith changes by itself is not known before some requests
@@ -32,8 +30,7 @@ const (
 
 // match judges responses that should be the same: exact and json. What it tests:
 //
-// Without learned noise: the hypothesis that a difference (anywhere, or at one
-// path) comes in at most MaxDiffer of the responses, given the past, by the
+// Without learned noise: the hypothesis that a difference at one path comes in at most MaxDiffer of the responses, given the past, by the
 // likelihood ratios of eprocess.Arms.Single.
 //
 // With learned noise: the hypothesis that, for each request, the candidate's
@@ -44,8 +41,8 @@ const (
 // Requests that were not repeated are no evidence, for nobody knows what the
 // monolith would have done; they count in the bound that EQUIVALENT needs.
 //
-// Error rate: alpha in all. A part is for "anywhere"; the j-th path that shows a
-// difference gets 1/(j(j+1)) of another, and its test begins with the exchange after
+// Error rate: alpha in all. The j-th path that shows a
+// difference gets 1/(j(j+1)) of a part, and its test begins with the exchange after
 // the one that named it, so that the choice of paths costs nothing.
 // Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type match struct {
@@ -71,12 +68,10 @@ type match struct {
 // evidence is what the exchanges have come to.
 type evidence struct {
 	n, repeats int
-	whole      mark
 	marks      []*mark
 	index      map[markKey]int
 	noise      *noise.Learned
-	counted    int            // the noise's version that share stands on
-	combos     map[string]int // marks of one exchange → exchanges
+	told       int // the noise's version that the marks know of
 	share      eprocess.Share
 	samples    int // in all marks
 	// The following is learned anew in each process.
@@ -86,8 +81,7 @@ type evidence struct {
 
 func newEvidence(c whittle.Comparison) evidence {
 	return evidence{
-		whole: newMark(markKey{Expect: -1}, 0), index: map[markKey]int{}, noise: noise.New(), combos: map[string]int{},
-		share: eprocess.NewShare(differAim(c)),
+		index: map[markKey]int{}, noise: noise.New(), share: eprocess.NewShare(differAim(c)),
 	}
 }
 
@@ -137,7 +131,7 @@ func (m *match) ShowBy(d *display.View) {
 
 // ShowAgain implements method.
 func (m *match) ShowAgain() {
-	for _, k := range append(m.marks[:len(m.marks):len(m.marks)], &m.whole) {
+	for _, k := range m.marks {
 		at := form.TrailOf(k.Path)
 		m.show.Again(k.Samples, at)
 		k.At = m.show.Kept(nil, k.At)
@@ -151,7 +145,7 @@ func (m *match) ShowAgain() {
 
 // Observe compares one exchange.
 func (m *match) Observe(x *whittle.Exchange) Observation {
-	m.refresh()
+	m.tell()
 	m.n++
 	m.noise.N++
 	repeated := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
@@ -163,8 +157,8 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 		m.noise.Repeats++
 		m.self = m.note(m.self, m.diff(x.Monolith.Body, x.Repeat.Body), nil, true)
 	}
-	candAny, selfAny := m.anyOpen(m.cand), m.anyOpen(m.self)
-	m.test(candAny, selfAny, repeated)
+	selfAny := m.anyOpen(m.self)
+	m.test(repeated)
 	if m.learn && repeated {
 		if m.learnFrom(m.self) {
 			m.Varies(&x.Monolith, x.Repeat) // so do pieces of it
@@ -176,7 +170,6 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 		Differs: open && !early, Early: open && early, Ask: slices.ContainsFunc(m.cand, m.worthAsking),
 		Repeated: repeated, SelfDiffers: selfAny,
 	}
-	m.account()
 	m.seeForms(x, repeated)
 	return o
 }
@@ -257,7 +250,7 @@ func (m *match) mark(d *jsondiff.Difference) int {
 
 // Places implements method.
 func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
-	m.refresh()
+	m.tell()
 	m.readBy(a)
 	for _, d := range m.diff(a.Body, b.Body) {
 		if d.Expect >= 0 || slices.Contains(list, d.Path) {

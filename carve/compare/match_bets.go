@@ -10,9 +10,6 @@ import (
 // isOpen reports whether a mark counts as a difference: not declared, and not
 // the monolith's own noise, unless the candidate was shown to do it more often.
 func (m *match) isOpen(i int) bool {
-	if i == beyond {
-		return true
-	}
 	mk := m.marks[i]
 	return mk.Expect < 0 && (mk.decided() || !m.noise.Learnt[mk.noise()])
 }
@@ -22,15 +19,12 @@ func (m *match) anyOpen(list []int) bool {
 }
 
 // test settles the present exchange in every test that it concerns.
-func (m *match) test(candAny, selfAny, repeated bool) {
+func (m *match) test(repeated bool) {
 	if !m.learn {
 		for _, i := range m.cand {
 			if mk := m.marks[i]; mk.Expect < 0 && mk.Born < m.n {
 				mk.event(m.c.MaxDiffer, m.markAlpha(i), m.n)
 			}
-		}
-		if candAny {
-			m.whole.event(m.c.MaxDiffer, m.alpha*eprocess.OfAnywhere, m.n)
 		}
 		return
 	}
@@ -60,13 +54,6 @@ func (m *match) test(candAny, selfAny, repeated bool) {
 			m.bet(i, -1)
 		}
 	}
-	if candAny != selfAny {
-		g := 1.0
-		if selfAny {
-			g = -1
-		}
-		m.whole.Pair.Bet(g, m.alpha*eprocess.OfAnywhere, m.n)
-	}
 }
 
 // markAlpha is the error rate of the mark at index i; the sum is alpha*OfPlaces.
@@ -92,7 +79,6 @@ func (m *match) gate(k *mark) {
 	often := k.learnable() && float64(k.Self) > own.Seldom*float64(m.repeats)
 	if often && !k.Gated {
 		k.Pair.Void()
-		m.whole.Pair.Void()
 	}
 	k.Gated = often
 }

@@ -75,7 +75,7 @@ func (m *match) learnFrom(self []int) (learned bool) {
 	for _, i := range self {
 		if k := m.marks[i].markKey; k.learnable() && m.forms.Teaches(k.noise()) && m.noise.Learn(k.noise()) {
 			learned = true
-			m.refresh()
+			m.tell()
 		}
 	}
 	return learned
@@ -96,7 +96,7 @@ func (m *match) Varies(a, b *whittle.Response) {
 			}
 		}
 	}
-	m.refresh()
+	m.tell()
 }
 
 // Where the monolith changes a text by itself, what it does not change of it is compared by

@@ -104,7 +104,7 @@ func (m *match) lookAgain(list []int, s *said, x *whittle.Exchange) {
 		}
 		m.tellOwn(k)
 	}
-	m.refresh()
+	m.tell()
 	m.earlier.settled(s)
 }
 
@@ -150,7 +150,7 @@ func (m *match) asked(r *whittle.Recheck) {
 		}
 		from = at
 	}
-	m.refresh()
+	m.tell()
 }
 
 // stateAlpha is how often it may be shown of the mark at index i that no state of each
@@ -181,7 +181,6 @@ func (m *match) markOwn() {
 	for _, k := range m.marks {
 		if !k.Own && m.noise.Own[k.noise()] && k.Expect < 0 {
 			k.Own = true
-			m.whole.Pair.Void()
 			m.forms.MarkOwn(k.Path)
 		}
 	}
@@ -206,12 +205,6 @@ func (m *match) anyEarly(places []string) bool {
 // isOpenState reports whether the bets on a mark would be shown, if it were known that no
 // server holds a state of its own there.
 func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.isExplained() }
-
-// anyOpenState reports whether somebody has won at a mark of which that is not known, so
-// that it may be what was won anywhere.
-func (m *match) anyOpenState() bool {
-	return slices.ContainsFunc(m.marks, func(k *mark) bool { return k.Pair.Now > 1 && !k.Own && k.isExplained() })
-}
 
 // isUnsure reports whether the candidate differs at a mark more often, or at more places,
 // than the monolith from itself, which is not shown to be the candidate's fault.

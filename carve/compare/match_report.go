@@ -87,37 +87,14 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 // how often they came.
 func (m *match) findings() []whittle.Finding {
 	list := make([]whittle.Finding, 0, len(m.marks))
-	open, decided := 0, false
 	for i, k := range m.marks {
 		if k.Count == 0 || (k.Expect < 0 && !m.isOpen(i) && !m.isUnsure(k)) {
 			continue
 		}
-		f := m.finding(k)
-		if k.Expect < 0 {
-			open++
-			decided = decided || f.Decided
-		}
-		list = append(list, f)
+		list = append(list, m.finding(k))
 	}
 	orderFindings(list)
-	list = list[:min(len(list), display.MaxShown)]
-	if m.whole.decided() && !decided && !m.anyOpenState() {
-		list = slices.Insert(list, 0, m.wholeFinding(open))
-	}
-	return list
-}
-
-// wholeFinding speaks for many differences of which none is decided by itself.
-func (m *match) wholeFinding(open int) whittle.Finding {
-	ways := "in one way, which is not shown by itself yet"
-	if open != 1 {
-		ways = fmt.Sprintf("in %d ways of which none is frequent enough by itself", open)
-	}
-	return whittle.Finding{
-		Kind: m.kind, Count: m.share.Differing, Of: m.n, Decided: true, DecidedAt: m.whole.decidedAt(),
-		EValue:  m.whole.eValue(m.learn, m.c.MaxDiffer, m.n),
-		Summary: fmt.Sprintf("%s of %s responses differ, %s", units.Grouped(m.share.Differing), units.Grouped(m.n), ways),
-	}
+	return list[:min(len(list), display.MaxShown)]
 }
 
 func (m *match) finding(k *mark) whittle.Finding {

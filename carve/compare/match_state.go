@@ -13,19 +13,17 @@ import (
 )
 
 type matchState struct {
-	N       int            `json:"n"`
-	Repeats int            `json:"repeats"`
-	Whole   mark           `json:"whole"`
-	Marks   []*mark        `json:"marks"`
-	Noise   []noise.Key    `json:"noise"`
-	Combos  map[string]int `json:"combos"`
+	N       int         `json:"n"`
+	Repeats int         `json:"repeats"`
+	Marks   []*mark     `json:"marks"`
+	Noise   []noise.Key `json:"noise"`
 	// Forms is what is compared by form; empty: nothing is.
 	Forms json.RawMessage `json:"forms,omitempty"`
 }
 
 // MarshalBinary gives the state, below 640 KiB.
 func (m *match) MarshalBinary() ([]byte, error) {
-	s := matchState{N: m.n, Repeats: m.repeats, Whole: m.whole, Marks: m.marks, Combos: m.combos, Noise: slices.Collect(maps.Keys(m.noise.Learnt))}
+	s := matchState{N: m.n, Repeats: m.repeats, Marks: m.marks, Noise: slices.Collect(maps.Keys(m.noise.Learnt))}
 	for _, k := range m.marks {
 		k.Unsure = !k.Own && k.isExplained()
 	}
@@ -50,14 +48,12 @@ func (m *match) UnmarshalBinary(b []byte) error {
 		return err
 	}
 	f := newEvidence(m.c)
-	f.n, f.repeats, f.whole, f.share.N = s.N, s.Repeats, s.Whole, s.N
+	f.n, f.repeats = s.N, s.Repeats
 	f.noise.N, f.noise.Repeats = s.N, s.Repeats
 	for _, k := range s.Marks {
 		if k.Unsure {
 			k.Pair.Void()
-			f.whole.Pair.Void()
 		}
-		k.counted = k.decided()
 		k.drift.Moves.IsLoad = form.IsLoad(k.Path)
 		if k.Own {
 			f.noise.LearnOwn(k.noise())
@@ -71,10 +67,6 @@ func (m *match) UnmarshalBinary(b []byte) error {
 	for _, k := range s.Noise {
 		f.noise.Learn(k)
 	}
-	if s.Combos != nil {
-		f.combos = s.Combos
-	}
-	m.evidence, m.counted = f, f.noise.Version
-	m.recount()
+	m.evidence, m.told = f, f.noise.Version
 	return nil
 }

@@ -34,12 +34,11 @@ const (
 // above: EQUIVALENT is wrong only if one of them is.
 const OfIntervals = 0.85
 
-// Parts of OfBodies where they should be the same: over differences anywhere, at single places
+// Parts of OfBodies where they should be the same: over single places
 // (the j-th of which has 1/(j(j+1)) of it) and of the form of what varies.
 const (
-	OfAnywhere = 0.4
-	OfPlaces   = 0.4
-	OfForms    = 0.2
+	OfPlaces = 0.8
+	OfForms  = 0.2
 )
 
 // Parts of OfBodies where their numbers are random.
