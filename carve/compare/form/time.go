@@ -169,37 +169,19 @@ func fractionOf(s []byte) int {
 }
 
 // dateLayouts are those with names of days and months: the one of HTTP, and others.
-var dateLayouts = []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.UnixDate}
+var dateLayouts = []string{
+	"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.UnixDate,
+	"Mon, 02-Jan-2006 15:04:05 MST", "Mon, 02-Jan-06 15:04:05 MST",
+}
 
-// Date reads a date in any of the forms that are met, as RFC 6265, section
-// 5.1.1, has it: the first time, day, month and year, in whatever order.
-func Date(s string) (time.Time, bool) {
-	var clock, day, month, year string
-	for word := range strings.FieldsFuncSeq(s, func(r rune) bool {
-		return r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) {
-		digits := word[:len(word)-len(strings.TrimLeft(word, "0123456789"))]
-		switch at := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(word[:min(3, len(word))])); {
-		case clock == "" && strings.Count(word, ":") == 2:
-			clock = strings.TrimRight(word, "APMapm")
-		case day == "" && (len(digits) == 1 || len(digits) == 2):
-			day = digits
-		case month == "" && len(word) >= 3 && at >= 0 && at%3 == 0:
-			month = word[:3]
-		case year == "" && (len(digits) == 2 || len(digits) == 4):
-			year = digits
+// Date reads a date as HTTP has it (RFC 9110, section 5.6.7), or as old cookies do.
+func Date(s string) (at time.Time, ok bool) {
+	for _, layout := range dateLayouts {
+		if at, err := time.Parse(layout, s); err == nil {
+			return at, true
 		}
 	}
-	switch {
-	case clock == "" || day == "" || month == "" || year == "":
-		return time.Time{}, false
-	case len(year) == 2 && year >= "70":
-		year = "19" + year
-	case len(year) == 2:
-		year = "20" + year
-	}
-	at, err := time.Parse("2 Jan 2006 15:4:5", day+" "+month+" "+year+" "+clock)
-	return at, err == nil
+	return at, false
 }
 
 // durationOf reads a length of time, such as 1h5m or PT14M30S, in seconds. Of two servers, each
