@@ -3,7 +3,6 @@ package form
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -191,30 +190,4 @@ func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
 		What: boundForm, Estimate: l.Mean, Low: l.Low, High: l.High, MarginLow: -l.Margin, MarginHigh: l.Margin,
 		Summary: fmt.Sprintf("%s %s: the difference is %s, and %s either way counts as none", p.Path, what, display.PercentRange(l.Low, l.High), display.InPercent(l.Margin)),
 	}, more, true
-}
-
-// alikeWords say how the candidate's numbers lie among the monolith's; empty: there are none.
-func (p *formPath) alikeWords() string {
-	if _, led := p.lead(); led {
-		return ", not drawn as the monolith's are"
-	}
-	_, low, high, n := p.Alike.Size(alikeAlpha)
-	switch {
-	case n == 0:
-		return ""
-	case !p.isRanged():
-		return ", however large"
-	case low >= (1-twosample.Margin)/2 && high <= (1+twosample.Margin)/2:
-		return ", of a pair the candidate's the larger in " + display.PercentRange(low, high)
-	}
-	return ", in about the same range as far as " + units.Grouped(n) + " pairs say"
-}
-
-// oftenWords say how closely it is known that each kind comes as often on both sides.
-func (p *formPath) oftenWords() string {
-	most, n := p.Alike.Kinds(alikeAlpha)
-	if n == 0 || most > twosample.KindMargin {
-		return ", however often each"
-	}
-	return ", each as often to within " + strconv.FormatFloat(math.Ceil(100*most), 'f', 0, 64) + " %"
 }

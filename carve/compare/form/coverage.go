@@ -125,6 +125,9 @@ func (p *formPath) left(add func(what, why string)) {
 	case p.isSet() && !p.isCompared():
 		add("which", "of values out of a set it is compared how often each comes, not which goes with what")
 	}
+	if _, _, open := p.Alike.Open(p.isRanged(), alikeAlpha); open && p.rule == "" {
+		add("draw", "too few values came to say that both sides draw alike")
+	}
 	if strings.Contains(p.Path, "*") && p.values() {
 		add("order", "of elements that vary, their order and whether one comes twice are not compared")
 	}

@@ -16,21 +16,19 @@ import (
 	"whittle/internal/units"
 )
 
-// words say what the monolith's values at a place are: "a new UUID each time".
+// words say what the monolith's values at a place are: "a UUID v4, new each time".
 func (p *formPath) words() string {
 	var list []string
-	if f := p.formWords(); f != "" {
-		list = append(list, f)
+	if top := p.feature[featForm].M.top(); top.Count > 0 && top.Class != classArray && top.Class != classObject {
+		s := p.usualForms()
+		if p.feature[featRepeat].M.seldom(1) {
+			s += ", new each time"
+		}
+		list = append(list, s)
 	}
 	for _, way := range p.Varies {
-		switch way {
-		case jsondiff.WayPresence:
-			t := &p.feature[featPresence].M
-			list = append(list, fmt.Sprintf("there in %s of responses", display.Percent(eprocess.Ratio(t.count(1), t.N))))
-		case jsondiff.HowOrder:
-			list = append(list, "the same elements in any order")
-		case jsondiff.HowLength:
-			list = append(list, "a varying number of elements")
+		if said, ok := wayWords[way]; ok {
+			list = append(list, said)
 		}
 	}
 	if len(list) == 0 {
@@ -39,50 +37,8 @@ func (p *formPath) words() string {
 	return strings.Join(list, "; ")
 }
 
-// formWords are those of the value itself.
-func (p *formPath) formWords() string {
-	top := p.feature[featForm].M.top()
-	if top.Count == 0 || top.Class == classArray || top.Class == classObject {
-		return ""
-	}
-	s := p.usualForms()
-	said := &p.feature[featWord].M
-	switch {
-	case top.Class == classTime:
-		if w, ok := p.distance(); ok {
-			s += ", " + w
-		}
-	case p.Trend.rises():
-		s += ", rising or falling, at whatever pace"
-	case top.Class == classWord && said.N > 0 && said.rest() == 0:
-		if s = "one word, always the same in first responses"; len(said.Rows) > 1 {
-			s = fmt.Sprintf("one of %d words", len(said.Rows)) + p.oftenWords()
-		}
-	case top.Class == classBool:
-		s += p.oftenWords()
-	case p.feature[featRepeat].M.seldom(1):
-		if rest, ok := strings.CutPrefix(strings.Replace(s, "an ", "a ", 1), "a "); ok {
-			s = "a new " + rest + " each time"
-		} else {
-			s += ", new each time"
-		}
-	}
-	if !p.Trend.rises() {
-		s += p.alikeWords()
-	}
-	switch {
-	case p.isMember():
-		s += ", out of a set"
-		if !p.isNumber() {
-			s += p.oftenWords()
-		}
-	case p.isSet():
-		s += ", out of a set of each side's own"
-	}
-	if e := p.feature[featEcho].M.top(); e.Words != "" {
-		s += ", equal to " + e.Words
-	}
-	return s
+var wayWords = map[string]string{
+	jsondiff.WayPresence: "at times absent", jsondiff.HowOrder: "the same elements in any order", jsondiff.HowLength: "a varying number of elements",
 }
 
 // usualForms names the forms that are not rare, the most frequent one first.
@@ -99,18 +55,9 @@ func (p *formPath) usualForms() string {
 	return strings.Join(names, " or ")
 }
 
-// distance says how far the monolith's times are from the request; ok is false where
-// that is not known, and of dates without a time.
-func (p *formPath) distance() (s string, ok bool) {
-	if len(p.Offsets) == 0 || p.feature[featForm].M.top().Words == (form{class: classTime, detail: writtenDate}).String() {
-		return "", false
-	}
-	return offsetWords(time.Duration(middle(p.Offsets)) * time.Millisecond), true
-}
-
 // offsetWords say how far a time is from the request's.
-func offsetWords(d time.Duration) string {
-	way := "ahead"
+func offsetWords(ms int64) string {
+	d, way := time.Duration(ms)*time.Millisecond, "ahead"
 	if d < 0 {
 		way, d = "behind", -d
 	}
@@ -196,11 +143,7 @@ func (p *formPath) featureAgainst(k, at int) against {
 	case featEcho:
 		x.what, x.candidate, x.monolith = "stands in the request too, or no longer does", echoWords(f.Words), echoWords(x.monolith)
 	case featTime:
-		off, usual := time.Duration(p.Off)*time.Millisecond, time.Duration(middle(p.Offsets))*time.Millisecond
-		x.what, x.candidate, x.monolith = "is a time at another distance from the request", offsetWords(off), offsetWords(usual)
-		if x.candidate == x.monolith {
-			x.what, x.candidate, x.monolith = "is a time older than the response's own Date allows", roughly((usual-off).Abs())+" older", "as far from its Date as ever"
-		}
+		x.what, x.candidate, x.monolith = "is a time at another distance from the request", offsetWords(p.Off), offsetWords(slices.Sorted(slices.Values(p.Offsets))[len(p.Offsets)/2])
 	case featRepeat:
 		x.what = "repeats an earlier value"
 	case featSize:

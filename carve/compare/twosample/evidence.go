@@ -95,28 +95,6 @@ func (t *Test) IsMoved() bool {
 	return 2*math.Abs(p.Mean()) >= 1 && p.LogEValue(Slack) >= math.Log(secondSuspect)
 }
 
-// Size says how often the candidate's number is the larger one of a pair, half of those that
-// are equal included, and over how many.
-func (t *Test) Size(alpha float64) (mean, low, high float64, n int) {
-	p := &t.Position.All
-	low, high = p.Interval(alpha)
-	return (1 + p.Mean()) / 2, (1 + low) / 2, (1 + high) / 2, p.N
-}
-
-// Kinds says how much more often any kind may come on one side than on the other, but for the
-// chance alpha on either side of each, and over how many exchanges.
-func (t *Test) Kinds(alpha float64) (most float64, n int) {
-	for i := range t.Rows {
-		if isRange(t.Rows[i].Code) {
-			continue
-		}
-		at := &t.Rows[i].T
-		low, high := at.All.Interval(alpha)
-		most = max(most, -low, high)
-	}
-	return most, t.None.All.N
-}
-
 // each calls a function for every way that is looked at.
 func (t *Test) each(numbers bool, f func(at *trial, way Way, i int)) {
 	if numbers && t.Position.All.N > 0 {
