@@ -81,23 +81,16 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 }
 
 // How far from the monolith's usual distances a time may be, in ms: clocks differ, and the
-// candidate is asked later. Simulation: TestFreshTimesAreNotStale.
+// candidate is asked later. Simulation: TestFreshTimesAreAsFar.
 const (
 	timeSlack   = nowRange / 2
 	dateSlack   = 36 * 3600 * 1000
 	nowRange    = 10_000 // within which distances of times that are made anew lie
 	offsetsKept = 24     // times
-	// datedLeast of the monolith's must have been held against a Date, which has whole seconds.
-	datedLeast = offsetsKept / 2
 )
 
 // timeCategory says whether a time lies where those of the monolith lay lately, and half as
 // much again to both sides, from the moment at which the side was asked.
-//
-// A time that is read while the request is served is no older than the response's Date less
-// the latency, and as far from that as the monolith's are (15 min, of an expiry). A queue
-// before a side, its pauses, and a clock that is wrong by a constant move nothing: the Date is
-// of the same clock, and a pause between the two is in the latency.
 func (p *formPath) timeCategory(side int, v *value, e *formExchange) (c category, ok bool) {
 	if v.at.IsZero() || e.timeless || e.at.IsZero() || len(p.Offsets) < formWarm {
 		return c, false
@@ -107,12 +100,8 @@ func (p *formPath) timeCategory(side int, v *value, e *formExchange) (c category
 	if v.form.detail == writtenDate {
 		pad = max(pad, dateSlack)
 	}
-	at, own := e.moment(side)
-	off := v.at.Sub(at).Milliseconds()
-	stale := own && p.Dated >= datedLeast && high-low <= nowRange && v.form.detail != writtenDate &&
-		off+e.clocks[side].latency.Milliseconds() < middle(p.Offsets)-time.Second.Milliseconds()
-	switch {
-	case off < low-pad || stale:
+	switch off := v.at.Sub(e.moment(side)).Milliseconds(); {
+	case off < low-pad:
 		return category{code: 1, word: "earlier"}, true
 	case off > high+pad:
 		return category{code: 2, word: "later"}, true
@@ -129,34 +118,22 @@ func (p *formPath) ofNow() bool {
 	return t.top().Class == classTime && 10*t.top().Count >= 9*t.N && slices.Max(p.Offsets)-slices.Min(p.Offsets) <= nowRange
 }
 
-func middle(list []int64) int64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
-
-// sideClock is what a response says of the time at which it was made: its Date, and
-// how long it took.
-type sideClock struct {
-	date    time.Time
-	latency time.Duration
-}
-
-func clockOf(a *whittle.Response) sideClock {
-	at, ok := Date(a.Header.Get("Date"))
-	if !ok || a.Latency <= 0 {
-		return sideClock{}
-	}
-	return sideClock{at, a.Latency}
-}
-
 // dateLater is how much later than the request a Date may be for it to be the moment that
 // times are held against: it says for how long the request has queued, unless its clock is
 // wrong by more than that. One that is older by more than nowRange may come out of a cache.
 const dateLater = time.Minute
 
-// moment is when a side was asked, by its own clock if it says so: a queue before it,
+func dateOf(a *whittle.Response) time.Time {
+	at, _ := Date(a.Header.Get("Date"))
+	return at
+}
+
+// moment is when a side was asked, by its own clock if its Date says so: a queue before it,
 // and a clock that is wrong, are then no matter of the times that it writes.
-func (e *formExchange) moment(side int) (at time.Time, own bool) {
-	date := e.clocks[side].date
-	if d := date.Sub(e.at); date.IsZero() || e.at.IsZero() || d > dateLater || d < -nowRange*time.Millisecond {
-		return e.at, false
+func (e *formExchange) moment(side int) time.Time {
+	date := e.clocks[side]
+	if d := date.Sub(e.at); e.at.IsZero() || d > dateLater || d < -nowRange*time.Millisecond {
+		return e.at
 	}
-	return date, true
+	return date
 }

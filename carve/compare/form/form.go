@@ -170,7 +170,7 @@ func isWhole(n int) bool { return n <= wholeFirst || n/wholeBlock%8 == 0 }
 // Settle takes the values that were gathered to the tests of all places. again says
 // that the monolith was asked twice.
 func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
-	monolith, candidate := clockOf(&x.Monolith), clockOf(&x.Candidate)
+	monolith, candidate := dateOf(&x.Monolith), dateOf(&x.Candidate)
 	for i := range f.paths {
 		p := f.paths[i]
 		e := formExchange{monolith: f.sides[Monolith][i], candidate: f.sides[Candidate][i], n: n, at: x.At, timeless: f.Timeless, named: f.named, lists: &f.lists, drawn: &f.drawn}
@@ -178,7 +178,7 @@ func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 		if again {
 			e.repeat, e.again = f.sides[Repeat][i], true
 			if x.Repeat != nil {
-				e.clocks[Repeat] = clockOf(x.Repeat)
+				e.clocks[Repeat] = dateOf(x.Repeat)
 			}
 		}
 		e.alpha = alpha * formWeight(i+f.dropped) / features

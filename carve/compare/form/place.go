@@ -75,7 +75,7 @@ type formExchange struct {
 	alpha                       float64
 	n                           int
 	at                          time.Time
-	clocks                      [3]sideClock
+	clocks                      [3]time.Time // Date of each response; zero: it has none
 }
 
 // settle takes an exchange to every derived place; it reports whether the candidate's form was
@@ -227,19 +227,16 @@ func (p *formPath) remember(e *formExchange) {
 	if len(e.monolith) > 0 && e.monolith[0].sized {
 		p.Trend.see(e.monolith[0].amount)
 	}
-	at, own := e.moment(Monolith)
+	at := e.moment(Monolith)
 	for i := range e.monolith {
 		v := &e.monolith[i]
 		p.Padded = p.Padded || v.padded
 		if !v.at.IsZero() && !e.at.IsZero() {
 			p.Offsets = append(p.Offsets, v.at.Sub(at).Milliseconds())
 			p.Offsets = p.Offsets[max(0, len(p.Offsets)-offsetsKept):]
-			if p.Dated++; !own {
-				p.Dated = 0
-			}
 		}
 	}
-	at, _ = e.moment(Candidate)
+	at = e.moment(Candidate)
 	for i := range e.candidate {
 		v := &e.candidate[i]
 		if c, ok := p.timeCategory(Candidate, v, e); ok && c.code != 0 {

@@ -28,10 +28,9 @@ type pathState struct {
 	Born int    `json:"born"`
 	// Varies are the ways in which the monolith varies there.
 	Varies []string `json:"v"`
-	// Offsets are those of the monolith's last times, in ms, the last Dated of which are from
-	// the responses' own Dates; Off is a recent one of the candidate that lay elsewhere.
+	// Offsets are those of the monolith's last times, in ms; Off is a recent one of the
+	// candidate that lay elsewhere.
 	Offsets []int64 `json:"o,omitempty"`
-	Dated   int     `json:"dated,omitempty"`
 	Off     int64   `json:"off,omitempty"`
 	// Padded says that digits of the monolith began with zeros.
 	Padded bool `json:"z,omitempty"`
