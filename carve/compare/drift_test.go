@@ -80,8 +80,8 @@ func TestStatesThatMoveRaiseNoAlarm(t *testing.T) {
 	})
 }
 
-// TestAWrongElementAmongNoise: where nothing drifts, the gate opens, and a candidate that
-// is wrong in one more element than varies is refused within ten minutes in 9 of 10 runs.
+// TestAWrongElementAmongNoise: a candidate that is wrong in one more element of a list than
+// varies is suspected within ten minutes in 9 of 10 runs, which keeps EQUIVALENT away.
 func TestAWrongElementAmongNoise(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(33, 34))
@@ -101,7 +101,8 @@ func TestAWrongElementAmongNoise(t *testing.T) {
 			if i%2 == 0 {
 				repeated(x, say(0))
 			}
-			if m.Observe(x); m.anyDecided() {
+			m.Observe(x)
+			if _, ok := m.unsureBound(); ok && !m.anyDecided() {
 				return false
 			}
 		}
@@ -110,10 +111,10 @@ func TestAWrongElementAmongNoise(t *testing.T) {
 }
 
 // TestAMovingStateIsNotEquivalent: what seems to be further off, and is not shown to be,
-// keeps EQUIVALENT away and says why: that no request came again, or that the monolith's
-// own state moves.
+// keeps EQUIVALENT away and says why.
 func TestAMovingStateIsNotEquivalent(t *testing.T) {
-	for again, why := range map[bool]string{true: "a state of its own that moves", false: "too few requests came again"} {
+	const why = "a state of its own that moves"
+	for _, again := range []bool{true, false} {
 		r := rand.New(rand.NewPCG(35, 36))
 		m := matchOf(t, testMatch)
 		sides := [2]listed{{r: r, move: movingStates[0]}, {r: r, move: movingStates[0]}}
@@ -151,7 +152,7 @@ func TestEarlierIsBounded(t *testing.T) {
 		x.Request.Target = fmt.Sprint("/", i)
 		e.due(x)
 	}
-	if len(e.of) != earlierRequests || e.bytes != 200*earlierRequests {
+	if len(e.of) != earlierRequests || e.bytes != 100*earlierRequests {
 		t.Errorf("%d requests, %d bytes", len(e.of), e.bytes)
 	}
 	x.At = x.At.Add(earlierKept + time.Second)
@@ -160,7 +161,7 @@ func TestEarlierIsBounded(t *testing.T) {
 		x.Request.Target = fmt.Sprint("/large/", i)
 		e.due(x)
 	}
-	if len(e.of) != 2 || e.bytes != earlierBytes/3*3 {
+	if len(e.of) != 3 || e.bytes != earlierBytes/3*3 {
 		t.Errorf("%d requests, %d bytes", len(e.of), e.bytes)
 	}
 	x.Request.Target = "/large/0"
@@ -172,7 +173,7 @@ func TestEarlierIsBounded(t *testing.T) {
 		t.Error("a response is held against one of a second before, once")
 	}
 	x.At = x.At.Add(-time.Hour)
-	if e.due(x) != nil || len(e.of) != 2 {
+	if e.due(x) != nil || len(e.of) != 3 {
 		t.Error("a clock that goes back")
 	}
 }

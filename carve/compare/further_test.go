@@ -13,8 +13,7 @@ import (
 
 // TestNoiseOfOnePlaceExcusesNoOther: where the monolith changes one element of a list, one
 // key or the last digits of a number by itself, a candidate that is wrong in another
-// element or under another key is DIFFERENT, one that is wrong in the whole number is named and
-// not EQUIVALENT, and one that is right is EQUIVALENT; and numbers of a state that each server has
+// element, under another key or in the whole number is named and not EQUIVALENT, and one that is right is EQUIVALENT; and numbers of a state that each server has
 // of its own, which lie far apart, are UNDECIDED until a form is declared.
 func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 	t.Parallel()
@@ -34,7 +33,7 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 				wrong = 1
 			}
 			return fmt.Sprintf(`{"id":%d,"items":[{"price":%d},{"price":%d},{"price":%d}]}`, id, r.IntN(1000), id*3, id*7+wrong)
-		}, whittle.Different, "$.items[*].price", 0},
+		}, whittle.Undecided, "$.items[*].price", 0},
 		{"the same elements", func(id int, _ bool) string {
 			return fmt.Sprintf(`{"id":%d,"items":[{"price":%d},{"price":%d},{"price":%d}]}`, id, r.IntN(1000), id*3, r.IntN(7))
 		}, whittle.Equivalent, "", 0},
@@ -44,7 +43,7 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 				wrong = 1
 			}
 			return fmt.Sprintf(`{"id":%d,"by":{"2023":%d,"2024":%d}}`, id, id*3+wrong, r.IntN(1000))
-		}, whittle.Different, "$.by.*", 0},
+		}, whittle.Undecided, "$.by.*", 0},
 		{"another number", func(id int, candidate bool) string {
 			by := 1.0
 			if candidate {

@@ -61,8 +61,7 @@ type mark struct {
 	// Unsure says that a state of each server's may have been what the bets won on when this
 	// was put away, which is all that is kept of drift.
 	Unsure bool `json:"unsure,omitempty"`
-	// Gated says that the monolith varies often there, so that a bet counts only where
-	// no state moves (see betGated).
+	// Gated says that the monolith varies often there, so that no bet decides (see betFurther).
 	Gated   bool             `json:"gated,omitempty"`
 	Rate    eprocess.Arms    `json:"rate"`
 	Settled int              `json:"settled"`

@@ -26,12 +26,11 @@ type earlier struct {
 	bytes int
 }
 
-// said is what was said to a request first, at some time, and when it was last looked
+// said is when something was said to a request first, and when that was last looked
 // at. before are both sides' responses since which neither has moved, and then those in
 // which one of them had.
 type said struct {
 	at, looked   time.Time
-	first        []byte
 	before, then *bodies
 }
 
@@ -53,7 +52,7 @@ func (b *bodies) size() int {
 	return len(b.monolith) + len(b.candidate)
 }
 
-func (s *said) size() int { return len(s.first) + s.before.size() + s.then.size() }
+func (s *said) size() int { return s.before.size() + s.then.size() }
 
 // due gives what was said to a request at least earlierApart ago, and remembers what is
 // said now where nothing is remembered, or something too old.
@@ -82,17 +81,13 @@ func (e *earlier) remember(key uint64, x *whittle.Exchange) {
 			}
 		}
 	}
-	s := &said{at: x.At, looked: x.At, first: x.Monolith.Body}
-	if len(e.of) >= earlierRequests || e.bytes+len(s.first) > earlierBytes {
+	if len(e.of) >= earlierRequests {
 		return
 	}
-	s.first = bytes.Clone(s.first)
 	if e.of == nil {
 		e.of = map[uint64]*said{}
 	}
-	e.of[key] = s
-	e.bytes += s.size()
-	s.before = e.bodies(x)
+	e.of[key] = &said{at: x.At, looked: x.At, before: e.bodies(x)}
 }
 
 // bodies copies what both sides say, if there is room; nil: there is none.

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -42,13 +41,6 @@ func (m *match) recall(x *whittle.Exchange) {
 	s := m.earlier.due(x)
 	if s == nil {
 		return
-	}
-	if x.At.Sub(s.at) >= own.Apart {
-		steps := m.stepsOf(s.first, x.Monolith.Body)
-		for _, i := range list {
-			k := m.marks[i]
-			k.drift.Later.See(steps[k.markKey].Times)
-		}
 	}
 	switch {
 	case s.before == nil:
@@ -187,10 +179,8 @@ func (m *match) markOwn() {
 }
 
 // isExplained reports whether a state of each server's may be what the bets have won on.
-// Where the monolith varies often, no bet counts without a gate of its own.
-func (k *mark) isExplained() bool {
-	return !k.Gated && (k.drift.Explains(k.Self) || k.isEarly())
-}
+// Where the monolith varies often, no bet counts.
+func (k *mark) isExplained() bool { return k.Gated || k.drift.Explains() || k.isEarly() }
 
 // isEarly reports whether a mark has not been watched for long enough for a state of each
 // server's to be seen to move: what is the same for all requests, and that of which such a
@@ -218,21 +208,16 @@ func (m *match) isUnsure(k *mark) bool {
 
 // unsureWords say why what isUnsure reports is not shown, and what settles it.
 func (k *mark) unsureWords() string {
-	d := &k.drift
 	settles := ": ignore the path, or give it a form"
 	switch {
 	case k.Own:
 		return "both sides' values move, at different times, so each server seems to keep a state of its own, which says nothing about the candidate" + settles
-	case k.isEarly() && !d.Explains(k.Self):
+	case k.isEarly() && !k.Gated && !k.drift.Explains():
 		return "each side gives the same value for many requests; a minute of traffic is needed to tell a wrong value from one that each server keeps for a while"
-	case k.isOpenState() && (k.Self == 0 || d.Later.N() < own.Enough):
+	case k.Self == 0:
 		return "the monolith's value moves, and whether the candidate's moves with it, or each server holds a state of its own, is not known yet" + settles
 	}
-	said := fmt.Sprintf("the candidate differs at %.1f places and the monolith from itself at %.1f", d.Candidate.Value(), d.Now.Value())
-	if !d.Known() {
-		return said + "; too few requests came again, a minute later or more and in five minutes or more, to tell that from a state that moves in each server"
-	}
-	return said + fmt.Sprintf(", but at %.1f from what it said to the same requests a minute before or earlier: each server may hold a state of its own that moves", d.Later.Value()) + settles
+	return "the monolith itself changes it, and the candidate does so more often or at more places: nothing tells a fault from a state of its own that moves in each server: if it is one, ignore the path, or give it a form; if not, the candidate's is wrong"
 }
 
 // unsureBound keeps EQUIVALENT from being said while a candidate seems to differ at

@@ -189,7 +189,7 @@ func (m *match) cause(k *mark) string {
 	case m.isUnsure(k):
 		return k.unsureWords()
 	case m.learn && k.Self > 0:
-		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often, at more places, or further off", units.Grouped(k.Self), units.Grouped(m.repeats))
+		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && m.repeats == 0:
 		return noRepeats
 	}
