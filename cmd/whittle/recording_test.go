@@ -17,30 +17,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle/carve/state"
 	"whittle/cmdline"
+	"whittle/e2e/process"
 	"whittle/internal/listening"
 	"whittle/record/capture"
 	"whittle/record/journal"
 )
-
-// until polls until a condition holds.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(scriptPatience); !ok(); {
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatalf("waited for %s", what)
-		}
-	}
-}
 
 func entriesOf(t *testing.T, dir string) (list []*capture.Entry) {
 	t.Helper()
@@ -131,7 +117,7 @@ func (h *heldGateway) recorded(n float64) {
 	h.t.Helper()
 	all := prometheus.NewRegistry()
 	all.MustRegister(h.d.records)
-	until(h.t, fmt.Sprintf("%v exchanges recorded", n), func() bool {
+	process.Until(h.t, fmt.Sprintf("%v exchanges recorded", n), func() bool {
 		families, err := all.Gather()
 		if err != nil {
 			h.t.Fatal(err)
@@ -174,7 +160,7 @@ routes:
 	}
 	h.asks("/elsewhere")
 	adminURL := "http://" + h.d.adminAddr()
-	until(t, "the comparison to be on disk", func() bool {
+	process.Until(t, "the comparison to be on disk", func() bool {
 		for _, r := range h.d.control.Status() {
 			if r.Verdict.Compared == 40 {
 				return true
@@ -317,7 +303,7 @@ func TestRecordLive(t *testing.T) {
 			"record", "--listen", "127.0.0.1:0", "--monolith", monolith.URL, "--to", dir, "--redact-field", "n", "--json", filepath.Join(t.TempDir(), "sum.json"),
 		}, cmdline.Streams{Out: &out, Err: &said})
 	}()
-	until(t, "the listener", func() bool { return strings.Contains(out.String(), "recording public=") })
+	process.Until(t, "the listener", func() bool { return strings.Contains(out.String(), "recording public=") })
 	_, rest, _ := strings.Cut(out.String(), "public=")
 	address, _, _ := strings.Cut(rest, " ")
 	for i := range 5 {

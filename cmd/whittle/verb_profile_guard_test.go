@@ -158,47 +158,6 @@ func TestTheGuardIsNotPassedByFailing(t *testing.T) {
 	}
 }
 
-func TestTheGuardNeedsCPUTime(t *testing.T) {
-	s, folder := startGoService(t), t.TempDir()
-	s.cost.Store(0)
-	status, said := guarding(t, s, folder, "--update")
-	if status != 1 || !strings.Contains(said, "no CPU time was seen") {
-		t.Errorf("status %d: %s", status, said)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "cost.json")); err == nil {
-		t.Error("a baseline was kept all the same")
-	}
-	s.cost.Store(1000)
-	if status, said := guarding(t, s, folder, "--update"); status != 0 {
-		t.Fatalf("status %d: %s", status, said)
-	}
-	s.cost.Store(0)
-	if status, said := guarding(t, s, folder, "--json", "-"); status != 1 || strings.Contains(said, "NaN") {
-		t.Errorf("status %d: %s", status, said)
-	}
-}
-
-func TestTheGuardNamesAnotherService(t *testing.T) {
-	s, folder := startGoService(t), t.TempDir()
-	if status, said := guarding(t, s, folder, "--update"); status != 0 {
-		t.Fatalf("status %d: %s", status, said)
-	}
-	path := filepath.Join(folder, "cost.json")
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b = bytes.Replace(b, []byte(`"cores": `), []byte(`"cores": 9`), 1)
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.name.Store("/srv/other")
-	status, said := guarding(t, s, folder)
-	if status != 0 || !strings.Contains(said, `the baseline is of "api"`) || !strings.Contains(said, "another machine") {
-		t.Errorf("status %d: %s", status, said)
-	}
-}
-
 // Without a plan a metrics page tells what was returned, if it counts by code.
 func TestTheGuardReadsCodesOfWhatIsLive(t *testing.T) {
 	s, folder := startGoService(t), t.TempDir()
@@ -245,21 +204,6 @@ func readJSON[T any](t *testing.T, path string) (v T) {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// A CI system is told the same as a person.
-func TestTheGuardTellsCISystems(t *testing.T) {
-	s, folder := startGoService(t), t.TempDir()
-	if status, said := guarding(t, s, folder, "--update"); status != 0 {
-		t.Fatalf("status %d: %s", status, said)
-	}
-	s.cost.Store(3000)
-	path := filepath.Join(folder, "junit.xml")
-	status, said := guarding(t, s, folder, "--junit", path, "--github")
-	b, err := os.ReadFile(path)
-	if err != nil || status != 1 || !strings.Contains(string(b), `failures="1"`) || !strings.Contains(said, "::error title=CPU per request of api::") {
-		t.Errorf("status %d, %v: %s\n%s", status, err, said, b)
-	}
 }
 
 // Whoever ends the guard, or find, before it could tell gets no exit status of one that

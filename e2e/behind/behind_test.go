@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whittle/e2e/process"
 )
 
 // user asks over connections of his own, and is known by a cookie and by a header.
@@ -211,7 +213,7 @@ func TestBehind(t *testing.T) {
 			from[name] = l.went(way)
 		}
 		for name, l := range loads {
-			until(t, fmt.Sprintf("%s: %d reads at %s go %s", what, more, name, way), func() (bool, string) {
+			process.Await(t, fmt.Sprintf("%s: %d reads at %s go %s", what, more, name, way), func() (bool, string) {
 				n := l.went(way) - from[name]
 				return n >= more, strconv.Itoa(n)
 			})

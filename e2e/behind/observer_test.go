@@ -10,12 +10,14 @@ import (
 	core "whittle"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
+	"whittle/e2e/process"
 	"whittle/internal/child"
 )
 
 const (
 	observedRoute  = sinkRoute + "    rollout: {sticky_by: \"cookie:session\"}\n"
 	testedObserver = testedSink + "    rollout: {steps: [50, 100], sticky_by: \"header:X-User\"}\n    guard: {p99: off} # a machine that is busy with other tests would decide it\n"
+	byFlaw         = "GET /odd/{id}"
 	byFailure      = "GET /broken/{id}"
 )
 
@@ -55,7 +57,7 @@ func TestObserver(t *testing.T) {
 			}
 		}
 	}
-	until(t, "a verdict of both, and a breaker that trips", func() (bool, string) {
+	process.Await(t, "a verdict of both, and a breaker that trips", func() (bool, string) {
 		asks("/items/", "/odd/", "/broken/")
 		equal, odd, broken := status(t, c, byCookie), status(t, c, byFlaw), status(t, c, byFailure)
 		return equal.Verdict.State == core.Equivalent && odd.Phase == core.PhaseRolledBack && broken.Phase == core.PhaseRolledBack && equal.Withheld == "",
@@ -75,7 +77,7 @@ func TestObserver(t *testing.T) {
 	if _, err := c.Order(t.Context(), byCookie, rollout.Order{Kind: rollout.Promote}); err != nil {
 		t.Errorf("the harm budget is earned, but: %v", err)
 	}
-	until(t, "the ledger to be at rest", func() (bool, string) {
+	process.Await(t, "the ledger to be at rest", func() (bool, string) {
 		l := status(t, c, byCookie).Ledger
 		return l.Pending == 0 && l.Total == int64(n) && l.Total == l.Sum(), l.Account()
 	})
@@ -117,7 +119,7 @@ static_resources:`, at[0])},
 	u := d.user("steered")
 	defer u.transport.CloseIdleConnections()
 	n := 0
-	until(t, "all users to be on the candidate", func() (bool, string) {
+	process.Await(t, "all users to be on the candidate", func() (bool, string) {
 		last := ""
 		for range 50 {
 			n++
@@ -151,7 +153,7 @@ func (w *world) lost(t *testing.T, c *admin.Client, d *door) {
 		}
 		gone <- err
 	}()
-	until(t, "whittle to hear of the request", func() (bool, string) {
+	process.Await(t, "whittle to hear of the request", func() (bool, string) {
 		l := status(t, c, byCookie).Ledger
 		return l.Total == before.Total+1, l.Account()
 	})
@@ -159,7 +161,7 @@ func (w *world) lost(t *testing.T, c *admin.Client, d *door) {
 	if err := <-gone; err == nil {
 		t.Error("it got a response")
 	}
-	until(t, "the request to be unknown", func() (bool, string) {
+	process.Await(t, "the request to be unknown", func() (bool, string) {
 		l := status(t, c, byCookie).Ledger
 		return l.Skipped[core.SkipUnknown] == before.Skipped[core.SkipUnknown]+1 && l.Pending == 0 && l.Total == l.Sum(), l.Account()
 	})

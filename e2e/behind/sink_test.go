@@ -13,6 +13,7 @@ import (
 	core "whittle"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
+	"whittle/e2e/process"
 	"whittle/internal/child"
 )
 
@@ -95,7 +96,7 @@ func (w *world) judged(t *testing.T, d *door) {
 	u := d.user("mirrored")
 	defer u.transport.CloseIdleConnections()
 	n := 0
-	until(t, "a verdict of both", func() (bool, string) {
+	process.Await(t, "a verdict of both", func() (bool, string) {
 		for range 50 {
 			n++
 			for _, path := range []string{"/items/", "/odd/"} {
@@ -143,7 +144,7 @@ func (w *world) unnoticed(t *testing.T, d *door, name string) {
 	} {
 		p.do()
 		l.during(p.name)
-		until(t, fmt.Sprintf("%d reads while whittle is %s", more, p.name), func() (bool, string) {
+		process.Await(t, fmt.Sprintf("%d reads while whittle is %s", more, p.name), func() (bool, string) {
 			n := l.went("straight")
 			return n >= more, fmt.Sprint(n)
 		})

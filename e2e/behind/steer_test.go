@@ -16,6 +16,7 @@ import (
 	core "whittle"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
+	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/needs"
 )
@@ -73,11 +74,15 @@ var steerings = []steering{
 		}},
 		set: func(t *testing.T, w *steered, share int) {
 			t.Helper()
-			by := &http.Transport{}
-			defer by.CloseIdleConnections()
 			url := fmt.Sprintf("http://%s/runtime_modify?routing.items.candidate=%d&routing.items.monolith=%d", w.at["p"], share, int(core.All)-share)
-			if status, said := call(t, by, http.MethodPost, url, ""); status != http.StatusOK {
-				t.Fatalf("%d %s", status, said)
+			resp, err := http.Post(url, "", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			http.DefaultClient.CloseIdleConnections()
+			if resp.StatusCode != http.StatusOK {
+				t.Fatal(resp.Status)
 			}
 		},
 	},
@@ -210,7 +215,7 @@ func (s steering) begin(t *testing.T) *steered {
 		t.Cleanup(u.transport.CloseIdleConnections)
 		st.users = append(st.users, u)
 	}
-	until(t, f.name+" to serve", func() (bool, string) {
+	process.Await(t, f.name+" to serve", func() (bool, string) {
 		a := st.users[0].ask(http.MethodGet, "/items/1")
 		return a.err == nil && (s.sink || a.way == "whittle"), fmt.Sprintf("%+v\n%s", a, p.Tail())
 	})
@@ -258,7 +263,7 @@ func (s *steered) ask(t *testing.T) (moved int) {
 // reaches lets users ask until the proxy has confirmed a share.
 func (s *steered) reaches(t *testing.T, what string, share core.Share, more func(r *core.RouteStatus) bool) {
 	t.Helper()
-	until(t, what, func() (bool, string) {
+	process.Await(t, what, func() (bool, string) {
 		s.ask(t)
 		r := s.status(t)
 		one := r.Steer.Proxies[0]
@@ -317,7 +322,7 @@ func (s steering) test(t *testing.T) {
 	}
 
 	s.set(t, w, 700)
-	until(t, "a share that was changed by hand to be said", func() (bool, string) {
+	process.Await(t, "a share that was changed by hand to be said", func() (bool, string) {
 		said := w.status(t).Steer.Proxies[0].Trouble
 		return strings.Contains(said, "it has 7 %, which whittle has not set"), said
 	})
@@ -331,12 +336,12 @@ func (s steering) test(t *testing.T) {
 		t.Errorf("%d users are on the candidate after a rollback", n)
 	}
 	s.set(t, w, 9000)
-	until(t, "a share above what was decided to be taken back", func() (bool, string) {
+	process.Await(t, "a share above what was decided to be taken back", func() (bool, string) {
 		one := w.status(t).Steer.Proxies[0]
 		return one.Share == 0 && one.Confirmed && strings.Contains(one.Note, "it had 90 %"), fmt.Sprintf("%+v", one)
 	})
 	w.proxy.Stop()
-	until(t, "a proxy that is gone to be said", func() (bool, string) {
+	process.Await(t, "a proxy that is gone to be said", func() (bool, string) {
 		said := w.status(t).Steer.Proxies[0].Trouble
 		return said != "", said
 	})

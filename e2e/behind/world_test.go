@@ -23,6 +23,7 @@ import (
 
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
+	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/needs"
 )
@@ -204,7 +205,7 @@ func (w *world) open(whole, t *testing.T, f front) *door {
 	d := w.spawn(whole, t, f)
 	u := d.user("first")
 	defer u.transport.CloseIdleConnections()
-	until(t, f.name+" to ask whittle", func() (bool, string) {
+	process.Await(t, f.name+" to ask whittle", func() (bool, string) {
 		a := u.ask(http.MethodGet, "/items/1")
 		return a.err == nil && a.way == "whittle", fmt.Sprintf("%+v\n%s", a, d.Tail())
 	})
@@ -244,7 +245,7 @@ func (w *world) spawn(whole, t *testing.T, f front) *door {
 	})
 	u := d.user("first of all")
 	defer u.transport.CloseIdleConnections()
-	until(t, f.name+" to serve", func() (bool, string) {
+	process.Await(t, f.name+" to serve", func() (bool, string) {
 		a := u.ask(http.MethodGet, "/other/1")
 		return a.err == nil && a.way == "straight", fmt.Sprintf("%+v\n%s", a, p.Tail())
 	})
@@ -405,7 +406,7 @@ func (g *whittle) start(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }()
 	g.pids, g.ended = append(g.pids, cmd.Process.Pid), ended
-	until(t, "whittle to serve", func() (bool, string) {
+	process.Await(t, "whittle to serve", func() (bool, string) {
 		said := g.said(t)[before:]
 		return strings.Contains(said, "listening public="), said
 	})
@@ -425,7 +426,7 @@ func (g *whittle) replace(t *testing.T) {
 	t.Helper()
 	before := len(tookOver.FindAllString(g.said(t), -1))
 	g.signal(t, syscall.SIGUSR2)
-	until(t, "another process to take over", func() (bool, string) {
+	process.Await(t, "another process to take over", func() (bool, string) {
 		all := tookOver.FindAllStringSubmatch(g.said(t), -1)
 		if len(all) == before {
 			return false, g.said(t)

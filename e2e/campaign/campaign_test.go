@@ -56,13 +56,14 @@ func whole(seeds int) plan {
 	}
 }
 
-// short has each mutation on two of the families that it befalls (with -short on one), and
-// each family's faithful candidate, once (with -short for a third as long: that one goes
-// live is engine's and e2e/walk's).
+// short has each mutation on two of the families that it befalls (with -short every second
+// mutation on one), and each family's faithful candidate, once (with -short for a third as
+// long: that one goes live is engine's and e2e/walk's).
 func short() plan {
 	p := plan{seeds: 1, faithful: 1, measured: 400, waits: 3, settings: engine.Defaults()}
+	turn := 0
 	p.pick = func(m *fault.Mutation, fits []*family.Family) []*family.Family {
-		if m.Late {
+		if turn++; m.Late || testing.Short() && turn%2 == 0 && !strings.HasPrefix(m.Name, "first-") {
 			return nil
 		}
 		one := (len(m.Name) + 5*len(m.Does)) % len(fits)
@@ -104,7 +105,7 @@ func TestCampaign(t *testing.T) {
 	}
 	t.Logf("%d families, %d mutations, %d pairs of both, %d runs; %d runs with faithful candidates", len(faithful), len(f.mutations), len(mutated), f.runs, f.faithful)
 	f.goals(t)
-	if len(f.mutations) < 60 {
+	if len(f.mutations) < 30 {
 		t.Errorf("%d mutations", len(f.mutations))
 	}
 }

@@ -97,16 +97,6 @@ func (s *site) count() int {
 	return s.all
 }
 
-func (s *site) until(what string, holds func() bool) {
-	s.t.Helper()
-	for deadline := time.Now().Add(process.Patience); !holds(); {
-		if time.Now().After(deadline) {
-			s.t.Fatal("never: " + what)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-}
-
 // load runs a load by all workers, and gives its exit status, output and report.
 func (s *site) load(args ...string) (status int, said string, r *report.Report) {
 	s.t.Helper()
@@ -208,7 +198,7 @@ func TestALostWorkerVoidsTheRun(t *testing.T) {
 			lost := make(chan struct{})
 			go func() {
 				defer close(lost)
-				s.until("200 requests", func() bool { return s.count() >= 200 })
+				process.Until(t, "200 requests", func() bool { return s.count() >= 200 })
 				if err := s.workers[2].Signal(lose); err != nil {
 					t.Error(err)
 				}
@@ -228,7 +218,7 @@ func TestALostWorkerVoidsTheRun(t *testing.T) {
 			if err := s.workers[2].Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
 			}
-			s.until("w2 lets go", func() bool { return strings.Contains(s.workers[2].Said(), "run is ended") })
+			process.Until(t, "w2 lets go", func() bool { return strings.Contains(s.workers[2].Said(), "run is ended") })
 			if n := s.count() - before; n > 20 {
 				t.Errorf("w2 has made up for %d requests", n)
 			}

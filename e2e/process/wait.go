@@ -14,11 +14,21 @@ import (
 // where it does not come about.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
+	Await(t, what, func() (bool, string) { return holds(), "" })
+}
+
+// Await is Until of what says how far it has come.
+func Await(t testing.TB, what string, holds func() (bool, string)) {
+	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(Patience); !holds(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("it did not come about: " + what)
+	for deadline := time.Now().Add(Patience); ; <-tick.C {
+		ok, said := holds()
+		switch {
+		case ok:
+			return
+		case time.Now().After(deadline):
+			t.Fatalf("it did not come about in %v: %s %s", Patience, what, said)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestAccessLogOverAReplacement(t *testing.T) {
 	c.home()
 	c.content(t)
 	ids := map[string]bool{}
-	until(t, "each request to have its line", func() (bool, string) {
+	process.Await(t, "each request to have its line", func() (bool, string) {
 		clear(ids)
 		files, _ := filepath.Glob(log + "*")
 		for _, name := range files {
@@ -60,7 +60,7 @@ func TestAccessLogOverAReplacement(t *testing.T) {
 	if int64(len(ids)) != c.served.Load() {
 		t.Errorf("%d requests, %d lines", c.served.Load(), len(ids))
 	}
-	until(t, "the other process to record", func() (bool, string) {
+	process.Await(t, "the other process to record", func() (bool, string) {
 		n, say := count()
 		return before > 0 && n > before && n <= c.served.Load(), fmt.Sprint(n, " of ", before, say)
 	})

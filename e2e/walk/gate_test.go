@@ -149,7 +149,7 @@ func (g *gate) route(t *testing.T) whittle.RouteStatus {
 func (g *gate) await(t *testing.T, what string, as func(*whittle.RouteStatus) bool) whittle.RouteStatus {
 	t.Helper()
 	var last whittle.RouteStatus
-	until(t, what, func() (bool, string) {
+	process.Await(t, what, func() (bool, string) {
 		last = g.route(t)
 		return as(&last), fmt.Sprintf("%s at %g %%, %s, ledger %+v", last.Phase, last.Percent, last.Verdict.Summary, last.Ledger)
 	})
@@ -192,7 +192,7 @@ func (g *gate) climb(t *testing.T, steps int, n int64) {
 func (g *gate) crowded(t *testing.T, n int64) (fell *whittle.Decision) {
 	t.Helper()
 	from := g.metric(t, "whittle_candidate_requests_total", "")
-	until(t, fmt.Sprintf("%d more users on the candidate", n), func() (bool, string) {
+	process.Await(t, fmt.Sprintf("%d more users on the candidate", n), func() (bool, string) {
 		if r := g.route(t); r.Phase == whittle.PhaseRolledBack {
 			fell = &r.Timeline[len(r.Timeline)-1]
 			return true, ""
@@ -207,7 +207,7 @@ func (g *gate) crowded(t *testing.T, n int64) (fell *whittle.Decision) {
 // holds the ledger to its sum.
 func (g *gate) atRest(t *testing.T) whittle.Ledger {
 	t.Helper()
-	until(t, "nothing to be under way", func() (bool, string) {
+	process.Await(t, "nothing to be under way", func() (bool, string) {
 		n := g.metric(t, "whittle_exchanges_pending", "")
 		return n == 0, fmt.Sprintf("%d are", n)
 	})

@@ -6,13 +6,9 @@ package walk
 import (
 	"path/filepath"
 	"testing"
-	"time"
 
 	"whittle/e2e/process"
 )
-
-// pollEvery is how often a condition is looked at while it is waited for.
-const pollEvery = 20 * time.Millisecond
 
 // built is where the services are, gateway the whittle that is tested.
 var built, gateway string
@@ -43,22 +39,4 @@ func service(t *testing.T, address, flaws string) *process.Process {
 		argv = append(argv, "-flaws", flaws)
 	}
 	return process.Start(t, argv...)
-}
-
-// until waits for a condition, and fails with what it last said.
-func until(t *testing.T, what string, done func() (bool, string)) {
-	t.Helper()
-	deadline := time.Now().Add(process.Patience)
-	poll := time.NewTicker(pollEvery)
-	defer poll.Stop()
-	for {
-		ok, said := done()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v for %s: %s", process.Patience, what, said)
-		}
-		<-poll.C
-	}
 }

@@ -127,7 +127,7 @@ func TestQueryGuard(t *testing.T) {
 		t.Errorf("%q", last.Reason)
 	}
 	server.Kill()
-	until(t, "the guards to say that there is no data", func() (bool, string) {
+	process.Await(t, "the guards to say that there is no data", func() (bool, string) {
 		n, said := 0, ""
 		for _, m := range g.route(t).Guards {
 			said += m.Name + ": " + m.Summary + "\n"

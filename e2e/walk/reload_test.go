@@ -16,7 +16,7 @@ import (
 // inForce waits until the config in force says so.
 func (g *gate) inForce(t *testing.T, words string) {
 	t.Helper()
-	until(t, words+" to be in force", func() (bool, string) {
+	process.Await(t, words+" to be in force", func() (bool, string) {
 		raw, err := g.client.Config(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func TestReload(t *testing.T) {
 	g.write(t, bad)
 	place := g.placeOf(t, "shed_abve")
 	g.Signal(t, syscall.SIGHUP)
-	until(t, "the bad config to be refused", func() (bool, string) {
+	process.Await(t, "the bad config to be refused", func() (bool, string) {
 		said := g.Said()
 		return strings.Contains(said, "config refused") && strings.Contains(said, place), said
 	})

@@ -116,7 +116,7 @@ func (r *replaceable) oneSide(t *testing.T, from time.Time) {
 // ledger, and holds that the ledger has each request once.
 func (r *replaceable) holdsEach(t *testing.T, served int64) {
 	t.Helper()
-	until(t, "the processes that were replaced to end", func() (bool, string) {
+	process.Await(t, "the processes that were replaced to end", func() (bool, string) {
 		all := r.Pids()
 		for _, pid := range all[:len(all)-1] {
 			if !gone(pid) {
@@ -236,13 +236,13 @@ func TestReplaceUpgraded(t *testing.T) {
 	for _, c := range open {
 		_ = c.Close()
 	}
-	until(t, "the processes that were replaced to end", func() (bool, string) {
+	process.Await(t, "the processes that were replaced to end", func() (bool, string) {
 		return syscall.Kill(all[0], 0) != nil && syscall.Kill(all[1], 0) != nil, r.Said()
 	})
 	if err := syscall.Kill(all[2], syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the last process to end", func() (bool, string) { return gone(all[2]), r.Said() })
+	process.Await(t, "the last process to end", func() (bool, string) { return gone(all[2]), r.Said() })
 }
 
 // gone reports whether a process that is no child of the test's has ended: it may wait
@@ -277,7 +277,7 @@ func TestReplaceChangesListeners(t *testing.T) {
 	s.Listen = "[\"127.0.0.1:0\", {address: \"unix:b\", mode: \"0600\"}, {address: \"unix:kept\", mode: \"0600\"}]"
 	r.write(t, s)
 	r.Replace()
-	until(t, "the old socket to be closed", func() (bool, string) {
+	process.Await(t, "the old socket to be closed", func() (bool, string) {
 		got := ask("unix", path("a"))
 		return strings.Contains(got, "refused"), got
 	})
@@ -310,7 +310,7 @@ func TestLameDuck(t *testing.T) {
 	if err := syscall.Kill(r.Pids()[0], syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it to be no longer ready", func() (bool, string) {
+	process.Await(t, "it to be no longer ready", func() (bool, string) {
 		return status("http://"+r.Admin+"/readyz") == http.StatusServiceUnavailable, r.Said()
 	})
 	for range 20 {
@@ -321,7 +321,7 @@ func TestLameDuck(t *testing.T) {
 	if err := syscall.Kill(r.Pids()[0], syscall.SIGTERM); err != nil { // a second one ends it at once
 		t.Fatal(err)
 	}
-	until(t, "it to end", func() (bool, string) { return gone(r.Pids()[0]), r.Said() })
+	process.Await(t, "it to end", func() (bool, string) { return gone(r.Pids()[0]), r.Said() })
 }
 
 // TestSystemd: the service manager is told when whittle is ready, which process is the main one
@@ -354,7 +354,7 @@ func TestSystemd(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	until(t, "the first process to end", func() (bool, string) { return gone(all[0]), r.Said() })
+	process.Await(t, "the first process to end", func() (bool, string) { return gone(all[0]), r.Said() })
 	_ = l.SetReadDeadline(time.Now())
 	if n, err := l.Read(make([]byte, 1)); err == nil {
 		t.Errorf("the process that was replaced said %d bytes when it ended", n)
@@ -365,5 +365,5 @@ func TestSystemd(t *testing.T) {
 	if got := next(); got != "STOPPING=1" {
 		t.Errorf("at the end: %s", got)
 	}
-	until(t, "the last process to end", func() (bool, string) { return gone(all[1]), r.Said() })
+	process.Await(t, "the last process to end", func() (bool, string) { return gone(all[1]), r.Said() })
 }

@@ -165,7 +165,7 @@ func (c *users) content(t *testing.T) {
 func (c *users) more(t *testing.T, n int64) {
 	t.Helper()
 	from := c.served.Load()
-	until(t, fmt.Sprintf("%d more responses", n), func() (bool, string) {
+	process.Await(t, fmt.Sprintf("%d more responses", n), func() (bool, string) {
 		now := c.served.Load()
 		return now >= from+n, fmt.Sprintf("%d came", now-from)
 	})

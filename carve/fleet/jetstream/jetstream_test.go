@@ -16,6 +16,7 @@ import (
 
 	"whittle"
 	"whittle/carve/fleet"
+	"whittle/e2e/process"
 )
 
 // A stream that is made while the NATS server is stopped keeps two loops of the server's:
@@ -93,17 +94,6 @@ func join(t *testing.T, url, name string, lease time.Duration) *gateway {
 	return g
 }
 
-// until waits for something to become true.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatal("not within 30 s: " + what)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-}
-
 func (g *gateway) leads() (leads bool) {
 	g.Do(func(n *fleet.Node, now fleet.Instant) { _, leads = n.Leads(now) })
 	return leads
@@ -120,13 +110,13 @@ func fleetOf(t *testing.T, url string, n int, lease time.Duration) (all []*gatew
 // Where NATS is away, it is said why, not what became of what was to be sent meanwhile.
 func TestNATSIsAway(t *testing.T) {
 	g := join(t, "nats://127.0.0.1:1", "a", time.Second)
-	until(t, "something was to be sent", func() bool {
+	process.Until(t, "something was to be sent", func() bool {
 		g.Member.mu.Lock()
 		defer g.Member.mu.Unlock()
 		return g.trouble != nil
 	})
 	const want = "NATS cannot be reached (dial tcp 127.0.0.1:1: connect: connection refused); is NATS there"
-	until(t, want, func() bool { return strings.HasPrefix(g.Trouble(), want) })
+	process.Until(t, want, func() bool { return strings.HasPrefix(g.Trouble(), want) })
 }
 
 // TestEvidence: exchanges are there once each, in one order for all, and a leader goes
@@ -138,7 +128,7 @@ func TestEvidence(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for i := range 20 {
-		until(t, "it is published", func() bool {
+		process.Until(t, "it is published", func() bool {
 			return all[i%2].Publish(ctx, path, []byte{byte(i)}) == nil
 		})
 	}
@@ -239,7 +229,7 @@ func TestReportsAreWithheld(t *testing.T) {
 // gateway's reports again. False: it does not lead any more.
 func withhold(t *testing.T, js jetstream.JetStream, all []*gateway) bool {
 	t.Helper()
-	until(t, "one leads", func() bool { return slices.ContainsFunc(all, (*gateway).leads) })
+	process.Until(t, "one leads", func() bool { return slices.ContainsFunc(all, (*gateway).leads) })
 	leader := all[max(0, slices.IndexFunc(all, (*gateway).leads))]
 	// number is that of the last report that it has, of itself or of the other one.
 	number := func(own bool) (n uint64) {
@@ -252,10 +242,10 @@ func withhold(t *testing.T, js jetstream.JetStream, all []*gateway) bool {
 		})
 		return n
 	}
-	until(t, "the other one has reported", func() bool { return number(false) > 0 || !leader.leads() })
+	process.Until(t, "the other one has reported", func() bool { return number(false) > 0 || !leader.leads() })
 	pause(t, js, "KV_whittle_test", "$KV.whittle_test."+fleet.Reports)
 	before, own := number(false), number(true)
-	until(t, "the other one's reports come again", func() bool { return number(false) > before+2 || !leader.leads() })
+	process.Until(t, "the other one's reports come again", func() bool { return number(false) > before+2 || !leader.leads() })
 	passed := number(true) - own
 	if !leader.leads() {
 		return false
@@ -292,7 +282,7 @@ func TestNothingIsLostAnyMore(t *testing.T) {
 	if len(g.Wrong()) != 1 {
 		t.Errorf("of an exchange that could not be sent now: %q", g.Wrong())
 	}
-	until(t, "one is published", func() bool { return g.Publish(t.Context(), path, []byte("1")) == nil })
+	process.Until(t, "one is published", func() bool { return g.Publish(t.Context(), path, []byte("1")) == nil })
 	if wrong := g.Wrong(); len(wrong) != 0 {
 		t.Errorf("it says %q of one that was sent", wrong)
 	}

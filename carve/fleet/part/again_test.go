@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/e2e/process"
 )
 
 // differing is an exchange in which the candidate has another value.
@@ -44,7 +45,7 @@ func asked(g *gateway) (as whittle.Asked) {
 func TestAskedAgain(t *testing.T) {
 	url := serve(t)
 	a := join(t, url, "a", routes("http://c"))
-	until(t, "a leads", func() bool { return leads(a) })
+	process.Until(t, "a leads", func() bool { return leads(a) })
 	b := join(t, url, "b", routes("http://c"))
 	differing := b.differing
 	rounds := b.rounds
@@ -56,7 +57,7 @@ func TestAskedAgain(t *testing.T) {
 	if o := b.Observe(x); !o.Counted || !o.Ask {
 		t.Fatalf("with a difference: %+v", o)
 	}
-	until(t, "it is judged", func() bool { return ledger(a).Compared == 2 })
+	process.Until(t, "it is judged", func() bool { return ledger(a).Compared == 2 })
 	if n := rounds(x, x.Monolith); n != 4 {
 		t.Errorf("%d rounds about what both sides keep to", n)
 	}
@@ -69,7 +70,7 @@ func TestAskedAgain(t *testing.T) {
 		t.Errorf("%d rounds about what is alike", n)
 	}
 	for _, g := range []*gateway{a, b} {
-		until(t, g.name+" shows it", func() bool {
+		process.Until(t, g.name+" shows it", func() bool {
 			as := asked(g)
 			return as.Times == 2 && as.Reproducible == 1 && as.Noise == 1
 		})

@@ -22,6 +22,7 @@ import (
 	"whittle/carve/fleet/jetstream"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
+	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/record/redact"
 )
@@ -167,7 +168,7 @@ func (s *store) Save(route string, r state.Record) error {
 func join(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 	t.Helper()
 	g := open(t, url, member, specs)
-	until(t, member+" is connected", func() bool { return g.Fleet().Connected })
+	process.Until(t, member+" is connected", func() bool { return g.Fleet().Connected })
 	return g
 }
 
@@ -198,16 +199,6 @@ func open(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 	g.end = func() { cancel(); <-over; g.Close() }
 	t.Cleanup(g.end)
 	return g
-}
-
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatal("not within 30 s: " + what)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
 }
 
 // ask has n requests to a gateway, each of which is compared.
@@ -250,7 +241,7 @@ func leads(g *gateway) bool { return g.own.Load() != nil }
 func TestAFollowerIsUpToDate(t *testing.T) {
 	url := serve(t)
 	a := join(t, url, "a", routes("http://c"))
-	until(t, "a leads", func() bool { return leads(a) })
+	process.Until(t, "a leads", func() bool { return leads(a) })
 	b := join(t, url, "b", routes("http://c"))
 	c := join(t, url, "c", routes("http://c"))
 	known := func(g *gateway) force { return g.seen.Load().force[name] }
@@ -264,7 +255,7 @@ func TestAFollowerIsUpToDate(t *testing.T) {
 		if err := c.Order(t.Context(), name, o); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "b and c know of the decision", func() bool { return min(known(b).generation, known(c).generation) > generation })
+		process.Until(t, "b and c know of the decision", func() bool { return min(known(b).generation, known(c).generation) > generation })
 		at := known(b)
 		generation = at.generation
 		r, err := b.Route(name)
@@ -274,7 +265,7 @@ func TestAFollowerIsUpToDate(t *testing.T) {
 	}
 	b.Outcome(whittle.Outcome{Route: name, User: 1, At: time.Now(), Side: whittle.Monolith, Status: 200, Latency: time.Millisecond})
 	for _, g := range []*gateway{a, b, c} {
-		until(t, g.name+" shows a request at b", func() bool { r, err := g.Route(name); return err == nil && r.Monolith.PerSecond > 0 })
+		process.Until(t, g.name+" shows a request at b", func() bool { r, err := g.Route(name); return err == nil && r.Monolith.PerSecond > 0 })
 	}
 }
 
@@ -283,15 +274,15 @@ func TestAFollowerIsUpToDate(t *testing.T) {
 func TestARollbackNeedsNoLeader(t *testing.T) {
 	url := serve(t)
 	a := join(t, url, "a", routes("http://c"))
-	until(t, "a leads", func() bool { return leads(a) })
+	process.Until(t, "a leads", func() bool { return leads(a) })
 	b := join(t, url, "b", routes("http://c"))
 	if err := b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
+	process.Until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
 	b.fall(name, &rollout.Order{Kind: rollout.Rollback})
-	until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
-	until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
+	process.Until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
+	process.Until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
 }
 
 // TestARollbackDoesNotWaitForALeaderThatHangs: it holds the lease and the connection, and
@@ -299,12 +290,12 @@ func TestARollbackNeedsNoLeader(t *testing.T) {
 func TestARollbackDoesNotWaitForALeaderThatHangs(t *testing.T) {
 	url := serve(t)
 	a := join(t, url, "a", routes("http://c"))
-	until(t, "a leads", func() bool { return leads(a) })
+	process.Until(t, "a leads", func() bool { return leads(a) })
 	b := join(t, url, "b", routes("http://c"))
 	if err := b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
+	process.Until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
 	hang, hangs := make(chan struct{}), make(chan struct{})
 	a.mu.Lock()
 	a.hang, a.hangs = hang, hangs
@@ -320,15 +311,15 @@ func TestARollbackDoesNotWaitForALeaderThatHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ordered := make(chan error, 1)
 	go func() { ordered <- b.Order(ctx, name, rollout.Order{Kind: rollout.Rollback, Reason: "a test"}) }()
-	until(t, "b has none", func() bool { p, _ := b.position(); return p.Share == 0 && p.Phase == whittle.PhaseRolledBack })
+	process.Until(t, "b has none", func() bool { p, _ := b.position(); return p.Share == 0 && p.Phase == whittle.PhaseRolledBack })
 	cancel()
 	err := <-ordered
 	goOn()
 	if err != nil && !strings.Contains(err.Error(), "the circuit breaker has been opened") {
 		t.Error(err)
 	}
-	until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
-	until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
+	process.Until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
+	process.Until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
 }
 
 // TestStoreDeleted: an operator deletes the fleet's bucket and stream under it. Nobody has
@@ -336,7 +327,7 @@ func TestARollbackDoesNotWaitForALeaderThatHangs(t *testing.T) {
 func TestStoreDeleted(t *testing.T) {
 	url := serve(t)
 	a := join(t, url, "a", routes("http://c"))
-	until(t, "a leads", func() bool { return leads(a) })
+	process.Until(t, "a leads", func() bool { return leads(a) })
 	b := join(t, url, "b", routes("http://c"))
 	a.ask(t, 1)
 	promote := rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000}
@@ -353,7 +344,7 @@ func TestStoreDeleted(t *testing.T) {
 			return true
 		}
 	}
-	until(t, "both have users", has(5000))
+	process.Until(t, "both have users", has(5000))
 	js := jetStream(t, url)
 	streams := js.StreamNames(t.Context())
 	for stream := range streams.Name() {
@@ -361,15 +352,15 @@ func TestStoreDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "nobody has users", has(0))
-	until(t, "both are connected, and one leads", func() bool {
+	process.Until(t, "nobody has users", has(0))
+	process.Until(t, "both are connected, and one leads", func() bool {
 		return a.Fleet().Connected && b.Fleet().Connected && (leads(a) || leads(b))
 	})
 	for _, g := range []*gateway{a, b} {
-		until(t, "an exchange of "+g.name+" is sent", func() bool { return g.Observe(g.exchange(1)).Counted })
+		process.Until(t, "an exchange of "+g.name+" is sent", func() bool { return g.Observe(g.exchange(1)).Counted })
 	}
-	until(t, "it rises again", func() bool { return b.Order(t.Context(), name, promote) == nil })
-	until(t, "both have users", has(5000))
+	process.Until(t, "it rises again", func() bool { return b.Order(t.Context(), name, promote) == nil })
+	process.Until(t, "both have users", has(5000))
 }
 
 // TestAClockThatIsOff: a gateway whose clock is an hour before the servers', or behind, sees
@@ -435,11 +426,11 @@ func TestWhatIsSent(t *testing.T) {
 func TestALeaderThatIsCutOff(t *testing.T) {
 	s := startServer(t, &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 8 << 30})
 	a := join(t, s.ClientURL(), "a", routes("http://c"))
-	until(t, "it leads", func() bool { return leads(a) })
+	process.Until(t, "it leads", func() bool { return leads(a) })
 	a.ask(t, 7)
-	until(t, "all are compared", func() bool { return ledger(a).Compared == 7 })
+	process.Until(t, "all are compared", func() bool { return ledger(a).Compared == 7 })
 	endServer(s)
-	until(t, "it does not lead any more", func() bool { return !leads(a) && !a.Fleet().Connected })
+	process.Until(t, "it does not lead any more", func() bool { return !leads(a) && !a.Fleet().Connected })
 	if l := ledger(a); l.Compared != 7 || l.Total != 7 {
 		t.Errorf("%s", l.Account())
 	}
@@ -468,7 +459,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	g := open(t, without.ClientURL(), "a", routes("http://c"))
 	says := func(part string) {
 		t.Helper()
-		until(t, "it says "+part, func() bool {
+		process.Until(t, "it says "+part, func() bool {
 			f := g.Fleet()
 			return !f.Connected && slices.ContainsFunc(f.Wrong, func(text string) bool { return strings.Contains(text, part) })
 		})
@@ -483,7 +474,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	endServer(small)
 	joined := func(parts ...string) {
 		t.Helper()
-		until(t, fmt.Sprint("it joins, and says ", parts), func() bool {
+		process.Until(t, fmt.Sprint("it joins, and says ", parts), func() bool {
 			f := g.Fleet()
 			all := strings.Join(f.Wrong, "\n")
 			return f.Connected && !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(all, part) })
@@ -509,7 +500,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 		Subscribe: &server.SubjectPermission{Allow: []string{"whittle.test.>", "_INBOX.>"}},
 	}))
 	joined()
-	until(t, "an exchange is judged", func() bool { g.Observe(g.exchange(0)); return ledger(g).Compared > 0 })
+	process.Until(t, "an exchange is judged", func() bool { g.Observe(g.exchange(0)); return ledger(g).Compared > 0 })
 	if f := g.Fleet(); len(f.Wrong) > 0 {
 		t.Errorf("%q", f.Wrong)
 	}
@@ -524,7 +515,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	joined("Exchanges cannot be sent", "bound on storage is too low")
 	endServer(half)
 	start(&server.Options{JetStream: true, JetStreamMaxStore: 8 << 30})
-	until(t, "an exchange is sent", func() bool { return g.Observe(g.exchange(0)).Counted })
+	process.Until(t, "an exchange is sent", func() bool { return g.Observe(g.exchange(0)).Counted })
 	joined()
 	if f := g.Fleet(); strings.Contains(strings.Join(f.Wrong, "\n"), "cannot be sent") {
 		t.Errorf("%q", f.Wrong)
@@ -536,9 +527,9 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 func TestTwoOfOneName(t *testing.T) {
 	url := serve(t)
 	old := join(t, url, "a", routes("http://c"))
-	until(t, "it leads", func() bool { return leads(old) })
+	process.Until(t, "it leads", func() bool { return leads(old) })
 	join(t, url, "a", routes("http://c"))
-	until(t, "the earlier one has no part", func() bool { return !leads(old) && !old.Fleet().Connected })
+	process.Until(t, "the earlier one has no part", func() bool { return !leads(old) && !old.Fleet().Connected })
 	if o := old.Fleet(); len(o.Wrong) == 0 || !strings.Contains(o.Wrong[0], "name") {
 		t.Errorf("%q", o.Wrong)
 	}

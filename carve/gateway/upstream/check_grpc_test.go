@@ -10,6 +10,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"whittle"
+	"whittle/e2e/process"
 )
 
 // TestChecksByGRPC: an instance is healthy as long as a real gRPC server says SERVING of
@@ -57,13 +58,13 @@ func TestChecksByGRPC(t *testing.T) {
 				return false
 			}
 		}
-		until(t, "a server without such a service is unhealthy", is(without, false))
+		process.Until(t, "a server without such a service is unhealthy", is(without, false))
 		if asked != "" {
-			until(t, "a service that is not known is unhealthy", is(address, false))
+			process.Until(t, "a service that is not known is unhealthy", is(address, false))
 		}
 		for _, status := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING, healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_UNKNOWN} {
 			says.SetServingStatus(asked, status)
-			until(t, status.String(), is(address, status == healthpb.HealthCheckResponse_SERVING))
+			process.Until(t, status.String(), is(address, status == healthpb.HealthCheckResponse_SERVING))
 		}
 	}
 }

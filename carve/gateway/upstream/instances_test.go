@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/e2e/process"
 )
 
 // named is a server whose responses are its name, or a status that is not 200.
@@ -111,17 +112,6 @@ func responders(t *testing.T, u *Upstream, n int) map[string]int {
 	return got
 }
 
-// until waits for something to come about.
-func until(t *testing.T, what string, come func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !come(); {
-		if time.Now().After(end) {
-			t.Fatal("never came about: " + what)
-		}
-		time.Sleep(time.Millisecond) // a condition is polled
-	}
-}
-
 // TestFailuresInARowEject: an instance that fails so often in a row gets no users'
 // requests for a time, and what is done aside is sent to it all the same. Of three at
 // most one may be ejected here, and never all.
@@ -183,24 +173,24 @@ func TestChecks(t *testing.T) {
 			}
 			if path == "" {
 				a.Close()
-				until(t, "the one that is closed is unhealthy", healthy(false, true))
+				process.Until(t, "the one that is closed is unhealthy", healthy(false, true))
 				if got := responders(t, u, 20); got["b"] != 20 || u.Status().Elsewhere > 0 {
 					t.Errorf("%v", got)
 				}
 				return
 			}
 			a.health.Store(http.StatusServiceUnavailable)
-			until(t, "the first is unhealthy", healthy(false, true))
+			process.Until(t, "the first is unhealthy", healthy(false, true))
 			if got := responders(t, u, 20); got["b"] != 20 {
 				t.Errorf("%v", got)
 			}
 			b.health.Store(http.StatusNotFound)
-			until(t, "both are", healthy(false, false))
+			process.Until(t, "both are", healthy(false, false))
 			if got := responders(t, u, 100); got["a"] == 0 || got["b"] == 0 || !u.Status().Panic {
 				t.Errorf("with none that is healthy: %v", got)
 			}
 			a.health.Store(http.StatusNoContent)
-			until(t, "the first is healthy again", healthy(true, false))
+			process.Until(t, "the first is healthy again", healthy(true, false))
 			if got := responders(t, u, 20); got["a"] != 20 || u.Status().Panic {
 				t.Errorf("%v", got)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/resolve/dnstest"
+	"whittle/e2e/process"
 )
 
 const (
@@ -36,7 +37,7 @@ func TestServicesByPriorityAndWeight(t *testing.T) {
 		t.Errorf("by weight: %v", got)
 	}
 	dns.SetServices("_app._tcp.example", 0, record(heavy, 10, 1), record(light, 10, 3), all[3])
-	until(t, "the weights change", func() bool {
+	process.Until(t, "the weights change", func() bool {
 		got := responders(t, u, 100)
 		return got["light"] > got["heavy"] && got["rare"] == 0
 	})
@@ -76,11 +77,11 @@ func TestPrioritiesByHealth(t *testing.T) {
 			return len(got) == len(want)
 		}
 	}
-	until(t, "both of the first priority", among("a", "b"))
+	process.Until(t, "both of the first priority", among("a", "b"))
 	a.health.Store(503)
-	until(t, "half of the first priority is too few", among("backup"))
+	process.Until(t, "half of the first priority is too few", among("backup"))
 	backup.health.Store(503)
-	until(t, "too few at each: all of them", among("a", "b", "backup"))
+	process.Until(t, "too few at each: all of them", among("a", "b", "backup"))
 	a.health.Store(200)
-	until(t, "the first priority again", among("a", "b"))
+	process.Until(t, "the first priority again", among("a", "b"))
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -122,24 +119,6 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 }
 
-// drainsWithOne tells a server with one request under way to end, and waits until it
-// says that it is closing down.
-func drainsWithOne(t *testing.T, p *running) {
-	t.Helper()
-	process.Until(t, "the request is under way", func() bool {
-		_, text := get(t, p.admin+"/metrics")
-		return strings.Contains(text, "ingest_requests_in_flight 1\n")
-	})
-	p.ended = true
-	if err := p.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	process.Until(t, "it says that it is not ready", func() bool {
-		code, text := get(t, p.admin+"/ready")
-		return code == 503 && strings.Contains(text, "closing down")
-	})
-}
-
 func TestAdminPort(t *testing.T) {
 	p := start(t, t.TempDir(), nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0")
 	if _, err := post(http.DefaultClient, p.public+"/import", "", "text/plain", "x"); err != nil {
@@ -172,24 +151,6 @@ func TestAdminPort(t *testing.T) {
 	}
 	if code, _ := get(t, p.public+"/metrics"); code != 404 {
 		t.Errorf("metrics on the public port: %d", code)
-	}
-}
-
-// TestSecondSignal ends a server at once that is held up by a request whose
-// body does not come.
-func TestSecondSignal(t *testing.T) {
-	p := start(t, t.TempDir(), nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--drain", "10m")
-	hang := dial(t, p.public)
-	if _, err := fmt.Fprintf(hang, "POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
-		t.Fatal(err)
-	}
-	drainsWithOne(t, p)
-	if err := p.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	ended, ok := errors.AsType[*exec.ExitError](p.Wait())
-	if !ok || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
-		t.Errorf("it ended with %v", p.Wait())
 	}
 }
 
