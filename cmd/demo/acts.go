@@ -65,7 +65,7 @@ func (d *countDemo) actSuffer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.figures.before, d.figures.Monolith = r, newLoadBlock(r)
+	d.figures.Monolith = newLoadBlock(r)
 	d.sayLoad(&d.figures.Monolith)
 	m := &d.figures.Monolith
 	late := r.Errors[report.ErrorTimeout]
@@ -170,7 +170,7 @@ func (d *countDemo) actCompare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.figures.after, d.figures.After = r, newLoadBlock(r)
+	d.figures.After = newLoadBlock(r)
 	d.sayLoad(&d.figures.After)
 	a, b := &d.figures.After, &d.figures.Monolith
 	if err := a.sound(); err != nil {

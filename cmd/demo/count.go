@@ -125,24 +125,8 @@ func (d *countDemo) afresh(ctx context.Context) error {
 }
 
 func (d *countDemo) await(ctx context.Context, bound time.Duration, what string, done func(*whittle.RouteStatus) bool) (*whittle.RouteStatus, error) {
-	at := watched{admin: d.admin, route: demoRoute, note: d.note}
+	at := watched{admin: d.admin, route: demoRoute}
 	return at.await(ctx, bound, what, done)
-}
-
-// note keeps what the pictures show over time.
-func (d *countDemo) note(r *whittle.RouteStatus) {
-	s := &d.figures
-	if n := len(s.shares); n == 0 || s.shares[n-1].share != r.Percent {
-		s.shares = append(s.shares, sharePoint{time.Now(), r.Percent})
-	}
-	for _, b := range r.Verdict.Bounds {
-		if b.What != "mean" {
-			continue
-		}
-		if n := len(s.bounds); n == 0 || r.Verdict.Compared < s.bounds[n-1].compared || r.Verdict.Compared >= s.bounds[n-1].compared+20 {
-			s.bounds = append(s.bounds, boundPoint{r.Verdict.Compared, b.Low, b.High, b.MarginHigh})
-		}
-	}
 }
 
 // counter reads one of the gateway's counters for the route from its metrics.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"whittle"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
-	"whittle/internal/chart"
 	"whittle/internal/table"
 	"whittle/load"
 	"whittle/load/cpu"
@@ -188,36 +186,6 @@ func (p *played) play(ctx context.Context, s *stage, gateway *process, acts []ac
 		}
 	}
 	return nil
-}
-
-// since is how many seconds after its beginning a demo was at.
-func (p *played) since(t time.Time) float64 { return t.Sub(p.Started).Seconds() }
-
-func (p *played) actsTable() chart.Table {
-	t := chart.Table{Caption: "What each act had to show", Head: []string{"act", "", "came out"}}
-	for _, a := range p.Acts {
-		word := "yes"
-		if !a.OK {
-			word = "no: " + a.Why
-		}
-		t.Rows = append(t.Rows, []string{fmt.Sprint(a.Act), a.Name, word})
-	}
-	return t
-}
-
-func (p *played) timelineTable(caption string, timeline []whittle.Decision) chart.Table {
-	t := chart.Table{Caption: caption, Head: []string{"after", "from", "to", "reason", "by"}}
-	for _, d := range timeline {
-		t.Rows = append(t.Rows, []string{
-			fmt.Sprintf("%.1f\u00a0s", p.since(d.At)), fmt.Sprintf("%g %%", d.From.Percent()), fmt.Sprintf("%g %%", d.To.Percent()), d.Reason, d.By,
-		})
-	}
-	return t
-}
-
-// footer says where the page comes from.
-func (p *played) footer(demo, again string) string {
-	return fmt.Sprintf("Made by demo %s in %.0f s on %s, %d cores, %s. Run it again: %s.", demo, p.Seconds, p.Machine.CPU, p.Machine.Cores, p.Machine.Go, again)
 }
 
 // seen is what users saw of the loads that were to have no errors.

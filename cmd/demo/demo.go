@@ -7,12 +7,11 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
-	"whittle/internal/chart"
 )
 
 // demoFlags are the flags of every demo.
 type demoFlags struct {
-	Out  string `default:"out" placeholder:"DIR" help:"Where the demo's figures (demo-NAME.json) go, and of demo count the pictures (demo-count.html) (${default})."`
+	Out  string `default:"out" placeholder:"DIR" help:"Where the demo's figures (demo-NAME.json) go (${default})."`
 	Keep bool   `help:"Keep the working folder with configs, state and logs."`
 }
 
@@ -20,8 +19,8 @@ type demoFlags struct {
 type demo interface {
 	// play runs it; the error says which part failed.
 	play(ctx context.Context) error
-	// report gives the figures so far, as data, and as a page where the demo has one.
-	report() (figures any, page *chart.Page)
+	// report gives the figures so far.
+	report() any
 }
 
 // play runs a demo in a working folder of its own, and writes its figures even where
@@ -53,19 +52,11 @@ func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, be
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	figures, page := d.report()
 	jsonPath := filepath.Join(f.Out, "demo-"+name+".json")
-	if err := cmdline.WriteJSON(s, jsonPath, figures); err != nil {
+	if err := cmdline.WriteJSON(s, jsonPath, d.report()); err != nil {
 		return err
 	}
 	screen.Say("The figures: %s", jsonPath)
-	if page != nil {
-		pagePath := filepath.Join(f.Out, "demo-"+name+".html")
-		if err := cmdline.WriteFile(pagePath, page.WriteHTML); err != nil {
-			return err
-		}
-		screen.Say("The pictures: %s", pagePath)
-	}
 	return played
 }
 

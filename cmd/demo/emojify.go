@@ -100,7 +100,7 @@ func (d *emojifyDemo) startAPI(ctx context.Context, flags ...string) (err error)
 	return err
 }
 
-func (d *emojifyDemo) report() (any, *chart.Page) { return d.figures, nil }
+func (d *emojifyDemo) report() any { return d.figures }
 
 // play runs the acts.
 func (d *emojifyDemo) play(ctx context.Context) error {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"whittle"
 	"whittle/load/report"
 )
@@ -19,11 +17,6 @@ type countFigures struct {
 	Mended      shadowBlock   `json:"mended"`
 	Rollout     rolloutBlock  `json:"rollout"`
 	After       loadBlock     `json:"after"`
-
-	shares []sharePoint
-	bounds []boundPoint
-	before *report.Report
-	after  *report.Report
 }
 
 // loadBlock is one run of the same plan through the gateway.
@@ -113,15 +106,4 @@ type rolloutBlock struct {
 	Timeline []whittle.Decision `json:"timeline"`
 
 	budget int // the harm budget, in percent
-}
-
-type sharePoint struct {
-	at    time.Time
-	share float64
-}
-
-type boundPoint struct {
-	compared  int
-	low, high float64
-	margin    float64
 }

@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"whittle/internal/chart"
 	"whittle/internal/table"
 	"whittle/load/duel"
 )
@@ -200,4 +199,4 @@ func (d *ingestDemo) show(v view) {
 	}
 }
 
-func (d *ingestDemo) report() (any, *chart.Page) { return d.figures, nil }
+func (d *ingestDemo) report() any { return d.figures }
