@@ -47,14 +47,6 @@ type Series struct {
 	Points []Point
 	// Area fills down to zero.
 	Area bool
-	// Step holds each value until the next point: a setting, not a measurement.
-	Step bool
-}
-
-// Mark is a vertical line at a moment, with a word on it.
-type Mark struct {
-	X    float64
-	Text string
 }
 
 // Plot is what Line draws.
@@ -64,10 +56,6 @@ type Plot struct {
 	XLabel, XUnit string
 	YLabel, YUnit string
 	Series        []Series
-	Marks         []Mark
-	// YMin and YMax fix the vertical range where they differ; else it runs from
-	// zero to the greatest value.
-	YMin, YMax float64
 	// LogY makes the vertical axis logarithmic; values not above zero are gaps.
 	LogY bool
 }
@@ -86,14 +74,9 @@ const (
 func Line(p Plot) Figure {
 	x := span(p.Series, func(q Point) float64 { return q.X })
 	y := span(p.Series, func(q Point) float64 { return q.Y })
-	var ys axis
-	switch {
-	case p.LogY:
+	ys := linearAxis(math.Min(0, y.low), y.high)
+	if p.LogY {
 		ys = logAxis(positive(p.Series))
-	case p.YMin < p.YMax:
-		ys = fixedAxis(p.YMin, p.YMax)
-	default:
-		ys = linearAxis(math.Min(0, y.low), y.high)
 	}
 	xs := fixedAxis(x.low, x.high)
 	xs.from, xs.to = left, width-right
@@ -105,7 +88,6 @@ func Line(p Plot) Figure {
 	for i, s := range p.Series {
 		b.series(s, i, xs, ys)
 	}
-	b.marks(p.Marks, xs)
 	b.close()
 	return Figure{Title: p.Title, Caption: p.Caption, svg: b.legend(p.Series) + b.String(), table: plotTable(p)}
 }
@@ -191,36 +173,6 @@ func (b *canvas) labels(x, y string) {
 	}
 }
 
-func (b *canvas) marks(ms []Mark, x axis) {
-	inside := func(m Mark) bool { return finite(m.X) && m.X >= x.low && m.X <= x.high }
-	for _, m := range ms {
-		if inside(m) {
-			b.line(x.position(m.X), top, x.position(m.X), height-bottom, "mark")
-		}
-	}
-	// Words after all lines, each on the first row where there is room.
-	var ends []float64
-	for _, m := range ms {
-		if !inside(m) {
-			continue
-		}
-		at, wide := x.position(m.X), 6.5*float64(len([]rune(m.Text)))
-		anchor, begin, tx := "start", at, at+5
-		if at+wide > width-right {
-			anchor, begin, tx = "end", at-wide-8, at-5
-		}
-		row := 0
-		for row < len(ends) && ends[row] > begin {
-			row++
-		}
-		if row == len(ends) {
-			ends = append(ends, 0)
-		}
-		ends[row] = begin + wide + 8
-		b.text(tx, top+14+15*float64(row), anchor, "word", m.Text)
-	}
-}
-
 // series draws one line, with gaps where there is no value.
 func (b *canvas) series(s Series, index int, x, y axis) {
 	var line, area strings.Builder
@@ -243,9 +195,6 @@ func (b *canvas) series(s Series, index int, x, y axis) {
 			begun = at.X
 			fmt.Fprintf(&line, "M%s %s", num(at.X), num(at.Y))
 			fmt.Fprintf(&area, "M%s %sL%s %s", num(at.X), num(base), num(at.X), num(at.Y))
-		case s.Step:
-			fmt.Fprintf(&line, "H%sV%s", num(at.X), num(at.Y))
-			fmt.Fprintf(&area, "H%sV%s", num(at.X), num(at.Y))
 		default:
 			fmt.Fprintf(&line, "L%s %s", num(at.X), num(at.Y))
 			fmt.Fprintf(&area, "L%s %s", num(at.X), num(at.Y))

@@ -57,19 +57,14 @@ func samplePage() *Page {
 						{"p99", "32,614 ms", "54 ms", "604 times less"},
 					},
 				}},
-				Figures: []Figure{Bars("Before and after", "Shorter is better; each group has its own scale.", []BarGroup{
-					{"Median latency", "ms", []Bar{{"monolith", 16351.4, Monolith, ""}, {"carved", 44.3, Candidate, "369 times less"}}},
-					{"CPU per request", "ms", []Bar{{"monolith", 231.5, Monolith, ""}, {"carved", 6.1, Candidate, "38 times less"}}},
-				})},
 			},
 			{
 				Title: "How the traffic moved",
 				Figures: []Figure{
 					Line(Plot{
 						Title: "Share of users on the candidate", Caption: "The fall to 0 is the rollback.", XLabel: "time", XUnit: "s",
-						YUnit: "%", YMin: 0, YMax: 100,
-						Series: []Series{{Name: "candidate's share", Role: Candidate, Points: share, Area: true, Step: true}},
-						Marks:  []Mark{{48, "rolled back: errors"}, {50, "candidate broken"}, {118, "live"}},
+						YUnit:  "%",
+						Series: []Series{{Name: "candidate's share", Role: Candidate, Points: share, Area: true}},
 					}),
 					Line(Plot{
 						Title: "Median latency over time", XLabel: "time", XUnit: "s", YLabel: "latency", YUnit: "ms",
@@ -80,10 +75,6 @@ func samplePage() *Page {
 			{
 				Title: "How the verdict was reached",
 				Figures: []Figure{
-					Intervals("What could still differ", "Bar: the interval at 99 % confidence. Band: the margin that counts as none.", []Interval{
-						{Label: "mean", Low: -.0008, Estimate: .0001, High: .001, MarginLow: -.005, MarginTop: .005, Inside: true, Note: "inside"},
-						{Label: "spread", Low: 1.7, Estimate: 2.2, High: 2.9, MarginLow: .8, MarginTop: 1.25, Note: "√5 times wider"},
-					}),
 					Distribution("Latency distribution", "From the intended send time.", "ms", []Quantiles{
 						{"before", Monolith, quantiles(210)}, {"after", Candidate, quantiles(41)},
 					}),
@@ -153,10 +144,8 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 		Figures: []Figure{
 			Line(Plot{
 				Title: evil, Caption: evil, XLabel: evil, XUnit: evil, YLabel: evil, YUnit: evil,
-				Series: []Series{{Name: evil, Points: points}, {Name: evil, Points: points}}, Marks: []Mark{{0.5, evil}},
+				Series: []Series{{Name: evil, Points: points}, {Name: evil, Points: points}},
 			}),
-			Bars(evil, evil, []BarGroup{{evil, evil, []Bar{{evil, 1, Third, evil}}}}),
-			Intervals(evil, evil, []Interval{{Label: evil, Unit: evil, Note: evil, High: 1, MarginTop: 1}}),
 			Distribution(evil, evil, evil, []Quantiles{{evil, Fourth, []Quantile{{.5, 1}}}}),
 		},
 	}}}
@@ -204,9 +193,6 @@ func TestStrangeFiguresDrawNothingStrange(t *testing.T) {
 		"log of zero": Line(Plot{LogY: true, Series: []Series{{Points: []Point{{0, 0}, {1, -5}, {2, 3}}}}}),
 		"huge":        Line(Plot{Series: []Series{{Points: []Point{{-1e300, -1e300}, {1e300, 1e300}}}}}),
 		"many":        Line(Plot{Series: []Series{{Points: many}}}),
-		"no bars":     Bars("", "", nil),
-		"odd bars":    Bars("", "", []BarGroup{{"", "", []Bar{{"", nan, 0, ""}, {"", -1, 0, ""}, {"", inf, 0, ""}, {"", 0, 99, ""}}}}),
-		"intervals":   Intervals("", "", []Interval{{Low: nan, Estimate: inf, High: -inf}, {Low: 1, High: -1, MarginLow: 2, MarginTop: -2}}),
 		"quantiles":   Distribution("", "", "", []Quantiles{{"", 0, []Quantile{{-1, 1}, {1, 1}, {nan, 1}, {.5, nan}, {.6, 0}}}}),
 	} {
 		wellFormed(t, f.SVG())

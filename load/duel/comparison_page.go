@@ -102,7 +102,6 @@ func (c *Comparison) ratioSection() chart.Section {
 		Caption: "A is " + c.A.Target + ", B is " + c.B.Target,
 		Head:    []string{"Figure", "A", "B", "B over A", "95 % interval", "p, all together", "Verdict"},
 	}}}
-	var rows []chart.Interval
 	for i := range c.Figures {
 		f := &c.Figures[i]
 		verdict := "no difference shown"
@@ -117,17 +116,6 @@ func (c *Comparison) ratioSection() chart.Section {
 		s.Tables[0].Rows = append(s.Tables[0].Rows, []string{
 			f.label(), f.value(f.A), f.value(f.B), ratioText(f.Ratio), f.interval(), f.chance(), verdict,
 		})
-		if f.interval() == "–" {
-			continue
-		}
-		rows = append(rows, chart.Interval{
-			Label: f.Name, Low: float64(f.Low), Estimate: float64(f.Ratio), High: float64(f.High), MarginLow: 1, MarginTop: 1,
-			Inside: !f.Different || f.better(), Note: ratioText(f.Ratio) + ", " + verdict,
-		})
-	}
-	if len(rows) > 0 {
-		s.Figures = append(s.Figures, chart.Intervals("Ratios with their 95 % intervals",
-			"B over A, every row to its own scale; the line is 1, no difference. An interval that crosses it shows none.", rows))
 	}
 	s.Paragraphs = append(s.Paragraphs, report.Sentences(c.Warnings)...)
 	return s

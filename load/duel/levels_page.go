@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 
 	"whittle/internal/chart"
-	"whittle/internal/units"
 	"whittle/load/report"
 )
 
@@ -88,7 +87,6 @@ func (r *LevelsReport) WriteHTML(w io.Writer) error {
 		Paragraphs: append([]string{"A is " + r.A + ", B is " + r.B + "."}, r.Verdict...),
 		Tables: []chart.Table{{Caption: "Means over the runs, and the ratio with its 95 % interval, * where it is called " +
 			"different", Head: []string{"users", "figure", "A", "B", "B over A"}, Rows: r.pageRows()}},
-		Figures: []chart.Figure{r.figure()},
 	}
 	s.Paragraphs = append(s.Paragraphs, report.Sentences(r.Warnings)...)
 	lead := "The same plan, the same users, two targets, in whole runs whose order a coin decided."
@@ -105,28 +103,4 @@ func (r *LevelsReport) WriteHTML(w io.Writer) error {
 		Footer: fmt.Sprintf("Made by whittle compare from %s, started %s, seed %d.", r.Plan, r.Started.Format("2006-01-02 15:04:05 MST"), r.Seed),
 	}
 	return p.WriteHTML(w)
-}
-
-// figure shows throughput and median of both targets at every level.
-func (r *LevelsReport) figure() chart.Figure {
-	var groups []chart.BarGroup
-	for i := range r.Levels {
-		l := &r.Levels[i]
-		for k := range l.Figures {
-			f := &l.Figures[k]
-			if f.Key != "rate" && f.Key != "median" {
-				continue
-			}
-			note := ratioText(f.Ratio) + " of A's"
-			name := "median latency"
-			if f.Key == "rate" {
-				name = "requests a second"
-			}
-			groups = append(groups, chart.BarGroup{Name: units.Counted(l.Users, "user") + ": " + name, Unit: f.Unit, Bars: []chart.Bar{
-				{Label: "A", Value: float64(f.A), Role: chart.Monolith},
-				{Label: "B", Value: float64(f.B), Role: chart.Candidate, Note: note},
-			}})
-		}
-	}
-	return chart.Bars("Throughput and latency at every level", "Each pair of bars has its own scale. Longer is better for requests a second, shorter for latency.", groups)
 }
