@@ -118,10 +118,4 @@ func show(e *stream.Entry) shown {
 
 func formatPosition(p stream.Position) string { return p.Partition + "/" + p.Offset }
 
-// behind is the position after one of an embedded log.
-func behind(p stream.Position) stream.Position {
-	n, _ := strconv.ParseUint(p.Offset, 10, 64) // the log made it of a number
-	return stream.Position{Partition: p.Partition, Offset: strconv.FormatUint(n+1, 10)}
-}
-
 func orNone(s string) string { return cmp.Or(s, "none") }
