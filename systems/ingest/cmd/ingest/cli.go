@@ -49,7 +49,7 @@ func (v *cli) AfterApply(c *kong.Context) error {
 		switch {
 		case slices.Contains([]string{"kafka", "kinesis", "nats"}, of) && sink != of:
 			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s: give --sink %s, or leave it out", name, sink, of)
-		case slices.Contains([]string{"retain-bytes", "retain-age", "p99"}, name) && sink != "embedded" && is["log-first"] == "":
+		case slices.Contains([]string{"retain-bytes", "retain-age"}, name) && sink != "embedded" && is["log-first"] == "":
 			return whittle.Errorf(whittle.Invalid, "--%s does nothing where the stream is %s, without --log-first: leave it out", name, sink)
 		case name == "dead-bytes" && is["dead"] == noDead:
 			return whittle.Errorf(whittle.Invalid, "--dead-bytes does nothing with --dead %s: leave one out", noDead)

@@ -45,7 +45,6 @@ func (v *serveVerb) embeddedOptions(log *slog.Logger) (embedded.Options, error) 
 	longest, err := longestRecord(max(v.MaxEvent, v.MaxImport), metadataOverhead)
 	return embedded.Options{
 		MaxRecord:   longest,
-		P99:         v.P99,
 		Reserve:     v.reserve(),
 		RetainBytes: int64(v.RetainBytes), RetainAge: v.RetainAge,
 		Log: log,
@@ -65,7 +64,6 @@ func (v *serveVerb) openStream(ctx context.Context, log *slog.Logger, registry p
 		return v.openLogFirst(ctx, log, registry)
 	}
 	if v.Sink != "embedded" {
-		v.GiveUp = true
 		s, err := v.openSink(ctx)
 		if err != nil {
 			return nil, err

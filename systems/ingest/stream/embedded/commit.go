@@ -27,7 +27,7 @@ type spare struct {
 
 // commitAll writes batch after batch until the intake is closed and empty.
 func (l *Log) commitAll(number uint64) {
-	w := &writer{l: l, number: number, pace: commitPacer{target: l.o.P99}}
+	w := &writer{l: l, number: number}
 	defer w.closeFolder()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

@@ -100,9 +100,6 @@ func liveAndDie(t *testing.T, seed uint64, total *tally) {
 		if disk.fuse = 0; random.IntN(4) > 0 {
 			disk.fuse = 1 + random.IntN(120)
 		}
-		if o.P99 = 0; random.IntN(2) == 0 {
-			o.P99 = 5e6
-		}
 		if l, err := Open("", o); err == nil {
 			m.live(t, l, random, total)
 		} else if !errors.Is(err, errPower) && !errors.Is(err, errIO) {

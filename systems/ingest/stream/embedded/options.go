@@ -23,11 +23,6 @@ type Options struct {
 	// batch and a record take). Space is taken by the segment. While the log is
 	// shorter, a new segment is as long as the log, and at least as long as that.
 	SegmentBytes int64
-	// P99 is within which time an append should return, 99 times in 100. What
-	// the disk's sync leaves of it is spent on gathering more appends into one
-	// sync, while there are more to come: fewer syncs, less CPU. 0: a batch is
-	// written as soon as the one before it is on the disk.
-	P99 time.Duration
 	// Reserve is how many bytes of the disk stay free (0: 64 MiB, below 0: none).
 	Reserve int64
 	// RetainBytes drops the oldest segments while all take more (0: never).
@@ -51,7 +46,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.MaxRecord < 0 || o.MaxBatch < 0 || o.SegmentBytes < 0 || o.P99 < 0 || o.RetainBytes < 0 || o.RetainAge < 0 {
+	if o.MaxRecord < 0 || o.MaxBatch < 0 || o.SegmentBytes < 0 || o.RetainBytes < 0 || o.RetainAge < 0 {
 		return o, whittle.Errorf(whittle.Invalid, "open log: a bound is below 0")
 	}
 	o.MaxRecord = cmp.Or(o.MaxRecord, 1<<20)

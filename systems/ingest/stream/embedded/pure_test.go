@@ -8,46 +8,9 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-func TestPace(t *testing.T) {
-	const ms = time.Millisecond
-	at := func(i int) time.Time { return time.Unix(1_800_000_000, 0).Add(time.Duration(i) * 10 * ms) }
-	for name, c := range map[string]struct {
-		target  time.Duration
-		commits []time.Duration
-		waiting int
-		want    time.Duration
-		appends int
-	}{
-		"no target":               {0, []time.Duration{ms}, 5, 0, 0},
-		"nothing known":           {10 * ms, nil, 0, 5 * ms, 0},
-		"fast disk":               {10 * ms, []time.Duration{ms, ms}, 3, 5 * ms, 13},
-		"the disk takes its part": {10 * ms, []time.Duration{4 * ms}, 0, 2 * ms, 10},
-		"the disk takes it all":   {10 * ms, []time.Duration{5 * ms}, 3, 0, 0},
-		"one slow one counts":     {10 * ms, []time.Duration{20 * ms, ms, ms}, 3, 0, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := commitPacer{target: c.target}
-			for i, took := range c.commits {
-				p.observe(at(i), took, 10, 1000)
-			}
-			if got, appends := p.delay(c.waiting); got != c.want || appends != c.appends {
-				t.Errorf("%v for %d appends, want %v for %d", got, appends, c.want, c.appends)
-			}
-		})
-	}
-	p := commitPacer{target: 10 * ms}
-	p.observe(at(0), time.Second, 1, 1000)
-	for i := range 1000 {
-		p.observe(at(i+1), ms, 1, 1000)
-	}
-	if got, _ := p.delay(0); got != 5*ms {
-		t.Errorf("one slow commit of a thousand is remembered: %v", got)
-	}
-}
-
-// TestPaceWithoutATarget spares commits only while so much comes that they are
+// TestPace spares commits only while so much comes that they are
 // noticed, and no lone sender waits for others who are not there.
-func TestPaceWithoutATarget(t *testing.T) {
+func TestPace(t *testing.T) {
 	const ms = time.Millisecond
 	now := time.Unix(1_800_000_000, 0)
 	var p commitPacer
@@ -84,7 +47,7 @@ func TestPaceWithoutATarget(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
-		"negative":       {P99: -1},
+		"negative":       {RetainAge: -1},
 		"record":         {MaxRecord: 17 << 20},
 		"batch":          {MaxBatch: 65 << 20},
 		"short batch":    {MaxBatch: 100},
