@@ -31,10 +31,6 @@ type streamFlags struct {
 	KinesisEndpoint string `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
 	KinesisRaw      bool   `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive, and with --log-first events may come twice after a failure."`
 
-	// GiveUp is for a server whose requests wait for the sink: see the adapters'
-	// options.
-	GiveUp bool `kong:"-"`
-
 	NatsURL         string `name:"nats-url" group:"nats" env:"NATS_URL" placeholder:"URL" help:"Servers, separated by commas. Empty: one inside this process, with its files in the folder of --data."`
 	NatsStream      string `group:"nats" env:"NATS_STREAM" default:"EVENTS" placeholder:"NAME" help:"Stream (${default})."`
 	NatsSubject     string `group:"nats" env:"NATS_SUBJECT" placeholder:"NAME" help:"Subject that the events are published on; the stream's name and .records unless given."`
@@ -44,7 +40,6 @@ type streamFlags struct {
 
 // logFlags are what only a server sets of an embedded log.
 type logFlags struct {
-	P99         time.Duration `name:"p99" group:"stream" env:"INGEST_P99" default:"0s" placeholder:"TIME" help:"Within which time the embedded log should have 99 of 100 requests on the disk: what the disk leaves of it is spent on gathering more into one sync. 0: as soon as it can."`
 	Reserve     units.Bytes   `group:"stream" env:"INGEST_RESERVE" default:"64MiB" placeholder:"SIZE" help:"How much of the embedded log's disk stays free (${default}). 0: none."`
 	RetainBytes units.Bytes   `group:"stream" env:"INGEST_RETAIN_BYTES" default:"0" placeholder:"SIZE" help:"Drop the embedded log's oldest events beyond this size. 0: never."`
 	RetainAge   time.Duration `group:"stream" env:"INGEST_RETAIN_AGE" default:"0s" placeholder:"TIME" help:"Drop the embedded log's events after ingest has run for so long with them. 0: never."`
@@ -78,7 +73,7 @@ func (f *streamFlags) openSink(ctx context.Context) (stream.Stream, error) {
 }
 
 func (f *streamFlags) natsOptions() nats.Options {
-	o := nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials, GiveUp: f.GiveUp}
+	o := nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials}
 	if f.NatsURL == "" {
 		o.Embedded = &nats.Embedded{Dir: f.Data}
 	}
@@ -94,8 +89,7 @@ func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
 	}
 	o := kafka.Options{
 		Brokers: f.KafkaBrokers, Topic: f.KafkaTopic, ClientID: "ingest",
-		GiveUp: f.GiveUp,
-		SASL:   kafka.SASL{Mechanism: f.KafkaSASL, User: f.KafkaUser, Password: f.KafkaPassword},
+		SASL: kafka.SASL{Mechanism: f.KafkaSASL, User: f.KafkaUser, Password: f.KafkaPassword},
 	}
 	if f.KafkaCreate {
 		o.Create = &kafka.Create{}

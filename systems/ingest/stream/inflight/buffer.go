@@ -2,7 +2,6 @@ package inflight
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,59 +19,11 @@ type Buffer struct {
 	last     atomic.Int64 // when the sink last acknowledged, in nanoseconds after begun
 	down     atomic.Pointer[whittle.Error]
 	shut     atomic.Bool
-
-	mu       sync.Mutex // guards the following
-	lost     <-chan struct{}
-	lose     func()    // closes lost, and may be called again
-	downFrom time.Time // zero: it is not down
 }
 
 // NewBuffer makes a buffer that takes capacity bytes.
 func NewBuffer(capacity int64) *Buffer {
-	b := &Buffer{capacity: capacity, begun: time.Now()}
-	b.renew()
-	return b
-}
-
-// renew begins a time in which the sink is not lost. It must not be called while calls
-// wait for lost to be closed.
-func (b *Buffer) renew() {
-	ctx, lose := context.WithCancel(context.Background())
-	b.lost, b.lose = ctx.Done(), lose
-}
-
-// lostAfter is for how long a sink may not respond before calls stop waiting for
-// it: whoever sends is told, and sends again, rather than held for as long as
-// a call may take.
-const lostAfter = 3 * time.Second
-
-// Lost is closed once the sink has not responded for a while. The next outage
-// has another channel.
-func (b *Buffer) Lost() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.lost
-}
-
-// responds notes whether the sink does.
-func (b *Buffer) responds(err *whittle.Error, now time.Time) {
-	b.down.Store(err)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case err == nil && !b.downFrom.IsZero():
-		b.downFrom = time.Time{}
-		select {
-		case <-b.lost:
-			b.renew()
-		default: // who waits on it waits for the next outage too
-		}
-	case err == nil:
-	case b.downFrom.IsZero():
-		b.downFrom = now
-	case now.Sub(b.downFrom) >= lostAfter:
-		b.lose()
-	}
+	return &Buffer{capacity: capacity, begun: time.Now()}
 }
 
 // Reserve reserves n bytes and reports whether they were free. A call larger
@@ -96,7 +47,7 @@ func (b *Buffer) Release(n int) { b.used.Add(-int64(n)) }
 func (b *Buffer) Acknowledged() {
 	b.last.Store(int64(time.Since(b.begun)))
 	if b.down.Load() != nil {
-		b.responds(nil, time.Now())
+		b.down.Store(nil)
 	}
 }
 
@@ -149,9 +100,9 @@ func (b *Buffer) Probe(ctx context.Context, sink string, ping func(context.Conte
 		cancel()
 		switch {
 		case err == nil:
-			b.responds(nil, time.Now())
+			b.down.Store(nil)
 		case ctx.Err() == nil && b.last.Load() < int64(asked.Sub(b.begun)):
-			b.responds(whittle.Errorf(whittle.Unavailable, "%s does not respond: %w", sink, err), time.Now())
+			b.down.Store(whittle.Errorf(whittle.Unavailable, "%s does not respond: %w", sink, err))
 		}
 	}
 }

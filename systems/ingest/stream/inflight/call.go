@@ -108,15 +108,9 @@ func (c *Call) lockedSettle(i int, r stream.Result) {
 // goroutine may have the call yet.
 func (c *Call) Refuse(err error) []stream.Result { return c.abandon(err, err) }
 
-// Wait returns the results when all are known, when ctx or the timeout ends, or
-// when the sink that gives up is lost. What was then in flight has DeadlineExceeded or Canceled
-// as its code.
-func (c *Call) Wait(ctx context.Context, s *Sink, timeout time.Duration) []stream.Result {
-	sink := s.Name
-	var lost <-chan struct{}
-	if s.GivesUp {
-		lost = s.Buffer.Lost()
-	}
+// Wait returns the results when all are known, or when ctx or the timeout ends. What was then
+// in flight has DeadlineExceeded or Canceled as its code.
+func (c *Call) Wait(ctx context.Context, sink string, timeout time.Duration) []stream.Result {
 	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
@@ -125,10 +119,6 @@ func (c *Call) Wait(ctx context.Context, s *Sink, timeout time.Duration) []strea
 	case <-ctx.Done():
 		err := stream.Ended(ctx, "append to "+sink)
 		return c.abandon(err, err)
-	case <-lost:
-		return c.abandon(
-			whittle.Errorf(whittle.Unavailable, "%s does not respond", sink),
-			whittle.Errorf(whittle.DeadlineExceeded, "%s does not respond any more, and has not acknowledged", sink))
 	case <-t.C:
 		return c.abandon(
 			whittle.Errorf(whittle.Unavailable, "%s took nothing within %v", sink, timeout),

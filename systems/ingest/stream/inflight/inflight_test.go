@@ -48,7 +48,7 @@ func TestNoRecordPasses(t *testing.T) {
 	for _, i := range []int{0, 1, 5, 6} {
 		c.Settle(i, stream.Result{})
 	}
-	if got := codes(c.Wait(t.Context(), NewSink("sink", 1<<20), time.Hour)); got != "ok ok invalid_argument invalid_argument unavailable ok ok" {
+	if got := codes(c.Wait(t.Context(), "sink", time.Hour)); got != "ok ok invalid_argument invalid_argument unavailable ok ok" {
 		t.Error(got)
 	}
 }
@@ -69,7 +69,7 @@ func TestWaitEnds(t *testing.T) {
 				call.Start(0)
 				call.Settle(0, stream.Result{})
 				call.Start(1)
-				results := call.Wait(ctx, NewSink("sink", 1<<20), c.timeout)
+				results := call.Wait(ctx, "sink", c.timeout)
 				if got := codes(results); got != c.want {
 					t.Error(got)
 				}
@@ -137,46 +137,5 @@ func TestProbe(t *testing.T) {
 		step(true, "it responds again")
 		cancel()
 		synctest.Wait()
-	})
-}
-
-// TestALostSinkHoldsNobody: a call waits for a sink that does not respond for
-// some seconds only, however long it may wait, and the next outage is another
-// one.
-func TestALostSinkHoldsNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewSink("kafka", 1<<20)
-		s.GivesUp = true
-		var down atomic.Bool
-		s.Run(func(context.Context) error {
-			if down.Load() {
-				return errors.New("nobody is there")
-			}
-			return nil
-		})
-		defer s.abort()
-		for range 2 {
-			time.Sleep(time.Minute)
-			down.Store(true)
-			c := NewCall([]stream.Record{{Key: "a"}, {Key: "b"}})
-			c.Start(0)
-			began := time.Now()
-			results := c.Wait(t.Context(), s, 30*time.Second)
-			if took := time.Since(began); took > lostAfter+3*probeEvery {
-				t.Errorf("it waited for %v", took)
-			}
-			if whittle.CodeOf(results[0].Err) != whittle.DeadlineExceeded || whittle.CodeOf(results[1].Err) != whittle.Unavailable {
-				t.Errorf("%+v", results)
-			}
-			down.Store(false)
-			time.Sleep(2 * probeEvery)
-			c = NewCall([]stream.Record{{Key: "a"}})
-			time.AfterFunc(10*time.Second, func() { c.Settle(0, stream.Result{}) })
-			if r := c.Wait(t.Context(), s, 30*time.Second); r[0].Err != nil {
-				t.Errorf("once it is back: %v", r[0].Err)
-			}
-		}
-		s.abort()
-		s.work.Wait()
 	})
 }

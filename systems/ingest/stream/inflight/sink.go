@@ -27,10 +27,6 @@ type Sink struct {
 	// Name is the sink's in errors.
 	Name   string
 	Buffer *Buffer
-	// GivesUp has calls end some seconds after the sink has stopped to respond: for
-	// callers with somebody who waits. Others would only send again what may
-	// still be on its way.
-	GivesUp bool
 
 	mu      sync.Mutex // guards the following
 	closing bool

@@ -33,7 +33,7 @@ func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Resu
 			inflight.Enqueue(l.sink, l.queues[i].Queue, jobs)
 		}
 	}
-	return c.Wait(ctx, l.sink, l.o.DeliveryTimeout)
+	return c.Wait(ctx, l.sink.Name, l.o.DeliveryTimeout)
 }
 
 // split settles what is invalid and distributes the rest to the partition

@@ -53,7 +53,6 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "make Kafka client: %w", err)
 	}
 	l := &Log{o: o, admin: kadm.NewClient(client), sink: inflight.NewSink("Kafka", o.Buffer)}
-	l.sink.GivesUp = o.GiveUp
 	if l.traits, err = lookUp(ctx, l.admin, &l.o); err != nil {
 		client.Close()
 		return nil, err

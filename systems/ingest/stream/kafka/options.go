@@ -33,10 +33,6 @@ type Options struct {
 	// DeliveryTimeout is how long Append waits for the brokers before it gives
 	// up on a record. 0: 30 s.
 	DeliveryTimeout time.Duration
-	// GiveUp has Append end some seconds after the brokers have stopped to respond,
-	// with what it knows: for callers with somebody who waits. Others would only
-	// send again what may still be on its way.
-	GiveUp bool
 	// Buffer bounds the records that wait or are under way, in bytes; what
 	// comes beyond it is refused. 0: 64 MiB.
 	Buffer int64

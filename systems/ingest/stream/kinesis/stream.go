@@ -179,7 +179,7 @@ func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.R
 			inflight.Enqueue(s.sink, s.queues[i].Queue, jobs)
 		}
 	}
-	return c.Wait(ctx, s.sink, s.o.Budget+s.o.CallTimeout)
+	return c.Wait(ctx, s.sink.Name, s.o.Budget+s.o.CallTimeout)
 }
 
 // prepare settles what is invalid, and distributes the rest to the queues by key.

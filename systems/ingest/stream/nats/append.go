@@ -39,7 +39,7 @@ func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Resu
 		return c.Refuse(err)
 	}
 	inflight.Enqueue(l.sink, l.queue.Queue, jobs)
-	return c.Wait(ctx, l.sink, l.o.DeliveryTimeout)
+	return c.Wait(ctx, l.sink.Name, l.o.DeliveryTimeout)
 }
 
 // prepare settles what is invalid and makes messages of the rest.

@@ -47,7 +47,6 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{o: o, sink: inflight.NewSink("NATS", o.Buffer)}
-	l.sink.GivesUp = o.GiveUp
 	if err := l.connect(ctx); err != nil {
 		l.release()
 		return nil, err

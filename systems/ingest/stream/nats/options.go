@@ -33,10 +33,6 @@ type Options struct {
 	// up on a record. It must be shorter than the stream's duplicate window
 	// (2 minutes by default). 0: 30 s.
 	DeliveryTimeout time.Duration
-	// GiveUp has Append end some seconds after the servers have stopped to respond,
-	// with what it knows: for callers with somebody who waits. Others would only
-	// send again what may still be on its way.
-	GiveUp bool
 	// Buffer bounds the records that wait or are under way, in bytes; what
 	// comes beyond it is refused. 0: 64 MiB.
 	Buffer int64
