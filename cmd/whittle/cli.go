@@ -40,10 +40,8 @@ type cli struct {
 	Demo     demoVerb    `cmd:"" help:"Say where the worked systems' demos are."`
 	Schema   schemaVerb  `cmd:"" help:"Print the JSON Schema of whittle.yaml, for editors."`
 
-	Completion completionVerb `cmd:"" help:"Print a script that completes verbs and flags in a shell."`
-	Complete   completeVerb   `cmd:"" hidden:""`
-	Health     healthVerb     `cmd:"" help:"Ask a running gateway whether it is ready: for health checks of containers."`
-	Version    versionVerb    `cmd:"" help:"Print the version, commit, date and Go release."`
+	Health  healthVerb  `cmd:"" help:"Ask a running gateway whether it is ready: for health checks of containers."`
+	Version versionVerb `cmd:"" help:"Print the version, commit, date and Go release."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and exit."`
 }

@@ -49,47 +49,6 @@ func (v *schemaVerb) Run(s cmdline.Streams) error {
 	return err
 }
 
-type completionVerb struct {
-	Shell   string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
-	Command string `default:"whittle" placeholder:"NAME" help:"The command's name, if it is not ${default}."`
-}
-
-// Help gives the examples.
-func (completionVerb) Help() string {
-	return `Prints a script that completes verbs, flags, and the values of flags.
-
-Examples:
-  source <(whittle completion bash)
-  whittle completion zsh > "${fpath[1]}/_whittle"
-  whittle completion fish > ~/.config/fish/completions/whittle.fish
-  source <(whittle-fleet completion bash --command whittle-fleet)`
-}
-
-// Run prints the shell's script.
-func (v *completionVerb) Run(s cmdline.Streams) error {
-	if err := cmdline.Completion(s.Out, v.Shell, v.Command); err != nil {
-		return whittle.Errorf(whittle.Invalid, "--command: %w", err)
-	}
-	return nil
-}
-
-// completeVerb is what the shells' scripts ask.
-type completeVerb struct {
-	Words []string `arg:"" optional:"" passthrough:""`
-}
-
-// Run prints the words that may end a line, one in each line.
-func (v *completeVerb) Run(s cmdline.Streams, c *kong.Context) error {
-	words := v.Words
-	if len(words) > 0 && words[0] == "--" {
-		words = words[1:]
-	}
-	for _, word := range cmdline.Complete(c.Model, words) {
-		fmt.Fprintln(s.Out, word)
-	}
-	return nil
-}
-
 type healthVerb struct {
 	remote
 	URL     string        `arg:"" optional:"" placeholder:"URL" help:"Ask this URL of any service instead: 200 means ready."`

@@ -145,9 +145,6 @@ type file struct {
 	mode    int64
 }
 
-// completions is the folder of what shells source, for each program by its name.
-const completions = "completions/"
-
 // extras are what goes with the binaries. They are made by the binary itself, built for
 // this machine.
 func (r *release) extras(ctx context.Context) ([]file, error) {
@@ -159,11 +156,6 @@ func (r *release) extras(ctx context.Context) ([]file, error) {
 	says := map[string][]string{
 		"whittle.schema.json": {"schema"},
 		"routes.schema.json":  {"schema", "--include"},
-	}
-	for _, p := range programs {
-		says[completions+p.name+".bash"] = []string{"completion", "bash", "--command", p.name}
-		says[completions+"_"+p.name] = []string{"completion", "zsh", "--command", p.name}
-		says[completions+p.name+".fish"] = []string{"completion", "fish", "--command", p.name}
 	}
 	for path, args := range says {
 		said, err := output(exec.CommandContext(ctx, self, args...))
@@ -186,18 +178,6 @@ func (r *release) extras(ctx context.Context) ([]file, error) {
 	return files, nil
 }
 
-// own are the extras without the other programs' completions.
-func (p program) own(extra []file) (all []file) {
-	for _, f := range extra {
-		of, ok := strings.CutPrefix(f.path, completions)
-		of = strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(of, ".bash"), ".fish"), "_")
-		if !ok || of == p.name {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
 // make writes a target's archives, what is in their binaries, and on Linux its package.
 func (r *release) make(ctx context.Context, t target, extra []file) error {
 	for _, p := range programs {
@@ -210,7 +190,7 @@ func (r *release) make(ctx context.Context, t target, extra []file) error {
 			return err
 		}
 		name := p.name + "_" + strings.TrimPrefix(r.version, "v") + "_" + t.String()
-		archive, err := r.archive(name, append([]file{{p.name, b, 0o755}}, p.own(extra)...))
+		archive, err := r.archive(name, append([]file{{p.name, b, 0o755}}, extra...))
 		if err != nil {
 			return err
 		}

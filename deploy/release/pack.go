@@ -95,15 +95,12 @@ func serial(sum [sha256.Size]byte) string {
 
 // places says where a package puts what an archive has.
 var places = map[string]string{
-	"completions/whittle.bash": "/usr/share/bash-completion/completions/whittle",
-	"completions/_whittle":     "/usr/share/zsh/vendor-completions/_whittle",
-	"completions/whittle.fish": "/usr/share/fish/vendor_completions.d/whittle.fish",
-	"whittle.schema.json":      "/usr/share/whittle/whittle.schema.json",
-	"routes.schema.json":       "/usr/share/whittle/routes.schema.json",
-	"LICENSE":                  "/usr/share/doc/whittle/copyright",
-	"CHANGELOG.md":             "/usr/share/doc/whittle/CHANGELOG.md",
-	"systemd/whittle.service":  "/usr/lib/systemd/system/whittle.service",
-	"etc/whittle.yaml":         "/etc/whittle/whittle.yaml",
+	"whittle.schema.json":     "/usr/share/whittle/whittle.schema.json",
+	"routes.schema.json":      "/usr/share/whittle/routes.schema.json",
+	"LICENSE":                 "/usr/share/doc/whittle/copyright",
+	"CHANGELOG.md":            "/usr/share/doc/whittle/CHANGELOG.md",
+	"systemd/whittle.service": "/usr/lib/systemd/system/whittle.service",
+	"etc/whittle.yaml":        "/etc/whittle/whittle.yaml",
 }
 
 // deb writes a package for Debian and those after it. The service is not started: it would

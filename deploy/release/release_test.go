@@ -110,11 +110,6 @@ func lookIntoArchive(t *testing.T, program string, b []byte) {
 		}
 		_, name, _ := strings.Cut(h.Name, "/")
 		names = append(names, name)
-		if name == "completions/"+program+".bash" {
-			if said, err := io.ReadAll(r); err != nil || !strings.HasSuffix(string(said), " -F _"+program+" "+program+"\n") {
-				t.Errorf("%s completes another command: %v", name, err)
-			}
-		}
 		if name != program {
 			continue
 		}
@@ -133,7 +128,7 @@ func lookIntoArchive(t *testing.T, program string, b []byte) {
 			t.Error("the binary names the folder that it was built in")
 		}
 	}
-	want := []string{program, "CHANGELOG.md", "LICENSE", "README.md", "completions/_" + program, "completions/" + program + ".bash", "completions/" + program + ".fish", "etc/whittle.yaml", "routes.schema.json", "systemd/whittle.service", "whittle.schema.json"}
+	want := []string{program, "CHANGELOG.md", "LICENSE", "README.md", "etc/whittle.yaml", "routes.schema.json", "systemd/whittle.service", "whittle.schema.json"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the archive has %q", names)
 	}
@@ -216,23 +211,6 @@ func lookIntoPackage(t *testing.T, b []byte) {
 		}
 		if out, err := exec.CommandContext(t.Context(), verify, "security", "--offline=true", "--threshold=20", file).CombinedOutput(); err != nil {
 			t.Errorf("systemd-analyze security: %v: %s", err, out)
-		}
-	}
-}
-
-// TestEachHasItsOwnCompletions, and all else with the others.
-func TestEachHasItsOwnCompletions(t *testing.T) {
-	var extra []file
-	for _, p := range programs {
-		extra = append(extra, file{path: completions + p.name + ".bash"}, file{path: completions + "_" + p.name}, file{path: completions + p.name + ".fish"})
-	}
-	for _, p := range programs {
-		var got []string
-		for _, f := range p.own(extra) {
-			got = append(got, f.path)
-		}
-		if want := []string{"completions/" + p.name + ".bash", "completions/_" + p.name, "completions/" + p.name + ".fish"}; !slices.Equal(got, want) {
-			t.Errorf("%s has %q", p.name, got)
 		}
 	}
 }
