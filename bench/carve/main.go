@@ -34,7 +34,6 @@ func run(ctx context.Context, args []string) (err error) {
 	f.StringVar(&s.root, "root", ".", "the repository's `folder`")
 	f.IntVar(&s.seconds, "seconds", 0, "of arrivals in each plan, 1 to 60; 0: the plan's own, unchanged")
 	f.DurationVar(&s.patience, "patience", 0, "of the users, in whole seconds, 1s to 60s; 0: the plan's own, unchanged")
-	short := f.Bool("short", false, "only the application before and after")
 	out := f.String("out", "out", "`folder` for bench-carve.json")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -48,9 +47,6 @@ func run(ctx context.Context, args []string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(s.folder)) }()
 	var done []*setup
 	for _, sc := range setups {
-		if *short && !sc.short {
-			continue
-		}
 		fmt.Fprintf(os.Stderr, "%s…\n", sc.name)
 		if err := sc.run(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", sc.name, err)

@@ -171,23 +171,3 @@ func TestAWalk(t *testing.T) {
 	}
 	b.Clean(g.url())
 }
-
-// TestWithoutTokens loses whittle and finds it again by itself.
-func TestWithoutTokens(t *testing.T) {
-	b := dashboardtest.Open(t)
-	g := serve(t, threeRoutes, false)
-	everybody(t, g, 20*time.Millisecond)
-	b.Expect("net::ERR_")
-	b.Go(g.url())
-	b.Until(live)
-	b.Until(compared("GET /") + ` > 0`)
-	public, admin := g.Public, g.Admin
-	g.Kill()
-	b.UntilText("Connection lost since ")
-	g.run(t, public, admin)
-	b.Until(live)
-	b.Until(`!document.querySelector('.lost-banner')`)
-	now := b.JS(compared("GET /"))
-	b.Until(compared("GET /") + ` > ` + now)
-	b.Clean(g.url())
-}

@@ -215,13 +215,3 @@ func postCmd(ts *testscript.TestScript, neg bool, args []string) {
 		<-tick.C
 	}
 }
-
-func dial(t testing.TB, url string) net.Conn {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	return conn
-}
