@@ -31,7 +31,7 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 		b.WriteString("From a document; no exchange was seen.\n\n")
 	}
 	if s := v.samples[m.Proto]; s != nil {
-		fmt.Fprintf(b, "`make test` asks %s, `load.yaml` %d of them. What neither asks, they say nothing of.\n\n", s.coverage, s.planned.Covered)
+		fmt.Fprintf(b, "`make test` asks %s, `load.yaml` %d of them. Other inputs are not tested.\n\n", s.coverage, s.planned.Covered)
 	}
 	b.WriteString("| | |\n|---|---|\n")
 	fmt.Fprintf(b, "| request | `%s`%s |\n", m.Input, bodyWords(&m.HTTP.Body))

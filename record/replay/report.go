@@ -216,13 +216,13 @@ func (r *Report) notes(b *results, log Log) {
 			"set a real one with --header 'Authorization: …'", were(b.redacted.Denied, "request")))
 	}
 	if n := b.redacted.Undecided; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same, and sent with a token in the place of a credential, on which they may depend: nothing is said of them. "+
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same, and sent with a token in the place of a credential, on which they may depend: whittle does not judge them. "+
 			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'; one in path, query or body cannot be set, and is recorded "+
 			"as it is where its name is in redact.keep", were(n, "response")))
 	}
 	if b.early > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same either, and came before enough requests had been repeated to learn what the monolith changes by itself: "+
-			"the findings count them, the responses that differ do not", were(b.early, "response")))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same, but came before enough repeats had shown what the monolith changes by itself: "+
+			"the findings count them, the number of different responses does not", were(b.early, "response")))
 	}
 	if n := b.redacted.Values; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing", were(n, "request")))
