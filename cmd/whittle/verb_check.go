@@ -31,7 +31,7 @@ import (
 
 type checkVerb struct {
 	Config string  `short:"c" default:"whittle.yaml" placeholder:"FILE" help:"The config (${default})."`
-	Rate   float64 `placeholder:"N" help:"Requests a second on each route: list the steps whose harm budget they could not earn within a day."`
+	Rate   float64 `placeholder:"N" help:"Requests a second on each route: list the steps that they would not reach within a day."`
 }
 
 // Help gives the examples.

@@ -56,7 +56,7 @@ func (s *bytesFlag) UnmarshalText(b []byte) error {
 
 // Help gives the examples.
 func (recordLive) Help() string {
-	return `Stands in front of a monolith, passes every request on untouched, and keeps the requests and responses. What is secret is taken out before anything reaches the disk: credentials, cookies, fields by their name, card numbers and e-mail addresses become tokens that are the same for the same secret. No request ever waits for the recording; what there is no room for is shed and counted. Ctrl-C or SIGTERM ends it after the requests under way.
+	return `Stands in front of a monolith, passes every request on untouched, and keeps the requests and responses. Secrets are taken out before anything reaches the disk: credentials, cookies, fields by their name, card numbers and e-mail addresses become tokens that are the same for the same secret. No request ever waits for the recording; what does not fit is shed and counted. Ctrl-C or SIGTERM ends it after the requests under way.
 
 To record a part of what a running gateway passes on, say record: in its config instead.
 

@@ -25,7 +25,7 @@ type replayVerb struct {
 
 	Unordered   []string `group:"What is compared, and how" sep:"none" placeholder:"PATH" help:"A JSON path of an array whose order does not matter. Repeatable."`
 	Monolith    string   `group:"What is compared, and how" placeholder:"URL" help:"Also ask the monolith, once in --repeat-every requests that change nothing, to learn what varies by itself or has changed since."`
-	RepeatEvery int      `bound:">0" group:"What is compared, and how" name:"repeat-every" needs:"monolith" default:"10" help:"How often the monolith is asked: once in so many (${default})."`
+	RepeatEvery int      `bound:">0" group:"What is compared, and how" name:"repeat-every" needs:"monolith" default:"10" help:"Ask the monolith once in this many requests (${default})."`
 
 	Speed       string        `group:"How it is sent" default:"1x" help:"A multiple of the recorded pace, such as 10x, or max: as fast as the connections allow (${default})."`
 	Connections int           `bound:">0" group:"How it is sent" default:"16" help:"How many requests may be under way (${default})."`
@@ -44,7 +44,7 @@ type replayVerb struct {
 
 // Help gives the examples.
 func (replayVerb) Help() string {
-	return `The recorded responses stand for the monolith: each request is sent to the candidate again, and the two responses are compared as on live traffic. Requests of one connection keep their order. What may change something is not sent, unless the config says safe: true or dry_run:, or --allow-writes is given.
+	return `The recorded responses stand for the monolith: each request is sent to the candidate again, and the two responses are compared as on live traffic. Requests of one connection keep their order. Requests that may change something are not sent, unless the config says safe: true or dry_run:, or --allow-writes is given.
 
 Exit status: 0 EQUIVALENT, or nothing shown to differ; 1 DIFFERENT, or what --fail-if says; 2 bad usage, or a log that cannot be read; 3 nothing responded, or nothing could be compared. Ctrl-C ends early and still reports.
 
