@@ -56,6 +56,7 @@ var rooms = map[string]int{
 	"whittle/internal/listening":    0,
 	"whittle/internal/units":        0,
 	"whittle/internal/yamltree":     0,
+	"whittle/internal/certtest":     0,
 	"whittle/internal/simtest":      0,
 	"whittle/systems/ingest/stream": 10,
 	"whittle/profile":               10,

@@ -4,16 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/certtest"
 	"whittle/load/report"
 	"whittle/load/wire"
 )
@@ -125,28 +121,6 @@ func TestTargetsOfEveryKind(t *testing.T) {
 	}
 }
 
-// certificateOf makes a certificate that has signed itself.
-func certificateOf(t *testing.T, host string, until time.Time) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, NotBefore: until.Add(-time.Hour), NotAfter: until, IsCA: true, BasicConstraintsValid: true,
-	}
-	if ip := net.ParseIP(host); ip != nil {
-		template.IPAddresses = []net.IP{ip}
-	} else {
-		template.DNSNames = []string{host}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
-
 // What is wrong with a server's TLS is said as what it is, over both protocols.
 func TestTargetsWithTLSOfEveryKind(t *testing.T) {
 	t.Parallel()
@@ -167,8 +141,10 @@ func TestTargetsWithTLSOfEveryKind(t *testing.T) {
 		t.Cleanup(srv.Close)
 		return srv.URL
 	}
-	soon := time.Now().Add(time.Hour)
-	expired, wrong := certificateOf(t, "127.0.0.1", time.Now().Add(-time.Hour)), certificateOf(t, "other.test", soon)
+	a := certtest.New(t)
+	past := time.Now().Add(-time.Hour)
+	expired := a.Sign(t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: past.Add(-time.Hour), NotAfter: past}).Certificate
+	wrong := a.For(t, "other.test").Certificate
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	for _, c := range []struct {

@@ -59,19 +59,20 @@ func TestWatchInNumbers(t *testing.T) {
 	unbudgeted := p
 	unbudgeted.Harm = 0
 	for name, c := range map[string]struct {
-		p        whittle.Rollout
-		s        rollout.State
-		compared int
-		want     whittle.Share
+		p      whittle.Rollout
+		s      rollout.State
+		served whittle.Served
+		want   whittle.Share
 	}{
-		"too few":      {p, shift(100), 700, whittle.All},
-		"enough":       {p, shift(100), 701, whittle.All},
-		"twice enough": {p, shift(100), 1402, 5000},
-		"plenty":       {p, shift(100), 1_000_000, 300},
-		"no user":      {p, rollout.Start(p), 0, 300},
-		"no budget":    {unbudgeted, shift(100), 0, 300},
+		"too few":      {p, shift(100), servedSo(700, 0), whittle.All},
+		"enough":       {p, shift(100), servedSo(701, 0), whittle.All},
+		"twice enough": {p, shift(100), servedSo(1402, 0), 5000},
+		"one differs":  {p, shift(100), servedSo(1402, 1), whittle.All},
+		"plenty":       {p, shift(100), servedSo(1_000_000, 0), 300},
+		"no user":      {p, rollout.Start(p), servedSo(0, 0), 300},
+		"no budget":    {unbudgeted, shift(100), servedSo(0, 0), 300},
 	} {
-		if got := rollout.Watch(c.p, c.s, whittle.Served{Compared: c.compared}, sevenOver, 300); got != c.want {
+		if got := rollout.Watch(c.p, c.s, c.served, sevenOver, 300); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

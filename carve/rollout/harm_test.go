@@ -81,33 +81,3 @@ func TestUsersBindWhereTheyAreFew(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 }
-
-func TestWatchFollowsTheBound(t *testing.T) {
-	p := budgeted() // whose last step takes 1,401
-	for _, tc := range []struct {
-		state  rollout.State
-		served whittle.Served
-		want   whittle.Share
-	}{
-		{shadow(), servedSo(0, 0), 500},
-		{shift(100), servedSo(0, 0), whittle.All},
-		{shift(2500), servedSo(1400, 0), whittle.All},
-		{shift(2500), servedSo(1401, 0), whittle.All},
-		{shift(2500), servedSo(2802, 0), 5000},
-		{shift(2500), servedSo(2802, 1), whittle.All},
-		{shift(2500), servedSo(1_000_000, 0), 500},
-	} {
-		if got := rollout.Watch(p, tc.state, tc.served, sevenOver, 500); got != tc.want {
-			t.Errorf("%s at %d after %d: %d, want %d", tc.state.Phase, tc.state.Share, tc.served.Compared, got, tc.want)
-		}
-	}
-}
-
-func TestUnearnedStepsAreNamed(t *testing.T) {
-	p := budgeted() // 1, 5, 25, 100 %: 71, 351 and 1,401 compared
-	for perDay, want := range map[float64]int{1000: 3, 7050: 1, 10_000: 0} {
-		if late := rollout.UnearnedWithin(p, sevenOver, perDay); len(late) != want {
-			t.Errorf("%.0f requests a day: %v", perDay, late)
-		}
-	}
-}

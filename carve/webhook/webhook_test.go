@@ -2,17 +2,13 @@ package webhook
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/certtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -200,11 +197,11 @@ func TestBackoff(t *testing.T) {
 // TestReceiversByTLS: a certificate is held to the authorities that the system trusts, to
 // its time and to the host; what is wrong with it is said, and HTTP/2 alone will do.
 func TestReceiversByTLS(t *testing.T) {
-	trusted, stranger := newAuthority(t), newAuthority(t)
+	trusted, stranger := certtest.New(t), certtest.New(t)
 	now := time.Now()
 	const anything = " " // the connection may be gone before the reason is read
 	for name, tt := range map[string]struct {
-		by        *authority
+		by        *certtest.Authority
 		host      string
 		from, to  time.Time
 		configure func(*tls.Config)
@@ -225,7 +222,8 @@ func TestReceiversByTLS(t *testing.T) {
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			s.Config.ErrorLog = log.New(io.Discard, "", 0)
 			s.EnableHTTP2 = true
-			s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{tt.by.sign(t, tt.host, tt.from, tt.to)}}
+			signed := tt.by.Sign(t, x509.Certificate{NotBefore: tt.from, NotAfter: tt.to, IPAddresses: []net.IP{net.ParseIP(tt.host)}})
+			s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{signed.Certificate}}
 			if tt.configure != nil {
 				tt.configure(s.TLS)
 			}
@@ -233,51 +231,11 @@ func TestReceiversByTLS(t *testing.T) {
 			defer s.Close()
 			c := New()
 			defer c.Close()
-			c.http.Transport.(*http.Transport).TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trusted.pool}
+			c.http.Transport.(*http.Transport).TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trusted.Pool()}
 			r, err := c.Post(t.Context(), hook(s.URL), "d1", []byte("{}"))
 			if tt.says == "" && (err != nil || r.Status != 200) || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), secret)) {
 				t.Errorf("%+v, %v", r, err)
 			}
 		})
 	}
-}
-
-// authority signs certificates.
-type authority struct {
-	root *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pool *x509.CertPool
-}
-
-func newAuthority(t *testing.T) *authority {
-	a := &authority{root: &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(24 * time.Hour)}, pool: x509.NewCertPool()}
-	a.root, a.key = a.issue(t, a.root)
-	a.pool.AddCert(a.root)
-	return a
-}
-
-func (a *authority) sign(t *testing.T, host string, from, to time.Time) tls.Certificate {
-	c, key := a.issue(t, &x509.Certificate{NotBefore: from, NotAfter: to, IPAddresses: []net.IP{net.ParseIP(host)}})
-	return tls.Certificate{Certificate: [][]byte{c.Raw}, PrivateKey: key}
-}
-
-func (a *authority) issue(t *testing.T, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	by := a.key
-	if by == nil {
-		by = key
-	}
-	c.SerialNumber = big.NewInt(1)
-	der, err := x509.CreateCertificate(rand.Reader, c, a.root, &key.PublicKey, by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	return c, key
 }

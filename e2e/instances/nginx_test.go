@@ -2,15 +2,8 @@ package instances
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -18,63 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"whittle/e2e/process"
+	"whittle/internal/certtest"
 	"whittle/internal/needs"
 )
-
-// issue writes a certificate and its key as NAME.pem and NAME.key, signed by ca.pem, or
-// by itself where it is that one.
-func issue(t *testing.T, dir, name string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: name == "ca", BasicConstraintsValid: true,
-	}
-	parent, signer := c, key
-	if name != "ca" {
-		parent, signer = load509(t, dir)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func load509(t *testing.T, dir string) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		block, _ := pem.Decode(text)
-		return block.Bytes
-	}
-	cert, err := x509.ParseCertificate(read("ca.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := x509.ParseECPrivateKey(read("ca.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert, key
-}
 
 // ports are so many that are free now.
 func ports(t *testing.T, n int) (all []any) {
@@ -100,9 +41,11 @@ func TestNginxAsUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	for _, name := range []string{"ca", "app.internal", "gateway"} {
-		issue(t, dir, name)
-	}
+	ca := certtest.New(t)
+	app, gateway := ca.For(t, "app.internal"), ca.For(t, "gateway")
+	ca.Write(t, dir, "ca.pem", "ca.key")
+	app.Write(t, dir, "app.internal.pem", "app.internal.key")
+	gateway.Write(t, dir, "gateway.pem", "gateway.key")
 	at := ports(t, 2)
 	tls := fmt.Sprintf("ssl_certificate %s/app.internal.pem; ssl_certificate_key %[1]s/app.internal.key; ssl_client_certificate %[1]s/ca.pem; ssl_protocols TLSv1.3;", dir)
 	const said = `return 200 "$request_method $server_protocol host=$host sni=$ssl_server_name $ssl_protocol client=$ssl_client_s_dn\n";`

@@ -3,19 +3,14 @@ package passthrough
 import (
 	"bufio"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -28,6 +23,7 @@ import (
 
 	"whittle/carve/gateway/listener"
 	"whittle/e2e/process"
+	"whittle/internal/certtest"
 )
 
 // whoUpstream responds with who the client is said to be.
@@ -185,62 +181,6 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// authority signs certificates.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &authority{key: key, certificate: &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}}
-	der, err := x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, &key.PublicKey, key)
-	if err == nil {
-		a.certificate, err = x509.ParseCertificate(der)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func (a *authority) pem() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
-}
-
-func (a *authority) roots() *x509.CertPool {
-	p := x509.NewCertPool()
-	p.AddCert(a.certificate)
-	return p
-}
-
-// sign makes a pair in PEM.
-func (a *authority) sign(t *testing.T, of x509.Certificate) (chain, key []byte) {
-	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	of.SerialNumber, of.NotBefore, of.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	of.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	der, err := x509.CreateCertificate(rand.Reader, &of, a.certificate, &k.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
-}
-
 func put(t *testing.T, path string, content ...[]byte) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, bytes.Join(content, nil), 0o600)); err != nil {
@@ -251,24 +191,21 @@ func put(t *testing.T, path string, content ...[]byte) {
 // TestCertificatesByHost has a folder in every layout that tools make, in use by host,
 // and read again when it changes.
 func TestCertificatesByHost(t *testing.T) {
-	a, dir := newAuthority(t), t.TempDir()
-	host := func(names ...string) x509.Certificate {
-		return x509.Certificate{Subject: pkix.Name{CommonName: names[0]}, DNSNames: names}
-	}
-	chain, key := a.sign(t, host("one.example", "www.one.example"))
-	put(t, filepath.Join(dir, "one.crt"), chain)
-	put(t, filepath.Join(dir, "one.key"), key)
-	chain, key = a.sign(t, host("*.wild.example"))
-	put(t, filepath.Join(dir, "wild.pem"), key, chain)
-	chain, key = a.sign(t, host("bot.example"))
-	put(t, filepath.Join(dir, "bot.example", "fullchain.pem"), chain)
-	put(t, filepath.Join(dir, "bot.example", "privkey.pem"), key)
-	chain, key = a.sign(t, host("cube.example"))
-	put(t, filepath.Join(dir, "cube", "tls.crt"), chain)
-	put(t, filepath.Join(dir, "cube", "tls.key"), key)
-	chain, key = a.sign(t, host("other.example"))
-	put(t, filepath.Join(dir, "default.crt"), chain)
-	put(t, filepath.Join(dir, "default.key"), key)
+	a, dir := certtest.New(t), t.TempDir()
+	pair := a.For(t, "one.example", "www.one.example")
+	put(t, filepath.Join(dir, "one.crt"), pair.Chain)
+	put(t, filepath.Join(dir, "one.key"), pair.Key)
+	pair = a.For(t, "*.wild.example")
+	put(t, filepath.Join(dir, "wild.pem"), pair.Key, pair.Chain)
+	pair = a.For(t, "bot.example")
+	put(t, filepath.Join(dir, "bot.example", "fullchain.pem"), pair.Chain)
+	put(t, filepath.Join(dir, "bot.example", "privkey.pem"), pair.Key)
+	pair = a.For(t, "cube.example")
+	put(t, filepath.Join(dir, "cube", "tls.crt"), pair.Chain)
+	put(t, filepath.Join(dir, "cube", "tls.key"), pair.Key)
+	pair = a.For(t, "other.example")
+	put(t, filepath.Join(dir, "default.crt"), pair.Chain)
+	put(t, filepath.Join(dir, "default.key"), pair.Key)
 	put(t, filepath.Join(dir, "readme.txt"), []byte("none"))
 	put(t, filepath.Join(dir, "..data", "tls.crt"), []byte("hidden"))
 	g := through(t, whoUpstream(t), func(o *options) { o.TLS = &listener.TLS{Folder: dir} })
@@ -294,9 +231,9 @@ func TestCertificatesByHost(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "wild.pem")); err != nil {
 		t.Fatal(err)
 	}
-	chain, key = a.sign(t, host("new.example"))
-	put(t, filepath.Join(dir, "new.pem"), chain)
-	put(t, filepath.Join(dir, "new.key"), key)
+	pair = a.For(t, "new.example")
+	put(t, filepath.Join(dir, "new.pem"), pair.Chain)
+	put(t, filepath.Join(dir, "new.key"), pair.Key)
 	process.Until(t, "the new certificate in use", func() bool { return name("new.example") == "new.example" })
 	if name("cube.example") != "cube.example" || name("a.wild.example") != "other.example" {
 		t.Errorf("a bad one: %s; one that is gone: %s", name("cube.example"), name("a.wild.example"))
@@ -306,39 +243,37 @@ func TestCertificatesByHost(t *testing.T) {
 // TestClientCertificates: who shows one is named upstream, on both ways and by HTTP/2,
 // and nobody can claim to be somebody else.
 func TestClientCertificates(t *testing.T) {
-	a, stranger, dir := newAuthority(t), newAuthority(t), t.TempDir()
-	serverChain, serverKey := a.sign(t, x509.Certificate{Subject: pkix.Name{CommonName: "server"}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	a, stranger, dir := certtest.New(t), certtest.New(t), t.TempDir()
+	server := a.For(t, "localhost", "127.0.0.1")
 	files := listener.TLS{Certificate: filepath.Join(dir, "c"), Key: filepath.Join(dir, "k"), ClientCA: filepath.Join(dir, "ca")}
-	put(t, files.Certificate, serverChain)
-	put(t, files.Key, serverKey)
-	put(t, files.ClientCA, a.pem())
+	put(t, files.Certificate, server.Chain)
+	put(t, files.Key, server.Key)
+	put(t, files.ClientCA, a.Chain)
 	spiffe, _ := url.Parse("spiffe://shop/alice")
 	alice := x509.Certificate{Subject: pkix.Name{CommonName: "alice \"the\" first\r\nX: é", Organization: []string{"Shop"}}, URIs: []*url.URL{spiffe}, DNSNames: []string{"alice.example"}}
-	chain, key := a.sign(t, alice)
-	block, _ := pem.Decode(chain)
-	sum := sha256.Sum256(block.Bytes)
+	own, strangers := a.Sign(t, alice), stranger.Sign(t, alice)
+	sum := sha256.Sum256(own.Certificate.Certificate[0])
 	of := "Hash=" + hex.EncodeToString(sum[:]) + `;Subject="CN=alice \\\"the\\\" first%0D%0AX: %C3%A9,O=Shop";URI="spiffe://shop/alice";DNS="alice.example"`
 	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, strings.Join(r.Header["X-Forwarded-Client-Cert"], "|"))
 	}).URL
-	strangers, strangersKey := stranger.sign(t, alice)
 	for _, c := range []struct {
 		name            string
 		optional, trust bool
-		chain, key      []byte
+		shown           *certtest.Pair
 		forged, want    string
 		refused         bool
 	}{
-		{name: "required, shown", chain: chain, key: key, want: of},
-		{name: "required, shown and claimed", chain: chain, key: key, forged: "Hash=1", want: of},
+		{name: "required, shown", shown: &own, want: of},
+		{name: "required, shown and claimed", shown: &own, forged: "Hash=1", want: of},
 		{name: "required, none", refused: true},
-		{name: "required, a stranger's", chain: strangers, key: strangersKey, refused: true},
+		{name: "required, a stranger's", shown: &strangers, refused: true},
 		{name: "optional, none", optional: true},
 		{name: "optional, claimed", optional: true, forged: "Hash=1"},
-		{name: "optional, shown", optional: true, chain: chain, key: key, want: of},
-		{name: "optional, a stranger's", optional: true, chain: strangers, key: strangersKey, refused: true},
+		{name: "optional, shown", optional: true, shown: &own, want: of},
+		{name: "optional, a stranger's", optional: true, shown: &strangers, refused: true},
 		{name: "a trusted proxy's word", optional: true, trust: true, forged: "Hash=1", want: "Hash=1"},
-		{name: "a trusted proxy with its own", trust: true, chain: chain, key: key, forged: "Hash=1", want: "Hash=1," + of},
+		{name: "a trusted proxy with its own", trust: true, shown: &own, forged: "Hash=1", want: "Hash=1," + of},
 	} {
 		files.ClientOptional = c.optional
 		g := through(t, u, func(o *options) {
@@ -348,13 +283,9 @@ func TestClientCertificates(t *testing.T) {
 			}
 		})
 		for _, http2 := range []bool{false, true} {
-			client := tlsClient(t, a.roots(), http2)
-			if c.chain != nil {
-				pair, err := tls.X509KeyPair(c.chain, c.key)
-				if err != nil {
-					t.Fatal(err)
-				}
-				client.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+			client := tlsClient(t, a.Pool(), http2)
+			if c.shown != nil {
+				client.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c.shown.Certificate, nil }
 			}
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+g.addr+"/", http.NoBody)
 			if c.forged != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -108,34 +107,6 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	if err := json.Unmarshal(b, &back); err != nil || back.Figures[0] != c.Figures[0] {
 		t.Errorf("read back: %v, %+v", err, back.Figures)
 	}
-}
-
-// One process on both sides. By chance one comparison in 33 may call it
-// different, one in 1000 with a p-value of a thousandth: three of those in a
-// row are no chance.
-func TestADuelOfAServerWithItself(t *testing.T) {
-	t.Parallel()
-	srv := slowed(2 * time.Millisecond)
-	defer srv.Close()
-	least := 1.0
-	for seed := range uint64(3) {
-		c, err := Duel{
-			Plan: parsed(t, duelPlan), A: Side{Target: srv.URL}, B: Side{Target: srv.URL},
-			Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: seed + 1, MaxLate: time.Minute},
-		}.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := compared(t, c, "median")
-		least = float64(m.Adjusted)
-		if least > 0.001 {
-			if !(m.Low <= m.Ratio && m.Ratio <= m.High) || math.IsInf(float64(m.High), 1) {
-				t.Errorf("median: %+v", m)
-			}
-			return
-		}
-	}
-	t.Errorf("a server compared with itself is called different three times, lately with p %v", least)
 }
 
 func TestBothTargetsGetTheSameRequests(t *testing.T) {

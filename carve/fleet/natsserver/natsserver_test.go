@@ -2,14 +2,8 @@ package natsserver
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"math/big"
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
+	"whittle/internal/certtest"
 	"whittle/internal/child"
 )
 
@@ -95,54 +90,16 @@ func TestAServerThatKeepsNothing(t *testing.T) {
 	})
 }
 
-// authority signs certificates for addresses of this machine.
-func authority(t *testing.T) (pool *x509.CertPool, sign func(address string) tls.Certificate) {
-	t.Helper()
-	issue := func(c *x509.Certificate, parent *x509.Certificate, by *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(1), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-		if by == nil {
-			parent, by = c, key
-		}
-		der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, by)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return der, key
-	}
-	ca := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, caKey := issue(ca, nil, nil)
-	root, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool = x509.NewCertPool()
-	pool.AddCert(root)
-	return pool, func(address string) tls.Certificate {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		der, key := issue(&x509.Certificate{
-			IPAddresses: []net.IP{net.ParseIP(host)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		}, root, caKey)
-		return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-	}
-}
-
 // TestTLS: servers with certificates of one authority are a cluster; one with another's is
 // no part of it, though it knows the secret, and neither is one in plain text.
 func TestTLS(t *testing.T) {
-	by := func(pool *x509.CertPool, c tls.Certificate) *tls.Config {
-		return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, Certificates: []tls.Certificate{c}}
+	ours := certtest.New(t)
+	by := func(a *certtest.Authority, address string) *tls.Config {
+		host, _, _ := strings.Cut(address, ":")
+		return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: ours.Pool(), ClientCAs: ours.Pool(), ClientAuth: tls.RequireAndVerifyClientCert, Certificates: []tls.Certificate{a.For(t, host).Certificate}}
 	}
-	pool, sign := authority(t)
-	_, other := authority(t)
 	o := options(t, "a", "b", "c", "d")
-	o[0].TLS, o[1].TLS, o[2].TLS = by(pool, sign(o[0].Listen)), by(pool, sign(o[1].Listen)), by(pool, other(o[2].Listen))
+	o[0].TLS, o[1].TLS, o[2].TLS = by(ours, o[0].Listen), by(ours, o[1].Listen), by(certtest.New(t), o[2].Listen)
 	var all []*Server
 	for _, one := range o {
 		s := start(t, one)

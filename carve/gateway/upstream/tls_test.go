@@ -1,18 +1,10 @@
 package upstream
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,78 +15,8 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/certtest"
 )
-
-// authority signs certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  []byte
-}
-
-var serial int64
-
-func newAuthority(t *testing.T, name string) *authority {
-	t.Helper()
-	a := &authority{}
-	a.pem, _, a.key = a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true})
-	block, _ := pem.Decode(a.pem)
-	var err error
-	if a.cert, err = x509.ParseCertificate(block.Bytes); err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// sign makes a certificate and its key, in PEM. An authority without a certificate
-// signs its own.
-func (a *authority) sign(t *testing.T, c *x509.Certificate) (cert, key []byte, private *ecdsa.PrivateKey) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial++
-	c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(serial), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = c, private
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, &private.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: b}), private
-}
-
-func (a *authority) pool() *x509.CertPool {
-	p := x509.NewCertPool()
-	p.AddCert(a.cert)
-	return p
-}
-
-// pair is a certificate for server names or addresses, to use.
-func (a *authority) pair(t *testing.T, names ...string) tls.Certificate {
-	t.Helper()
-	c := &x509.Certificate{}
-	for _, n := range names {
-		if ip := net.ParseIP(n); ip != nil {
-			c.IPAddresses = append(c.IPAddresses, ip)
-		} else {
-			c.DNSNames = append(c.DNSNames, n)
-		}
-	}
-	cert, key, _ := a.sign(t, c)
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pair
-}
 
 func write(t *testing.T, path string, b []byte) string {
 	t.Helper()
@@ -139,10 +61,10 @@ func secured(t *testing.T, c *tls.Config) (*named, func() (sni, client, proto st
 // asked for.
 func TestUpstreamTLS(t *testing.T) {
 	dir := t.TempDir()
-	ours, theirs := newAuthority(t, "ours"), newAuthority(t, "theirs")
-	ca, other := write(t, filepath.Join(dir, "ca.pem"), ours.pem), write(t, filepath.Join(dir, "other.pem"), theirs.pem)
-	byAddress := ours.pair(t, "127.0.0.1")
-	byName := ours.pair(t, "app.internal")
+	ours, theirs := certtest.New(t), certtest.New(t)
+	ca, other := write(t, filepath.Join(dir, "ca.pem"), ours.Chain), write(t, filepath.Join(dir, "other.pem"), theirs.Chain)
+	byAddress := ours.For(t, "127.0.0.1").Certificate
+	byName := ours.For(t, "app.internal").Certificate
 	for _, tt := range []struct {
 		name   string
 		server *tls.Config
@@ -186,18 +108,13 @@ func TestUpstreamTLS(t *testing.T) {
 // is in the files now; a pair that does not fit leaves the last in use.
 func TestClientCertificatesAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
-	ours := newAuthority(t, "ours")
-	ca := write(t, filepath.Join(dir, "ca.pem"), ours.pem)
+	ours := certtest.New(t)
+	ca := write(t, filepath.Join(dir, "ca.pem"), ours.Chain)
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	issue := func(name string) (c, k []byte) {
-		c, k, _ = ours.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-		return c, k
-	}
-	c, k := issue("first")
-	write(t, cert, c)
-	write(t, key, k)
+	pair := ours.For(t, "first")
+	pair.Write(t, dir, "cert.pem", "key.pem")
 	s, last := secured(t, &tls.Config{
-		Certificates: []tls.Certificate{ours.pair(t, "127.0.0.1")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ours.pool(),
+		Certificates: []tls.Certificate{ours.For(t, "127.0.0.1").Certificate}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ours.Pool(),
 	})
 	u := upstreamOf(t, whittle.Upstream{URL: s.URL, TLS: whittle.UpstreamTLS{CA: ca, Certificate: cert, Key: key}})
 	shown := func(want string) {
@@ -212,13 +129,13 @@ func TestClientCertificatesAreReadAgain(t *testing.T) {
 		}
 	}
 	shown("first")
-	c, k = issue("the second")
-	write(t, cert, c)
+	pair = ours.For(t, "second")
+	write(t, cert, pair.Chain)
 	shown("first") // its key is not there yet
-	write(t, key, k)
-	shown("the second")
+	write(t, key, pair.Key)
+	shown("second")
 	write(t, ca, []byte("nothing"))
-	shown("the second")
+	shown("second")
 	bare := upstreamOf(t, whittle.Upstream{URL: s.URL, Insecure: true})
 	if a := asks(t.Context(), bare); a.Failure == whittle.NoFailure {
 		t.Error("the server takes clients without a certificate")
@@ -236,8 +153,8 @@ func TestClientCertificatesAreReadAgain(t *testing.T) {
 // TestWhatTLSHoldsIsNoResponse: an upstream that says more than its response, in the
 // same record, does not answer the next request by it.
 func TestWhatTLSHoldsIsNoResponse(t *testing.T) {
-	ours := newAuthority(t, "ours")
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{ours.pair(t, "127.0.0.1")}, NextProtos: []string{"http/1.1"}, DynamicRecordSizingDisabled: true})
+	ours := certtest.New(t)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{ours.For(t, "127.0.0.1").Certificate}, NextProtos: []string{"http/1.1"}, DynamicRecordSizingDisabled: true})
 	if err != nil {
 		t.Fatal(err)
 	}

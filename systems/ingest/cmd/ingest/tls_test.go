@@ -2,65 +2,38 @@ package main
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"whittle/e2e/process"
+	"whittle/internal/certtest"
 )
-
-// writeCertificate writes a certificate with a number for 127.0.0.1, and its key.
-func writeCertificate(t *testing.T, dir string, number int64) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(number), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{"key.pem": {Type: "PRIVATE KEY", Bytes: secret}, "cert.pem": {Type: "CERTIFICATE", Bytes: der}} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // TestTLS serves HTTPS, on the fast path and off it, and takes a new certificate
 // without a restart; a broken one leaves the old one in force.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
-	writeCertificate(t, dir, 1)
+	a := certtest.New(t)
+	write := func(name string) {
+		pair := a.For(t, name)
+		pair.Write(t, dir, "cert.pem", "key.pem")
+	}
+	write("first")
 	p := start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address := strings.TrimPrefix(p.public, "http://")
-	serial := func() (number int64) {
+	served := func() string {
 		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the test looks at the certificate itself
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+		return c.ConnectionState().PeerCertificates[0].Subject.CommonName
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}} //nolint:gosec // as above
 	defer client.CloseIdleConnections()
@@ -94,17 +67,17 @@ func TestTLS(t *testing.T) {
 	if res.StatusCode != http.StatusBadRequest {
 		t.Errorf("plain HTTP is responded to with %d", res.StatusCode)
 	}
-	if n := serial(); n != 1 {
-		t.Errorf("certificate %d", n)
+	if n := served(); n != "first" {
+		t.Errorf("certificate %s", n)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "cert.pem"), []byte("no certificate, for a moment"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if n := serial(); n != 1 {
-		t.Errorf("certificate %d while the file is broken", n)
+	if n := served(); n != "first" {
+		t.Errorf("certificate %s while the file is broken", n)
 	}
-	writeCertificate(t, dir, 2)
-	process.Until(t, "the new certificate is served", func() bool { return serial() == 2 })
+	write("second")
+	process.Until(t, "the new certificate is served", func() bool { return served() == "second" })
 	p.stop(t)
 	for _, args := range [][]string{{"--tls-cert", "cert.pem"}, {"--tls-cert", "none.pem", "--tls-key", "key.pem"}} {
 		var out, errs bytes.Buffer
