@@ -80,7 +80,7 @@ func words(done []*setup) (lines []string) {
 		say("CPU of the whole system per completed request: %.1f ms before (%s), %.1f ms after: %.0f times less. The publication gives none; it shows one busy core, then all of them.",
 			cost, where, a.report.CPUPerRequest, cost/a.report.CPUPerRequest)
 	}
-	say("The published runs had a machine for the load and one for the system, and counted to the first byte; here both share one machine, and latency counts from when a request was due to its last byte.")
+	say("The published runs had two machines and counted to the first byte; here both share one, and latency counts from when a request was due to its last byte.")
 	return lines
 }
 

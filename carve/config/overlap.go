@@ -129,7 +129,8 @@ next:
 		for j, a := range routes[:i] {
 			switch {
 			case a.Name == b.Name:
-				r.failField(field, "%s is given twice; the first is routes[%d] in %s", quote(b.Name), j-r.sources[r.where[fmt.Sprintf("routes[%d]", j)].file].first, r.sources.place(r.where[fmt.Sprintf("routes[%d]", j)]))
+				first := r.where[fmt.Sprintf("routes[%d]", j)]
+				r.failField(field, "%s is given twice; the first is routes[%d] in %s", quote(b.Name), j-r.sources[first.file].first, r.sources.place(first))
 				continue next
 			case meet(a.Match, b.Match, paths[j], paths[i]).ambiguous():
 				r.failField(field, "%s overlaps %s, and neither is the more specific; change one so that every request has one route", quote(b.Name), quote(a.Name))

@@ -25,9 +25,16 @@ type demoIngestVerb struct {
 
 // Help gives the examples.
 func (demoIngestVerb) Help() string {
-	return `Some minutes on real processes: a Kinesis API on loopback, the Node.js server by PutRecord as the seed has it and by PutRecords, and ingest. So batching and language are told apart: the second Node.js puts events together by ingest's own rule. Each server is warmed up before each number of users is measured, and the seed's ramps are all divided by the same number. Run it inside the repository after "make build" and "make deps".
+	return `Some minutes on real processes: a Kinesis API on loopback, the Node.js server by PutRecord as the seed has
+it and by PutRecords, and ingest. So batching and language are told apart: the second Node.js puts events together by
+ingest's own rule. Each server is warmed up before each number of users is measured, and the seed's ramps are all
+divided by the same number. Run it inside the repository after "make build" and "make deps".
 
-The API is ferrokinesis where it is installed: the program that FERROKINESIS names in the environment, else the one on PATH or in ~/.cargo/bin (cargo install ferrokinesis --version 0.7.0 --locked). It keeps up with the servers. Otherwise it is kinesis-local, which "make deps" installs and which takes about 20 ms for a single record: the figures then say more of the API than of the servers, and each user sends one event in place of ten. The page's last line says which one it was.
+The API is ferrokinesis where it is installed: the program that FERROKINESIS names in the environment, else the one on
+PATH or in ~/.cargo/bin (cargo install ferrokinesis --version 0.7.0 --locked). It keeps up with the servers. Otherwise
+it is kinesis-local, which "make deps" installs and which takes about 20 ms for a single record: the figures then say
+more of the API than of the servers, and each user sends one event in place of ten. The page's last line says which
+one it was.
 
 Examples:
   demo ingest

@@ -30,7 +30,8 @@ type schemaVerb struct {
 
 // Help gives the examples.
 func (schemaVerb) Help() string {
-	return `Prints the JSON Schema of whittle.yaml, or with --include that of the files it includes. Editors use it to complete keys, show what they are for, and mark mistakes. How keys relate to each other, only "whittle check" says.
+	return `Prints the JSON Schema of whittle.yaml, or with --include that of the files it includes. Editors use it to
+complete keys, show what they are for, and mark mistakes. How keys relate to each other, only "whittle check" says.
 
 Examples:
   whittle schema > whittle.schema.json

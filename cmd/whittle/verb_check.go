@@ -36,7 +36,8 @@ type checkVerb struct {
 
 // Help gives the examples.
 func (checkVerb) Help() string {
-	return `Reads the config as "whittle run" would, with its expressions, contracts and certificates, and shows each route with its defaults. It starts nothing and writes nothing. All faults are listed, each with file, line and column.
+	return `Reads the config as "whittle run" would, with its expressions, contracts and certificates, and shows each
+route with its defaults. It starts nothing and writes nothing. All faults are listed, each with file, line and column.
 
 Examples:
   whittle check -c whittle.yaml

@@ -52,9 +52,12 @@ type compareVerb struct {
 
 // Help gives the examples.
 func (compareVerb) Help() string {
-	return `Both targets get the same arrivals in short turns, in an order that a coin decides, so that what the machine does meanwhile favours neither. The result is a ratio with a 95 % interval for each figure, and a sentence.
+	return `Both targets get the same arrivals in short turns, in an order that a coin decides, so that what the
+machine does meanwhile favours neither. The result is a ratio with a 95 % interval for each figure, and a sentence.
 
-A condition is FIGURE ratio [surely|possibly] OP NUMBER: the ratio is B over A; FIGURE is median, p95, p99, rate, cpu or errors. Without a word the estimate decides, with surely the whole interval must be beyond the number, with possibly any of it.
+A condition is FIGURE ratio [surely|possibly] OP NUMBER: the ratio is B over A; FIGURE is median, p95, p99, rate, cpu
+or errors. Without a word the estimate decides, with surely the whole interval must be beyond the number, with
+possibly any of it.
 
 Examples:
   whittle compare http://127.0.0.1:3000/Count http://127.0.0.1:8080/Count --rate 20 --duration 1m --json-body '{"times":1000000}'

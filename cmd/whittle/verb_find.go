@@ -18,10 +18,10 @@ import (
 )
 
 type findVerb struct {
-	Processes []string `arg:"" optional:"" name:"target" placeholder:"TARGET" help:"The monolith, or its processes: Node process ids or inspector URLs, or Go services' pprof URLs. With a config: the processes that listen on its monolith's port."`
+	Processes []string `arg:"" optional:"" name:"target" placeholder:"TARGET" help:"Node process ids, inspector URLs, or pprof URLs of Go. Default: what listens on the port of the config's monolith."`
 
 	Config    string   `group:"What is measured" short:"c" placeholder:"FILE" help:"Measure the monolith of this whittle.yaml, on this machine."`
-	Endpoints []string `group:"What is measured" name:"endpoint" sep:"none" placeholder:"ENDPOINT" help:"Really call this endpoint, \"METHOD /path\" or \"METHOD /path JSON\". Repeatable: all get the same load."`
+	Endpoints []string `group:"What is measured" name:"endpoint" sep:"none" placeholder:"ENDPOINT" help:"Really call this endpoint, \"METHOD /path\" or \"METHOD /path JSON\". Repeatable."`
 	Rate      float64  `group:"What is measured" needs:"endpoint" default:"20" placeholder:"N" help:"Requests a second, over all of --endpoint (${default})."`
 	measure.Settings
 	JSON string `name:"json" placeholder:"FILE" help:"Write the ranking as JSON (\"-\": standard output)."`
@@ -29,7 +29,10 @@ type findVerb struct {
 
 // Help gives the examples.
 func (findVerb) Help() string {
-	return `Watches the monolith under its own traffic, or loads it by a plan or a list of endpoints, and ranks its endpoints by what they cost: their share of the CPU, how long their users wait, and how long they block the event loop for everyone. It advises which to carve first. If the CPU of unknown requests could overturn that advice, it gives none, says what is missing, and exits with status 1.
+	return `Watches the monolith under its own traffic, or loads it by a plan or a list of endpoints, and ranks its
+endpoints by what they cost: their share of the CPU, how long their users wait, and how long they block the event loop
+for everyone. It advises which to carve first. If the CPU of unknown requests could overturn that advice, it gives
+none, says what is missing, and exits with status 1.
 
 Examples:
   whittle find -c whittle.yaml --duration 30s

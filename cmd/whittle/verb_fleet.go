@@ -29,7 +29,8 @@ type fleetVerb struct {
 
 // Help gives the examples.
 func (fleetVerb) Help() string {
-	return `Lists the gateways of a fleet by their last reports: version, share in force, config, and how far each is behind. Any gateway of the fleet can answer. Exits with status 1 while something is wrong.
+	return `Lists the gateways of a fleet by their last reports: version, share in force, config, and how far each is
+behind. Any gateway of the fleet can answer. Exits with status 1 while something is wrong.
 
 Examples:
   whittle fleet

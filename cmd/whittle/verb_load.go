@@ -61,7 +61,9 @@ type loadVerb struct {
 
 // Help gives the examples.
 func (loadVerb) Help() string {
-	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts from that time. Users (--users, JMeter's thread groups) are closed: the report then also gives the latency corrected for what they did not send while they waited. Ctrl-C ends a run early and still reports.
+	return `Arrivals are open: each comes at its intended time whether or not the server keeps up, and latency counts
+from that time. Users (--users, JMeter's thread groups) are closed: the report then also gives the latency corrected
+for what they did not send while they waited. Ctrl-C ends a run early and still reports.
 
 Exit status: 0 the plan ran; 1 no request succeeded, a bound of the plan (Artillery's ensure) does not hold, or a --fail-if does; 2 bad usage or plan; 3 void, because the generator itself was late.
 

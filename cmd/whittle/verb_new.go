@@ -36,7 +36,10 @@ type newVerb struct {
 
 // Help gives the examples.
 func (newVerb) Help() string {
-	return `Infers a contract from recorded exchanges, or reads it from a document, and makes a project of it: the .proto file, a Go service over Connect, gRPC and Twirp, tests of the recorded exchanges, a Dockerfile, a config for the gateway with routes that another config can include, and a load plan. Each guess is printed with its evidence and kept in CONTRACT.md.
+	return `Infers a contract from recorded exchanges, or reads it from a document, and makes a project of it: the
+.proto file, a Go service over Connect, gRPC and Twirp, tests of the recorded exchanges, a Dockerfile, a config for
+the gateway with routes that another config can include, and a load plan. Each guess is printed with its evidence and
+kept in CONTRACT.md.
 
 Until you write its logic, the service lets the monolith respond, so it is right from its first minute. The project does not depend on whittle. Go must be installed.
 

@@ -116,7 +116,9 @@ Example:
 
 Example:
   whittle off "POST /Count"`,
-	rollout.Reset: `For a candidate that was fixed behind the same URL: evidence about the old one says nothing about the new one. The time line and the ledger go on. If the verdict was DIFFERENT, no promotion can be forced until enough new exchanges are compared; "build:" in the config names another build.
+	rollout.Reset: `For a candidate that was fixed behind the same URL: evidence about the old one says nothing about
+the new one. The time line and the ledger go on. If the verdict was DIFFERENT, no promotion can be forced until enough
+new exchanges are compared; "build:" in the config names another build.
 
 Example:
   whittle reset "POST /Count" -m "deployed 1.4.1"`,

@@ -23,7 +23,9 @@ type previewVerb struct {
 
 // Help gives the examples.
 func (previewVerb) Help() string {
-	return `Signs a token with the key of the route's rollout.preview. A request that carries the token goes to the candidate at any share, in shadow too. Its response has the header X-Whittle-Preview: candidate. The token is a secret until it expires: whoever has it can use it. A new key in the config ends all tokens.
+	return `Signs a token with the key of the route's rollout.preview. A request that carries the token goes to the
+candidate at any share, in shadow too. Its response has the header X-Whittle-Preview: candidate. The token is a secret
+until it expires: whoever has it can use it. A new key in the config ends all tokens.
 
 Examples:
   whittle preview "POST /Count" --for 1h

@@ -28,7 +28,7 @@ type takeVerb struct {
 	Kinds []string `group:"What is measured" placeholder:"KIND" help:"cpu, allocations, heap, mutex, block, goroutines. Default: cpu, allocations and mutex of a Go service, cpu of Node."`
 
 	JSON string `group:"What is written" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
-	Save string `group:"What is written" placeholder:"FOLDER" help:"Keep the profiles themselves, for whittle profile diff and for the flame graphs of go tool pprof -http, Chrome and speedscope: .pb.gz, .cpuprofile, .heapprofile."`
+	Save string `group:"What is written" placeholder:"FOLDER" help:"Keep the profiles, for whittle profile diff, go tool pprof -http, Chrome and speedscope."`
 }
 
 // Help gives the examples.
@@ -92,7 +92,9 @@ type diffVerb struct {
 
 // Help gives the examples.
 func (diffVerb) Help() string {
-	return `Profiles that whittle profile --save kept know their requests, and are compared per request, endpoint by endpoint; others per second. An endpoint and the procedure that was carved out of it are one row: by the last word of their names, or by --same.
+	return `Profiles that whittle profile --save kept know their requests, and are compared per request, endpoint by
+endpoint; others per second. An endpoint and the procedure that was carved out of it are one row: by the last word of
+their names, or by --same.
 
 Examples:
   whittle profile diff before/cpu.pb.gz after/cpu.pb.gz

@@ -32,9 +32,13 @@ type guardVerb struct {
 
 // Help gives the examples.
 func (guardVerb) Help() string {
-	return `Exit status 1 means: surely above the limit, by the 95 % interval over several short runs, with the function to blame. If the interval contains the limit, the guard says that it cannot tell, and passes: raise --runs or --duration.
+	return `Exit status 1 means: surely above the limit, by the 95 % interval over several short runs, with the
+function to blame. If the interval contains the limit, the guard says that it cannot tell, and passes: raise --runs or
+--duration.
 
-A service that fails cheaply costs little a request. So exit status 1 can also mean that the responses are clearly not the baseline's: more of them fail, or more of them have another status. A run is repeated, at most three times, if it had no CPU time or responses, or if its load was void or ended before a profile began.
+A service that fails cheaply costs little a request. So exit status 1 can also mean that the responses are clearly not
+the baseline's: more of them fail, or more of them have another status. A run is repeated, at most three times, if it
+had no CPU time or responses, or if its load was void or ended before a profile began.
 
 Examples:
   whittle profile guard http://127.0.0.1:8091 --during plan.yml --baseline cost.json --update

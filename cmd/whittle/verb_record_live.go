@@ -56,7 +56,10 @@ func (s *bytesFlag) UnmarshalText(b []byte) error {
 
 // Help gives the examples.
 func (recordLive) Help() string {
-	return `Stands in front of a monolith, passes every request on untouched, and keeps the requests and responses. Secrets are taken out before anything reaches the disk: credentials, cookies, fields by their name, card numbers and e-mail addresses become tokens that are the same for the same secret. No request ever waits for the recording; what does not fit is shed and counted. Ctrl-C or SIGTERM ends it after the requests under way.
+	return `Stands in front of a monolith, passes every request on untouched, and keeps the requests and responses.
+Secrets are taken out before anything reaches the disk: credentials, cookies, fields by their name, card numbers and
+e-mail addresses become tokens that are the same for the same secret. No request ever waits for the recording; what
+does not fit is shed and counted. Ctrl-C or SIGTERM ends it after the requests under way.
 
 To record a part of what a running gateway passes on, say record: in its config instead.
 
@@ -180,7 +183,13 @@ func (r *recordedSummary) line() string {
 	for _, more := range []struct {
 		n    int64
 		what string
-	}{{r.Failed, "without a whole response of the monolith"}, {r.BodiesLeftOut, "without a body that could not be redacted or was too long"}, {r.Skipped, "streams and the like skipped"}, {r.Lost, "lost"}, {r.Dropped, "larger than a log takes"}} {
+	}{
+		{r.Failed, "without a whole response of the monolith"},
+		{r.BodiesLeftOut, "without a body that could not be redacted or was too long"},
+		{r.Skipped, "streams and the like skipped"},
+		{r.Lost, "lost"},
+		{r.Dropped, "larger than a log takes"},
+	} {
 		if more.n > 0 {
 			line += fmt.Sprintf(", %d %s", more.n, more.what)
 		}

@@ -19,34 +19,37 @@ type replayVerb struct {
 	Log     string `arg:"" help:"A folder that whittle record wrote, one of its segments, or a .har file." placeholder:"LOG"`
 	Against string `required:"" placeholder:"URL" help:"The candidate. Nothing is sent anywhere else."`
 
-	Config string   `short:"c" group:"What is compared, and how" placeholder:"FILE" help:"Take routes, contract, comparison and write contract from this config. Without it, every request is sent as it is."`
+	Config string   `short:"c" group:"What is compared, and how" placeholder:"FILE" help:"Take routes, contract and comparison from this config. Without it, every request is sent as it is."`
 	Route  []string `group:"What is compared, and how" sep:"none" placeholder:"ROUTE" help:"Only this route. Repeatable."`
 	Ignore []string `group:"What is compared, and how" sep:"none" placeholder:"PATH" help:"A JSON path that is not compared, such as '$.id'. Repeatable."`
 
 	Unordered   []string `group:"What is compared, and how" sep:"none" placeholder:"PATH" help:"A JSON path of an array whose order does not matter. Repeatable."`
-	Monolith    string   `group:"What is compared, and how" placeholder:"URL" help:"Also ask the monolith, once in --repeat-every requests that change nothing, to learn what varies by itself or has changed since."`
+	Monolith    string   `group:"What is compared, and how" placeholder:"URL" help:"Also ask the monolith, now and then (--repeat-every), to learn what varies by itself or has changed since."`
 	RepeatEvery int      `bound:">0" group:"What is compared, and how" name:"repeat-every" needs:"monolith" default:"10" help:"Ask the monolith once in this many requests (${default})."`
 
 	Speed       string        `group:"How it is sent" default:"1x" help:"A multiple of the recorded pace, such as 10x, or max: as fast as the connections allow (${default})."`
 	Connections int           `bound:">0" group:"How it is sent" default:"16" help:"How many requests may be under way (${default})."`
 	Key         string        `group:"How it is sent" default:"connection" help:"What keeps requests in order: connection, header:NAME or none (${default})."`
-	Header      []string      `group:"How it is sent" short:"H" sep:"none" placeholder:"NAME:VALUE" help:"Set a header on every request, such as a real Authorization in place of a redacted one. Repeatable."`
+	Header      []string      `group:"How it is sent" short:"H" sep:"none" placeholder:"NAME:VALUE" help:"Set a header on every request, such as a real Authorization. Repeatable."`
 	AllowWrites bool          `group:"How it is sent" name:"allow-writes" help:"Send requests that may change something."`
 	Timeout     time.Duration `bound:">=0" group:"How it is sent" help:"Give up on a request after this time (the route's, or 10s)."`
 	Insecure    bool          `group:"How it is sent" short:"k" help:"Accept any TLS certificate."`
 
-	RedactKey string `group:"What is secret in addition to the defaults" name:"redact-key" placeholder:"FILE" help:"The key of the log's tokens (default: LOG.key next to the folder, if it exists)."`
+	RedactKey string `group:"What is secret too" name:"redact-key" placeholder:"FILE" help:"The key of the log's tokens (default: LOG.key next to the folder, if it exists)."`
 	recorder.Flags
 
-	FailIf []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or if any response differs (differs). Repeatable."`
+	FailIf []string `group:"The outcome" name:"fail-if" enum:"undecided,differs" placeholder:"WHAT" help:"Also exit with status 1 if the verdict is undecided, or any response differs. Repeatable."`
 	JSON   string   `group:"The outcome" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 }
 
 // Help gives the examples.
 func (replayVerb) Help() string {
-	return `The recorded responses stand for the monolith: each request is sent to the candidate again, and the two responses are compared as on live traffic. Requests of one connection keep their order. Requests that may change something are not sent, unless the config says safe: true or dry_run:, or --allow-writes is given.
+	return `The recorded responses stand for the monolith: each request is sent to the candidate again, and the two
+responses are compared as on live traffic. Requests of one connection keep their order. Requests that may change
+something are not sent, unless the config says safe: true or dry_run:, or --allow-writes is given.
 
-Exit status: 0 EQUIVALENT, or nothing shown to differ; 1 DIFFERENT, or what --fail-if says; 2 bad usage, or a log that cannot be read; 3 nothing responded, or nothing could be compared. Ctrl-C ends early and still reports.
+Exit status: 0 EQUIVALENT, or nothing shown to differ; 1 DIFFERENT, or what --fail-if says; 2 bad usage, or a log that
+cannot be read; 3 nothing responded, or nothing could be compared. Ctrl-C ends early and still reports.
 
 Examples:
   whittle replay recorded --against http://127.0.0.1:8090

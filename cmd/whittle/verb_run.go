@@ -47,7 +47,9 @@ type runVerb struct {
 func (runVerb) Help() string {
 	return `Forwards requests, mirrors and compares those of the config's routes, and shifts users on the evidence. When it is ready it prints one line, "listening public=ADDRESS admin=ADDRESS".
 
-SIGHUP, or a change of the file, reads the config again; a faulty config is refused, and the old one stays in force. SIGUSR2 starts the present binary and config in place of this process, and loses no request; if the new one cannot serve, nothing changes. SIGTERM ends whittle after the requests under way, a second SIGTERM at once.
+SIGHUP, or a change of the file, reads the config again; a faulty config is refused, and the old one stays in force.
+SIGUSR2 starts the present binary and config in place of this process, and loses no request; if the new one cannot
+serve, nothing changes. SIGTERM ends whittle after the requests under way, a second SIGTERM at once.
 
 Examples:
   whittle run -c whittle.yaml

@@ -93,7 +93,10 @@ type workerVerb struct {
 
 // Help gives the examples.
 func (workerVerb) Help() string {
-	return `Runs parts of load plans. "whittle load PLAN --workers NATS", on any machine, divides a plan among all workers that wait at that NATS, starts them at one moment, and reports what they did as one run. Plan, files and environment come from the coordinator, so anybody who may use that NATS decides what is sent from here. Ctrl-C ends the worker, and a run that it takes part in is then void.
+	return `Runs parts of load plans. "whittle load PLAN --workers NATS", on any machine, divides a plan among all
+workers that wait at that NATS, starts them at one moment, and reports what they did as one run. Plan, files and
+environment come from the coordinator, so anybody who may use that NATS decides what is sent from here. Ctrl-C ends
+the worker, and a run that it takes part in is then void.
 
 Examples:
   whittle worker nats://nats.internal:4222 --name load-1

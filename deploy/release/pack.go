@@ -110,8 +110,9 @@ func (r *release) deb(t target, binary []byte, extra []file) error {
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "whittle", Arch: t.arch, Platform: "linux", Version: r.version, VersionSchema: "semver",
 		Section: "net", Priority: "optional", Maintainer: "whittle maintainers <maintainers@whittle.invalid>",
-		Description: "gateway that carves a hot endpoint out of a monolith\n It mirrors live traffic to a candidate, compares the responses at a stated\n error rate, and shifts users step by step on the evidence.",
-		License:     "Apache-2.0", MTime: r.at,
+		Description: "gateway that carves a hot endpoint out of a monolith\n It mirrors live traffic to a candidate, compares the responses at a stated\n" +
+			" error rate, and shifts users step by step on the evidence.",
+		License: "Apache-2.0", MTime: r.at,
 	})
 	add := func(to, kind string, content []byte, mode os.FileMode) error {
 		from := filepath.Join(dir, filepath.FromSlash(to))
@@ -137,7 +138,8 @@ func (r *release) deb(t target, binary []byte, extra []file) error {
 			return err
 		}
 	}
-	info.Contents = append(info.Contents, &files.Content{Destination: "/etc/whittle/routes.d", Type: files.TypeDir, FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: r.at, Owner: "root", Group: "root"}})
+	info.Contents = append(info.Contents, &files.Content{Destination: "/etc/whittle/routes.d", Type: files.TypeDir,
+		FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: r.at, Owner: "root", Group: "root"}})
 	if err := nfpm.PrepareForPackager(info, "deb"); err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ type Settings struct {
 	Duration time.Duration `bound:">0" group:"What is measured" default:"10s" short:"d" help:"How long (${default}). With --during, as long as the plan's phases; of a plan of users, this at most."`
 	During   string        `group:"What is measured" placeholder:"PLAN" help:"Run this load meanwhile, an Artillery or JMeter plan."`
 	Target   string        `group:"What is measured" needs:"during,endpoint" placeholder:"URL" help:"Send the plan's requests to this base URL."`
-	MaxLate  time.Duration `bound:">=0" needs:"during,endpoint" group:"What is measured" default:"10ms" help:"How late the plan's requests may be sent, at their 99th percentile, without voiding the load (${default})."`
-	Lines    string        `group:"What is measured" default:"auto" enum:"auto,cheap,exact" placeholder:"HOW" help:"Where the lines of Node come from. cheap: V8's own, in which a function that it inlined may count for its caller. exact: V8 optimizes its code again, which costs the process for a while. auto: exact if one second of profile shows hidden functions, or under a load that whittle sends (${default})."`
+	MaxLate  time.Duration `bound:">=0" needs:"during,endpoint" group:"What is measured" default:"10ms" help:"How late requests may be sent, at their 99th percentile (${default})."`
+	Lines    string        `group:"What is measured" default:"auto" enum:"auto,cheap,exact" placeholder:"HOW" help:"Lines of Node. exact: V8 optimizes again (${default})."`
 	Metrics  string        `group:"What is measured" placeholder:"URL" help:"Count requests by this metrics page, those of all processes together. Default: the one at each pprof port."`
 }
 

@@ -201,14 +201,15 @@ func (r *Ranking) byPath(l profile.Lead, all []*measure.Measured) {
 	case len(others) > 0 && l.Enough():
 		r.Advice = ""
 		r.NoAdvice = fmt.Sprintf("%s and %s may be one endpoint with a key in its path: the same code served both, and no router's table that was read has them", l.Endpoint, others[0])
-		r.Missing = fmt.Sprintf("load it under numbers, or under %d names with a digit or more, which are taken for keys, or one endpoint at a time; whittle profile names the lines that ask for the CPU meanwhile", collect.FewKeys)
+		r.Missing = fmt.Sprintf("load it under numbers, or under %d or more names with a digit, or one endpoint at a time; whittle profile names its lines", collect.FewKeys)
 	case r.Advice != "" && strings.Count(l.Endpoint, "/") > 1 && !strings.Contains(l.Endpoint, "{id}"):
 		r.Warnings = append(r.Warnings, l.Endpoint+" is named after the path of its requests, since no router's table that was read has it: a part of it may be a key")
 	}
 }
 
 // elsewhere says what is known of work outside of JavaScript.
-const elsewhere = "libuv's pool does the asynchronous forms of crypto, zlib, dns and fs, and libraries' native work such as bcrypt's, for no request that anybody can see, V8's helpers collect garbage, and a worker thread that starts meanwhile, or does not respond as the profile begins, is not seen: " +
+const elsewhere = "libuv's pool does asynchronous crypto, zlib, dns, fs and native work such as bcrypt's, V8's helpers collect garbage, " +
+	"and worker threads that start meanwhile are not seen, all for no request that is known: " +
 	"load one endpoint at a time (--endpoint), and compare the CPU time of the process"
 
 // toKnow says how a service's endpoints come to be known.
@@ -219,7 +220,7 @@ func toKnow(p *profile.Profile) string {
 	case slices.ContainsFunc(p.Functions, func(f profile.Function) bool { return strings.HasPrefix(f.File, profile.DenoScheme) }):
 		return "of Deno the requests of node:http are seen, and of what is built on it; those of Deno.serve are not: whittle profile names the lines that ask for the CPU"
 	case p.Runtime == profile.Go:
-		return "a Go handler is known where net/http's mux, gorilla/mux, chi, gin, echo, fiber, connect, gRPC or another router of docs/find-and-profile.md calls it, and its route where the sources are on this machine " +
+		return "a Go handler is known where a router of docs/find-and-profile.md calls it, and its route where the sources are on this machine " +
 			"(run whittle in their folder if they were built with -trimpath); for other routers, " + `set the pprof label "endpoint" around each handler, as in ` +
 			`pprof.Do(ctx, pprof.Labels("endpoint", "GET /path"), handle); whittle profile names the lines that ask for the rest meanwhile`
 	}

@@ -176,7 +176,8 @@ func (r *Report) describe(p *profile.Profile) {
 	r.Self, r.Total = functions(p, profile.BySelf, r.Requests), functions(p, profile.ByTotal, r.Requests)
 	r.Samples = samplesOf(p)
 	if elsewhere := int64(p.Elsewhere()); p.Runtime == profile.Node && 2*elsewhere > total {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f %% of the CPU is in threads that V8 does not profile, which no line here asks for as far as anybody sees: libuv's pool, V8's helpers, native code, or worker threads that started meanwhile or did not respond as the profile began", 100*float64(elsewhere)/float64(total)))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f %% of the CPU is in threads that V8 does not profile, and for no line here: "+
+			"libuv's pool, V8's helpers, native code, or worker threads that started meanwhile", 100*float64(elsewhere)/float64(total)))
 	}
 	if p.Cut {
 		r.Warnings = append(r.Warnings, "requests were noted only for a part of the time, until there were half a million: what they are of all is too little; profile for a shorter time")

@@ -27,7 +27,8 @@ func (r *Report) Sentence() string {
 	}
 	top := r.Sites[0]
 	if r.Samples < enoughForALine {
-		return fmt.Sprintf("%s did so little that the profile has only %s: too few to name a line. %d of them at %s, in %s.", r.name(), units.Counted(r.Samples, "sample"), top.Samples, top.Where(), profile.ShortName(top.Function))
+		return fmt.Sprintf("%s did so little that the profile has only %s: too few to name a line. %d of them at %s, in %s.",
+			r.name(), units.Counted(r.Samples, "sample"), top.Samples, top.Where(), profile.ShortName(top.Function))
 	}
 	s := top.sentence("the CPU of " + r.name())
 	for _, e := range r.Endpoints {

@@ -11,11 +11,11 @@ import (
 
 // Flags are the flags that say what is secret in addition to the defaults.
 type Flags struct {
-	RedactHeader  []string `group:"What is secret in addition to the defaults" name:"redact-header" sep:"none" placeholder:"NAME" help:"A header. Repeatable."`
-	RedactField   []string `group:"What is secret in addition to the defaults" name:"redact-field" sep:"none" placeholder:"NAME" help:"A JSON member, form field, query parameter, cookie or XML element. Repeatable."`
-	RedactPath    []string `group:"What is secret in addition to the defaults" name:"redact-path" sep:"none" placeholder:"PATH" help:"A JSON path, such as '$.user.phone'. Repeatable."`
-	RedactPattern []string `group:"What is secret in addition to the defaults" name:"redact-pattern" sep:"none" placeholder:"REGEXP" help:"What the first group matches, or all of a match. Repeatable."`
-	RedactKeep    []string `group:"What is secret in addition to the defaults" name:"redact-keep" sep:"none" placeholder:"NAME" help:"A name that is not a secret, or shape-email, shape-card, shape-token, shape-other. Repeatable."`
+	RedactHeader  []string `group:"What is secret too" name:"redact-header" sep:"none" placeholder:"NAME" help:"A header. Repeatable."`
+	RedactField   []string `group:"What is secret too" name:"redact-field" sep:"none" placeholder:"NAME" help:"A JSON member, form field, query parameter, cookie or XML element. Repeatable."`
+	RedactPath    []string `group:"What is secret too" name:"redact-path" sep:"none" placeholder:"PATH" help:"A JSON path, such as '$.user.phone'. Repeatable."`
+	RedactPattern []string `group:"What is secret too" name:"redact-pattern" sep:"none" placeholder:"REGEXP" help:"What the first group matches, or all of a match. Repeatable."`
+	RedactKeep    []string `group:"What is secret too" name:"redact-keep" sep:"none" placeholder:"NAME" help:"A name that is not a secret, or shape-email, -card, -token or -other. Repeatable."`
 }
 
 // Redactor makes the redactor of a log, whose key lies next to its folder.

@@ -58,7 +58,8 @@ func (v *cli) AfterApply(c *kong.Context) error {
 	return nil
 }
 
-const description = `ingest takes events over HTTP and keeps them on a durable stream: an embedded log, Kafka, Kinesis or NATS JetStream. It responds when they are durable and says how durable they are.
+const description = `ingest takes events over HTTP and keeps them on a durable stream: an embedded log, Kafka,
+Kinesis or NATS JetStream. It responds when they are durable and says how durable they are.
 
   ingest                                     # port 3000, embedded log in ./ingest-data
   curl -d 'hello' http://localhost:3000/import

@@ -16,7 +16,7 @@ import (
 
 // deadFlags say where the dead letters are.
 type deadFlags struct {
-	Dead string `group:"stream" env:"INGEST_DEAD" placeholder:"DIR" help:"Folder of the dead letters: rejected events and bodies that could not be read. Default: the folder dead in --log-first or --data. \"none\" keeps none."`
+	Dead string `group:"stream" env:"INGEST_DEAD" placeholder:"DIR" help:"Folder of what was rejected. Default: dead in --log-first or --data. \"none\" keeps none."`
 }
 
 // deadBytes bounds the log of the dead letters.

@@ -26,10 +26,10 @@ type streamFlags struct {
 	KafkaUser     string   `group:"kafka" env:"KAFKA_USER" placeholder:"NAME" help:"User for SASL."`
 	KafkaPassword string   `group:"kafka" env:"KAFKA_PASSWORD" placeholder:"WORD" help:"Its password; better in the environment or the .env file."`
 
-	KinesisStream   string `group:"kinesis" env:"KINESIS_STREAM,STREAM_NAME" placeholder:"NAME" help:"Stream, by name or ARN. Credentials are found as the AWS SDK does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role."`
+	KinesisStream   string `group:"kinesis" env:"KINESIS_STREAM,STREAM_NAME" placeholder:"NAME" help:"Stream, by name or ARN. Credentials: AWS_ACCESS_KEY_ID and so on, as the AWS SDK finds them."`
 	KinesisRegion   string `group:"kinesis" env:"AWS_REGION,AWS_DEFAULT_REGION" placeholder:"REGION" help:"AWS region."`
 	KinesisEndpoint string `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
-	KinesisRaw      bool   `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, for consumers that know nothing of ingest; ids and metadata do not survive, and with --log-first events may come twice after a failure."`
+	KinesisRaw      bool   `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, without ids and metadata."`
 
 	NatsURL         string `name:"nats-url" group:"nats" env:"NATS_URL" placeholder:"URL" help:"Servers, separated by commas. Empty: one inside this process, with its files in the folder of --data."`
 	NatsStream      string `group:"nats" env:"NATS_STREAM" default:"EVENTS" placeholder:"NAME" help:"Stream (${default})."`

@@ -27,7 +27,10 @@ type deadListVerb struct {
 
 // Help returns the examples.
 func (deadListVerb) Help() string {
-	return `Lists what the server rejected: events and whole bodies, with source, time, endpoint and reason. It can be read while the server writes it. Each has a number, which the client's response had as deadLetter. They go by --dead-bytes, the oldest first. What the sink behind --log-first DIR refused is a log of its own: ingest tail --data DIR/refused.
+	return `Lists what the server rejected: events and whole bodies, with source, time, endpoint and reason. It can be
+read while the server writes it. Each has a number, which the client's response had as deadLetter. They go by
+--dead-bytes, the oldest first. What the sink behind --log-first DIR refused is a log of its own: ingest tail --data
+DIR/refused.
 
 Examples:
   ingest dead ls

@@ -31,13 +31,13 @@ type serveVerb struct {
 	Admin string `env:"INGEST_ADMIN" default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address of health, metrics and profiles (${default}). Empty: none."`
 
 	tlsFlags
-	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line, each as it is or as sha256:HEX, with name= and allow=; read again when it changes and on SIGHUP. Without it every key is welcome, and none."`
+	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line, plain or as sha256:HEX, with name= and allow=. Without it any key is accepted, and none."`
 	Origins []string       `env:"INGEST_ORIGINS" placeholder:"ORIGIN" help:"Web origins whose pages may read the responses, such as https://example.com. None: any."`
 	Proxies []netip.Prefix `env:"INGEST_PROXIES" placeholder:"CIDR" help:"Networks of the proxies in front whose X-Forwarded-For is trusted."`
 
 	streamFlags
 	logFlags
-	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Respond when an event is on this machine's disk, in a log in this folder, and drain it to the sink in order: a sink that is down costs nothing while the disk lasts."`
+	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Respond when an event is on disk, in a log in this folder, and send it on to the sink in order."`
 
 	deadFlags
 	deadBytes
@@ -105,7 +105,9 @@ func (l *limitFlags) limits() (front.Limits, error) {
 
 // Help returns the examples.
 func (serveVerb) Help() string {
-	return `Listens until SIGINT or SIGTERM; then it takes no more, ends what is under way and closes the stream. A second signal ends it at once. Prints one line "listening public=ADDRESS admin=ADDRESS durability=CLASS" when it is ready: the class is what the responses will name.
+	return `Listens until SIGINT or SIGTERM; then it takes no more, ends what is under way and closes the stream. A
+second signal ends it at once. Prints one line "listening public=ADDRESS admin=ADDRESS durability=CLASS" when it is
+ready: the class is what the responses will name.
 
 Examples:
   ingest                                                       # embedded log in ./ingest-data

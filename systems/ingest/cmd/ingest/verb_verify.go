@@ -12,7 +12,9 @@ type verifyVerb struct{ logPlace }
 
 // Help returns the examples.
 func (verifyVerb) Help() string {
-	return `Reads every bit of an embedded log, also while a server writes it, and compares it with its checksums. Prints what is there, and each corrupt record. Exit status 1 if anything is damaged. The log of the dead letters is one, too.
+	return `Reads every bit of an embedded log, also while a server writes it, and compares it with its checksums.
+Prints what is there, and each corrupt record. Exit status 1 if anything is damaged. The log of the dead letters is
+one, too.
 
 Examples:
   ingest verify

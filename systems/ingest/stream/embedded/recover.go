@@ -139,7 +139,7 @@ func isBlank(f file, number uint64) error {
 // gives nothing back.
 func unreadable(number uint64, err error) error {
 	return whittle.Errorf(whittle.Unavailable, "open log: the disk cannot read all of %s, where the last records are: %w", segmentName(number), err).
-		WithHint("nothing was changed: try again, for it may pass. If it does not, put a copy in the file's place that has zeros for what cannot be read (ddrescue makes one): the log opens then, without those records")
+		WithHint("nothing was changed: try again. If it does not pass, put a copy in its place with zeros for what cannot be read (ddrescue makes one)")
 }
 
 // settle makes the disk what the survey found: what is behind the last batch
