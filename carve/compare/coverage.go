@@ -39,7 +39,7 @@ func (m *match) cover(c *whittle.Coverage) {
 	c.ByValue, c.WholeBody = 1, true
 	if m.c.Kind == whittle.JSON {
 		c.ByValue, c.AtLeast, c.WholeBody = m.forms.ByValue()
-		m.forms.Cover(c, "")
+		m.forms.Cover(c, m.n)
 		for _, path := range m.c.Ignore {
 			c.Not(path, "ignored in the config")
 		}

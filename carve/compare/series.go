@@ -276,9 +276,10 @@ func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound, in
 		b.ID = "header noise" // apart from the fields' own
 		bounds, more = append(bounds, b), longer(more, left)
 	}
-	forms, left := s.headers.FormBounds(s.Compared)
-	bounds = append(append(bounds, forms...), s.looseBound(explained))
-	return append(list, found...), bounds, longer(more, left)
+	if b, left, ok := s.headers.FormBound(s.Compared); ok {
+		bounds, more = append(bounds, b), longer(more, left)
+	}
+	return append(list, found...), append(bounds, s.looseBound(explained)), more
 }
 
 // ownTags says what a 304 that becomes a 200 may come from.

@@ -170,7 +170,7 @@ func (p *formPath) leadCause(l *twosample.Lead) string {
 // less than half of them is waited for as long as alikeLong; the coverage says how little is
 // known of it then.
 func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
-	if p.own || p.rule != "" || p.isHeld() || f.expected(p.Path) != "" {
+	if p.own || p.rule != "" || p.isHeld() || f.expected(p) != "" {
 		return b, 0, false
 	}
 	l, more, ok := p.Alike.Open(p.isRanged(), alikeAlpha)
@@ -188,6 +188,6 @@ func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
 	what, _, _ := f.leadWords(p, &l)
 	return whittle.Bound{
 		What: boundForm, Estimate: l.Mean, Low: l.Low, High: l.High, MarginLow: -l.Margin, MarginHigh: l.Margin,
-		Summary: fmt.Sprintf("%s %s: the difference is %s, and %s either way counts as none", p.Path, what, display.PercentRange(l.Low, l.High), display.InPercent(l.Margin)),
+		Summary: fmt.Sprintf("%s %s: the difference is %s, and %s either way counts as none", f.name(p), what, display.PercentRange(l.Low, l.High), display.InPercent(l.Margin)),
 	}, more, true
 }

@@ -24,11 +24,11 @@ const (
 	formLong   = 1000 // exchanges
 )
 
-// Cover adds to a coverage what is compared by form, and what of it is not compared. before is
-// what stands before each path.
-func (f *Forms) Cover(c *whittle.Coverage, before string) {
+// Cover adds to a coverage what is compared by form after n exchanges, and what of it is not
+// compared.
+func (f *Forms) Cover(c *whittle.Coverage, n int) {
 	for _, p := range f.paths {
-		path := before + p.Path
+		path := f.name(p)
 		if why := p.unformed(); why != "" {
 			c.Not(path, why)
 			continue
@@ -37,6 +37,10 @@ func (f *Forms) Cover(c *whittle.Coverage, before string) {
 		field.Class = cmp.Or(p.rule, classNames[p.top()])
 		c.ByForm = append(c.ByForm, field)
 		p.left(func(what, why string) { c.Not(path+" ("+what+")", why) })
+		_, _, open := p.Alike.Open(p.isRanged(), alikeAlpha)
+		if _, _, waits := p.waits(f, n); open && !waits && p.rule == "" {
+			c.Not(path+" (draw)", "too few values came to say that both sides draw alike")
+		}
 	}
 	for _, path := range f.unmatched() {
 		c.Not(path, "not seen in both responses under the same keys")
@@ -94,7 +98,7 @@ func (p *formPath) unformed() string {
 	if p.own {
 		return "a state that each server holds by itself, as it seems"
 	}
-	if !p.holds && p.isMember() && !p.isCompared() { // a cookie
+	if p.Fresh && p.isMember() && !p.isCompared() { // a cookie
 		return "out of a set, of which it is not compared which one goes with the request"
 	}
 	if !p.values() || p.rule != "" {
@@ -125,9 +129,6 @@ func (p *formPath) left(add func(what, why string)) {
 	case p.isSet() && !p.isCompared():
 		add("which", "of values out of a set it is compared how often each comes, not which goes with what")
 	}
-	if _, _, open := p.Alike.Open(p.isRanged(), alikeAlpha); open && p.rule == "" {
-		add("draw", "too few values came to say that both sides draw alike")
-	}
 	if strings.Contains(p.Path, "*") && p.values() {
 		add("order", "of elements that vary, their order and whether one comes twice are not compared")
 	}
@@ -139,23 +140,23 @@ func (p *formPath) left(add func(what, why string)) {
 func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 	b = whittle.Bound{What: boundForm, MarginHigh: 0.02}
 	for _, p := range f.paths {
-		if p.rule == formAny || p.rule == formValue || f.expected(p.Path) != "" {
+		if p.rule == formAny || p.rule == formValue || f.expected(p) != "" {
 			continue
 		}
 		if x, ok := f.against(p); ok && x.at == 0 {
-			b.Estimate, b.High, b.Summary = x.estimate, x.high, p.Path+" "+x.what+": suspected, not shown"
+			b.Estimate, b.High, b.Summary = x.estimate, x.high, f.name(p)+" "+x.what+": suspected, not shown"
 			return b, -1, true
 		}
 	}
 	left := 0
 	for _, p := range f.paths {
-		if p.own || p.rule == formAny || f.expected(p.Path) != "" {
+		if p.own || p.rule == formAny || f.expected(p) != "" {
 			continue
 		}
 		of := p.feature[featForm].Of
 		if need := formEnough - of; need > left && n-p.Born < formLong && p.values() {
 			left, b.High = need, math.Min(1, 5/float64(of+1))
-			b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.Path, units.Grouped(of), units.Grouped(need))
+			b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", f.name(p), units.Grouped(of), units.Grouped(need))
 		}
 	}
 	for _, p := range f.paths {
@@ -177,7 +178,7 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 // hollow says why what nobody declared leaves no value of the body to compare; empty:
 // something is compared.
 func (f *Forms) hollow() (why string) {
-	if f.vary || f.byValue() > 0 {
+	if f.byValue() > 0 {
 		return ""
 	}
 	for _, path := range f.unmatched() {
@@ -185,9 +186,10 @@ func (f *Forms) hollow() (why string) {
 	}
 	for _, p := range f.paths {
 		switch not := p.unformed(); {
+		case f.named && !p.Fresh: // it says nothing of cookies
 		case not == "" && p.values():
 			return ""
-		case not != "" && p.rule == "" && f.expected(p.Path) == "":
+		case not != "" && p.rule == "" && f.expected(p) == "":
 			why = p.Path + " is " + not
 		}
 	}

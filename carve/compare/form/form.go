@@ -57,7 +57,6 @@ type Forms struct {
 	known   int // entries of the learned noise that were taken
 	paths   []*formPath
 	named   bool // see NewNamed
-	vary    bool // see NewNamed
 	over    int  // places beyond formPaths
 	dropped int  // places of which nothing was kept over a restart
 	index   map[uint64]int
@@ -116,13 +115,10 @@ func (f *Forms) take(k noise.Key, n int) {
 		return
 	}
 	p := newFormPath(k.Path, n, f.rule(k.Path))
-	p.own, p.holds = f.own[k.Path], f.varies()
+	p.own = f.own[k.Path]
 	p.vary(k.Way)
 	f.put(p)
 }
-
-// varies reports whether each place is one at which the monolith was seen to vary.
-func (f *Forms) varies() bool { return !f.named || f.vary }
 
 func (f *Forms) put(p *formPath) {
 	f.index[digest.FNV([]byte(p.Path))] = len(f.paths)

@@ -12,17 +12,24 @@ import (
 )
 
 // The following compares by form values that stand in no JSON body but have names
-// of their own, such as cookies: their place is a name.
+// of their own, as those of headers and of cookies: their place is a name.
 
-// NewNamed compares values that have names, none of them declared. vary says that each is known
-// to vary, and is a number where it is one of JSON.
-func NewNamed(show *display.View, vary bool) *Forms {
-	return &Forms{index: map[uint64]int{}, own: map[string]bool{}, below: map[uint64]bool{}, fields: newFieldCount(), Show: show, named: true, vary: vary}
+// NewNamed compares values that have names.
+func NewNamed(show *display.View) *Forms {
+	return &Forms{index: map[uint64]int{}, own: map[string]bool{}, below: map[uint64]bool{}, fields: newFieldCount(), Show: show, named: true}
 }
 
-// Declare has every difference of form count as intended, for the reason given.
+// Declare has every difference of form in a cookie count as intended, for the reason given.
 func (f *Forms) Declare(reason string) {
 	f.declared = cmp.Or(f.declared, reason)
+}
+
+// name is what a place is called where the kind of place does not say it.
+func (f *Forms) name(p *formPath) string {
+	if f.named && !p.Fresh {
+		return "header " + p.Path
+	}
+	return p.Path
 }
 
 // Begin forgets the values of the exchange before.
@@ -33,8 +40,16 @@ func (f *Forms) Begin() {
 	}
 }
 
-// Name makes a place, from exchange n on.
+// Name makes a place of what varies, from exchange n on. Of numbers it is compared how large
+// they are.
 func (f *Forms) Name(path string, n int) { f.take(noise.Key{Path: path, Way: jsondiff.HowValue}, n) }
+
+// NameFresh makes a place of a cookie, which is not known to vary.
+func (f *Forms) NameFresh(path string, n int) {
+	if f.Name(path, n); len(f.paths) > 0 && f.paths[len(f.paths)-1].Path == path {
+		f.paths[len(f.paths)-1].Fresh = true
+	}
+}
 
 // NamePresence makes a place of what is there at times, from exchange n on; that it is has to
 // come as often on both sides.
@@ -50,7 +65,7 @@ func (f *Forms) Give(side int, path string, text []byte, x *whittle.Exchange) {
 		return
 	}
 	v := valueOfText(text)
-	if f.vary && jsondoc.IsNumber(text) {
+	if !f.paths[i].Fresh && jsondoc.IsNumber(text) {
 		v = valueOfNumber(text)
 	}
 	v.raw = text

@@ -34,9 +34,6 @@ type formPath struct {
 	rule    string
 	own     bool // see Forms.MarkOwn
 	feature [features]feature
-	// holds says that the monolith was seen to vary here, so that what it keeps saying is
-	// what it holds.
-	holds bool
 }
 
 func newFormPath(path string, n int, rule string) *formPath {
@@ -201,7 +198,7 @@ func (p *formPath) isMember() bool { return p.isSet() && p.Said > 0 && 4*p.Share
 
 // isCompared reports whether it is compared which member goes with a request: of a cookie, as
 // long as both sides have said the same each time.
-func (p *formPath) isCompared() bool { return !p.holds && p.Apart == 0 }
+func (p *formPath) isCompared() bool { return p.Fresh && p.Apart == 0 }
 
 // anewShare is of how many values at most one came before where they are new each time.
 const anewShare = 50 // values

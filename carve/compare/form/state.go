@@ -26,6 +26,9 @@ type formState struct {
 type pathState struct {
 	Path string `json:"p"`
 	Born int    `json:"born"`
+	// Fresh says that it is a cookie's: the monolith was not seen to vary there, so what it
+	// keeps saying is not what it holds.
+	Fresh bool `json:"fresh,omitempty"`
 	// Varies are the ways in which the monolith varies there.
 	Varies []string `json:"v"`
 	// Offsets are those of the monolith's last times, in ms; Off is a recent one of the
@@ -84,7 +87,7 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 	}
 	var paths []*formPath
 	for i := range s.Paths {
-		p, ok := s.Paths[i].restored(n, f.rule(s.Paths[i].Path), f.varies())
+		p, ok := s.Paths[i].restored(n, f.rule(s.Paths[i].Path))
 		if !ok {
 			return whittle.Errorf(whittle.Invalid, "state of what is compared by form contradicts itself").
 				WithHint("it was not written for this comparison; start the route's evidence anew")
@@ -107,9 +110,9 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 
 // restored is the place; false: it cannot have been kept after n exchanges. That a state is
 // unharmed is known by the checksum of its file.
-func (s *pathState) restored(n int, rule string, holds bool) (p *formPath, ok bool) {
+func (s *pathState) restored(n int, rule string) (p *formPath, ok bool) {
 	p = newFormPath(s.Path, s.Born, rule)
-	p.pathState, p.holds = *s, holds
+	p.pathState = *s
 	for i, t := range s.Features[:min(len(s.Features), features)] {
 		if t == nil {
 			continue

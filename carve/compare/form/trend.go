@@ -47,5 +47,5 @@ func (p *formPath) hold(values []value) {
 // Whether it is so follows from the exchanges before, so that what the present one says does
 // not choose whether it is bet on.
 func (p *formPath) isHeld() bool {
-	return p.Held.Holds() && !p.ofNow() && (p.holds || p.Held.Newer > 0)
+	return p.Held.Holds() && !p.ofNow() && (!p.Fresh || p.Held.Newer > 0)
 }

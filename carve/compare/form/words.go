@@ -1,7 +1,6 @@
 package form
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -182,7 +181,7 @@ func (f *Forms) Findings() []whittle.Finding {
 func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	a, ok := f.against(p)
 	x = whittle.Finding{
-		Kind: whittle.FoundForm, Path: p.Path, Expected: f.expected(p.Path), Summary: p.Path + " " + a.what, Cause: a.cause,
+		Kind: whittle.FoundForm, Path: p.Path, Expected: f.expected(p), Summary: p.Path + " " + a.what, Cause: a.cause,
 		Monolith: a.monolith, Candidate: a.candidate, Count: a.count, Of: a.of, Samples: slices.Clone(p.Samples),
 	}
 	if a.eValue > 0 {
@@ -210,9 +209,12 @@ func (p *formPath) suspects(k int) bool {
 }
 
 // expected is the reason of the declaration that covers a place; empty: none.
-func (f *Forms) expected(pattern string) string {
-	if len(f.expect) == 0 {
+func (f *Forms) expected(p *formPath) string {
+	switch {
+	case p.Fresh:
 		return f.declared
+	case len(f.expect) == 0:
+		return ""
 	}
-	return cmp.Or(f.declared, f.expect.Reason(TrailOf(pattern)))
+	return f.expect.Reason(TrailOf(p.Path))
 }

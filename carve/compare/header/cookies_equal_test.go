@@ -20,7 +20,7 @@ func TestCookiesOfEqualServices(t *testing.T) {
 		h := New(whittle.Comparison{Kind: whittle.Exact, LearnNoise: true, AllHeaders: true}, &display.View{})
 		for n := 1; n <= 400; n++ {
 			h.See(w.Exchange(n), 0, Level{0, 0.01, n})
-			for _, f := range h.cookies.findings() {
+			for _, f := range h.values.findings() {
 				if f.Decided {
 					t.Fatalf("run %d, exchange %d: %s", seed, n, f.Summary)
 				}
@@ -43,7 +43,7 @@ func TestManyNamesOfCookies(t *testing.T) {
 		x := &whittle.Exchange{Monolith: whittle.Response{Status: 200, Header: sent}, Candidate: whittle.Response{Status: 200, Header: sent}}
 		h.See(x, 0, Level{Limit: 0, Alpha: 0.01, N: n})
 	}
-	if len(h.cookies.places) != CookiesMost || len(h.cookies.Places()) != CookiesMost {
-		t.Errorf("%d names and %d places of cookies", len(h.cookies.places), len(h.cookies.Places()))
+	if len(h.values.cookies) != CookiesMost || len(h.values.Places()) != CookiesMost {
+		t.Errorf("%d names and %d places of cookies", len(h.values.cookies), len(h.values.Places()))
 	}
 }

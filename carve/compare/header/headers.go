@@ -42,7 +42,7 @@ const (
 // Without learned noise nothing is excused.
 //
 // Error rate: twice that of a head in all. Of it the values of cookies and of headers take a
-// twelfth of a head's each, and the j-th place 1/(j(j+1)) of the rest, in two parts: for
+// sixth of a head's, and the j-th place 1/(j(j+1)) of the rest, in two parts: for
 // direction and for repeats. Source: Ville's inequality.
 type Headers struct {
 	Places []place `json:"places"`
@@ -54,8 +54,8 @@ type Headers struct {
 	// Repeats of N exchanges were asked twice.
 	Repeats int `json:"repeats"`
 	N       int `json:"n"`
-	// Forms are what is known of the form of cookies and of the headers that vary; see Kept.
-	Forms [2]json.RawMessage `json:"forms"`
+	// Forms is what is known of the form of cookies and of the headers that vary; see Kept.
+	Forms json.RawMessage `json:"forms"`
 
 	c      whittle.Comparison
 	index  map[string]int // of Places
@@ -64,7 +64,7 @@ type Headers struct {
 	// requests are not drawn by chance.
 	withNoise, chosen bool
 	show              *display.View
-	cookies, values   *values
+	values            *values
 	own               map[string]*ownState // by name
 	whole             map[string]bool      // those that vary and do not have the same pieces
 	partly            [len(partly)]bool
@@ -72,7 +72,7 @@ type Headers struct {
 
 // Parts of a head's error rate.
 const (
-	valuesPart    = 1.0 / 12 // of cookies, and of headers
+	valuesPart    = 1.0 / 6 // of the values of cookies and of headers
 	directionPart = 5.0 / 6
 )
 
@@ -82,8 +82,7 @@ func New(c whittle.Comparison, show *display.View) Headers {
 		Noise: map[string]bool{}, show: show, c: c, index: map[string]int{}, expect: headerExpectations(c.Expect),
 		withNoise: c.LearnNoise && c.Kind != whittle.Statistical, own: map[string]*ownState{}, whole: map[string]bool{},
 	}
-	h.cookies, h.values = newValues(SetCookie+" ", show), newValues("", show)
-	h.cookies.declare(&c)
+	h.values = newValues(&c, show)
 	return h
 }
 
@@ -115,7 +114,6 @@ func (h *Headers) See(x *whittle.Exchange, shape uint64, at Level) (loose, diffe
 	h.N++
 	h.Repeats += int(eprocess.Indicator(again != nil))
 	h.list(x)
-	h.seeCookies(x, again, at)
 	h.seeValues(x, again, at)
 	h.watch(x)
 	var second []Pair

@@ -161,6 +161,7 @@ func (h *Headers) isConstant(p *place) bool {
 }
 
 // exceptWords say how a header is left out.
-func exceptWords(name string) string {
-	return "compare.headers: {except: [" + wholeOf(name) + "]} leaves it out"
+func exceptWords(path string) string {
+	name, _, _ := strings.Cut(path, " ") // of a piece, a cookie, a field of the trailer
+	return "compare.headers: {except: [" + name + "]} leaves it out"
 }

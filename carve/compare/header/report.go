@@ -1,7 +1,6 @@
 package header
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ func (h *Headers) Findings(limit float64) (list []whittle.Finding) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int { return strings.Compare(a.Path, b.Path) })
-	list = append(append(list, h.cookies.findings()...), h.values.findings()...)
+	list = append(list, h.values.findings()...)
 	added := Head{N: h.N, Changes: h.Added}
 	return append(list, added.findingsAt(whittle.FoundHeader, "header", 0)...)
 }
@@ -66,7 +65,7 @@ func (h *Headers) Noisy() (list []string) {
 // Kept is what Restored reads.
 func (h *Headers) Kept() Headers {
 	k := *h
-	k.Forms = [2]json.RawMessage{h.cookies.State(), h.values.State()}
+	k.Forms = h.values.State()
 	return k
 }
 
@@ -79,15 +78,11 @@ func (h *Headers) Restored(kept *Headers, n int) (Headers, error) {
 	for i := range r.Places {
 		r.index[r.Places[i].key()] = i
 	}
-	for i, v := range []*values{r.cookies, r.values} {
-		if err := v.Restore(kept.Forms[i], n); err != nil {
-			return r, err
-		}
-		for _, path := range v.Places() {
-			v.places[path] = true
-		}
+	err := r.values.Restore(kept.Forms, n)
+	for _, path := range r.values.Places() {
+		r.values.places[path] = true
 	}
-	return r, nil
+	return r, err
 }
 
 // ShowAgain redacts what was restored.
@@ -106,7 +101,6 @@ func (h *Headers) ShowAgain() {
 			}
 		}
 	}
-	h.cookies.ShowAgain()
 	h.values.ShowAgain()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
 )
 
@@ -19,68 +20,90 @@ const CookiesMost = 16
 // cookie that is being removed does not count. None is kept or shown.
 type values struct {
 	*form.Forms
-	prefix string            // of each place's path, before the name: "Set-Cookie "
-	places map[string]bool   // of cookies by path, of headers by key
-	paths  map[string]string // of the first cookies, by name
-	more   bool              // there were further ones
+	places  map[string]bool   // of cookies by path, of headers by key
+	cookies map[string]string // paths of the first ones, by name
+	more    bool              // there were further ones
 }
 
-func newValues(prefix string, show *display.View) *values {
-	v := &values{prefix: prefix, places: map[string]bool{}, paths: map[string]string{}}
-	v.Forms = form.NewNamed(show, prefix == "")
-	return v
-}
-
-// declare takes what the config says of all values of cookies.
-func (v *values) declare(c *whittle.Comparison) {
+func newValues(c *whittle.Comparison, show *display.View) *values {
+	v := &values{Forms: form.NewNamed(show), places: map[string]bool{}, cookies: map[string]string{}}
 	for _, e := range c.Expect {
 		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, SetCookie)) && e.From == "" && e.To == "" {
 			v.Declare(display.Reason(e))
 		}
 	}
+	return v
 }
 
-// seeCookies takes an exchange in which the status is the same. again is the monolith's second
+// seeValues takes an exchange in which the status is the same. again is the monolith's second
 // response; nil: there is none.
-func (h *Headers) seeCookies(x *whittle.Exchange, again *whittle.Response, at Level) {
-	if len(x.Monolith.Header[SetCookie])+len(x.Candidate.Header[SetCookie]) == 0 || !h.c.ComparesHeader(SetCookie) {
-		return
-	}
-	v := h.cookies
-	v.Timeless = h.chosen
-	kept := [3][]sentCookie{keptCookies(&x.Monolith, x), keptCookies(&x.Candidate, x)}
-	if again != nil {
-		kept[form.Repeat] = keptCookies(again, x)
-	}
-	var names []string
-	for _, c := range slices.Concat(kept[form.Monolith], kept[form.Candidate]) {
-		names = append(names, c.name)
-	}
-	slices.Sort(names) // an order that does not depend on who has it
-	for _, name := range slices.Compact(names) {
-		if path := h.cookiePath(name); !v.places[path] && len(v.places) < CookiesMost {
-			v.places[path] = true
-			v.Name(path, at.N)
-		} else {
-			v.more = v.more || !v.places[path]
+func (h *Headers) seeValues(x *whittle.Exchange, again *whittle.Response, at Level) {
+	v := h.values
+	h.nameHeaders(at.N)
+	var cookies [3][]sentCookie
+	for side, a := range [3]*whittle.Response{&x.Monolith, &x.Candidate, again} {
+		if a != nil && h.c.ComparesHeader(SetCookie) {
+			cookies[side] = keptCookies(a, x)
 		}
 	}
+	h.nameCookies(slices.Concat(cookies[form.Monolith], cookies[form.Candidate]), at.N)
+	if len(v.places) == 0 {
+		return
+	}
+	v.Timeless = h.chosen
 	v.Begin()
-	for side := range kept {
-		for _, c := range kept[side] {
+	for side, a := range [3]*whittle.Response{&x.Monolith, &x.Candidate, again} {
+		if a != nil {
+			h.give(side, a.Header, x)
+		}
+		for _, c := range cookies[side] {
 			v.Give(side, h.cookiePath(c.name), []byte(c.value), x)
 		}
 	}
 	v.Settle(x, again != nil, at.Alpha*valuesPart, at.N)
 }
 
+// nameCookies makes a place of each cookie that has none, in an order that does not depend on
+// who has it.
+func (h *Headers) nameCookies(list []sentCookie, n int) {
+	slices.SortFunc(list, func(a, b sentCookie) int { return strings.Compare(a.name, b.name) })
+	v := h.values
+	for i := range list {
+		if path := h.cookiePath(list[i].name); !v.places[path] && v.cookies[list[i].name] != "" {
+			v.places[path] = true
+			v.NameFresh(path, n)
+		} else {
+			v.more = v.more || !v.places[path]
+		}
+	}
+}
+
+// nameHeaders makes a place of each header, or piece of one, that turned out to vary.
+func (h *Headers) nameHeaders(n int) {
+	v := h.values
+	for i := range h.Places {
+		p := &h.Places[i]
+		switch {
+		case v.places[p.key()] || !h.noisy(p) || p.Name == OtherHeaders || h.isOwn(p.Name):
+			continue
+		case p.Way == there:
+			v.NamePresence(p.Name, n)
+		case p.Way == valued && h.hasForm(p.Name):
+			v.Name(p.Name, n)
+		default:
+			continue
+		}
+		v.places[p.key()] = true
+	}
+}
+
 // cookiePath is the place of a cookie's value.
 func (h *Headers) cookiePath(name string) string {
-	path, known := h.cookies.paths[name]
+	path, known := h.values.cookies[name]
 	if !known {
-		path = h.cookies.prefix + display.Snippet([]byte(h.show.Kept(nil, name)), display.ValueShown)
-		if len(h.cookies.paths) < CookiesMost {
-			h.cookies.paths[name] = path
+		path = SetCookie + " " + display.Snippet([]byte(h.show.Kept(nil, name)), display.ValueShown)
+		if len(h.values.cookies) < CookiesMost {
+			h.values.cookies[name] = path
 		}
 	}
 	return path
@@ -89,36 +112,6 @@ func (h *Headers) cookiePath(name string) string {
 // keptCookies are the cookies of a response that are not removed.
 func keptCookies(a *whittle.Response, x *whittle.Exchange) []sentCookie {
 	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == removed })
-}
-
-// seeValues takes an exchange in which the status is the same.
-func (h *Headers) seeValues(x *whittle.Exchange, again *whittle.Response, at Level) {
-	v := h.values
-	for i := range h.Places {
-		p := &h.Places[i]
-		switch {
-		case v.places[p.key()] || !h.noisy(p) || p.Name == OtherHeaders || h.isOwn(p.Name):
-			continue
-		case p.Way == there:
-			v.NamePresence(p.Name, at.N)
-		case p.Way == valued && h.hasForm(p.Name):
-			v.Name(p.Name, at.N)
-		default:
-			continue
-		}
-		v.places[p.key()] = true
-	}
-	if len(v.places) == 0 {
-		return
-	}
-	v.Timeless = h.chosen
-	v.Begin()
-	h.give(form.Monolith, x.Monolith.Header, x)
-	h.give(form.Candidate, x.Candidate.Header, x)
-	if again != nil {
-		h.give(form.Repeat, again.Header, x)
-	}
-	v.Settle(x, again != nil, at.Alpha*valuesPart, at.N)
 }
 
 // hasForm reports whether a header's value is compared by form: not of what is compared by
@@ -167,7 +160,7 @@ func (v *values) findings() []whittle.Finding {
 	for i := range list {
 		f := &list[i]
 		f.Kind, f.Summary = whittle.FoundHeader, "header "+f.Summary
-		if v.prefix == "" && f.Cause != "" { // a form is declared for fields of JSON alone
+		if f.Cause != "" { // a form is declared for fields of JSON alone
 			f.Cause = "if it is each side's own, " + exceptWords(f.Path) + "; if not, the candidate's is wrong"
 		}
 	}
@@ -178,23 +171,22 @@ func (v *values) findings() []whittle.Finding {
 // are compared by value, but for lifetimes that the monolith changes by itself, and
 // the value by form.
 func (h *Headers) Cover(c *whittle.Coverage) {
-	h.values.Cover(c, "header ")
+	before := len(c.ByForm)
+	h.values.Cover(c, h.N)
 	for i, seen := range h.partly {
 		if seen {
 			c.Not("header "+partly[i].name, partly[i].reason)
 		}
 	}
-	if c.Cookies = len(h.cookies.Places()); c.Cookies == 0 {
-		return
-	}
-	before := len(c.ByForm)
-	h.cookies.Cover(c, "")
 	for _, f := range c.ByForm[before:] {
-		if f.Class == "jwt" {
+		if f.Class == "jwt" && strings.HasPrefix(f.Path, SetCookie) {
 			c.Not(f.Path+" (claims)", "of a token in a cookie the form is compared, not what stands in it")
 		}
 	}
-	if h.cookies.more {
+	for _, path := range h.values.Places() {
+		c.Cookies += int(eprocess.Indicator(strings.HasPrefix(path, SetCookie+" ")))
+	}
+	if h.values.more {
 		c.Not(SetCookie+" *", fmt.Sprintf("the values of more cookies than the %d that are compared by form", CookiesMost))
 	}
 	if h.Noise[key(SetCookie, valued)] {
@@ -202,20 +194,10 @@ func (h *Headers) Cover(c *whittle.Coverage) {
 	}
 }
 
-// FormBounds are what EQUIVALENT waits for until cookies and headers are compared by form.
-// more estimates the exchanges, -1: it cannot be said.
-func (h *Headers) FormBounds(n int) (list []whittle.Bound, more int) {
-	for _, v := range []*values{h.cookies, h.values} {
-		b, left, ok := v.Bound(n)
-		if !ok {
-			continue
-		}
-		if b.ID, b.What = "cookie form", "cookie form"; v == h.values {
-			b.ID, b.What, b.Summary = "header form", "header form", "header "+b.Summary
-		}
-		if list = append(list, b); more >= 0 && (left < 0 || left > more) {
-			more = left
-		}
-	}
-	return list, more
+// FormBound is what EQUIVALENT waits for until cookies and headers are compared by form. more
+// estimates the exchanges, -1: it cannot be said; ok is false where it waits for nothing.
+func (h *Headers) FormBound(n int) (b whittle.Bound, more int, ok bool) {
+	b, more, ok = h.values.Bound(n)
+	b.ID, b.What = "header form", "header form"
+	return b, more, ok
 }
