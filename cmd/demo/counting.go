@@ -94,7 +94,7 @@ func (d *countDemo) loadOptions(target string, watch []cpu.Process) load.Options
 	return load.Options{
 		Target: target,
 		Watch:  watch,
-		Grace:  30 * time.Second,
+		Grace:  time.Minute,
 		// The generator shares two cores with what it loads.
 		MaxLate:    d.size.late,
 		OnProgress: func(p report.Progress) { d.screen.Progress("%s", p) },

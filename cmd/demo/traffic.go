@@ -87,7 +87,7 @@ type traffic struct {
 
 // atOnce bounds the users under way. Those above it stay away, so that a machine that is
 // busy with other things serves fewer, and none who waits in vain.
-const atOnce = 32
+const atOnce = 8
 
 // sendPlan starts a plan at a steady rate.
 func sendPlan(ctx context.Context, p *plan.Plan, rate float64, most time.Duration, o load.Options) *traffic {
