@@ -57,6 +57,7 @@ var rooms = map[string]int{
 	"whittle/internal/units":        0,
 	"whittle/internal/yamltree":     0,
 	"whittle/internal/certtest":     0,
+	"whittle/internal/rawtest":      0,
 	"whittle/internal/simtest":      0,
 	"whittle/systems/ingest/stream": 10,
 	"whittle/profile":               10,

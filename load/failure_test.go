@@ -9,39 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"whittle/internal/rawtest"
 	"whittle/load/report"
 )
-
-// rawServer hands each connection to serve; nothing of HTTP is done for it.
-func rawServer(t *testing.T, serve func(c net.Conn, n int)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for n := 0; ; n++ {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() {
-				defer c.Close()
-				serve(c, n)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		wg.Wait()
-	})
-	return "http://" + l.Addr().String()
-}
 
 // readRequest takes one request without a body off a connection.
 func readRequest(b *bufio.Reader) error {
@@ -69,10 +42,10 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 	patient := parsed(t, fivePlan)
 	for kind, url := range map[string]string{
 		report.ErrorRefused:     "http://127.0.0.1:1", // nobody listens there
-		report.ErrorReset:       rawServer(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
-		report.ErrorMalformed:   rawServer(t, say("SSH-2.0-what\r\n")),
-		report.ErrorExpectation: rawServer(t, say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
-		report.ErrorTimeout: rawServer(t, func(c net.Conn, _ int) {
+		report.ErrorReset:       rawtest.Serve(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
+		report.ErrorMalformed:   rawtest.Serve(t, say("SSH-2.0-what\r\n")),
+		report.ErrorExpectation: rawtest.Serve(t, say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
+		report.ErrorTimeout: rawtest.Serve(t, func(c net.Conn, _ int) {
 			_, _ = io.Copy(io.Discard, c) // until the client gives up
 		}),
 	} {
@@ -103,7 +76,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 // TestASampleSaysWhatFailed: an error's sample names the capture or the condition that a
 // response did not meet.
 func TestASampleSaysWhatFailed(t *testing.T) {
-	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{\"token\":\"t\"}"))
+	url := rawtest.Serve(t, say("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{\"token\":\"t\"}"))
 	for step, want := range map[string]map[string]string{
 		"capture: {json: $.id, as: id}":                              {report.ErrorCapture: "a capture of line 3: json $.id (status 200)"},
 		"match: {json: $.token, value: u}":                           {report.ErrorExpectation: "a match of line 3: json $.token (status 200)"},
@@ -126,7 +99,7 @@ func TestASampleSaysWhatFailed(t *testing.T) {
 // A server may close a kept-alive connection just as the next request is on
 // its way. That is nobody's error where the request may be repeated.
 func TestAConnectionClosedBetweenRequestsIsReplaced(t *testing.T) {
-	url := rawServer(t, say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	url := rawtest.Serve(t, say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
 	p := parsed(t, `
 config: {phases: [{duration: 0.2, arrivalCount: 20}], http: {pool: 1}}
 scenarios: [{flow: [{get: {url: /}}]}]`)

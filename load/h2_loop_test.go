@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"whittle/internal/rawtest"
 	"whittle/load/report"
 	"whittle/load/wire"
 )
@@ -33,42 +34,26 @@ type frameServer struct {
 // false ends the connection.
 func serveFrames(t *testing.T, first []http2.Setting, respond func(f *frameServer, n int, stream uint32) bool) (url string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
 	var n atomic.Int64
-	wg.Go(func() {
+	return rawtest.Serve(t, func(c net.Conn, _ int) {
+		if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
+			return
+		}
+		f := &frameServer{Framer: http2.NewFramer(c, c), Conn: c}
+		f.encode = hpack.NewEncoder(&f.fields)
+		if f.WriteSettings(first...) != nil {
+			return
+		}
 		for {
-			c, err := l.Accept()
+			frame, err := f.ReadFrame()
 			if err != nil {
 				return
 			}
-			wg.Go(func() {
-				defer c.Close()
-				if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
-					return
-				}
-				f := &frameServer{Framer: http2.NewFramer(c, c), Conn: c}
-				f.encode = hpack.NewEncoder(&f.fields)
-				if f.WriteSettings(first...) != nil {
-					return
-				}
-				for {
-					frame, err := f.ReadFrame()
-					if err != nil {
-						return
-					}
-					if h, ok := frame.(*http2.HeadersFrame); ok && !respond(f, int(n.Add(1)), h.StreamID) {
-						return
-					}
-				}
-			})
+			if h, ok := frame.(*http2.HeadersFrame); ok && !respond(f, int(n.Add(1)), h.StreamID) {
+				return
+			}
 		}
 	})
-	t.Cleanup(func() { l.Close(); wg.Wait() })
-	return "http://" + l.Addr().String()
 }
 
 // block is a header section, compressed.

@@ -6,11 +6,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"whittle/internal/rawtest"
 	"whittle/load/jmeter"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -150,30 +150,16 @@ func TestAPlanOfUsersMayArriveAndTheOtherWayRound(t *testing.T) {
 // TestARequestThatClosesItsConnectionIsItsLast: a server that is told to close does so,
 // whether its response says so too or not, and a POST could not be sent again.
 func TestARequestThatClosesItsConnectionIsItsLast(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var served atomic.Int64
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			r, err := http.ReadRequest(bufio.NewReader(c))
-			if err == nil && r.Close {
-				served.Add(1)
-				fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-			}
-			_ = c.Close()
+	target := rawtest.Serve(t, func(c net.Conn, _ int) {
+		r, err := http.ReadRequest(bufio.NewReader(c))
+		if err == nil && r.Close {
+			served.Add(1)
+			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 		}
 	})
-	defer serving.Wait()
-	defer l.Close()
 	send := `<HTTPSamplerProxy>` + prop("HTTPSampler.path", "/q") + prop("HTTPSampler.method", "POST") + `</HTTPSamplerProxy><hashTree/>`
-	r := runJMX(t, jmx(threads(1, 3, send+send)), nil, Options{Target: "http://" + l.Addr().String()})
+	r := runJMX(t, jmx(threads(1, 3, send+send)), nil, Options{Target: target})
 	if r.Failed != 0 || served.Load() != 6 {
 		t.Errorf("%d failed of %d: %v, %d served", r.Failed, r.Requests, r.Errors, served.Load())
 	}

@@ -5,13 +5,14 @@ package load
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
+	"whittle/internal/rawtest"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -77,33 +78,12 @@ func TestANameIsLookedUpOutsideALoop(t *testing.T) {
 // connection of the pool, and for the end of a think time.
 func TestALoopCutsWhatStands(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var held []net.Conn
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			held = append(held, c)
-		}
-	})
-	defer func() {
-		l.Close()
-		wg.Wait()
-		for _, c := range held {
-			c.Close()
-		}
-	}()
+	target := rawtest.Serve(t, func(c net.Conn, _ int) { _, _ = io.Copy(io.Discard, c) })
 	ctx, cancel := context.WithCancel(t.Context())
 	p := parsed(t, `
 config: {phases: [{duration: 0.1, arrivalCount: 12}, {pause: 60}], http: {timeout: 60, pool: 2}}
 scenarios: [{flow: [{think: 1ms}, {get: {url: /}}]}, {flow: [{think: 600}]}]`)
-	r, err := Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Seed: 4, Grace: -1, OnProgress: func(p report.Progress) {
+	r, err := Run(ctx, p, Options{Target: target, Seed: 4, Grace: -1, OnProgress: func(p report.Progress) {
 		if p.InFlight == 12 {
 			cancel()
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"whittle/internal/certtest"
+	"whittle/internal/rawtest"
 	"whittle/load/report"
 	"whittle/load/wire"
 )
@@ -94,7 +95,7 @@ func TestTargetsOfEveryKind(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			url := rawServer(t, c.serve)
+			url := rawtest.Serve(t, c.serve)
 			for _, form := range []string{"event loops", "goroutines"} {
 				if c.steps != "" {
 					c.steps = ", " + strings.TrimPrefix(c.steps, ", ")

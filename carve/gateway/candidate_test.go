@@ -16,44 +16,8 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/bodycopy"
+	"whittle/internal/rawtest"
 )
-
-// rawServer speaks to each connection by hand.
-func rawServer(t *testing.T, talk func(net.Conn)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	open := map[net.Conn]bool{}
-	wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			open[c] = true
-			mu.Unlock()
-			wg.Go(func() {
-				defer c.Close()
-				talk(c)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		mu.Lock()
-		for c := range open {
-			c.Close()
-		}
-		mu.Unlock()
-		wg.Wait()
-	})
-	return "http://" + l.Addr().String()
-}
 
 // replies reads one request's head and answers with raw bytes; then it hangs
 // or closes.
@@ -96,7 +60,7 @@ const nobody = "http://127.0.0.1:1"
 
 func brokenAt(t *testing.T, talk func(net.Conn)) string {
 	if talk != nil {
-		return rawServer(t, talk)
+		return rawtest.Serve(t, func(c net.Conn, _ int) { talk(c) })
 	}
 	return nobody
 }

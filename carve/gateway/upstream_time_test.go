@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/rawtest"
 )
 
 // short is how long the upstreams of these tests may be silent.
@@ -58,7 +59,7 @@ func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {
 					}
 				}).URL, "http:", "h2c:", 1)
 			} else {
-				url = rawServer(t, func(c net.Conn) {
+				url = rawtest.Serve(t, func(c net.Conn, _ int) {
 					r, err := http.ReadRequest(bufio.NewReader(c))
 					if err == nil && r.Method == http.MethodPost {
 						<-t.Context().Done()

@@ -21,6 +21,7 @@ import (
 
 	"whittle"
 	"whittle/internal/certtest"
+	"whittle/internal/rawtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,29 +60,13 @@ func TestASignedPost(t *testing.T) {
 // never the URL.
 func TestReceivers(t *testing.T) {
 	raw := func(text string, hang bool) string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		t.Cleanup(func() { l.Close(); <-ended })
-		go func() {
-			defer close(ended)
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
-				buf := make([]byte, 4096)
-				_, _ = conn.Read(buf)
-				_, _ = io.WriteString(conn, text)
-				if hang {
-					_, _ = io.Copy(io.Discard, conn)
-				}
-				conn.Close()
+		return rawtest.Serve(t, func(conn net.Conn, _ int) {
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, text)
+			if hang {
+				_, _ = io.Copy(io.Discard, conn)
 			}
-		}()
-		return "http://" + l.Addr().String()
+		})
 	}
 	serve := func(h http.HandlerFunc) string {
 		s := httptest.NewServer(h)

@@ -6,9 +6,10 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"whittle/internal/rawtest"
 )
 
 // candidate is one way to be hostile.
@@ -128,41 +129,8 @@ func drip(first, piece string) talk {
 // serve runs a hostile candidate until the test ends, and gives its URL.
 func (c candidate) serve(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	end := make(chan struct{})
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	open := map[net.Conn]struct{}{}
-	wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			open[conn] = struct{}{}
-			mu.Unlock()
-			wg.Go(func() {
-				c.talk(conn, end)
-				conn.Close()
-				mu.Lock()
-				delete(open, conn)
-				mu.Unlock()
-			})
-		}
-	})
-	t.Cleanup(func() {
-		close(end)
-		l.Close()
-		mu.Lock()
-		for conn := range open {
-			conn.Close()
-		}
-		mu.Unlock()
-		wg.Wait()
-	})
-	return c.urlOf(l.Addr().String())
+	url := rawtest.Serve(t, func(conn net.Conn, _ int) { c.talk(conn, end) })
+	t.Cleanup(func() { close(end) }) // before what is open is waited for
+	return c.urlOf(strings.TrimPrefix(url, "http://"))
 }

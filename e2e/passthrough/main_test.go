@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
 	"whittle/e2e/process"
+	"whittle/internal/rawtest"
 )
 
 // patience bounds every wait of these tests; nothing is asserted about how much
@@ -110,28 +112,14 @@ func upstream(t *testing.T, h http.HandlerFunc) *httptest.Server {
 // play, with its number from 0 on.
 func scripted(t *testing.T, play func(n int, c net.Conn, r *bufio.Reader)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for n := 0; ; n++ {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_ = c.SetDeadline(time.Now().Add(patience))
-			play(n, c, bufio.NewReader(c))
-			_ = c.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = l.Close()
-		<-done
+	var one sync.Mutex // connections follow each other
+	return rawtest.Serve(t, func(c net.Conn, n int) {
+		one.Lock()
+		defer one.Unlock()
+		_ = c.SetDeadline(time.Now().Add(patience))
+		play(n, c, bufio.NewReader(c))
+		_ = c.Close()
 	})
-	return "http://" + l.Addr().String()
 }
 
 // readRequest reads one request with its body from a scripted connection.

@@ -17,6 +17,7 @@ import (
 
 	"whittle"
 	"whittle/internal/needs"
+	"whittle/internal/rawtest"
 	"whittle/record/capture"
 	"whittle/record/journal"
 )
@@ -88,34 +89,14 @@ func TestThePaceIsKept(t *testing.T) {
 
 // TestHostileTargets replays against servers that do all that hurts.
 func TestHostileTargets(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var conns sync.WaitGroup
-	ctx, cancel := context.WithCancel(t.Context())
-	conns.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			conns.Go(func() {
-				defer c.Close()
-				stop := context.AfterFunc(ctx, func() { c.Close() })
-				defer stop()
-				misbehave(c)
-			})
-		}
-	})
-	t.Cleanup(func() { cancel(); l.Close(); conns.Wait() })
+	url := rawtest.Serve(t, func(c net.Conn, _ int) { misbehave(c) })
 	list := []*capture.Entry{}
 	for i, path := range []string{"/hang", "/reset", "/huge", "/drip", "/nonsense", "/endless"} {
 		e := get(i, path, `{}`)
 		e.Conn = uint64(i + 1)
 		list = append(list, e)
 	}
-	r := run(t, kept(list...), Options{Against: "http://" + l.Addr().String(), Timeout: 300 * time.Millisecond, MaxResponse: 1 << 20})
+	r := run(t, kept(list...), Options{Against: url, Timeout: 300 * time.Millisecond, MaxResponse: 1 << 20})
 	if r.Ledger.Failed != 6 || r.Differing == 0 || whittle.CodeOf(r.Err(nil)) != whittle.Unavailable {
 		t.Errorf("got %+v: %v", r.Ledger, r.Err(nil))
 	}

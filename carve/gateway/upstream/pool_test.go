@@ -6,54 +6,31 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"whittle"
+	"whittle/internal/rawtest"
 )
 
 // patient answers every request on every connection; it gives its address and
 // the number of the connections it has had.
 func patient(t *testing.T) (addr string, conns func() int) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	n := 0
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	var n atomic.Int64
+	url := rawtest.Serve(t, func(c net.Conn, _ int) {
+		n.Add(1)
+		r := bufio.NewReader(c)
 		for {
-			c, err := l.Accept()
-			if err != nil {
+			if _, err := http.ReadRequest(r); err != nil {
 				return
 			}
-			mu.Lock()
-			n++
-			mu.Unlock()
-			wg.Go(func() {
-				defer c.Close()
-				r := bufio.NewReader(c)
-				for {
-					if _, err := http.ReadRequest(r); err != nil {
-						return
-					}
-					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-				}
-			})
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		}
 	})
-	t.Cleanup(func() {
-		l.Close()
-		wg.Wait()
-	})
-	return l.Addr().String(), func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return n
-	}
+	return strings.TrimPrefix(url, "http://"), func() int { return int(n.Load()) }
 }
 
 func dialing(addr string) func(context.Context) (net.Conn, error) {
