@@ -257,10 +257,6 @@ bench-fleet: need-go ## what a fleet costs: its NATS servers, the gateway that l
 soak: need-go ## everything at once for DURATION (10m): faults, reloads, restarts, real clients, every response checked
 	@mkdir -p out && go test ./e2e/soak -count=1 -timeout 0 -v -run TestSoak -args -for $${DURATION:-10m} -many 3 -out $(CURDIR)/out/soak.json $(ARGS)
 
-.PHONY: bench-carve
-bench-carve: build deps ## the seed's load plan on the application before and after the carve
-	@go run ./bench/carve
-
 .PHONY: audit-ingest
 audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), and count what was lost
 	@AUDIT_ROUNDS=$${AUDIT_ROUNDS:-200} go test -count=1 -timeout 2h -v ./e2e/ingest ./systems/ingest/stream/embedded | grep -E 'AUDIT|^(---|FAIL|ok)'
