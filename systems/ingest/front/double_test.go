@@ -213,10 +213,6 @@ type result struct {
 		Status, Position, Reason, MessageID, DeadLetter string
 		Index, Offset                                   int
 	}
-	Runs []struct {
-		From, Count, Index, Offset           int
-		Status, Position, Reason, DeadLetter string
-	}
 }
 
 // send makes a request with header lines "Name: value". It may be called from
