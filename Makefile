@@ -234,7 +234,7 @@ bench-find: build need-node $(FIND_NODE)/node_modules/.installed ## whittle find
 	@go run ./e2e/frameworks/find $(ARGS)
 
 .PHONY: bench-ingest
-bench-ingest: build deps ## an event kept: ours, Node, bare net/http; -recovery 10GB by ARGS
+bench-ingest: build ## an event kept: ours, bare net/http
 	@go run ./bench/ingest $(ARGS)
 
 .PHONY: proof

@@ -24,8 +24,7 @@ const (
 )
 
 // eventJSON is a page view of 1 KB as a browser's SDK sends it, with an id of
-// its own each time, and of another visitor: events of one are kept in order, which
-// Kinesis takes one call after the other for.
+// its own each time, and of another visitor: events of one are kept in order.
 func eventJSON(n int) string {
 	id := fmt.Sprintf("%s-%02d", idTemplate, n)
 	head := `{"type":"track","event":"Item Viewed","anonymousId":"` + id + `","messageId":"` + id + `",` +
@@ -67,8 +66,8 @@ type scenario struct {
 func scenarios() []scenario {
 	one, many := eventJSON(0), batchJSON(50)
 	return []scenario{
-		{name: "single_64", path: "/import", body: one, batch: 1, conns: 64, subjects: []string{ours, kinesis, batched, node, bare}, times: 1.1},
-		{name: "single_1000", path: "/import", body: one, batch: 1, conns: 1000, subjects: []string{ours, kinesis, batched, node, bare}, times: 1.1},
+		{name: "single_64", path: "/import", body: one, batch: 1, conns: 64, subjects: []string{ours, bare}, times: 1.1},
+		{name: "single_1000", path: "/import", body: one, batch: 1, conns: 1000, subjects: []string{ours, bare}, times: 1.1},
 		{name: paced, path: "/import", body: one, batch: 1, conns: 1000, paced: true, subjects: []string{ours, bare}, times: 1.2},
 		{name: "batch_50", path: "/v1/batch", body: many, batch: 50, conns: 64, subjects: []string{ours, bare}, micros: 3},
 	}

@@ -1,7 +1,6 @@
-// Ingest compares what keeping an event costs: the ingestion service on its
-// embedded log and on Kinesis, its Node counterpart and a bare net/http handler, in turn,
-// for several rounds. It also follows the service's memory, and times its start on a
-// large log after a kill.
+// Ingest compares what keeping an event costs: the ingestion service on its embedded log
+// and a bare net/http handler, in turn, for several rounds. It also follows the service's
+// memory.
 package main
 
 import (
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"whittle/internal/table"
-	"whittle/internal/units"
 )
 
 // settings are the same for every subject.
@@ -25,7 +23,6 @@ type settings struct {
 	duration time.Duration // of one measurement
 	rate     int           // requests per second of the paced measurement
 	steady   time.Duration // of the run whose memory is followed
-	recovery units.Bytes   // of the log on which a start is timed; 0: none
 	ingest   string
 	only     *regexp.Regexp // of SCENARIO/SUBJECT: what is measured
 	folder   string         // for logs, on the disk that is measured
@@ -44,9 +41,8 @@ func parse(args []string) (s settings, out string, err error) {
 	f.DurationVar(&s.duration, "duration", 4*time.Second, "of one measurement, 1s to 1m")
 	f.IntVar(&s.rate, "rate", 4000, "requests per second over 1000 connections of the paced measurement, 1000 to 50000")
 	f.DurationVar(&s.steady, "steady", 40*time.Second, "of the run whose memory is followed, 4s to 1h")
-	f.TextVar(&s.recovery, "recovery", units.Bytes(1<<30), "`size` of the log on which a start is timed, such as 10GB; 0: none")
 	f.StringVar(&s.ingest, "ingest", "bin/ingest", "the `binary` under test")
-	only := f.String("only", "", "`regexp` of what is measured, as SCENARIO/SUBJECT: '^(single|paced)_[0-9]*/(ingest|net/http)$', 'memory/', 'recovery/'; empty: all")
+	only := f.String("only", "", "`regexp` of what is measured, as SCENARIO/SUBJECT: '^(single|paced)_[0-9]*/(ingest|net/http)$', 'memory/'; empty: all")
 	f.StringVar(&out, "out", "out", "`folder` for bench-ingest.json, and for the logs while they are measured")
 	if err := f.Parse(args); err != nil {
 		return s, "", err
@@ -91,11 +87,6 @@ func run(ctx context.Context, args []string) (err error) {
 	r := table.NewResults("ingest")
 	if err := costs(ctx, s, r); err != nil {
 		return err
-	}
-	if s.recovery > 0 && s.measures("recovery", ours) {
-		if err := recovery(ctx, s, r); err != nil {
-			return err
-		}
 	}
 	return r.Finish(out)
 }

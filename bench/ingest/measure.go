@@ -5,35 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"whittle"
 	"whittle/bench/server"
 	"whittle/internal/cputime"
 	"whittle/internal/table"
-	"whittle/systems/ingest/stream"
-	"whittle/systems/ingest/stream/embedded"
-	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
 // The subjects, as the rows name them.
 const (
-	ours    = "ingest"
-	kinesis = "ingest-kinesis"
-	node    = "node"            // by a call of PutRecord for each event
-	batched = "node-putrecords" // by one of PutRecords for all that wait, as ours
-	bare    = "net/http"
+	ours = "ingest"
+	bare = "net/http"
 )
 
 // costs measures every subject in every scenario, in turn, and then follows the
 // memory of the service that has been through all of it.
-func costs(ctx context.Context, s settings, r *table.Results) (err error) {
+func costs(ctx context.Context, s settings, r *table.Results) error {
 	servers, end, err := open(ctx, s)
-	defer func() { err = errors.Join(err, end()) }()
+	defer end()
 	if err != nil {
 		return err
 	}
@@ -102,9 +93,6 @@ func (c scenario) conclude(all table.Rounds, there []string, r *table.Results) {
 		if name != ours {
 			r.Conclude(ours, cpu+"_to_"+name, all.Ratio(cpu, ours, name), "x")
 		}
-		if name == node || name == batched {
-			r.Conclude(kinesis, cpu+"_to_"+name, all.Ratio(cpu, kinesis, name), "x")
-		}
 	}
 	switch {
 	case c.times > 0:
@@ -145,105 +133,31 @@ func memory(ctx context.Context, s settings, x *server.Server, r *table.Results)
 	}
 }
 
-// open starts every subject that is asked for and can be found.
-func open(ctx context.Context, s settings) (servers map[string]*server.Server, end func() error, err error) {
+// open starts every subject that is asked for.
+func open(ctx context.Context, s settings) (servers map[string]*server.Server, end func(), err error) {
 	servers = map[string]*server.Server{}
-	var api *kinesistest.API // nil: there is none here
-	end = func() error {
+	end = func() {
 		for _, x := range servers {
 			x.Stop()
 		}
-		if api == nil {
-			return nil
+	}
+	for name, command := range map[string][]string{
+		ours: s.command("--sink", "embedded", "--data", filepath.Join(s.folder, "log"), "--retain-bytes", "256MiB"),
+		bare: {server.Self(), bareRole},
+	} {
+		if !s.needs(name) {
+			continue
 		}
-		return api.Close()
-	}
-	start := func(name string, env []string, command ...string) {
-		if err == nil && s.needs(name) {
-			var x *server.Server
-			if x, err = server.Start(ctx, env, command...); err == nil {
-				servers[name] = x
-			}
-		}
-	}
-	start(ours, nil, s.command("--sink", "embedded", "--data", filepath.Join(s.folder, "log"), "--retain-bytes", "256MiB")...)
-	start(bare, nil, server.Self(), bareRole)
-	program, missing := exec.LookPath("node")
-	if missing == nil && err == nil && (s.needs(kinesis) || s.needs(node) || s.needs(batched)) {
-		api, err = kinesistest.Start(ctx, kinesistest.Options{})
-		if whittle.CodeOf(err) == whittle.Unsupported {
-			missing, err = err, nil
-		}
-	}
-	if missing != nil {
-		fmt.Println("node and ingest-kinesis are left out:", missing)
-	}
-	if api == nil || err != nil {
-		return servers, end, err
-	}
-	env := []string{"AWS_REGION=" + kinesistest.Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_ENDPOINT_URL=" + api.URL}
-	for _, name := range []string{node, batched, kinesis} {
-		if err := api.CreateStream(ctx, name, 4); err != nil {
+		x, err := server.Start(ctx, nil, command...)
+		if err != nil {
 			return servers, end, err
 		}
+		servers[name] = x
 	}
-	for name, call := range map[string]string{node: "PutRecord", batched: "PutRecords"} {
-		start(name, append(env, "KINESIS_STREAM="+name, "KINESIS_CALL="+call, "PORT=0", "NODE_ENV=production"), program, "systems/ingest/node/server.js")
-	}
-	start(kinesis, env, s.command("--sink", "kinesis", "--kinesis-stream", kinesis, "--kinesis-raw", "--dead", "none")...)
-	return servers, end, err
+	return servers, end, nil
 }
 
 // command starts the service.
 func (s settings) command(flags ...string) []string {
 	return append([]string{s.ingest, "serve", "--env-file", "", "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--log-level", "ERROR"}, flags...)
-}
-
-// recovery times how soon the service listens on a large log whose writer was killed: the
-// log put in order and the window of ids read from it, and once more without the window.
-func recovery(ctx context.Context, s settings, r *table.Results) error {
-	folder := filepath.Join(s.folder, "large")
-	if err := fill(ctx, folder, int64(s.recovery)); err != nil {
-		return fmt.Errorf("fill log: %w", err)
-	}
-	r.Conclude(ours, "recovery_log", float64(s.recovery)/1e9, "GB")
-	for metric, flags := range map[string][]string{"recovery": nil, "recovery_no_dedup": {"--dedup-entries", "0"}} {
-		var took []float64
-		for range 4 { // the first one leaves a log that was not closed
-			begun := time.Now()
-			x, err := server.Start(ctx, nil, s.command(append([]string{"--sink", "embedded", "--data", folder}, flags...)...)...)
-			if err != nil {
-				return err
-			}
-			took = append(took, time.Since(begun).Seconds())
-			x.Kill()
-		}
-		r.Conclude(ours, metric+"_best", slices.Min(took[1:]), "s")
-	}
-	return nil
-}
-
-// fill makes a log of 1 KB events, as the service would.
-func fill(ctx context.Context, folder string, size int64) (err error) {
-	l, err := embedded.Open(folder, embedded.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Close(ctx)) }()
-	records := make([]stream.Record, 2000)
-	for n, written := 0, int64(0); written < size; {
-		for i := range records {
-			id := fmt.Sprintf("00000000-0000-4000-8000-%012d", n)
-			n++
-			records[i] = stream.Record{ID: id, Key: id, Time: time.Now(), Value: []byte(strings.ReplaceAll(eventJSON(0), idTemplate, id))}
-			records[i].Seal()
-			written += int64(len(records[i].Value))
-		}
-		for _, r := range l.Append(ctx, records) {
-			if r.Err != nil {
-				return r.Err
-			}
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 // Load compares what sending a request costs: whittle's load generator and the
 // ones that are installed, in turn, for several rounds, against an nginx that
-// responds with a few bytes. It also measures how late whittle sends at a fixed rate,
-// and its memory.
+// responds with a few bytes. It also measures how late whittle sends at a fixed rate.
 package main
 
 import (
@@ -21,8 +20,6 @@ type settings struct {
 	duration time.Duration // of one measurement
 	conns    int           // keep-alive connections
 	rate     int           // of the paced measurements, per second
-	users    int           // held at once, for memory
-	steady   time.Duration // of the run whose memory is followed
 	whittle  string
 	folder   string // for configs, plans and reports
 }
@@ -36,17 +33,14 @@ func run(ctx context.Context, args []string) (err error) {
 	f.DurationVar(&s.duration, "duration", 4*time.Second, "of one measurement, 1s to 1m")
 	f.IntVar(&s.conns, "conns", 32, "keep-alive connections")
 	f.IntVar(&s.rate, "rate", 10_000, "requests per second of the paced measurements")
-	f.IntVar(&s.users, "users", 5000, "virtual users held at once, for their memory")
-	f.DurationVar(&s.steady, "steady", 40*time.Second, "of the run whose memory is followed, 10s to 1h")
 	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
 	out := f.String("out", "out", "`folder` for bench-load.json")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if s.rounds < 2 || s.rounds > 100 || s.duration < time.Second || s.duration > time.Minute || s.duration%time.Second != 0 ||
-		s.conns < 1 || s.conns > 1000 || s.rate < 100 || s.rate > 1_000_000 || s.users < 100 || s.users > 9000 ||
-		s.steady < 10*time.Second || s.steady > time.Hour || s.steady%time.Second != 0 {
-		return errors.New("a flag is out of its range: rounds 2 to 100, duration 1s to 1m and steady 10s to 1h in whole seconds, conns 1 to 1000, rate 100 to 1000000, users 100 to 9000")
+		s.conns < 1 || s.conns > 1000 || s.rate < 100 || s.rate > 1_000_000 {
+		return errors.New("a flag is out of its range: rounds 2 to 100, duration 1s to 1m in whole seconds, conns 1 to 1000, rate 100 to 1000000")
 	}
 	if s.folder, err = os.MkdirTemp("", "bench-load-"); err != nil {
 		return fmt.Errorf("make folder for configs: %w", err)
@@ -63,9 +57,6 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	r := table.NewResults("load")
 	if err := costs(ctx, s, target, tools, r); err != nil {
-		return err
-	}
-	if err := memory(ctx, s, target.Addr, r.Conclude); err != nil {
 		return err
 	}
 	return r.Finish(*out)

@@ -36,16 +36,6 @@ func TestLatenessIsReadFromAReport(t *testing.T) {
 	}
 }
 
-func TestMostInFlightIsReadFromAReport(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.json")
-	if err := os.WriteFile(path, []byte(`{"series":[{"in_flight":3},{"in_flight":70},{"in_flight":0}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := mostInFlight(path); err != nil || n != 70 {
-		t.Errorf("%d, %v", n, err)
-	}
-}
-
 func TestEveryToolGetsTheSame(t *testing.T) {
 	s := settings{folder: t.TempDir(), duration: 4 * time.Second, conns: 32, rate: 10_000, whittle: "whittle"}
 	tools, err := findTools(t.Context(), s, "127.0.0.1:1234", "127.0.0.1:1235")
