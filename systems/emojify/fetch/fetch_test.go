@@ -16,9 +16,9 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	"golang.org/x/net/dns/dnsmessage"
 
 	"whittle"
+	"whittle/carve/gateway/resolve/dnstest"
 	"whittle/systems/emojify/picture"
 )
 
@@ -150,50 +150,10 @@ func TestLoopbackIsForbiddenAsItComes(t *testing.T) {
 	}
 }
 
-// names is a DNS server on loopback that responds as the test says, which may be
-// another address each time it is asked.
-func names(t testing.TB, response func(name string) []netip.Addr) *net.Resolver {
-	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		b := make([]byte, 1500)
-		for {
-			n, from, err := conn.ReadFrom(b)
-			if err != nil {
-				return
-			}
-			var m dnsmessage.Message
-			if m.Unpack(b[:n]) != nil || len(m.Questions) != 1 {
-				continue
-			}
-			q := m.Questions[0]
-			reply := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
-			for _, a := range response(strings.TrimSuffix(q.Name.String(), ".")) {
-				h := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET}
-				switch {
-				case a.Is4() && q.Type == dnsmessage.TypeA:
-					reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: a.As4()}})
-				case a.Is6() && q.Type == dnsmessage.TypeAAAA:
-					reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
-				}
-			}
-			if out, err := reply.Pack(); err == nil {
-				conn.WriteTo(out, from)
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		conn.Close()
-		<-ended
-	})
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "udp", conn.LocalAddr().String())
+// resolver asks one server.
+func resolver(s *dnstest.Server) *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, s.Address)
 	}}
 }
 
@@ -201,24 +161,18 @@ func names(t testing.TB, response func(name string) []netip.Addr) *net.Resolver 
 // forbidden one when it is asked for again, on the redirect.
 func TestANameThatChangesItsAddress(t *testing.T) {
 	var asked atomic.Int32
-	first, second := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
-	var moved atomic.Bool
-	resolver := names(t, func(name string) []netip.Addr {
-		if name == "rebinds.example" && moved.Load() {
-			return []netip.Addr{second}
-		}
-		return []netip.Addr{first}
-	})
+	names := dnstest.New(t)
+	names.Set("rebinds.example", 0, "127.0.0.1")
 	var port int
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		moved.Store(true)
+		names.Set("rebinds.example", 0, "127.0.0.2")
 		http.Redirect(w, r, fmt.Sprintf("http://rebinds.example:%d/again", port), http.StatusFound)
 	})
 	port = srv.Listener.Addr().(*net.TCPAddr).Port
-	f := New(Options{Allow: loopback, resolver: resolver})
+	f := New(Options{Allow: loopback, resolver: resolver(names)})
 	if _, err := f.Fetch(t.Context(), fmt.Sprintf("http://rebinds.example:%d/", port)); whittle.CodeOf(err) != whittle.PermissionDenied {
-		t.Errorf("moved to %v: %v", second, err)
+		t.Errorf("moved to 127.0.0.2: %v", err)
 	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("%d requests arrived, not only the first", n)
@@ -230,13 +184,11 @@ func TestNamesOfForbiddenAddresses(t *testing.T) {
 		"metadata.example": "169.254.169.254", "private.example": "10.0.0.1", "loopback.example": "127.0.0.1",
 		"mapped.example": "::ffff:127.0.0.1", "nat64.example": "64:ff9b::7f00:1", "local.example": "fd00::1", "none.example": "",
 	}
-	resolver := names(t, func(name string) []netip.Addr {
-		if a, err := netip.ParseAddr(addresses[name]); err == nil {
-			return []netip.Addr{a}
-		}
-		return nil
-	})
-	f := New(Options{resolver: resolver})
+	names := dnstest.New(t)
+	for name, address := range addresses {
+		names.Set(name, 0, strings.Fields(address)...)
+	}
+	f := New(Options{resolver: resolver(names)})
 	for name, address := range addresses {
 		want := whittle.PermissionDenied
 		if address == "" {

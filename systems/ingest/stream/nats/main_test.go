@@ -3,16 +3,16 @@ package nats
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"os"
-	"os/exec"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"go.uber.org/goleak"
 
+	"whittle/internal/child"
 	"whittle/systems/ingest/stream"
 )
 
@@ -29,8 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
 }
 
-// serveForever runs a server on TCP until the standard input ends, as it does
-// with the test's own end.
+// serveForever runs a server on TCP until it is killed, as it is with the test's own end.
 func serveForever() {
 	var port int
 	var dir string
@@ -47,61 +46,37 @@ func serveForever() {
 	if !s.ReadyForConnections(30 * time.Second) {
 		panic("not ready")
 	}
-	fmt.Println("ready", s.Addr().(*net.TCPAddr).Port)
-	io.Copy(io.Discard, os.Stdin)
+	fmt.Println("listening public=" + s.Addr().String())
+	s.WaitForShutdown()
 }
 
 // remote is a NATS server in another process.
 type remote struct {
 	t    *testing.T
-	port int
+	port string
 	dir  string
-	cmd  *exec.Cmd
-	hold io.Closer
+	*child.Process
 }
 
 // startRemote starts one, on a free port, that ends with the test.
 func startRemote(t *testing.T) *remote {
 	t.Helper()
-	r := &remote{t: t, port: server.RANDOM_PORT, dir: t.TempDir()}
+	r := &remote{t: t, port: strconv.Itoa(server.RANDOM_PORT), dir: t.TempDir()}
 	r.start()
-	t.Cleanup(r.kill)
+	t.Cleanup(func() { r.Kill() })
 	return r
 }
 
-func (r *remote) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", r.port) }
+func (r *remote) url() string { return "nats://127.0.0.1:" + r.port }
 
 // start returns when the server takes connections.
 func (r *remote) start() {
 	r.t.Helper()
-	r.cmd = exec.Command(os.Args[0])
-	r.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", serveAt, r.port, r.dir))
-	r.cmd.Stderr = os.Stderr
-	in, err := r.cmd.StdinPipe()
-	if err != nil {
+	var err error
+	if r.Process, err = child.Start(r.t.Context(), child.Options{Env: []string{serveAt + "=" + r.port + " " + r.dir}}, os.Args[0]); err != nil {
 		r.t.Fatal(err)
 	}
-	r.hold = in
-	out, err := r.cmd.StdoutPipe()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := r.cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	if _, err := fmt.Fscanf(out, "ready %d\n", &r.port); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-// kill ends it as a crash would.
-func (r *remote) kill() {
-	if r.cmd != nil {
-		r.cmd.Process.Kill()
-		r.cmd.Wait()
-		r.hold.Close()
-		r.cmd = nil
-	}
+	_, r.port, _ = strings.Cut(r.Public, ":")
 }
 
 // openAt opens a stream of its own, closed with the test.

@@ -62,7 +62,7 @@ func TestFull(t *testing.T) {
 func TestCloseGivesUp(t *testing.T) {
 	r := startRemote(t)
 	l := openAt(t, Options{URL: r.url()})
-	r.kill()
+	r.Kill()
 	appended := make(chan []stream.Result)
 	for range 4 {
 		go func() { appended <- l.Append(t.Context(), []stream.Record{sealed("", "k", "v")}) }()
@@ -198,7 +198,7 @@ func TestServerKilled(t *testing.T) {
 	book.During(t, l, 8, 10*time.Second, func() {
 		for range 2 {
 			book.Reach(t, 300)
-			r.kill()
+			r.Kill()
 			r.start()
 		}
 		book.Reach(t, 300)
