@@ -1,33 +1,15 @@
 package ingest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
+	"whittle/carve/dashboard/dashboardtest"
 	"whittle/e2e/process"
-	"whittle/internal/needs"
-
-	"github.com/chromedp/chromedp"
 )
-
-// browser returns a real one, or says loudly that there is none.
-func browser(t *testing.T) context.Context {
-	t.Helper()
-	path := needs.Browser(t)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // sends is what a page of another origin does, by the id of its event.
 var sends = map[string]string{
@@ -47,10 +29,8 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		fmt.Fprint(w, "<!doctype html><title>A shop</title>")
 	}))
 	defer page.Close()
-	ctx := browser(t)
-	if err := chromedp.Do(ctx, chromedp.Navigate(page.URL)); err != nil {
-		t.Fatal(err)
-	}
+	b := dashboardtest.Open(t)
+	b.Go(page.URL)
 	for name, flags := range map[string][]string{"any origin": nil, "a list": {"--origins", page.URL}} {
 		s := serve(t, t.TempDir(), flags...)
 		want := 0
@@ -59,10 +39,8 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said, err := chromedp.Run(ctx, chromedp.Evaluate[string](
-				fmt.Sprintf(`(() => { const URL = %q, EVENT = %q; return %s.catch(String) })()`, s.public, event, script), chromedp.EvalAwaitPromise))
-			if err != nil || said != "accepted" {
-				t.Errorf("%s, %s: %q, %v", name, what, said, err)
+			if said := b.JS(fmt.Sprintf(`(() => { const URL = %q, EVENT = %q; return %s.catch(String) })()`, s.public, event, script)); said != "accepted" {
+				t.Errorf("%s, %s: %q", name, what, said)
 			}
 			want++
 		}

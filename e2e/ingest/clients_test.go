@@ -13,12 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/carve/dashboard/dashboardtest"
 	"whittle/e2e/process"
 	"whittle/internal/checkout"
 	"whittle/internal/filelock"
 	"whittle/internal/needs"
-
-	"github.com/chromedp/chromedp"
 )
 
 // nodeClients gives a folder of .cache in which npm has installed the clients' packages,
@@ -150,7 +149,7 @@ func TestRudderStacksNodeSDK(t *testing.T) {
 // TestSegmentsBrowserSDK sends from a page of another origin, event by event, and as
 // a batch when the page is left, with settings that the service itself gives.
 func TestSegmentsBrowserSDK(t *testing.T) {
-	ctx := browser(t)
+	b := dashboardtest.Open(t)
 	modules := nodeClients(t)
 	sdk := http.StripPrefix("/sdk/", http.FileServer(http.Dir(filepath.Join(modules, "node_modules/@segment/analytics-next/dist/umd"))))
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,19 +167,15 @@ func TestSegmentsBrowserSDK(t *testing.T) {
 	for _, batching := range []string{"0", "1"} {
 		data := t.TempDir()
 		s := keyed(t, data)
-		if err := chromedp.Do(ctx, chromedp.Navigate(page.URL+"/page?batching="+batching+"&url="+s.public)); err != nil {
-			t.Fatal(err)
-		}
+		b.Go(page.URL + "/page?batching=" + batching + "&url=" + s.public)
 		process.Until(t, "batching="+batching+": the SDK has taken all", func() bool {
-			state, err := chromedp.Run(ctx, chromedp.Evaluate[string]("window.state"))
-			if err != nil || state != "sent" && state != "loading" {
-				t.Fatalf("%s, %v", state, err)
+			state := b.JS("window.state")
+			if state != "sent" && state != "loading" {
+				t.Fatal(state)
 			}
 			return state == "sent"
 		})
-		if err := chromedp.Do(ctx, chromedp.Navigate(page.URL+"/another")); err != nil {
-			t.Fatal(err)
-		}
+		b.Go(page.URL + "/another")
 		process.Until(t, "batching="+batching+": all are kept", func() bool { return s.figure("ingest_log_records_total") >= 6 })
 		s.Kill()
 		arrived(t, data, map[string]int{"identify": 1, "track": 5})

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"whittle/internal/needs"
+	"whittle/carve/dashboard/dashboardtest"
 	"whittle/systems/emojify/api"
 	"whittle/systems/emojify/cache"
 	emojidraw "whittle/systems/emojify/draw"
@@ -111,56 +111,6 @@ func people(t testing.TB) []byte {
 	return out.Bytes()
 }
 
-// tab is a page in a headless Chromium.
-type tab struct {
-	t   *testing.T
-	ctx context.Context
-}
-
-func open(t *testing.T) *tab {
-	t.Helper()
-	path := needs.Browser(t)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.WindowSize(1100, 900))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	return &tab{t, ctx}
-}
-
-func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// js returns what an expression comes to, a promise's value included.
-func (b *tab) js(expression string) string {
-	b.t.Helper()
-	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		b.t.Fatalf("%.200s: %v", expression, err)
-	}
-	return value
-}
-
-// until waits for a condition, and says what the page shows if it never comes.
-func (b *tab) until(condition string) {
-	b.t.Helper()
-	got := b.js(`new Promise(found => {
-		const end = Date.now() + 20000;
-		const look = () => ` + condition + ` ? found('') : Date.now() > end ? found(document.body.innerText) : setTimeout(look, 20);
-		look();
-	})`)
-	if got != "" {
-		b.t.Fatalf("%s never came; the page says %q", condition, got)
-	}
-}
-
 const (
 	shown    = `!document.getElementById('done').hidden`
 	troubled = `!document.getElementById('trouble').hidden`
@@ -168,9 +118,8 @@ const (
 )
 
 // yellow reports whether the shown picture is an emoji's face at a place.
-func (b *tab) yellow(x, y int) bool {
-	b.t.Helper()
-	return b.js(fmt.Sprintf(`(() => {
+func yellow(b *dashboardtest.Tab, x, y int) bool {
+	return b.JS(fmt.Sprintf(`(() => {
 		const img = document.getElementById('picture'), c = document.createElement('canvas');
 		c.width = img.naturalWidth; c.height = img.naturalHeight;
 		const at = c.getContext('2d');
@@ -181,7 +130,7 @@ func (b *tab) yellow(x, y int) bool {
 }
 
 func TestAnAddressBecomesAPicture(t *testing.T) {
-	b := open(t)
+	b := dashboardtest.Open(t)
 	base := wholeSystem(t)
 	photo := people(t)
 	pictures := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -193,23 +142,23 @@ func TestAnAddressBecomesAPicture(t *testing.T) {
 	}))
 	defer pictures.Close()
 
-	b.do(chromedp.Navigate(base+"/"), chromedp.WaitVisible(chromedp.CSS("#url")))
-	b.do(chromedp.SendKeys(chromedp.CSS("#url"), pictures.URL+"/4.jpg\r"))
-	b.until(shown)
+	b.Do(chromedp.Navigate(base+"/"), chromedp.WaitVisible(chromedp.CSS("#url")))
+	b.Do(chromedp.SendKeys(chromedp.CSS("#url"), pictures.URL+"/4.jpg\r"))
+	b.Until(shown)
 	for i := range 3 {
-		if !b.yellow(25+345*i+160, 30+110) || b.yellow(25+345*i+160, 30+30) {
+		if !yellow(b, 25+345*i+160, 30+110) || yellow(b, 25+345*i+160, 30+30) {
 			t.Errorf("face %d is not covered, or more than it", i)
 		}
 	}
-	if focused := b.js(`document.activeElement.id`); focused != "result" {
+	if focused := b.JS(`document.activeElement.id`); focused != "result" {
 		t.Errorf("the focus is on %q", focused)
 	}
 
-	b.do(chromedp.Reload())
-	b.until(shown) // the link leads back to it
+	b.Do(chromedp.Reload())
+	b.Until(shown) // the link leads back to it
 
-	b.do(chromedp.Click(chromedp.CSS("#again")), chromedp.WaitVisible(chromedp.CSS("#url")))
-	if where := b.js(`location.hash + document.activeElement.id`); where != "url" {
+	b.Do(chromedp.Click(chromedp.CSS("#again")), chromedp.WaitVisible(chromedp.CSS("#url")))
+	if where := b.JS(`location.hash + document.activeElement.id`); where != "url" {
 		t.Errorf("another picture begins at %q", where)
 	}
 	for address, says := range map[string]string{
@@ -217,7 +166,7 @@ func TestAnAddressBecomesAPicture(t *testing.T) {
 		"http://169.254.169.254/a.jpg": "The URL leads to an address that is not public.",
 		pictures.URL + "/none":         "The picture's server responded with 404.",
 	} {
-		b.js(`document.getElementById('url').value = '` + address + `'; document.getElementById('ask').requestSubmit(); ''`)
-		b.until(troubled + ` && ` + trouble + ` === ` + fmt.Sprintf("%q", says))
+		b.JS(`document.getElementById('url').value = '` + address + `', document.getElementById('ask').requestSubmit()`)
+		b.Until(troubled + ` && ` + trouble + ` === ` + fmt.Sprintf("%q", says))
 	}
 }
