@@ -62,7 +62,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	served, err := newSeries(c, eprocess.OfServed, show)
+	served, err := newSeries(c, eprocess.OfRest, show)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	if o.Skip == "" {
 		j.seconds.see(x.At)
 		if s == j.served {
-			j.rechecks.Lopsided.Round(1)
+			j.rechecks.Lopsided.round()
 		}
 	}
 	if o.Skip == "" && x.Candidate.Failure == whittle.NoFailure {
@@ -198,7 +198,7 @@ func (j *Judge) Served() whittle.Served {
 	out := whittle.Served{Compared: n, Differing: k, Bound: eprocess.ShareBound(k, n, alpha)}
 	out.UserBound, out.Users = j.users.bound(alpha)
 	out.Seconds = j.seconds.N
-	out.Suspected = j.rechecks.Lopsided.Lately(suspectFor)
+	out.Suspected = j.rechecks.Lopsided.lately()
 	return out
 }
 

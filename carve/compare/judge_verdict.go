@@ -106,8 +106,8 @@ const suspected = 10
 // may be excused, which nothing explains, or whether the candidate is suspected to
 // be odd where the monolith is not, or to keep to a difference that noise excuses.
 func (j *Judge) openWhenFirst() bool {
-	for _, t := range []*eprocess.Bold{&j.rechecks.First, &j.rechecks.Second, &j.rechecks.Kept} {
-		if t.Now() >= suspected {
+	for _, t := range []*eprocess.Bets{&j.rechecks.First, &j.rechecks.Second, &j.rechecks.Kept} {
+		if t.Now >= suspected {
 			return true
 		}
 	}

@@ -58,8 +58,7 @@ func (m *match) test(repeated bool) {
 
 // markAlpha is the error rate of the mark at index i; the sum is alpha*OfPlaces.
 func (m *match) markAlpha(i int) float64 {
-	j := float64(i + 1)
-	return m.alpha * eprocess.OfPlaces / (j * (j + 1))
+	return eprocess.OfNth(m.alpha*eprocess.OfPlaces, i+1)
 }
 
 // bet settles a repeated exchange in which one side differs from the monolith's first

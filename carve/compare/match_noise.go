@@ -179,5 +179,5 @@ func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
 		again = x.Repeat.Body
 	}
 	m.forms.Learn(m.noise.Learnt, m.n)
-	m.forms.See(x, again, m.alpha*eprocess.OfForms, m.n)
+	m.forms.See(x, again, m.alpha*(1-eprocess.OfPlaces), m.n)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/noise"
 	"whittle/carve/compare/own"
@@ -148,8 +149,7 @@ func (m *match) asked(r *whittle.Recheck) {
 // stateAlpha is how often it may be shown of the mark at index i that no state of each
 // server's explains a difference, though one does; the sum is m.alpha.
 func (m *match) stateAlpha(i int) float64 {
-	j := float64(i + 1)
-	return m.alpha / (j * (j + 1))
+	return eprocess.OfNth(m.alpha, i+1)
 }
 
 // stepsBetween says for each side by how much it has moved at each mark.

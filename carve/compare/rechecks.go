@@ -74,24 +74,56 @@ const (
 // long as the older copy lasts, to all requests and users of that time alike. Of odd
 // responses that come together one is bet on therefore (oddEvery), whichever side it is of.
 type rechecks struct {
-	Reproduced eprocess.Bold     `json:"reproduced"`
-	BetAt      time.Time         `json:"bet_at"`
-	Kept       eprocess.Bold     `json:"kept"`
-	KeptAt     time.Time         `json:"kept_at"`
-	Second     eprocess.Bold     `json:"second"`
-	First      eprocess.Bold     `json:"first"`
-	Lopsided   eprocess.Lopsided `json:"lopsided"`
-	LopsidedAt time.Time         `json:"lopsided_at"`
-	SecondAt   time.Time         `json:"second_at"`
-	FirstAt    time.Time         `json:"first_at"`
-	Users      []uint64          `json:"users,omitempty"` // sorted
-	Asked      int               `json:"asked"`
-	Places     []recheckPlace    `json:"places"`
+	Reproduced eprocess.Bets  `json:"reproduced"`
+	BetAt      time.Time      `json:"bet_at"`
+	Kept       eprocess.Bets  `json:"kept"`
+	KeptAt     time.Time      `json:"kept_at"`
+	Second     eprocess.Bets  `json:"second"`
+	First      eprocess.Bets  `json:"first"`
+	Lopsided   lopsided       `json:"lopsided"`
+	LopsidedAt time.Time      `json:"lopsided_at"`
+	SecondAt   time.Time      `json:"second_at"`
+	FirstAt    time.Time      `json:"first_at"`
+	Users      []uint64       `json:"users,omitempty"` // sorted
+	Asked      int            `json:"asked"`
+	Places     []recheckPlace `json:"places"`
 
 	// ownCount is of how many places it was known that each server holds a state of its own,
 	// when the wealth was last looked at.
 	ownCount int
 }
+
+// lopsided bets that of the two sides the candidate is odd alone more often than the monolith.
+//
+// Hypothesis: given the past, the candidate is odd alone in a round with a probability of at most
+// the monolith's plus movesMost.
+type lopsided struct {
+	eprocess.Bets
+	// Quiet counts the rounds since the last oddity, Since those since the candidate's last.
+	Quiet int  `json:"quiet"`
+	Since int  `json:"since"`
+	Odd   bool `json:"odd"` // the candidate was, and that counts
+}
+
+// round takes in a round without an oddity.
+func (b *lopsided) round() { b.Quiet, b.Since = b.Quiet+1, b.Since+1 }
+
+// odd settles an oddity of the candidate or of the monolith at exchange n.
+func (b *lopsided) odd(candidate bool, alpha float64, n int) {
+	b.Allow(movesMost, b.Quiet)
+	if b.Quiet = 0; candidate {
+		b.Since, b.Odd = 0, true
+	}
+	b.Bet(2*eprocess.Indicator(candidate)-1, alpha, n)
+}
+
+func (b *lopsided) void() {
+	b.Void()
+	b.Odd = false
+}
+
+// lately reports whether the candidate was odd alone of late.
+func (b *lopsided) lately() bool { return b.Odd && b.Since < suspectFor }
 
 // recheckPlace counts what rechecks showed at one place.
 type recheckPlace struct {
@@ -106,7 +138,7 @@ type recheckPlace struct {
 }
 
 func newRechecks() rechecks {
-	return rechecks{Reproduced: eprocess.NewBold(), Kept: eprocess.NewBold(), Second: eprocess.NewBold(), First: eprocess.NewBold(), Lopsided: eprocess.NewLopsided()}
+	return rechecks{Reproduced: eprocess.Bold.New(), Kept: eprocess.Bold.New(), Second: eprocess.Bold.New(), First: eprocess.Bold.New(), Lopsided: lopsided{Bets: eprocess.Late.New()}}
 }
 
 // outcome is what a recheck has come to.
@@ -242,26 +274,26 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	same := !o.monolith && !o.candidate
 	early := s.match != nil && s.match.anyEarly(o.places) // a state of each server's stays apart for as long
 	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && spaced(x.At, &t.KeptAt, reproducedEvery) {
-		t.Kept.See(e, eprocess.OfKept*alpha, n)
+		t.Kept.See(e, eprocess.OfRest*alpha, n)
 	} else if same && !o.noisy && !early && spaced(x.At, &t.BetAt, reproducedEvery) {
-		t.Reproduced.See(e, eprocess.OfReproduced*alpha, n)
+		t.Reproduced.See(e, eprocess.OfRest*alpha, n)
 	}
 	if o.monolith == o.candidate {
 		return
 	}
 	atOnce := !o.noisy && len(r.Rounds) <= 2
 	if served == o.candidate && (atOnce || spaced(x.At, &t.FirstAt, oddEvery)) { // the side that was asked first was odd
-		t.odd(x, served, eprocess.OfFirst*alpha, n)
+		t.odd(x, served, eprocess.OfRest*alpha, n)
 	}
 	if s == j.served && atOnce && spaced(x.At, &t.LopsidedAt, oddAtOnceEvery) {
-		t.Lopsided.See(2*eprocess.Indicator(o.candidate)-1, movesMost, eprocess.OfLopsided*alpha, n)
+		t.Lopsided.odd(o.candidate, eprocess.OfRest*alpha, n)
 	}
 	every := oddEvery
 	if atOnce {
 		every = oddAtOnceEvery
 	}
 	if !served && spaced(x.At, &t.SecondAt, every) {
-		t.Second.See(2*eprocess.Indicator(o.candidate), eprocess.OfSecond*alpha, n)
+		t.Second.See(2*eprocess.Indicator(o.candidate), eprocess.OfRest*alpha, n)
 	}
 }
 
@@ -280,10 +312,10 @@ func spaced(at time.Time, last *time.Time, every time.Duration) bool {
 // that values stay apart for seconds, or that one side's move alone, proves nothing then.
 func (t *rechecks) voidOwn(places int) {
 	if places > t.ownCount {
-		for _, b := range []*eprocess.Bold{&t.Reproduced, &t.Kept, &t.Second, &t.First} {
+		for _, b := range []*eprocess.Bets{&t.Reproduced, &t.Kept, &t.Second, &t.First} {
 			b.Void()
 		}
-		t.Lopsided.Void()
+		t.Lopsided.void()
 	}
 	t.ownCount = places
 }

@@ -9,7 +9,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
-	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
 	"whittle/internal/simtest"
@@ -294,34 +293,6 @@ func TestAStaleReplicaIsDistinguishedFromAWrongOne(t *testing.T) {
 	if v.State == whittle.Equivalent || len(v.Findings) == 0 || v.Findings[0].Asked == nil ||
 		v.Findings[0].Asked.Stale == 0 || !strings.Contains(v.Findings[0].Summary, "stale") {
 		t.Errorf("%s: %+v", v.Summary, v.Findings)
-	}
-}
-
-// TestBoldIsFair: the wealth keeps its expectation under e-values of expectation 1,
-// summed over every outcome of eight rounds.
-func TestBoldIsFair(t *testing.T) {
-	for _, e := range []float64{2, 256, 100} {
-		mean := 0.0
-		for outcome := range 256 {
-			b, p := eprocess.NewBold(), 1.0
-			for i := range 8 {
-				if outcome>>i&1 == 1 {
-					b.See(e, 1e-9, i)
-					p /= e
-				} else {
-					b.See(0, 1e-9, i)
-					p *= 1 - 1/e
-				}
-			}
-			sum := 0.0
-			for _, w := range b.Wealth {
-				sum += w
-			}
-			mean += p * sum
-		}
-		if mean < 0.999999 || mean > 1.000001 {
-			t.Errorf("e-values of %g: the mean wealth is %v", e, mean)
-		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 	"whittle/internal/units"
 )
 
@@ -50,7 +51,7 @@ func (t *rechecks) annotate(f *whittle.Finding, order int) {
 	for _, shown := range append(t.proofs(p, order), proof{count: a.Reproducible + a.AnotherKept, by: &t.Reproduced}) {
 		if shown.count > 0 {
 			f.EValue = max(f.EValue, shown.by.EValue())
-			if at := shown.by.DecidedAt(); at > 0 && (!f.Decided || at < f.DecidedAt) {
+			if at := shown.by.At; at > 0 && (!f.Decided || at < f.DecidedAt) {
 				f.Decided, f.DecidedAt = true, at
 			}
 		}
@@ -99,14 +100,8 @@ func timesOf(n int) string {
 // rechecks, by which test, and in words.
 type proof struct {
 	count int
-	by    bets
+	by    *eprocess.Bets
 	words string
-}
-
-// bets are one test by betting.
-type bets interface {
-	EValue() float64
-	DecidedAt() int
 }
 
 // proofs are what speaks of a place in one order, 1 being that of users.
@@ -114,7 +109,7 @@ func (t *rechecks) proofs(p *recheckPlace, order int) []proof {
 	a := p.in(order)
 	alone := a.Intermittent + a.Stale + a.AnotherRequest - a.AnotherKept // the candidate said something else than before
 	var list []proof
-	for _, by := range [][]bets{{&t.Second}, {&t.First, &t.Lopsided}}[order] {
+	for _, by := range [][]*eprocess.Bets{{&t.Second}, {&t.First, &t.Lopsided.Bets}}[order] {
 		list = append(list, proof{alone, by, "is another one on the candidate where the monolith stays the same"})
 	}
 	return append(list, proof{p.Kept[order], &t.Kept, "stays another one on the candidate, which no change of the monolith's own explains"})
@@ -137,7 +132,7 @@ func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) 
 			known[place] = true
 		}
 	}
-	most := map[bets]int{}
+	most := map[*eprocess.Bets]int{}
 	for i := range t.Places {
 		for order := range 2 {
 			for _, s := range t.proofs(&t.Places[i], order) {
@@ -149,7 +144,7 @@ func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) 
 		p := &t.Places[i]
 		for order := range 2 {
 			for _, s := range t.proofs(p, order) {
-				if !known[p.Place] && s.by.DecidedAt() > 0 && s.count > 0 && 2*s.count >= most[s.by] {
+				if !known[p.Place] && s.by.At > 0 && s.count > 0 && 2*s.count >= most[s.by] {
 					list = append(list, s.finding(p, order, body))
 					break
 				}
@@ -162,7 +157,7 @@ func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) 
 func (s *proof) finding(p *recheckPlace, order int, body whittle.FindingKind) whittle.Finding {
 	a := *p.in(order)
 	f := findingAt(p.Place, body)
-	f.Count, f.Of, f.Decided, f.DecidedAt, f.EValue, f.Asked = s.count, a.Times, true, s.by.DecidedAt(), s.by.EValue(), &a
+	f.Count, f.Of, f.Decided, f.DecidedAt, f.EValue, f.Asked = s.count, a.Times, true, s.by.At, s.by.EValue(), &a
 	f.Summary = fmt.Sprintf("%s %s; %s", cmp.Or(p.Place, "the body"), s.words, askedWords(&a))
 	if order == 1 {
 		f.Order = whittle.AskedFirst

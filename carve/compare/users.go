@@ -90,8 +90,7 @@ func (u *users) bound(alpha float64) (high float64, n int) {
 	}
 	high = eprocess.ShareBound(bad, len(u.Seen), alpha/2)
 	if m := u.From[1]; m.N > 0 && bad == 0 {
-		j := float64(m.Index)
-		high = min(high, eprocess.ShareBound(u.Fresh-m.Fresh, u.N-m.N, alpha/2/(j*(j+1))))
+		high = min(high, eprocess.ShareBound(u.Fresh-m.Fresh, u.N-m.N, eprocess.OfNth(alpha/2, m.Index)))
 	}
 	return high, len(u.Seen) << u.Level
 }

@@ -9,10 +9,7 @@ import (
 )
 
 // Bounds of what is kept to explain findings.
-const (
-	wrongMost    = 96 // wrong values, a quarter of them of one size of request
-	divisorsMost = 96 // values of `per`
-)
+const keptMost = 96 // wrong values, a quarter of them of one size of request, and values of `per`
 
 // evidence keeps a few exchanges of each sort, to explain and to show.
 type evidence struct {
@@ -46,7 +43,7 @@ type divisorTally struct {
 func (e *evidence) sized(per float64, outlier bool) {
 	i := slices.IndexFunc(e.Divisors, func(d divisorTally) bool { return d.Per == per })
 	if i < 0 {
-		if i = len(e.Divisors); i == divisorsMost {
+		if i = len(e.Divisors); i == keptMost {
 			return
 		}
 		e.Divisors = append(e.Divisors, divisorTally{Per: per})
@@ -61,7 +58,7 @@ func (e *evidence) wrong(show *display.View, x *whittle.Exchange, v wrongValue) 
 	for i := range e.Wrong {
 		alike += int(eprocess.Indicator(e.Wrong[i].Key == v.Key))
 	}
-	if alike >= wrongMost/4 || len(e.Wrong) >= wrongMost {
+	if alike >= keptMost/4 || len(e.Wrong) >= keptMost {
 		return
 	}
 	if alike < display.MaxSamples {

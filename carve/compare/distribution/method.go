@@ -165,7 +165,7 @@ func (s *Method) Observe(x *whittle.Exchange) whittle.Observation {
 // compareWording takes what stands around the two numbers to its head; it
 // reports whether it differs undeclared.
 func (s *Method) compareWording(x *whittle.Exchange) bool {
-	alpha := s.alpha * eprocess.OfWording
+	alpha := s.alpha * eprocess.OfRandom
 	d, fair := s.words.differ(&x.Monolith, &x.Candidate)
 	again := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	if d == nil && !again {
@@ -191,7 +191,7 @@ func (s *Method) compareWording(x *whittle.Exchange) bool {
 func (s *Method) unread(x *whittle.Exchange, aOK, bOK bool) whittle.Observation {
 	w, blankX, blankY := &s.Blank, eprocess.Indicator(!aOK), eprocess.Indicator(!bOK)
 	w.N, w.X, w.Y = w.N+1, w.X+int(blankX), w.Y+int(blankY)
-	w.Bets.Bet(blankY-blankX, s.alpha*eprocess.OfUnreadable, s.N+w.N)
+	w.Bets.Bet(blankY-blankX, s.alpha*eprocess.OfRandom, s.N+w.N)
 	if aOK {
 		s.keepSample(&w.Samples, x)
 	}
@@ -205,7 +205,7 @@ func (s *Method) unread(x *whittle.Exchange, aOK, bOK bool) whittle.Observation 
 // past first and learns from the pair after it has bet.
 func (s *Method) weigh(x *whittle.Exchange, per, a, b float64) whittle.Observation {
 	s.N++
-	again := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*eprocess.OfRepeats, s.N)
+	again := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*eprocess.OfRandom, s.N)
 	if again {
 		s.keepSample(&s.Evidence.Repeated, x)
 	}
@@ -216,7 +216,7 @@ func (s *Method) weigh(x *whittle.Exchange, per, a, b float64) whittle.Observati
 	var xOutlier, yOutlier bool
 	if known {
 		xOutlier, yOutlier = past.outlier(&p, p.x), past.outlier(&p, p.y)
-		s.Wrong.see(t, s.Strata.place(t.Key), xOutlier, yOutlier, s.alpha*eprocess.OfWrong, s.N)
+		s.Wrong.see(t, s.Strata.place(t.Key), xOutlier, yOutlier, s.alpha*eprocess.OfRandom, s.N)
 		s.Evidence.sized(per, yOutlier)
 		if yOutlier && !xOutlier {
 			s.Evidence.wrong(s.show, x, wrongValue{Key: t.Key, Per: per, X: a, Y: b, Noise: p.spread * unit})
@@ -260,16 +260,16 @@ func (s *Method) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 		return
 	}
 	if v, ok := s.read.read(x.Repeat); ok {
-		s.Again.bet(p.larger(drawIn(v/unit, largest), p.x), s.Again.stake(&s.Again.Skill), nil, s.alpha*eprocess.OfMean, p.n)
+		s.Again.bet(p.larger(drawIn(v/unit, largest), p.x), s.Again.stake(&s.Again.Skill), nil, s.alpha*eprocess.OfRandom, p.n)
 	}
 }
 
 // compareDistributions gives a pair without outliers to the tests of mean, spread and distribution.
 func (s *Method) compareDistributions(p *pair) {
 	zx, zy := p.z(p.x), p.z(p.y)
-	s.Mean.bet(p.larger(p.y, p.x), s.Mean.stake(&p.stratum.Mean), &p.stratum.Mean, s.alpha*eprocess.OfMean, p.n)
-	s.Spread.see(p, s.alpha*eprocess.OfSpread)
-	s.Distribution.see(classOf(zx), classOf(zy), s.alpha*eprocess.OfDistribution, p.n)
+	s.Mean.bet(p.larger(p.y, p.x), s.Mean.stake(&p.stratum.Mean), &p.stratum.Mean, s.alpha*eprocess.OfRandom, p.n)
+	s.Spread.see(p, s.alpha*eprocess.OfRandom)
+	s.Distribution.see(classOf(zx), classOf(zy), s.alpha*eprocess.OfRandom, p.n)
 	if p.stratum.Key == rawKey {
 		return
 	}

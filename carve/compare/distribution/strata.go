@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// The sizes of `per` that are distinguished are powers of two; what lies beyond these joins
-	// the outermost. They hold every size from a millionth to a trillion.
-	lowestKey, highestKey = -20, 43
+	// highestKey is the largest size of `per` that is distinguished, as a power of two: a trillion,
+	// and the smallest a trillionth. What lies beyond joins the outermost.
+	highestKey = 40
 	// rawKey is the stratum of responses that are not divided, because the
 	// request's `per` is 0 or negative.
-	rawKey = lowestKey - 1
+	rawKey = math.MinInt
 	// enough responses of the monolith to know its centre and spread: held by
 	// TestIdenticalServicesRaiseNoFalseAlarm.
 	enough = 5
@@ -81,7 +81,7 @@ func keyOfPer(per float64) int {
 		return rawKey
 	}
 	_, e := math.Frexp(per)
-	return max(lowestKey, min(highestKey, e-1))
+	return max(-highestKey, min(highestKey, e-1))
 }
 
 // unitOf is what a response is divided by: its divisor, or 1 where that is 0 or

@@ -78,8 +78,8 @@ func (w *wrongEprocess) weigh(t *stratum, place int, alpha float64, n int) {
 	}
 	// The candidate's chance is likely near 1, the monolith's near 0.
 	logE := eprocess.LogChance(k.Y, k.N, 1, 0.5) + eprocess.LogChance(w.X, w.N, 0.1, 1) -
-		logLargest(w.X+k.Y, w.N+k.N) - math.Log(float64((place+1)*(place+2)))
-	k.Pass(eprocess.AsNumber(logE), alpha, n)
+		logLargest(w.X+k.Y, w.N+k.N)
+	k.Pass(eprocess.AsNumber(logE), eprocess.OfNth(alpha, place+1), n)
 }
 
 // logLargest is the largest log-likelihood of k events in n rounds.

@@ -6,56 +6,34 @@ package eprocess
 // inequality), so α is at most the sum, whatever ties the tests together.
 //
 // With both confidences at 99 % an equal candidate is taken back in at most 1 of 100 rollouts, by
-// its verdict or by a guard.
+// its verdict or by a guard. How α is split costs little: half a part costs a bet one round more.
 const (
 	// OfGuards is the guards' part, which is split evenly over those that are set, and over
-	// attempts by OfAttempts.
+	// attempts by OfAttempts. TestTableOfGuards has what it comes to.
 	OfGuards = 0.4
+	// OfMirrored is the verdict's where the monolith was asked first, OfRest that of each of six
+	// others: where the candidate was, and the five bets on what asking again has shown.
+	OfMirrored = 0.36
+	OfRest     = 0.04
 
-	// The verdict's: where the monolith was asked first, where the candidate was, and what
-	// asking again has shown.
-	OfMirrored   = 0.36
-	OfServed     = 0.04
-	OfReproduced = 0.04
-	OfKept       = 0.025
-	OfSecond     = 0.045
-	OfFirst      = 0.045
-	OfLopsided   = 0.045
-)
-
-// Parts of OfMirrored and of OfServed: bodies, and each of status, content type, failure and the
-// two of headers.
-const (
+	// OfBodies is the part of the first two that bodies have, OfHead that of each of status, content
+	// type, failure and the two of headers.
 	OfBodies = 0.80
 	OfHead   = 0.04
-)
 
-// OfIntervals is the level of each interval of bodies that EQUIVALENT stands on. It is no part of the
-// above: EQUIVALENT is wrong only if one of them is.
-const OfIntervals = 0.85
+	// OfIntervals is the level of each interval of bodies that EQUIVALENT stands on. It is no part of
+	// the above: EQUIVALENT is wrong only if one of them is.
+	OfIntervals = 0.85
 
-// Parts of OfBodies where they should be the same: over single places
-// (the j-th of which has 1/(j(j+1)) of it) and of the form of what varies.
-const (
+	// OfPlaces is the part of bodies that should be the same which differences at single places
+	// have (OfNth). The form of what varies has the rest.
 	OfPlaces = 0.8
-	OfForms  = 0.2
-)
+	// OfRandom is the part of bodies whose numbers are random that each of seven tests has: mean,
+	// spread, distribution, repeats, wrong values, what cannot be read and what stands around.
+	OfRandom = 1.0 / 7
 
-// Parts of OfBodies where their numbers are random.
-const (
-	OfMean         = 0.20
-	OfSpread       = 0.20
-	OfDistribution = 0.20
-	OfRepeats      = 0.15
-	OfWrong        = 0.20
-	OfUnreadable   = 0.025
-	OfWording      = 0.025
-)
-
-// Parts of a guard's level: what its evidence is held to, and the bounds on what is known of
-// the monolith.
-const (
-	OfEvidence  = 0.9
+	// OfReference is the part of a guard's level for the bounds on what is known of the monolith;
+	// its evidence is held to the rest.
 	OfReference = 0.1
 )
 
@@ -65,8 +43,12 @@ func OfAttempts(i int) float64 {
 	if i == 1 {
 		return 0.8
 	}
-	return 0.2 / (float64(i) * float64(i-1))
+	return OfNth(0.2, i-1)
 }
+
+// OfNth is the part of alpha that the k-th of things may spend of which nobody knows how many will
+// come, from 1: alpha/(k(k+1)), which make alpha in all.
+func OfNth(alpha float64, k int) float64 { return alpha / (float64(k) * float64(k+1)) }
 
 // Alpha is the error rate that a confidence leaves; 1 % for one that is not within 0
 // and 1.

@@ -1,11 +1,38 @@
 package eprocess
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// Bets of fixed size, as parts of the wealth. Small ones find small effects in
-// long runs, those near 1 find plain ones in a dozen rounds; the mixture loses
-// to the best of them by no more than the logarithm of their number.
-var stakes = [...]float64{0.01, 0.03, 0.08, 0.18, 0.35, 0.6, 0.85, 0.98}
+// Style is how a bettor stakes a wealth: at each of a few parts of it, so that small ones find small
+// effects in long runs and those near 1 find plain ones in a dozen rounds. The mixture loses to the
+// best of them by no more than the logarithm of their number.
+type Style int
+
+// The styles.
+const (
+	// Steady bets on what comes in any round.
+	Steady Style = iota
+	// Bold bets on what comes rarely and says much: a few e-values decide, and a few losses do not
+	// end the test.
+	Bold
+	// Late bets on what comes late and rarely: the k-th e-value comes upon a fresh stake of
+	// 1/(k(k+1)), so that neither many rounds nor earlier ones have used the wealth up.
+	Late
+)
+
+// styles has of each style what is staked of the wealth, how the first wealth is split over that,
+// and of what is kept back (the rest) 1/(r+hold) is staked in round r. Simulations:
+// TestALateEffectIsStillShown, TestTableOfGuards, TestAWeekOfOddities.
+var styles = [...]struct {
+	stakes, parts []float64
+	hold          float64
+}{
+	Steady: {[]float64{0.01, 0.03, 0.08, 0.18, 0.35, 0.6, 0.85, 0.98}, slices.Repeat([]float64{0.75 / 8}, 8), 64},
+	Bold:   {[]float64{0.999, 0.6, 0.2, 0.05}, []float64{0.7, 0.1, 0.1, 0.1}, 0},
+	Late:   {[]float64{0.98, 0.5}, []float64{0, 0}, 1},
+}
 
 const (
 	// A wealth is kept within these bounds, so that no run is long enough to
@@ -13,34 +40,31 @@ const (
 	// which never helps a false alarm.
 	wealthCap   = 1e150
 	wealthFloor = 1 / wealthCap
-	// cashPart of the first wealth is kept back; in round r the part
-	// 1/(r+cashRounds) of what is left of it is staked.
-	cashPart   = 0.25
-	cashRounds = 64
 	// EValueCap bounds the e-values that are shown: above what any attempt's level asks for.
 	EValueCap = 1e12
 )
 
 // Bets is a test by betting: the wealth of a bettor who starts with 1 and
-// stakes parts of it on payoffs in [-1, 1], each of which has expectation at
-// most 0 given the past if the null hypothesis holds. Then the chance that the
-// wealth ever reaches 1/alpha is at most alpha (Ville's inequality), however
-// often one looks. The bettor spreads the first wealth evenly over the fixed
-// stakes; a quarter is kept back and staked little by little, so that a
+// stakes parts of it on e-values, each of which has expectation at
+// most 1 given the past if the null hypothesis holds. Then 1 + λ(e − 1) has too, for any λ in
+// [0, 1], so the chance that the wealth ever reaches 1/alpha is at most alpha (Ville's
+// inequality), however often one looks. A part may be kept back and staked little by little, so that a
 // candidate that changes late meets bets that a long past without differences has not used up.
-// Only positive payoffs win: whoever does not know the direction learns it from
+// Only what is above 1 wins: whoever does not know the direction learns it from
 // the past and turns the payoff.
 //
 // Source: Ramdas, Grünwald, Vovk, Shafer 2023, Game-theoretic statistics and
-// safe anytime-valid inference; Shekhar and Ramdas 2023, arXiv 2112.09162.
+// safe anytime-valid inference; Shekhar and Ramdas 2023, arXiv 2112.09162; Vovk and Wang 2021,
+// E-values: calibration, combination and applications, arXiv 1912.06116.
 type Bets struct {
-	Staked [len(stakes)]float64 `json:"staked"`
+	Style  Style      `json:"style,omitempty"`
+	Staked [8]float64 `json:"staked"` // of each of the style's stakes
 	// Cash is what has not been staked yet.
 	Cash float64 `json:"cash"`
 	// Now is the wealth.
 	Now float64 `json:"now"`
 	Passed
-	// Rounds counts the payoffs that were not zero.
+	// Rounds counts the e-values that were not 1.
 	Rounds int `json:"rounds"`
 }
 
@@ -62,39 +86,59 @@ func (p *Passed) Pass(wealth, alpha float64, n int) {
 // Decided reports whether the evidence has passed its level.
 func (p *Passed) Decided() bool { return p.At > 0 }
 
-// DecidedAt is the exchange at which it did; 0: not yet.
-func (p *Passed) DecidedAt() int { return p.At }
-
 // EValue is the highest wealth so far, bounded so that it can be shown.
 func (p *Passed) EValue() float64 { return min(p.Peak, EValueCap) }
 
 // NewBets is a bettor with a wealth of 1 who has not bet yet.
-func NewBets() Bets {
-	b := Bets{Now: 1, Passed: Passed{Peak: 1}, Cash: cashPart}
-	for i := range b.Staked {
-		b.Staked[i] = (1 - cashPart) / float64(len(stakes))
+func NewBets() Bets { return Steady.New() }
+
+// New is a bettor of a style with a wealth of 1 who has not bet yet.
+func (s Style) New() Bets {
+	b := Bets{Style: s, Now: 1, Passed: Passed{Peak: 1}, Cash: 1}
+	for i, p := range styles[s].parts {
+		b.Staked[i] = p
+		b.Cash = max(0, b.Cash-p)
 	}
 	return b
 }
 
-// Bet settles a payoff in [-1, 1] at exchange n against the level alpha. A
-// payoff that is not a number counts as 0.
-func (b *Bets) Bet(g, alpha float64, n int) {
-	if g == 0 || math.IsNaN(g) {
+// Bet settles a payoff in [-1, 1], of expectation at most 0, at exchange n against the level alpha.
+// A payoff that is not a number counts as 0.
+func (b *Bets) Bet(g, alpha float64, n int) { b.See(1+Clamp(g), alpha, n) }
+
+// See settles an e-value at exchange n against the level alpha.
+func (b *Bets) See(e, alpha float64, n int) {
+	if e == 1 || math.IsNaN(e) {
 		return
 	}
-	g = Clamp(g)
 	b.Rounds++
-	fresh := b.Cash / float64(b.Rounds+cashRounds)
+	of := &styles[b.Style]
+	fresh := b.Cash / (float64(b.Rounds) + of.hold)
 	b.Cash -= fresh
-	fresh /= float64(len(stakes))
+	fresh /= float64(len(of.stakes))
 	sum := b.Cash
-	for i, l := range stakes {
-		b.Staked[i] = bounded((b.Staked[i] + fresh) * (1 + l*g))
+	for i, l := range of.stakes {
+		b.Staked[i] = bounded((b.Staked[i] + fresh) * (1 + l*(e-1)))
 		sum += b.Staked[i]
 	}
 	b.Now = sum
 	b.Pass(sum, alpha, n)
+}
+
+// SeeShare settles whether an event came of which the hypothesis is that it comes with a chance of
+// at most p. p is held within (0, 1): with a p of 0 a single event decides.
+func (b *Bets) SeeShare(event bool, p, alpha float64, n int) {
+	b.See(Indicator(event)/max(1e-9, min(0.999, p)), alpha, n)
+}
+
+// Allow takes from what is staked what it costs that in each of so many rounds without a bet the
+// payoff may have had an expectation of up to a.
+func (b *Bets) Allow(a float64, rounds int) {
+	b.Now = b.Cash
+	for i, l := range styles[b.Style].stakes {
+		b.Staked[i] = bounded(b.Staked[i] * math.Pow(1-l*a, float64(rounds)))
+		b.Now += b.Staked[i]
+	}
 }
 
 // CapAt throws away what the wealth is above most. That is no gain for anybody, so
@@ -127,61 +171,12 @@ func bounded(w float64) float64 {
 
 // Valid reports whether the state could have come from play.
 func (b *Bets) Valid() bool {
-	return validWealth(b.Staked[:], b.Peak, b.At, b.Rounds) && b.Cash >= 0 && b.Cash <= cashPart && b.Now >= 0 && b.Now <= b.Peak
-}
-
-// validWealth reports whether restored parts of a wealth, with its peak, could have come from play.
-func validWealth(parts []float64, peak float64, at, rounds int) bool {
-	for _, w := range parts {
+	for _, w := range b.Staked {
 		if !(w >= 0 && w <= wealthCap) {
 			return false
 		}
 	}
-	return peak >= 1 && peak <= 2*float64(len(parts))*wealthCap && at >= 0 && rounds >= 0
-}
-
-// Excess tests by betting that an event comes in more than a share p of the
-// rounds. Under the null hypothesis "at most p, given the past", the likelihood
-// ratio of a share q > p to p has expectation at most 1; the wealth is spread
-// over a few q.
-type Excess struct {
-	Wealth [len(shares)]float64 `json:"w"`
-	Cash   float64              `json:"cash"`
-	Rounds int                  `json:"rounds"`
-	Passed
-}
-
-// shares are the alternatives, from p (0) to always (1).
-var shares = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 0.95}
-
-// NewExcess is a wealth of 1 before the first round.
-func NewExcess() Excess {
-	e := Excess{Passed: Passed{Peak: 1}, Cash: cashPart}
-	for i := range e.Wealth {
-		e.Wealth[i] = (1 - cashPart) / float64(len(shares))
-	}
-	return e
-}
-
-// See settles one round at exchange n. p is held within (0, 1): with a p of 0
-// a single event decides.
-func (e *Excess) See(event bool, p, alpha float64, n int) {
-	p = max(1e-9, min(0.999, p))
-	e.Rounds++
-	fresh := e.Cash / float64(e.Rounds+cashRounds)
-	e.Cash -= fresh
-	fresh /= float64(len(shares))
-	sum := e.Cash
-	for i, share := range shares {
-		q := p + (1-p)*share
-		f := (1 - q) / (1 - p)
-		if event {
-			f = q / p
-		}
-		e.Wealth[i] = bounded((e.Wealth[i] + fresh) * f)
-		sum += e.Wealth[i]
-	}
-	e.Pass(sum, alpha, n)
+	return b.Style >= 0 && int(b.Style) < len(styles) && b.Peak >= 1 && b.At >= 0 && b.Rounds >= 0 && b.Cash >= 0 && b.Cash <= 1 && b.Now >= 0 && b.Now <= b.Peak
 }
 
 // Indicator is 1 where an event came and 0 where it did not.
@@ -191,6 +186,12 @@ func Indicator(b bool) float64 {
 	}
 	return 0
 }
+
+// Sign is 1 for what is above 0, -1 for what is below, and 0 for what is no number.
+func Sign(x float64) float64 { return Indicator(x > 0) - Indicator(x < 0) }
+
+// Ratio is the share of k in n; 0 of none.
+func Ratio(k, n int) float64 { return float64(k) / float64(max(1, n)) }
 
 // Clamp draws a payoff into [-1, 1].
 func Clamp(g float64) float64 { return max(-1, min(1, g)) }

@@ -30,31 +30,36 @@ func TestFairBetsKeepTheirExpectation(t *testing.T) {
 	}
 }
 
-// The same for events of a given share: the mean over all outcomes, weighted by
+// The same for events of a given share, and for e-values: the mean over all outcomes, weighted by
 // their chance, is 1.
-func TestExcessKeepsItsExpectation(t *testing.T) {
+func TestEValuesKeepTheirExpectation(t *testing.T) {
 	const rounds = 12
-	for _, p := range []float64{0.001, 0.05, 0.5} {
-		sum := 0.0
-		for outcome := range 1 << rounds {
-			e, chance := NewExcess(), 1.0
-			for i := range rounds {
-				event := outcome>>i&1 == 1
-				if event {
-					chance *= p
-				} else {
-					chance *= 1 - p
+	see := map[string]func(b *Bets, event bool, p float64){
+		"share": func(b *Bets, event bool, p float64) { b.SeeShare(event, p, 1e-12, 1) },
+		"e":     func(b *Bets, event bool, p float64) { b.See(Indicator(event)/p, 1e-12, 1) },
+		"half":  func(b *Bets, event bool, p float64) { b.See(0.5+0.5*Indicator(event)/p, 1e-12, 1) },
+	}
+	for name, see := range see {
+		for _, first := range []Bets{Steady.New(), Bold.New(), Late.New()} {
+			for _, p := range []float64{0.001, 0.01, 1. / 256, 0.05, 0.5} {
+				sum := 0.0
+				for outcome := range 1 << rounds {
+					b, chance := first, 1.0
+					for i := range rounds {
+						event := outcome>>i&1 == 1
+						if event {
+							chance *= p
+						} else {
+							chance *= 1 - p
+						}
+						see(&b, event, p)
+					}
+					sum += chance * b.Now
 				}
-				e.See(event, p, 1e-12, i+1)
+				if math.Abs(sum-1) > 1e-9 {
+					t.Errorf("%s, p = %v: the mean wealth is %v, want 1", name, p, sum)
+				}
 			}
-			last := e.Cash
-			for _, w := range e.Wealth {
-				last += w
-			}
-			sum += chance * last
-		}
-		if math.Abs(sum-1) > 1e-9 {
-			t.Errorf("p = %v: the mean wealth is %v, want 1", p, sum)
 		}
 	}
 }
@@ -69,11 +74,11 @@ func TestBetsStayFloats(t *testing.T) {
 			t.Errorf("payoff %v: wealth %v, e-value %v", g, b.Now, b.EValue())
 		}
 	}
-	e := NewExcess()
+	b := NewBets()
 	for i := range 100_000 {
-		e.See(i%2 == 0, 0, 0.01, i+1)
+		b.SeeShare(i%2 == 0, 0, 0.01, i+1)
 	}
-	if math.IsNaN(e.Peak) || math.IsInf(e.Peak, 0) {
+	if !b.Valid() || math.IsInf(b.Peak, 0) {
 		t.Error("a share of 0 with events left the floats")
 	}
 }
@@ -102,19 +107,16 @@ func TestALateEffectIsStillShown(t *testing.T) {
 // goes on has no more than one who never won.
 func TestVoid(t *testing.T) {
 	for _, g := range []float64{1, -1} {
-		b, bold := NewBets(), NewBold()
-		for range 20 {
-			b.Bet(g, 0.01, 5)
-			bold.See(1+0.9*g, 0.01, 5)
-		}
-		low, lowBold := min(1, b.Now), min(1, bold.Now())
-		b.Void()
-		bold.Void()
-		if b.Decided() || math.Abs(b.Now-low) > 1e-9 || b.EValue() != 1 || !b.Valid() {
-			t.Errorf("payoffs of %v: %+v, want a wealth of %v", g, b, low)
-		}
-		if bold.At > 0 || math.Abs(bold.Now()-lowBold) > 1e-9 || bold.EValue() != 1 {
-			t.Errorf("payoffs of %v: %+v, want a wealth of %v", g, bold, lowBold)
+		for _, style := range []Style{Steady, Bold, Late} {
+			b := style.New()
+			for range 20 {
+				b.See(1+0.9*g, 0.01, 5)
+			}
+			low := min(1, b.Now)
+			b.Void()
+			if b.Decided() || math.Abs(b.Now-low) > 1e-9 || b.EValue() != 1 || !b.Valid() {
+				t.Errorf("payoffs of %v: %+v, want a wealth of %v", g, b, low)
+			}
 		}
 	}
 }

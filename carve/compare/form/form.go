@@ -11,6 +11,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
@@ -203,11 +204,11 @@ func (f *Forms) sample(x *whittle.Exchange, path string, e *formExchange) whittl
 
 // formWeight is the part of the error rate of the place at index i.
 func formWeight(i int) float64 {
-	j := float64(i + 1)
-	if i >= formPaths {
-		return 0.5 / (j * (j + 1))
+	w := eprocess.OfNth(0.5, i+1)
+	if i < formPaths {
+		w += 0.5 / formPaths
 	}
-	return 0.5/(j*(j+1)) + 0.5/formPaths
+	return w
 }
 
 // MarkOwn takes note that each server holds a state of its own at a place. The forms of such

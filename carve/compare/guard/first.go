@@ -220,8 +220,7 @@ func (g *Guard) aloneLimits() (ref reference, errors, slow float64) {
 	if ref = g.Whole; g.Part != whittle.All || ref.All.N == 0 {
 		ref = g.pastReference()
 	}
-	k := float64(max(1, g.Firsts.References))
-	beta := eprocess.OfReference * g.level() / (k * (k + 1))
+	beta := eprocess.OfNth(eprocess.OfReference*g.level(), max(1, g.Firsts.References))
 	return ref, eprocess.UpperRate(ref.All.Bad, ref.All.N, beta) + g.cfg.Errors, eprocess.UpperRate(ref.Slow.Bad, ref.Slow.N, beta)
 }
 

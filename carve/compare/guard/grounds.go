@@ -95,7 +95,7 @@ func (e *grounds) wealth(k int) (w [sources]float64) {
 		w[i] = parts[i] * began * e.Bets[i].Now
 	}
 	if k > 0 {
-		w[fromLater] *= first / (float64(k) * float64(k+1))
+		w[fromLater] *= eprocess.OfNth(first, k)
 	}
 	return w
 }

@@ -79,7 +79,7 @@ func (g *Guard) level() float64 { return g.alpha * eprocess.OfAttempts(g.Attempt
 
 // threshold is the e-value that decides. A tenth of the error rate is kept for
 // the bounds on the monolith's rates that some tests need.
-func (g *Guard) threshold() float64 { return 1 / (eprocess.OfEvidence * g.level()) }
+func (g *Guard) threshold() float64 { return 1 / ((1 - eprocess.OfReference) * g.level()) }
 
 // Reset begins another attempt: it forgets the evidence and the breaches, and
 // keeps what is known of the monolith.

@@ -33,9 +33,9 @@ const (
 // rejected: that the candidate differs no more often than the monolith's own
 // second response.
 type Head struct {
-	Same  eprocess.Bets   `json:"same"`
-	Share eprocess.Excess `json:"share"`
-	Self  eprocess.Bets   `json:"self"`
+	Same  eprocess.Bets `json:"same"`
+	Share eprocess.Bets `json:"share"`
+	Self  eprocess.Bets `json:"self"`
 	// N exchanges, Count of which differed in a way nobody declared.
 	N     int `json:"n"`
 	Count int `json:"count"`
@@ -61,7 +61,7 @@ type Change struct {
 
 // NewHead is a head before the first exchange.
 func NewHead() Head {
-	return Head{Same: eprocess.NewBets(), Share: eprocess.NewExcess(), Self: eprocess.NewBets()}
+	return Head{Same: eprocess.NewBets(), Share: eprocess.NewBets(), Self: eprocess.NewBets()}
 }
 
 // Pair is one exchange for a head.
@@ -101,7 +101,7 @@ func (o *Pair) sample() whittle.Sample {
 // twice.
 func (t *Head) ObserveSame(limit, alpha float64, n int) {
 	t.N++
-	t.Share.See(false, limit, alpha, n)
+	t.Share.SeeShare(false, limit, alpha, n)
 }
 
 // See settles one exchange and reports whether it differs undeclared.
@@ -122,7 +122,7 @@ func (t *Head) settle(o *Pair, differs bool, at Level, repeats float64) bool {
 	if differs && !o.Unbet && (open || !o.OneWay) {
 		t.lean(o, at.Alpha, at.N)
 	}
-	t.Share.See(open, at.Limit, at.Alpha, at.N)
+	t.Share.SeeShare(open, at.Limit, at.Alpha, at.N)
 	if o.Again {
 		t.Repeats++
 		if o.Self {

@@ -94,7 +94,7 @@ func (h *Headers) settle(i int, repeated bool, at Level) {
 		p.ObserveSame(at.Limit, at.Alpha, at.N)
 		return
 	}
-	part := at.Alpha / float64((i+1)*(i+2))
+	part := eprocess.OfNth(at.Alpha, i+1)
 	differs := o != nil
 	if !differs {
 		o = &Pair{}

@@ -67,8 +67,8 @@ type Moves struct {
 
 	ways  [2]int    // of Both so many moved the one up and the other down, or the same way
 	until time.Time // when the last look ended that counted
-	alone [2]eprocess.Bold
-	alike [2]eprocess.Bold
+	alone [2]eprocess.Bets
+	alike [2]eprocess.Bets
 	up    [waysMost]bool // the candidate's last ways
 	upN   int
 }
@@ -94,7 +94,7 @@ func (d *Moves) See(monolith, candidate Step, from, at time.Time, alpha float64)
 		return
 	}
 	if d.until.IsZero() {
-		d.alone, d.alike = [2]eprocess.Bold{eprocess.NewBold(), eprocess.NewBold()}, [2]eprocess.Bold{eprocess.NewBold(), eprocess.NewBold()}
+		d.alone, d.alike = [2]eprocess.Bets{eprocess.Bold.New(), eprocess.Bold.New()}, [2]eprocess.Bets{eprocess.Bold.New(), eprocess.Bold.New()}
 	}
 	d.until = at
 	if monolith.Times > 0 && candidate.Times > 0 {
@@ -117,7 +117,7 @@ func (d *Moves) Shown() bool {
 // Parted reports whether either side moves without the other, or, where both always move
 // until the next look, the one up and the other down as well as not.
 func (d *Moves) Parted() bool {
-	if d.Shown() || d.until.IsZero() || max(d.alone[0].Now(), d.alone[1].Now()) > leanMost {
+	if d.Shown() || d.until.IsZero() || max(d.alone[0].Now, d.alone[1].Now) > leanMost {
 		return false
 	}
 	return d.Counts.Parted() || parted(d.ways, d.Both, Least)

@@ -87,8 +87,7 @@ func (t *trial) see(g float64) {
 // logEValue is the logarithm of the evidence: half of the first wealth is on the whole past,
 // and of the other half 1/(k(k+1)) on the k-th window.
 func (t *trial) logEValue(slack float64) float64 {
-	k := float64(t.Windows + 1)
-	return max(t.All.LogEValue(slack), t.Window.LogEValue(slack)-math.Log(k*(k+1))) - math.Ln2
+	return max(t.All.LogEValue(slack), t.Window.LogEValue(slack)+math.Log(eprocess.OfNth(1, t.Windows+1))) - math.Ln2
 }
 
 // isQuiet reports whether there is no evidence for sure, without its logarithms.
