@@ -18,11 +18,8 @@ type Meter struct {
 	// EValue is the evidence that the limit is passed; Threshold decides.
 	EValue    float64 `json:"e_value"`
 	Threshold float64 `json:"threshold"`
-	// Count is how many of the candidate's answers it stands on; Needed is how
-	// many it takes at least before it could ever speak. Those of cpu are
-	// intervals.
-	Count  int `json:"count"`
-	Needed int `json:"needed"`
+	// Count is how many of the candidate's answers it stands on, of a query how many readings.
+	Count int `json:"count"`
 	// Breached stays true until the guard is reset.
 	Breached bool   `json:"breached"`
 	Summary  string `json:"summary"`

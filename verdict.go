@@ -105,9 +105,6 @@ type Sample struct {
 	// space at an end, \u00a0).
 	MonolithValue  string `json:"monolith_value,omitempty"`
 	CandidateValue string `json:"candidate_value,omitempty"`
-	// MonolithAround and CandidateAround are the values with their surroundings.
-	MonolithAround  string `json:"monolith_around,omitempty"`
-	CandidateAround string `json:"candidate_around,omitempty"`
 }
 
 // Bound is what could still differ without having been seen.

@@ -101,17 +101,9 @@ func showSample(w io.Writer, s *whittle.Sample) {
 		fmt.Fprintf(w, "             at        %s\n", s.Where)
 	}
 	if s.MonolithValue != "" || s.CandidateValue != "" {
-		from, to = placed(s.MonolithValue, s.MonolithAround), placed(s.CandidateValue, s.CandidateAround)
+		from, to = s.MonolithValue, s.CandidateValue
 	}
 	fmt.Fprintf(w, "             monolith  %s\n             candidate %s\n", from, to)
-}
-
-// placed is a value with what stands around it.
-func placed(value, around string) string {
-	if around == "" || around == value {
-		return value
-	}
-	return value + "   in " + around
 }
 
 // showCoverage lists the fields that are not compared by value, one a line.

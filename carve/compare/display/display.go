@@ -116,7 +116,6 @@ func (d *View) Sample(x *whittle.Exchange) whittle.Sample {
 func (d *View) SampleAt(x *whittle.Exchange, at Spot) whittle.Sample {
 	s := d.Sample(x)
 	s.Where, s.MonolithValue, s.CandidateValue = at.Where, at.From, at.To
-	s.MonolithAround, s.CandidateAround = at.FromAround, at.ToAround
 	return s
 }
 
@@ -137,19 +136,15 @@ func (d *View) Response(a whittle.Response) string {
 }
 
 // Again redacts samples of an earlier process, which may have had fewer rules or none.
-// Tokens stay as they are. The samples are of one place. The values around it are
-// dropped, because their names are no longer known.
+// Tokens stay as they are. The samples are of one place.
 func (d *View) Again(samples []whittle.Sample, at []jsonpath.Element) {
 	for i := range samples {
 		s := &samples[i]
 		s.Request, s.Monolith, s.Candidate = d.Kept(nil, s.Request), d.Kept(nil, s.Monolith), d.Kept(nil, s.Candidate)
 		s.Where = d.Kept(nil, s.Where)
 		s.MonolithValue, s.CandidateValue = d.Kept(at, s.MonolithValue), d.Kept(at, s.CandidateValue)
-		if d != nil && d.redactor != nil {
-			s.MonolithAround, s.CandidateAround = "", ""
-			if !hasName(at) { // a piece of a text: what stood before it said what it is
-				s.MonolithValue, s.CandidateValue = "", ""
-			}
+		if d.Redacts() && !hasName(at) { // a piece of a text: what stood before it said what it is
+			s.MonolithValue, s.CandidateValue = "", ""
 		}
 	}
 }
@@ -201,8 +196,4 @@ func Snippet(b []byte, most int) string {
 }
 
 // Spot is where an exchange differs, fit to be shown.
-type Spot struct {
-	Where                string
-	From, To             string
-	FromAround, ToAround string
-}
+type Spot struct{ Where, From, To string }

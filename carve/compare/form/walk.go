@@ -257,7 +257,7 @@ func ignored(list []jsonpath.Path, pattern string) bool {
 func (w *walker) patternOf(node uint32) string {
 	pattern := []byte{'$'}
 	for x := int32(0); x != int32(node); {
-		child, at, _ := w.doc.ChildOver(x, int32(node))
+		child, at := w.doc.ChildOver(x, int32(node))
 		pattern, x = jsondoc.AppendStep(pattern, at), child
 	}
 	return string(pattern)

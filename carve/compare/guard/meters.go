@@ -6,13 +6,8 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
-	"whittle/carve/compare/eprocess"
 	"whittle/internal/units"
 )
-
-// neededCap ends the search for the least evidence that could decide, in responses: nobody waits for
-// more in a row.
-const neededCap = 10_000
 
 // Meters reads the guards: errors, p99 (where guarded) and mismatch.
 func (g *Guard) Meters() []whittle.Meter {
@@ -24,9 +19,9 @@ func (g *Guard) Meters() []whittle.Meter {
 }
 
 // meterOf has what all meters have.
-func (g *Guard) meterOf(name string, e *grounds, needed int, mirrored string) (m whittle.Meter, source string) {
+func (g *Guard) meterOf(name string, e *grounds, mirrored string) (m whittle.Meter, source string) {
 	wealth, most := e.eValue(g.Firsts.Generation)
-	m = whittle.Meter{Name: name, EValue: wealth, Threshold: g.threshold(), Count: e.Candidate.N, Needed: needed, Breached: e.Breached}
+	m = whittle.Meter{Name: name, EValue: wealth, Threshold: g.threshold(), Count: e.Candidate.N, Breached: e.Breached}
 	if e.Breached { // the counts are of users' responses and may say nothing
 		source = " by " + [sources]string{"the first response of each user", "served pairs, the candidate asked first", "the slowest of served pairs", mirrored}[most]
 	}
@@ -35,7 +30,7 @@ func (g *Guard) meterOf(name string, e *grounds, needed int, mirrored string) (m
 
 func (g *Guard) errorsMeter() whittle.Meter {
 	e := &g.Errors
-	m, by := g.meterOf(meterErrors, e, g.neededErrors(), "mirrored pairs, the monolith asked first")
+	m, by := g.meterOf(meterErrors, e, "mirrored pairs, the monolith asked first")
 	m.Monolith, m.Candidate = e.Monolith.rate(), e.Candidate.rate()
 	if past := g.Past.seen(); e.Monolith.N == 0 {
 		m.Monolith = past.rate()
@@ -43,13 +38,13 @@ func (g *Guard) errorsMeter() whittle.Meter {
 	m.Limit = m.Monolith + g.cfg.Errors
 	m.Summary = fmt.Sprintf("%s of %s candidate responses bad (%s), monolith %s over the same time, limit %s; ",
 		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) +
-		g.units() + g.words(&m, "bad responses") + by
+		g.units() + g.words(&m) + by
 	return m
 }
 
 func (g *Guard) p99Meter() whittle.Meter {
 	e := &g.Slow
-	m, by := g.meterOf(meterP99, e, g.neededSlow(), "served and mirrored pairs together")
+	m, by := g.meterOf(meterP99, e, "served and mirrored pairs together")
 	m.Monolith, m.Candidate = millis(g.Past.p99()), millis(g.Recent.p99())
 	m.Limit = m.Monolith * g.cfg.P99
 	if m.Monolith == 0 {
@@ -58,14 +53,14 @@ func (g *Guard) p99Meter() whittle.Meter {
 	}
 	m.Summary = fmt.Sprintf("%s of %s candidate responses slower than %s ms (%s), monolith's p99 %s ms; ",
 		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.rate()), display.Figure(m.Monolith)) +
-		g.units() + g.words(&m, "slow responses") + by
+		g.units() + g.words(&m) + by
 	return m
 }
 
 func (g *Guard) mismatchMeter() whittle.Meter {
 	t := &g.Mismatch
 	m := whittle.Meter{
-		Name: meterMismatch, EValue: t.eValue(), Threshold: g.threshold(), Count: t.Candidate.N, Needed: g.neededMismatch(), Breached: t.Breached,
+		Name: meterMismatch, EValue: t.eValue(), Threshold: g.threshold(), Count: t.Candidate.N, Breached: t.Breached,
 		Monolith: t.Own.rate(), Candidate: t.Candidate.rate(),
 	}
 	m.Limit = m.Monolith + g.cfg.Mismatch
@@ -74,7 +69,7 @@ func (g *Guard) mismatchMeter() whittle.Meter {
 		own = fmt.Sprintf("the monolith from itself in %s of %s repeats", units.Grouped(t.Own.Bad), units.Grouped(t.Own.N))
 	}
 	m.Summary = fmt.Sprintf("%s of %s compared responses differ (%s), %s, limit %s",
-		units.Grouped(t.Candidate.Bad), units.Grouped(t.Candidate.N), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m, "differences")
+		units.Grouped(t.Candidate.Bad), units.Grouped(t.Candidate.N), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m)
 	return m
 }
 
@@ -93,82 +88,15 @@ func plural(n int, what string) string {
 }
 
 // words says what the evidence amounts to, and which attempt it is of.
-func (g *Guard) words(m *whittle.Meter, what string) string {
+func (g *Guard) words(m *whittle.Meter) string {
 	attempt := ""
 	if g.Attempt > 1 {
 		attempt = fmt.Sprintf(" (attempt %d)", g.Attempt)
 	}
-	switch {
-	case m.Breached:
+	if m.Breached {
 		return attempt + ": breached"
-	case m.Needed < 0:
-		return attempt + "; it cannot speak before the monolith has answered"
 	}
-	return fmt.Sprintf("%s; evidence %s of %s, the least that could decide is %s %s in a row",
-		attempt, display.Figure(m.EValue), display.Figure(m.Threshold), units.Grouped(m.Needed), what)
-}
-
-// least counts how many bad responses in a row take fresh evidence to the bar; −1 where it would
-// take more than neededCap, or the bet cannot win.
-func least(bar float64, bad func() (evidence float64)) int {
-	for n, last := 1, 0.0; n <= neededCap; n++ {
-		now := bad()
-		if now >= bar {
-			return n
-		}
-		if now <= last {
-			return -1
-		}
-		last = now
-	}
-	return -1
-}
-
-// needed is how many bad responses in a row decide from nothing: each makes a block with as many of
-// the monolith's as there were so far, or stands alone; where there are pairs, it is one.
-func (g *Guard) needed(e *grounds, guess, slack, limit, payoff float64) int {
-	f, c, fresh := &g.Firsts, &e.Firsts, newGrounds()
-	m := min(waitMost, c.Monolith.N/max(1, c.Candidate.N))
-	if c.Candidate.N == 0 && f.Of == whittle.Monolith {
-		m = len(f.Waiting)
-	}
-	odds := eprocess.NewOdds(guess, slack, max(1, m), 1)
-	return least(g.threshold(), func() float64 {
-		switch {
-		case m > 0:
-			fresh.Firsts.Play(func(a *eprocess.Arms) { a.Block(odds, 0, m, 1, 0) })
-		case limit < limitMost:
-			fresh.Firsts.alone(true, limit)
-		}
-		for source, b := range e.Bets {
-			if b.Rounds > 0 && source != fromMirrored {
-				fresh.bet(source, payoff, 0)
-			}
-		}
-		made, _ := fresh.eValue(f.Generation)
-		return made
-	})
-}
-
-func (g *Guard) neededErrors() int {
-	_, limit, _ := g.aloneLimits()
-	return g.needed(&g.Errors, g.Past.badRate(), g.cfg.Errors, limit, (1-g.cfg.Errors)/(1+g.cfg.Errors))
-}
-
-func (g *Guard) neededSlow() int {
-	ref, _, limit := g.aloneLimits()
-	if ref.Tau == 0 {
-		return -1
-	}
-	return g.needed(&g.Slow, slowShare, 0, limit, 1)
-}
-
-func (g *Guard) neededMismatch() int {
-	m := newMismatch(g.Mismatch.Limit)
-	return least(g.threshold(), func() float64 {
-		m.play(whittle.Candidate, true)
-		return m.eValue()
-	})
+	return fmt.Sprintf("%s; evidence %s of %s", attempt, display.Figure(m.EValue), display.Figure(m.Threshold))
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

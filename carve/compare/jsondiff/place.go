@@ -1,7 +1,6 @@
 package jsondiff
 
 import (
-	"bytes"
 	"strconv"
 
 	"whittle/carve/compare/display"
@@ -14,21 +13,14 @@ func (j *JSON) Spot(d *Difference, monolith, candidate []byte) display.Spot {
 	if !ok {
 		return TextSpot(j.Show, monolith, candidate)
 	}
-	var s display.Spot
-	has := &from
+	trail := from.trail
 	if from.node == jsondoc.None {
-		has = &to
+		trail = to.trail
 	}
-	s.Where = j.where(has.trail)
-	s.From, s.To = j.there(&from, has.trail), j.there(&to, has.trail)
+	s := display.Spot{Where: j.where(trail), From: j.there(&from, trail), To: j.there(&to, trail)}
 	if d.How == HowLength || d.How == HowOrder {
-		at := j.firstOther(&from, &to)
 		s.From, s.To = d.From, d.To
-		s.FromAround, s.ToAround = j.elements(&from, at), j.elements(&to, at)
-		return s
 	}
-	keys := has.neighbours()
-	s.FromAround, s.ToAround = j.around(&from, has, keys), j.around(&to, has, keys)
 	return s
 }
 
@@ -56,79 +48,4 @@ func (j *JSON) there(s *Side, trail []jsondoc.Place) string {
 		return noValue
 	}
 	return j.Show.Bounded(trail, s.Doc.Text(uint32(s.node)), spotShown)
-}
-
-// firstOther is the first number at which two arrays have other elements.
-func (j *JSON) firstOther(a, b *Side) int {
-	x, y := a.Doc.Elements(a.node), b.Doc.Elements(b.node)
-	for i := range min(len(x), len(y)) {
-		if !bytes.Equal(a.Doc.Text(x[i]), b.Doc.Text(y[i])) {
-			return i
-		}
-	}
-	return min(len(x), len(y))
-}
-
-// elements shows the elements of an array about a number.
-func (j *JSON) elements(s *Side, at int) string {
-	list := s.Doc.Elements(s.node)
-	var parts []string
-	low, high := max(0, at-1), min(len(list), at+2*aroundEach)
-	for i := low; i < high; i++ {
-		trail := append(s.trail[:len(s.trail):len(s.trail)], jsondoc.Place{Index: i})
-		parts = append(parts, j.Show.Bounded(trail, s.Doc.Text(list[i]), 2*nearShown))
-	}
-	return enclosed('[', parts, low > 0, high < len(list), ']')
-}
-
-// enclosed joins parts to something like {…, "a": 1, …}.
-func enclosed(open byte, parts []string, before, after bool, end byte) string {
-	b := []byte{open}
-	if before {
-		b = append(b, "…, "...)
-	}
-	for i, p := range parts {
-		if i > 0 {
-			b = append(b, ", "...)
-		}
-		if len(b)+len(p) > aroundShown {
-			after = true
-			break
-		}
-		b = append(b, p...)
-	}
-	if after {
-		b = append(b, ", …"...)
-	}
-	return string(append(b, end))
-}
-
-// around shows what stands next to the place on one side: the members with those
-// keys, or the elements about it.
-func (j *JSON) around(s, has *Side, keys map[string]bool) string {
-	if s.parent < 0 {
-		return ""
-	}
-	n := &s.Doc.Nodes[s.parent]
-	base := has.trail[:max(0, len(has.trail)-1)]
-	if n.Kind != jsondoc.Object {
-		return j.elements(&Side{Doc: s.Doc, node: s.parent, trail: base}, s.nth)
-	}
-	var parts []string
-	left, before, after := 0, false, false
-	for i := uint32(s.parent) + 1; i < n.Next; i = s.Doc.Nodes[i+1].Next {
-		key := s.Doc.Key(i)
-		if !keys[string(key)] {
-			left++
-			before, after = before || len(parts) == 0, after || len(parts) > 0
-			continue
-		}
-		most := nearShown
-		if int32(i+1) == s.node {
-			most = spotShown
-		}
-		trail := append(base[:len(base):len(base)], jsondoc.Place{Key: key})
-		parts = append(parts, j.Show.Bounded(nil, s.Doc.Text(i), nearShown)+": "+j.Show.Bounded(trail, s.Doc.Text(i+1), most))
-	}
-	return enclosed('{', parts, before, after, '}')
 }

@@ -9,7 +9,6 @@ type Side struct {
 	Doc          *jsondoc.Document
 	node, parent int32
 	trail        []jsondoc.Place // of the node; of the parent where there is no node
-	nth          int             // the node's number among the parent's values
 	chain        []int32         // the nodes from the root to it
 }
 
@@ -24,33 +23,13 @@ func (s *Side) find() {
 	}
 	s.chain = append(s.chain, 0)
 	for cur := int32(0); cur != target; {
-		child, at, nth := s.Doc.ChildOver(cur, target)
+		child, at := s.Doc.ChildOver(cur, target)
 		if child == jsondoc.None {
 			return
 		}
 		s.trail, s.chain = append(s.trail, at), append(s.chain, child)
-		if s.nth = nth; child == target && s.node != jsondoc.None {
-			s.parent = cur
-		}
 		cur = child
 	}
-	if s.node == 0 {
-		s.parent = jsondoc.None
-	}
-}
-
-// neighbours are the keys next to a member, and its own.
-func (s *Side) neighbours() map[string]bool {
-	if s.parent < 0 || s.Doc.Nodes[s.parent].Kind != jsondoc.Object {
-		return nil
-	}
-	keys, n, nth := map[string]bool{}, &s.Doc.Nodes[s.parent], 0
-	for i := uint32(s.parent) + 1; i < n.Next; i, nth = s.Doc.Nodes[i+1].Next, nth+1 {
-		if nth >= s.nth-aroundEach && nth <= s.nth+aroundEach {
-			keys[string(s.Doc.Key(i))] = true
-		}
-	}
-	return keys
 }
 
 // Text is the value of a side; nil where it has none.

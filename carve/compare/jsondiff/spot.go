@@ -8,11 +8,8 @@ import (
 )
 
 const (
-	spotShown   = 2 * display.ValueShown // bytes of a value at the place that differs
-	nearShown   = display.ValueShown / 2 // bytes of a value next to it
-	aroundShown = 4 * display.ValueShown // bytes of all that stands around it
-	aroundEach  = 2                      // members or elements before and after
-	noValue     = "missing"
+	spotShown = 2 * display.ValueShown // bytes of a value at the place that differs
+	noValue   = "missing"
 )
 
 // Spot implements differ.
@@ -33,7 +30,6 @@ func TextSpot(show *display.View, monolith, candidate []byte) display.Spot {
 	at = FirstDifference(a, b)
 	x, y := WordsAt(a, b, at)
 	s.From, s.To = spelt(x), spelt(y)
-	s.FromAround, s.ToAround = around(a, at), around(b, at)
 	return s
 }
 
@@ -44,13 +40,10 @@ func spelt(b []byte) string {
 	return display.Visible(b, spotShown)
 }
 
-// around is the text before and after a place.
-func around(b []byte, at int) string { return reached(b, at, aroundShown/3, aroundShown) }
-
-// reached shows so many bytes before a place and after it, in most at most.
-func reached(b []byte, at, reach, most int) string {
-	low, high := max(0, at-reach), min(len(b), at+reach)
-	s := display.Visible(b[low:high], most)
+// windowAt shows the surroundings of a place.
+func windowAt(b []byte, at int) string {
+	low, high := max(0, at-spotShown/4), min(len(b), at+spotShown/4)
+	s := display.Visible(b[low:high], spotShown)
 	if low > 0 {
 		s = "…" + s
 	}
@@ -94,6 +87,3 @@ func inWord(c byte) bool {
 	}
 	return bytes.IndexByte([]byte("._:+-%&;#$@~\\"), c) >= 0
 }
-
-// windowAt shows the surroundings of a place.
-func windowAt(b []byte, at int) string { return reached(b, at, nearShown, spotShown) }

@@ -18,24 +18,23 @@ func (d *Document) Key(i uint32) []byte {
 // None is the node of a side that lacks the value.
 const None = -1
 
-// ChildOver gives the value of a container in which a node lies, with its place
-// and its number.
-func (d *Document) ChildOver(container, target int32) (child int32, at Place, nth int) {
+// ChildOver gives the value of a container in which a node lies, with its place.
+func (d *Document) ChildOver(container, target int32) (child int32, at Place) {
 	n := &d.Nodes[container]
-	for i := uint32(container) + 1; i < n.Next; nth++ {
+	for i, nth := uint32(container)+1, 0; i < n.Next; nth++ {
 		v := i
 		if n.Kind == Object {
 			v++
 		}
 		if int32(v) <= target && uint32(target) < d.Nodes[v].Next {
 			if n.Kind == Object {
-				return int32(v), Place{Key: d.Key(i)}, nth
+				return int32(v), Place{Key: d.Key(i)}
 			}
-			return int32(v), Place{Index: nth}, nth
+			return int32(v), Place{Index: nth}
 		}
 		i = d.Nodes[v].Next
 	}
-	return None, Place{}, 0
+	return None, Place{}
 }
 
 // Elements are the nodes of an array's elements.

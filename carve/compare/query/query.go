@@ -279,7 +279,7 @@ func (g *Guard) Meter() whittle.Meter {
 		g.testMeter(&m)
 	} else {
 		m.Monolith, m.Candidate, m.Limit = g.Last.Monolith, g.Last.Candidate, g.limit(&g.Last)
-		m.Count, m.Needed = g.Looked-g.Without, g.cfg.For
+		m.Count = g.Looked - g.Without
 		m.Summary = g.ruleSummary()
 	}
 	if g.Why != "" {

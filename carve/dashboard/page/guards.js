@@ -56,7 +56,7 @@ const Weight = ({ guard: g, title, near }) => !(g.threshold > 1) ? html`<p class
   <div class="gauge log" role="meter" aria-label=${`${title}: evidence that the limit is passed, logarithmic`} aria-valuemin="0" aria-valuemax="1" aria-valuenow=${near}
     aria-valuetext=${`${digits(g.e_value)} of ${digits(g.threshold)}`}><span class="value" style=${{ width: `${100 * near}%` }}></span>
     ${ticks(g.threshold).map(t => html`<span class="tick" style=${{ left: `${100 * t}%` }}></span>`)}</div>
-  <span class="quiet small">${count(g.count)} responses${g.needed > 0 && !g.breached ? `; at least ${count(g.needed)} bad ones in a row would decide` : ''}</span></div>`;
+  <span class="quiet small">${count(g.count)} responses</span></div>`;
 
 // ticks are the powers of ten on the way to a threshold, 0 to 1.
 function ticks(threshold) {

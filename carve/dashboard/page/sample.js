@@ -21,11 +21,9 @@ export function Sample({ sample, number }) {
   </figure>`;
 }
 
-// Place is where the two differ, and what stands there and around it.
+// Place is where the two differ, and what stands there.
 const Place = ({ sample: s }) => html`<p class="place"><span class="quiet">At</span> <code>${visible(s.where)}</code></p>
-  <${Texts} monolith=${s.monolith_value} candidate=${s.candidate_value} />
-  ${(s.monolith_around || s.candidate_around) && html`<p class="quiet place">With its surroundings</p>
-    <${Texts} monolith=${s.monolith_around ?? ''} candidate=${s.candidate_around ?? ''} />`}`;
+  <${Texts} monolith=${s.monolith_value} candidate=${s.candidate_value} />`;
 
 function Bodies({ sample }) {
   const lines = useMemo(() => diffJSON(sample.monolith, sample.candidate), [sample.monolith, sample.candidate]);
