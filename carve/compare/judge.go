@@ -42,7 +42,6 @@ type Judge struct {
 
 	mirrored, served *series
 	rechecks         rechecks
-	novelty          novelty.Estimate
 	users            users
 	shapes           *novelty.Shapes
 	others           owner.Memory
@@ -68,7 +67,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	}
 	j := &Judge{
 		c: c, show: show, mirrored: mirrored, served: served,
-		rechecks: newRechecks(), novelty: novelty.New(), users: newUsers(), shapes: novelty.NewShapes(), needed: map[float64]int{},
+		rechecks: newRechecks(), users: newUsers(), shapes: novelty.NewShapes(), needed: map[float64]int{},
 	}
 	j.shareNoise()
 	if mirrored.match != nil {
@@ -141,7 +140,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	}
 	j.verdict = nil
 	shape := novelty.ShapeOf(&x.Request)
-	j.novelty.See(shape)
+	j.shapes.See(shape)
 	s := j.seriesOf(x)
 	if x.Monolith.Failure != whittle.NoFailure {
 		s.monolithFailed(x)
@@ -163,7 +162,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 		}
 	}
 	if o.Skip == "" && x.Candidate.Failure == whittle.NoFailure {
-		j.shapes.Add(shape)
+		j.shapes.Compared(shape)
 		j.users.see(x.User, o.Ask)
 	}
 	return o

@@ -22,7 +22,6 @@ type keptJudge struct {
 	Served   keptSeries          `json:"served"`
 	Rechecks rechecks            `json:"rechecks"`
 	Users    *users              `json:"users"`
-	Novelty  []byte              `json:"novelty"`
 	Shapes   []byte              `json:"shapes"`
 	Seconds  seconds             `json:"seconds"`
 	ShownAt  int                 `json:"shown_at,omitempty"`
@@ -51,7 +50,7 @@ func (j *Judge) MarshalBinary() ([]byte, error) {
 	}
 	b, err := json.Marshal(&keptJudge{
 		Version: judgeVersion, Kind: j.c.Kind, Mirrored: mirrored, Served: served,
-		Rechecks: j.rechecks, Users: &j.users, Novelty: j.novelty.Pack(), Shapes: j.shapes.Pack(), Seconds: j.seconds, ShownAt: j.shownAt,
+		Rechecks: j.rechecks, Users: &j.users, Shapes: j.shapes.Pack(), Seconds: j.seconds, ShownAt: j.shownAt,
 	})
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "keep judge: %w", err)
@@ -79,8 +78,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 	if k.Kind != j.c.Kind {
 		return whittle.Errorf(whittle.FailedPrecondition, "restore judge: it was kept by the kind %q", k.Kind)
 	}
-	var v novelty.Estimate
-	if k.Users == nil || k.Users.Seen == nil || !v.Unpack(k.Novelty) || !novelty.NewShapes().Unpack(k.Shapes) {
+	if k.Users == nil || k.Users.Seen == nil || !novelty.NewShapes().Unpack(k.Shapes) {
 		return whittle.Errorf(whittle.Invalid, "restore judge: the state is not a possible one")
 	}
 	orders := [...]struct {
@@ -107,7 +105,7 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 		o.tallies, o.headers = o.kept.tallies, headers[i]
 	}
 	j.shareNoise()
-	j.rechecks, j.users, j.novelty, j.seconds, j.shownAt = k.Rechecks, *k.Users, v, k.Seconds, k.ShownAt
+	j.rechecks, j.users, j.seconds, j.shownAt = k.Rechecks, *k.Users, k.Seconds, k.ShownAt
 	j.shapes.Unpack(k.Shapes)
 	j.rechecks.ownCount = j.ownCount()
 	j.verdict = nil

@@ -40,7 +40,7 @@ func (j *Judge) judge() whittle.Verdict {
 	found, bounds, more := j.mirrored.findings(j.explained(j.mirrored))
 	v := whittle.Verdict{
 		State: whittle.Undecided, Compared: j.compared(), Errors: j.mirrored.Errors + j.served.Errors, Confidence: 1 - alphaOf(j.c),
-		Novelty: j.novelty.Share(), Bounds: bounds, Findings: found,
+		Novelty: j.shapes.Share(), Bounds: bounds, Findings: found,
 	}
 	for i := range v.Findings {
 		j.annotate(j.mirrored, &v.Findings[i], 0)

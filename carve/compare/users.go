@@ -25,7 +25,7 @@ const usersMost = 4096
 // same kind. The moments are the powers of two of the requests, the level of the
 // j-th is alpha/(j(j+1)).
 //
-// More users than are remembered are thinned out by their hash, as novelty does.
+// More users than are remembered are thinned out by their hash, each bit halving them (Wegman; Flajolet 1990).
 type users struct {
 	Level int             `json:"level"`
 	Seen  map[uint64]bool `json:"seen"` // true: met an unexplained difference

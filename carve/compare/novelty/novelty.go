@@ -3,113 +3,14 @@
 package novelty
 
 import (
-	"encoding/binary"
-	"maps"
 	"math/bits"
-	"slices"
 
 	"whittle"
 	"whittle/carve/compare/digest"
 )
 
-const (
-	// shapesMost bounds how many shapes of request are remembered.
-	shapesMost = 2048
-	// shapeBytes bounds how much of a body makes its shape.
-	shapeBytes = 4 << 10
-)
-
-// Estimate estimates which share of the requests has a shape that has not been
-// seen: the share of shapes seen exactly once among all requests (Good 1953,
-// after Turing). When more shapes come than it may remember, it keeps those
-// whose hash ends in so many zeros (adaptive sampling, Wegman; Flajolet 1990),
-// and scales the count up.
-type Estimate struct {
-	n     int
-	level int             // how many zeros a remembered hash ends in
-	seen  map[uint64]bool // true: more than once
-	once  int
-}
-
-// New is an estimate before the first request.
-func New() Estimate { return Estimate{seen: map[uint64]bool{}} }
-
-// See takes the shape of a request.
-func (v *Estimate) See(shape uint64) {
-	v.n++
-	if bits.TrailingZeros64(shape) < v.level {
-		return
-	}
-	again, known := v.seen[shape]
-	switch {
-	case !known:
-		v.seen[shape] = false
-		v.once++
-	case !again:
-		v.seen[shape] = true
-		v.once--
-	}
-	for len(v.seen) > shapesMost {
-		v.thin()
-	}
-}
-
-func (v *Estimate) thin() {
-	v.level++
-	for h, again := range v.seen {
-		if bits.TrailingZeros64(h) < v.level {
-			delete(v.seen, h)
-			if !again {
-				v.once--
-			}
-		}
-	}
-}
-
-// Share is the estimate, 0 to 1; 1 before anything has been seen.
-func (v *Estimate) Share() float64 {
-	if v.n == 0 {
-		return 1
-	}
-	return min(1, float64(v.once)*float64(uint64(1)<<v.level)/float64(v.n))
-}
-
-// remembered is a shape as it is kept.
-type remembered struct {
-	Shape uint64
-	Again bool
-}
-
-// Pack writes the memory.
-func (v *Estimate) Pack() []byte {
-	var list []remembered
-	for _, h := range slices.Sorted(maps.Keys(v.seen)) {
-		list = append(list, remembered{h, v.seen[h]})
-	}
-	b, _ := binary.Append(nil, binary.LittleEndian, [2]int64{int64(v.n), int64(v.level)}) // of a fixed size
-	b, _ = binary.Append(b, binary.LittleEndian, list)
-	return b
-}
-
-// Unpack restores what Pack wrote; false where that is none.
-func (v *Estimate) Unpack(b []byte) bool {
-	var counts [2]int64
-	n, err := binary.Decode(b, binary.LittleEndian, &counts)
-	list := make([]remembered, max(0, len(b)-n)/binary.Size(remembered{}))
-	if err != nil || len(list) > shapesMost || counts[0] < 0 || counts[1] < 0 || counts[1] > 63 {
-		return false
-	}
-	_, err = binary.Decode(b[n:], binary.LittleEndian, list)
-	w := Estimate{n: int(counts[0]), level: int(counts[1]), seen: map[uint64]bool{}}
-	for _, r := range list {
-		w.seen[r.Shape] = r.Again
-		if !r.Again {
-			w.once++
-		}
-	}
-	*v = w
-	return err == nil
-}
+// shapeBytes bounds how much of a body makes its shape.
+const shapeBytes = 4 << 10
 
 // ShapeOf hashes what a request looks like, without its particular values: the
 // method, the path and the names in the query, the skeleton of the body; a

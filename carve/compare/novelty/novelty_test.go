@@ -2,6 +2,7 @@ package novelty
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -41,22 +42,22 @@ func TestNoveltyIsTheShareOfTheUnseen(t *testing.T) {
 	for _, kinds := range []int{10, 5_000, 200_000} {
 		const n = 20_000
 		r := rand.New(rand.NewPCG(1, uint64(kinds)))
-		v, seen := New(), map[int]bool{}
+		v, seen := NewShapes(), map[int]bool{}
 		for range n {
 			k := r.IntN(kinds)
 			seen[k] = true
 			v.See(digest.Mix(uint64(k) + 1))
 		}
 		truth := 1 - float64(len(seen))/float64(kinds)
-		if got := v.Share(); math.Abs(got-truth) > 0.03 || len(v.seen) > shapesMost {
-			t.Errorf("%d shapes: %.3f, truth %.3f, remembered %d", kinds, got, truth, len(v.seen))
+		if got := v.Share(); math.Abs(got-truth) > 0.03 || max(len(v.young.seen), len(v.old.seen)) > shapesKnown {
+			t.Errorf("%d shapes: %.3f, truth %.3f, remembered %d and %d", kinds, got, truth, len(v.young.seen), len(v.old.seen))
 		}
-		var w Estimate
-		if !w.Unpack(v.Pack()) || w.Share() != v.Share() || w.level != v.level || len(w.seen) != len(v.seen) {
-			t.Errorf("%d shapes: %+v after a restart", kinds, w)
+		w := NewShapes()
+		if !w.Unpack(v.Pack()) || w.Share() != v.Share() || !maps.Equal(w.young.seen, v.young.seen) || !maps.Equal(w.old.seen, v.old.seen) {
+			t.Errorf("%d shapes: %v after a restart", kinds, w.Share())
 		}
 	}
-	if v := New(); v.Share() != 1 {
+	if v := NewShapes(); v.Share() != 1 {
 		t.Errorf("before any request the share is %v", v.Share())
 	}
 }
@@ -74,14 +75,13 @@ func FuzzShapeOf(f *testing.F) {
 }
 
 func FuzzUnpackNovelty(f *testing.F) {
-	v := New()
+	v := NewShapes()
 	for i := range 30 {
 		v.See(digest.Mix(uint64(i / 2)))
 	}
 	f.Add(v.Pack())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var w Estimate
-		if w.Unpack(b) {
+		if w := NewShapes(); w.Unpack(b) {
 			w.See(1)
 			if s := w.Share(); s < 0 || s > 1 {
 				t.Error(fmt.Sprint(s))
