@@ -232,16 +232,9 @@ const userSetBits = 1 << 15
 // userSet is a set of users by one bit each. The zero value is empty.
 type userSet [userSetBits / 64]uint64
 
-// slotOf is a user's bit.
-func slotOf(user uint64) uint64 { return spread(user) % userSetBits }
-
-// spread mixes a user's hash, so that what is chosen by it says nothing of the
-// side, which is chosen by another mixture of the same hash.
-func spread(h uint64) uint64 {
-	h = (h ^ 0x2545f4914f6cdd1d ^ h>>31) * 0x7fb5d329728ea185
-	h = (h ^ h>>27) * 0x81dadef4bc2dd44d
-	return h ^ h>>33
-}
+// slotOf is a user's bit. It says nothing of the side, which is chosen by another mixture of the
+// same hash.
+func slotOf(user uint64) uint64 { return digest.Mix(user^0x2545f4914f6cdd1d) % userSetBits }
 
 func (s *userSet) has(at uint64) bool { return s[at/64]&(1<<(at%64)) != 0 }
 func (s *userSet) add(at uint64)      { s[at/64] |= 1 << (at % 64) }

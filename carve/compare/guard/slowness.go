@@ -21,8 +21,6 @@ const (
 	slowRoom = 5 * time.Millisecond
 	// slowMemory bounds the evidence, as a multiple of what decides.
 	slowMemory = 1e4
-	// slowShown is how many exchanges the figures are of: so many to twice as many.
-	slowShown = 1024
 )
 
 // slowness is the test that delays a rise while mirrored responses of the candidate are
@@ -115,7 +113,7 @@ func (s *slowness) settle(alpha float64) {
 func (s *slowness) count(candidate, monolith bool) {
 	c, m := int(eprocess.Indicator(candidate)), int(eprocess.Indicator(monolith))
 	s.Ahead += c - m
-	if s.Last.N >= slowShown {
+	if s.Last.N >= windowSize {
 		s.Before, s.Last = s.Last, slowCount{}
 	}
 	s.Last.N++

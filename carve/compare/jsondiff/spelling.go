@@ -8,9 +8,6 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// spellingsMost bounds the places that are distinguished.
-const spellingsMost = 32
-
 // Spelling is where two bodies have numbers of one value that are written otherwise, as 1 and
 // 1.0 or 0 and -0.0 are. No client of JSON has to tell them apart, and some do.
 type Spelling struct{ at map[string][2]string }
@@ -29,7 +26,7 @@ func (j *JSON) spelt(s, t []byte) {
 		return
 	}
 	j.pattern = jsondoc.AppendPattern(j.pattern[:0], j.trail)
-	if _, known := j.Spelling.at[string(j.pattern)]; known || len(j.Spelling.at) >= spellingsMost {
+	if _, known := j.Spelling.at[string(j.pattern)]; known || len(j.Spelling.at) >= MaxPerBody {
 		return
 	}
 	if j.Spelling.at == nil {

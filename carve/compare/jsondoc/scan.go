@@ -4,6 +4,7 @@ package jsondoc
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"whittle/internal/jsonscan"
@@ -64,7 +65,7 @@ const (
 )
 
 // outside is the parent of the value that is the document.
-const outside = ^uint32(0)
+const outside = math.MaxUint32
 
 var kinds = [...]Kind{
 	jsonscan.Null: Null, jsonscan.Bool: Bool, jsonscan.Number: Number, jsonscan.String: String, jsonscan.Key: String,
@@ -99,7 +100,7 @@ func (d *Document) Scan(src []byte) Result {
 // too many values. Until a container is closed, its next is the container around
 // it.
 func appendNodes(nodes []node, s *jsonscan.Scanner) (_ []node, ok bool) {
-	parent := outside
+	parent := uint32(outside)
 	for {
 		kind := s.Next()
 		self := uint32(len(nodes))

@@ -11,7 +11,7 @@ type Way int
 const (
 	Position Way = iota + 1
 	Kind
-	ways = 2
+	ways = float64(Kind)
 )
 
 // Lead is what is known of one way.
@@ -50,7 +50,7 @@ func (t *Test) Suspected(numbers bool) (l Lead, ok bool) {
 		if ok && way != l.Way {
 			return
 		}
-		slack, parts := Slack, float64(ways)
+		slack, parts := Slack, ways
 		if way == Kind {
 			slack, parts = kindSlack, ways*(kindsMost+rangesMost+2)
 		}

@@ -13,10 +13,10 @@ const (
 
 // The kinds that are none of words. Others are hashes, which are hardly ever as small.
 const (
-	Absent     = 1 // no value
-	AnyNumber  = 2
-	others     = 3
-	firstRange = 16 // the i-th range is firstRange + i
+	Absent uint64 = iota + 1 // no value
+	AnyNumber
+	others
+	firstRange // the i-th range is firstRange + i
 )
 
 // kinds counts how often each kind of values comes on either side.
