@@ -9,23 +9,35 @@ import (
 	"math"
 )
 
-// armCount is how many alternatives a proportion test bets on at once.
-const armCount = 8
-
 // Arms is the wealth, as logarithms, of one bet per alternative. Their average
 // is the evidence: an average of e-processes is one, whichever alternative is
-// near the truth, at a price of log(armCount).
-type Arms [armCount]float64
+// near the truth, at a price of the logarithm of their number.
+type Arms [len(near) + len(far)]float64
+
+// near are how far the alternatives lie above a limit, as parts of it, where small excesses are
+// learnt in the end, and far as rates, where a broken candidate is learnt at once.
+var (
+	near = [...]float64{0.3, 1}
+	far  = [...]float64{0.005, 0.02, 0.06, 0.2, 0.5, LimitMost}
+)
+
+// LimitMost is a limit from which no share of bad responses says anything: the alternatives end
+// there.
+const LimitMost = 0.95
 
 // alternative gives the rate that arm i bets on when the null allows up to
-// limit. The arms lie close to the limit, where small excesses are learnt in
-// the end, and far from it, where a broken candidate is learnt at once.
+// limit.
 func alternative(i int, limit float64) float64 {
-	steps := [armCount]float64{0.3 * limit, limit, 0.005, 0.02, 0.06, 0.2, 0.5, 0.95}
-	if p := limit + steps[i]; p <= 0.95 {
+	p := limit
+	if i < len(near) {
+		p += near[i] * limit
+	} else {
+		p += far[i-len(near)]
+	}
+	if p <= LimitMost {
 		return p
 	}
-	return limit + 0.95*(1-limit)
+	return limit + LimitMost*(1-limit)
 }
 
 // clampRate keeps a rate away from 0 and 1, where a logarithm has no value.
@@ -72,7 +84,7 @@ func (a *Arms) Block(o *Odds, mBad, mGood, cBad, cGood int) {
 
 // Odds are the logarithms by which a block's responses change each arm's wealth:
 // for a bad and a good response of the monolith, and of the candidate.
-type Odds struct{ factors [armCount][4]float64 }
+type Odds struct{ factors [len(Arms{})][4]float64 }
 
 // NewOdds finds the odds of blocks of m responses of the monolith and c of the
 // candidate, by a guess at the monolith's rate. An arm whose alternative the
@@ -122,5 +134,5 @@ func (a *Arms) LogEValue() float64 {
 	for _, l := range a {
 		sum += math.Exp(l - top)
 	}
-	return top + math.Log(sum/armCount)
+	return top + math.Log(sum/float64(len(a)))
 }

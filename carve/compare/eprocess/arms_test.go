@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func near(a, b, within float64) bool { return math.Abs(a-b) <= within*max(1, math.Abs(b)) }
+func isNear(a, b, within float64) bool { return math.Abs(a-b) <= within*max(1, math.Abs(b)) }
 
 // TestSingleLosesNothing: at the limit itself each arm's bet is fair to the last bit,
 // and where an arm's own alternative is true its wealth grows by the divergence
@@ -16,12 +16,12 @@ func TestSingleLosesNothing(t *testing.T) {
 		bad.Single(limit, 1, 0)
 		good.Single(limit, 0, 1)
 		for i := range bad {
-			if e := limit*math.Exp(bad[i]) + (1-limit)*math.Exp(good[i]); !near(e, 1, 1e-12) {
+			if e := limit*math.Exp(bad[i]) + (1-limit)*math.Exp(good[i]); !isNear(e, 1, 1e-12) {
 				t.Errorf("limit %v, arm %d: expectation %v", limit, i, e)
 			}
 			p := alternative(i, limit)
 			best := p*math.Log(p/limit) + (1-p)*math.Log((1-p)/(1-limit))
-			if got := p*bad[i] + (1-p)*good[i]; !near(got, best, 1e-12) || got <= 0 {
+			if got := p*bad[i] + (1-p)*good[i]; !isNear(got, best, 1e-12) || got <= 0 {
 				t.Errorf("limit %v, arm %d: grows by %v, not %v", limit, i, got, best)
 			}
 		}
@@ -47,10 +47,10 @@ func TestOddsAreAProjection(t *testing.T) {
 				continue
 			}
 			p := c.guess / math.Exp(f[0])
-			if !near((1-c.guess)/math.Exp(f[1]), 1-p, 1e-9) {
+			if !isNear((1-c.guess)/math.Exp(f[1]), 1-p, 1e-9) {
 				t.Errorf("%+v, arm %d: the monolith's odds are of no one rate", c, i)
 			}
-			if q := v / math.Exp(f[2]); !near(q, p+c.slack, 1e-9) || !near((1-v)/math.Exp(f[3]), 1-q, 1e-9) {
+			if q := v / math.Exp(f[2]); !isNear(q, p+c.slack, 1e-9) || !isNear((1-v)/math.Exp(f[3]), 1-q, 1e-9) {
 				t.Errorf("%+v, arm %d: the candidate's odds are of %v, not of %v", c, i, q, p+c.slack)
 			}
 			far := func(p float64) float64 {

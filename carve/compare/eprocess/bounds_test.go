@@ -73,7 +73,7 @@ func TestUpperRateIsClopperPearson(t *testing.T) {
 		for k := range c.bad + 1 {
 			chance += math.Exp(choose(c.n, k) + float64(k)*math.Log(p) + float64(c.n-k)*math.Log1p(-p))
 		}
-		if !near(chance, c.beta, 1e-6) {
+		if !isNear(chance, c.beta, 1e-6) {
 			t.Errorf("%+v: %v, of which the chance is %v", c, p, chance)
 		}
 	}

@@ -19,11 +19,11 @@ func TestCapAt(t *testing.T) {
 	sum := b.Cash
 	for i, w := range b.Staked {
 		sum += w
-		if !near(w/whole.Staked[i], 1.5/whole.Now, 1e-12) {
+		if !isNear(w/whole.Staked[i], 1.5/whole.Now, 1e-12) {
 			t.Errorf("bet %d is cut to %v of what it was", i, w/whole.Staked[i])
 		}
 	}
-	if b.Now != 1.5 || !near(sum, 1.5, 1e-12) || b.Peak != whole.Peak || b.At != whole.At {
+	if b.Now != 1.5 || !isNear(sum, 1.5, 1e-12) || b.Peak != whole.Peak || b.At != whole.At {
 		t.Errorf("%+v after %+v", b, whole)
 	}
 }

@@ -145,14 +145,10 @@ func tally(list []response, limit float64) (all, slow seen) {
 	return all, slow
 }
 
-// limitMost is a limit above which no share of bad responses says anything: the alternatives of
-// eprocess.Arms end there.
-const limitMost = 0.95
-
 // alone plays one response against a fixed limit.
 func (c *contest) alone(bad bool, limit float64) {
 	c.Candidate.add(bad)
-	if b := int(eprocess.Indicator(bad)); limit < limitMost {
+	if b := int(eprocess.Indicator(bad)); limit < eprocess.LimitMost {
 		c.Play(func(a *eprocess.Arms) { a.Single(limit, b, 1-b) })
 	}
 }

@@ -62,7 +62,7 @@ func (m *mismatch) bound(allowed, level float64) {
 // play takes in whether one exchange differs.
 func (m *mismatch) play(first whittle.Side, differs bool) {
 	m.Candidate.add(differs)
-	if bad := int(eprocess.Indicator(differs)); m.Limit < limitMost {
+	if bad := int(eprocess.Indicator(differs)); m.Limit < eprocess.LimitMost {
 		m.Tests[first&1].Play(func(a *eprocess.Arms) { a.Single(m.Limit, bad, 1-bad) })
 	}
 }
