@@ -24,9 +24,8 @@ type Difference struct {
 	Numbers [2]float64
 	// At says where the first difference is, in words; empty: the path does.
 	At string
-	// nodes and parents are the values in the two documents, valid until the next
-	// comparison (JSON).
-	nodes, parents [2]int32
+	// nodes are the values in the two documents, valid until the next comparison (JSON).
+	nodes [2]int32
 	// Expect is the index of the expectation that declares it, -1 for none.
 	Expect int
 }

@@ -37,17 +37,16 @@ type JSON struct {
 
 	a, b  jsondoc.Document
 	trail []jsondoc.Place
-	// nodes are the values in hand, none where a side has none; parents the
-	// objects that hold them, where a side has none.
-	nodes, parents [2]int32
-	out            []Difference
-	pattern        []byte
-	steps          int
-	members        []member // a stack: each object in hand has its part
-	items          []item   // likewise for arrays
-	bufA, bufB     []byte
-	columns        map[uint64]uint64
-	suspects       map[uint64]bool
+	// nodes are the values in hand, none where a side has none.
+	nodes      [2]int32
+	out        []Difference
+	pattern    []byte
+	steps      int
+	members    []member // a stack: each object in hand has its part
+	items      []item   // likewise for arrays
+	bufA, bufB []byte
+	columns    map[uint64]uint64
+	suspects   map[uint64]bool
 }
 
 // NewJSON compiles the rules of a comparison.
@@ -163,7 +162,7 @@ func (j *JSON) report(how string, from, to []byte, fromWords, toWords string) {
 		return
 	}
 	j.pattern = jsondoc.AppendPattern(j.pattern[:0], j.trail)
-	d := Difference{How: how, From: fromWords, To: toWords, nodes: j.nodes, parents: j.parents, Expect: -1}
+	d := Difference{How: how, From: fromWords, To: toWords, nodes: j.nodes, Expect: -1}
 	if len(j.expect) > 0 {
 		as := d
 		as.From, as.To = cmp.Or(fromWords, display.Visible(from, display.ValueShown)), cmp.Or(toWords, display.Visible(to, display.ValueShown))
@@ -267,11 +266,11 @@ func (j *JSON) merge(x, y uint32) {
 			j.value(j.members[i].node, j.members[k].node)
 			i, k = i+1, k+1
 		case order < 0:
-			j.nodes, j.parents = [2]int32{int32(j.members[i].node), jsondoc.None}, [2]int32{int32(x), int32(y)}
+			j.nodes = [2]int32{int32(j.members[i].node), jsondoc.None}
 			j.lone(&j.members[i], HowMissing)
 			i++
 		default:
-			j.nodes, j.parents = [2]int32{jsondoc.None, int32(j.members[k].node)}, [2]int32{int32(x), int32(y)}
+			j.nodes = [2]int32{jsondoc.None, int32(j.members[k].node)}
 			j.lone(&j.members[k], HowExtra)
 			k++
 		}

@@ -6,24 +6,20 @@ var noNodes = [2]int32{jsondoc.None, jsondoc.None}
 
 // Side is one side of a place in JSON.
 type Side struct {
-	Doc          *jsondoc.Document
-	node, parent int32
-	trail        []jsondoc.Place // of the node; of the parent where there is no node
-	chain        []int32         // the nodes from the root to it
+	Doc   *jsondoc.Document
+	node  int32
+	trail []jsondoc.Place // of the node
+	chain []int32         // the nodes from the root to it
 }
 
 // find reads the trail from the document's root.
 func (s *Side) find() {
-	target := s.node
-	if target == jsondoc.None {
-		target = s.parent
-	}
-	if target < 0 || int(target) >= len(s.Doc.Nodes) {
+	if s.node == jsondoc.None {
 		return
 	}
 	s.chain = append(s.chain, 0)
-	for cur := int32(0); cur != target; {
-		child, at := s.Doc.ChildOver(cur, target)
+	for cur := int32(0); cur != s.node; {
+		child, at := s.Doc.ChildOver(cur, s.node)
 		if child == jsondoc.None {
 			return
 		}
@@ -56,8 +52,8 @@ func (j *JSON) Sides(d *Difference) (from, to Side, ok bool) {
 	if d.nodes == noNodes {
 		return from, to, false
 	}
-	from = Side{Doc: &j.a, node: d.nodes[0], parent: d.parents[0]}
-	to = Side{Doc: &j.b, node: d.nodes[1], parent: d.parents[1]}
+	from = Side{Doc: &j.a, node: d.nodes[0]}
+	to = Side{Doc: &j.b, node: d.nodes[1]}
 	from.find()
 	to.find()
 	return from, to, true
