@@ -20,8 +20,6 @@ const (
 	numberInBody = "number in the body"
 	// maxExpression bounds the length of an expression, in bytes.
 	maxExpression = 4 << 10
-	// maxParsed bounds the bodies that are parsed as JSON, in bytes.
-	maxParsed = 1 << 20
 	// maxDigits bounds the length of a number in a body.
 	maxDigits = 64
 	// shortBody bounds the bodies of which the divisor is remembered, in bytes, and their number.
@@ -215,9 +213,8 @@ func evaluate(p *vm.Program, variables any) (float64, bool) {
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-func parseJSON(b []byte) (any, bool) {
-	var v any
-	ok := len(b) <= maxParsed && json.Unmarshal(b, &v) == nil
+func parseJSON(b []byte) (v any, ok bool) {
+	ok = json.Unmarshal(b, &v) == nil
 	return v, ok
 }
 

@@ -35,11 +35,10 @@ var styles = [...]struct {
 }
 
 const (
-	// A wealth is kept within these bounds, so that no run is long enough to
+	// A wealth is kept below this, and is none below its inverse, so that no run is long enough to
 	// leave the floats. Both give money away or leave a bankrupt bet at zero,
 	// which never helps a false alarm.
-	wealthCap   = 1e150
-	wealthFloor = 1 / wealthCap
+	wealthCap = 1e150
 	// EValueCap bounds the e-values that are shown: above what any attempt's level asks for.
 	EValueCap = 1e12
 )
@@ -163,7 +162,7 @@ func (b *Bets) Void() {
 }
 
 func bounded(w float64) float64 {
-	if w < wealthFloor {
+	if w < 1/wealthCap {
 		return 0
 	}
 	return min(w, wealthCap)

@@ -79,13 +79,10 @@ func (f *firsts) isFirst(user uint64, side whittle.Side) bool {
 	return true
 }
 
-// markedMost is how full the set of users gets. A generation ends, too, after staleMost of the
+// A generation ends once the set of users is half full, and after staleMost of the
 // candidate's responses of which fewer than 1 in freshWorth + 1 were a user's first: held by
 // usersFillNothing in promisetest, where it takes about ten seconds.
-const (
-	markedMost            = userSetBits / 2
-	staleMost, freshWorth = 400, 7
-)
+const staleMost, freshWorth = 400, 7
 
 // came takes note of a response of the candidate, which is a user's first one or not.
 func (f *firsts) came(first bool) {
@@ -97,7 +94,7 @@ func (f *firsts) came(first bool) {
 // rollSpent begins another generation of users where the present one has little more to say. At a
 // full share nobody is left to hold them against (settleAlone).
 func (g *Guard) rollSpent() {
-	if f := &g.Firsts; g.shifting() && g.Part != whittle.All && (f.Marked >= markedMost || f.Stale >= staleMost) {
+	if f := &g.Firsts; g.shifting() && g.Part != whittle.All && (2*f.Marked >= userSetBits || f.Stale >= staleMost) {
 		g.roll()
 	}
 }

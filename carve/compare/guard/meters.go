@@ -48,7 +48,7 @@ func (g *Guard) p99Meter() whittle.Meter {
 	m.Monolith, m.Candidate = millis(g.Past.p99()), millis(g.Recent.p99())
 	m.Limit = m.Monolith * g.cfg.P99
 	if m.Monolith == 0 {
-		m.Summary = fmt.Sprintf("the monolith's p99 is not known before %d of its responses", minWindow)
+		m.Summary = fmt.Sprintf("the monolith's p99 is not known before %d of its responses", int(1/slowShare))
 		return m
 	}
 	m.Summary = fmt.Sprintf("%s of %s candidate responses slower than %s ms (%s), monolith's p99 %s ms; ",

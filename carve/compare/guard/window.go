@@ -12,8 +12,6 @@ const (
 	// windowSize is how many responses a sliding window holds: its 99th percentile lies above
 	// about 20 of them.
 	windowSize = 2048
-	// minWindow is how many responses a 99th percentile takes: one lies above it.
-	minWindow = 100
 )
 
 // response is what the guards keep of an outcome.
@@ -104,11 +102,11 @@ func (w *window) badRate() float64 {
 }
 
 // p99 is the 99th percentile of the latencies, rounded up by at most 2 %; 0
-// before there are minWindow of them.
+// before one of them lies above it.
 func (w *window) p99() time.Duration {
 	s := w.seen()
 	good := s.N - s.Bad
-	if good < minWindow {
+	if good < 1/slowShare {
 		return 0
 	}
 	above, i := int(slowShare*float64(good)), binCount
