@@ -242,28 +242,3 @@ func TestEqualServicesRaiseNoAlarmByHeaders(t *testing.T) {
 		return false
 	})
 }
-
-// TestTagsOfItsOwn: a 304 that becomes a 200 is a difference that says what it may come
-// from, and that a declaration accepts.
-func TestTagsOfItsOwn(t *testing.T) {
-	t.Parallel()
-	for _, declared := range []bool{false, true} {
-		c := whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300}
-		if declared {
-			c.Expect = []whittle.Expectation{{Kind: whittle.FoundStatus, From: "304", To: "200", Reason: "its own tags"}}
-		}
-		j, err := NewJudge(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 60 {
-			x := exchange("", `{"id":1}`)
-			x.Monolith.Status = 304
-			j.Observe(x)
-		}
-		v := j.Verdict()
-		if (v.State == whittle.Different) == declared || len(v.Findings) == 0 || !strings.Contains(v.Findings[0].Cause, "monolith's tags") {
-			t.Errorf("declared %v: %s %+v", declared, v.Summary, v.Findings)
-		}
-	}
-}

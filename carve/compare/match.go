@@ -20,14 +20,6 @@ const (
 	maxExpect = 32  // declared differences
 )
 
-// A path that the monolith changes by itself is not known before some requests
-// have been repeated. Until then a difference is evidence for nobody, and no
-// exchange is called different because of it.
-const (
-	learnRepeats  = 10
-	learnCompared = header.LearnCompared
-)
-
 // match judges responses that should be the same: exact and json. What it tests:
 //
 // Without learned noise: the hypothesis that a difference at one path comes in at most MaxDiffer of the responses, given the past, by the

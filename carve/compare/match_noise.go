@@ -10,6 +10,7 @@ import (
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
+	"whittle/carve/compare/own"
 )
 
 // boundNoise is the name of the bound on what noise excuses.
@@ -55,19 +56,15 @@ func (m *match) changedByNoise() []noise.Changed {
 }
 
 // rare reports whether the monolith was seen to vary at a place in few of its
-// repeats.
+// repeats, so that it is asked about like any other difference.
 func (m *match) rare(k noise.Key) bool {
-	return m.noise.Repeats >= learnRepeats && float64(m.noise.Self[k]) <= rareNoise*float64(m.noise.Repeats)
+	return m.noise.Repeats >= header.LearnRepeats && float64(m.noise.Self[k]) <= own.Seldom*float64(m.noise.Repeats)
 }
-
-// rareNoise is the share of repeats up to which noise is asked about like any
-// other difference: what varies more often would take up the budget.
-const rareNoise = 0.05
 
 // learning reports whether too few requests have been repeated to tell noise
 // from difference.
 func (m *match) learning() bool {
-	return m.learn && m.noise.Repeats < learnRepeats && m.noise.N < learnCompared
+	return m.learn && m.noise.Repeats < header.LearnRepeats && m.noise.N < header.LearnCompared
 }
 
 // learnFrom takes what the monolith changed by itself as noise.
@@ -103,9 +100,6 @@ func (m *match) Varies(a, b *whittle.Response) {
 // piece: the user in a sentence with a time, the subject of a token, the object of a signed
 // link. Each piece is a place of its own, with noise of its own, learned from the same
 // repeats, asked about and watched like any other.
-
-// pieceMarks bounds the marks up to which pieces get one of their own.
-const pieceMarks = maxMarks / 2
 
 // pieceBeyond is in which share of responses more than noise explains a piece may differ for
 // EQUIVALENT. What bounds noise closer is the whole's.
@@ -148,7 +142,7 @@ func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.D
 		}
 		one := *d
 		one.Path, one.Times = d.Path+" ("+m.show.Text(x[i].Name)+")", 1
-		if _, known := m.index[markKey{Path: one.Path, How: one.How, Expect: one.Expect}]; !known && len(m.marks) >= pieceMarks {
+		if _, known := m.index[markKey{Path: one.Path, How: one.How, Expect: one.Expect}]; !known && len(m.marks) >= maxMarks/2 {
 			continue
 		}
 		if strings.Contains(d.From, x[i].Text) && strings.Contains(d.To, y[i].Text) { // they may be shown

@@ -44,7 +44,7 @@ const (
 // is an e-value. It breaks where both sides keep random values of their own for
 // long; of differences that come together in half a minute one is bet on.
 //
-// Kept: the same, where the monolith itself was seldom seen to vary (rareNoise). That
+// Kept: the same, where the monolith itself was seldom seen to vary (own.Seldom). That
 // it varies there explains a difference that goes away when both are asked again, and
 // none that both sides keep to: a tenant whose count is always wrong, at a place where
 // counts change now and then. Here differences that go away are expected, so each

@@ -269,7 +269,7 @@ func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound, in
 	found, bounds, more := s.method.Report(eprocess.OfIntervals * alphaOf(s.c))
 	list := []whittle.Finding{}
 	for i, words := range [...]string{"the candidate gave", "status", "content type"} {
-		list = append(list, ownTags(s.Heads[i].Findings(headKinds[i], words))...)
+		list = append(list, s.Heads[i].Findings(headKinds[i], words)...)
 	}
 	list = append(list, s.headers.Findings(s.limit())...)
 	if b, left, ok := s.headers.NoiseBound(alphaOf(s.c)); ok {
@@ -280,16 +280,6 @@ func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound, in
 		bounds, more = append(bounds, b), longer(more, left)
 	}
 	return append(list, found...), append(bounds, s.looseBound(explained)), more
-}
-
-// ownTags says what a 304 that becomes a 200 may come from.
-func ownTags(list []whittle.Finding) []whittle.Finding {
-	for i := range list {
-		if f := &list[i]; f.Monolith == "304" && f.Candidate == "200" && f.Cause == "" {
-			f.Cause = "clients ask with the monolith's tags: if the candidate makes its own (ETag), each client gets the body once more, which expect: [{kind: status, from: 304, to: 200, reason: …}] accepts; if not, the candidate keeps no client's copy valid"
-		}
-	}
-	return list
 }
 
 // open is how many of how many exchanges differ in a way that nobody declared and

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -150,13 +151,10 @@ func valueOfNumber(s []byte) value {
 	return v
 }
 
-// amountMost bounds a number's size, so that sums of them can be kept.
-const amountMost = 1e300
-
 // measure takes how large a number is.
 func (v *value) measure(s []byte) {
-	x, _ := strconv.ParseFloat(string(s), 64) // ±Inf where it is too large
-	v.amount, v.sized = max(-amountMost, min(x, amountMost)), true
+	x, _ := strconv.ParseFloat(string(s), 64) // ±Inf where it is too large, which JSON has not
+	v.amount, v.sized = max(-math.MaxFloat64, min(x, math.MaxFloat64)), true
 }
 
 // isZero reports whether it is the number 0, without decimals.

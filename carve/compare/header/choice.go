@@ -45,12 +45,8 @@ func differing(a, b whittle.Header, counts func(name string) bool) (names []stri
 	return names
 }
 
-// addedMost bounds the differences that are distinguished of what servers add, and addedReason
-// says why they decide nothing.
-const (
-	addedMost   = 24
-	addedReason = "servers and frameworks add it by themselves, so it decides nothing; compare.headers: {also: [NAME]} compares it"
-)
+// addedReason says why what servers add decides nothing.
+const addedReason = "servers and frameworks add it by themselves, so it decides nothing; compare.headers: {also: [NAME]} compares it"
 
 // partly are headers by which clients act, and of which the value is not compared, with what is.
 var partly = [...]struct{ name, reason string }{
@@ -82,7 +78,7 @@ func (h *Headers) list(x *whittle.Exchange) {
 		if p := h.pair(name, name, x, from, to); p.way != valued {
 			p.Exchange, p.Show, p.Reason = x, h.show, addedReason
 			added := Head{Changes: h.Added}
-			added.keepFew(&p, addedMost)
+			added.keepFew(&p, changesMost)
 			h.Added = added.Changes
 		}
 	}

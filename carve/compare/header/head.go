@@ -15,7 +15,7 @@ import (
 
 // Bounds of a head.
 const (
-	changesMost = 12 // changes of value distinguished
+	changesMost = 24 // changes of value distinguished
 	leanSlots   = 64
 	otherValues = "other values"
 )
