@@ -80,12 +80,8 @@ func coverageWords(c *whittle.Coverage) string {
 	if c.WholeBody {
 		what = "the whole body"
 	}
-	switch c.Cookies {
-	case 0:
-	case 1:
-		what += " and the attributes of 1 cookie"
-	default:
-		what += fmt.Sprintf(" and the attributes of %d cookies", c.Cookies)
+	if c.Cookies > 0 {
+		what += " and the attributes of " + units.Counted(c.Cookies, "cookie")
 	}
 	s := fmt.Sprintf("%s compared by value, %d by form", what, len(c.ByForm))
 	if len(c.ByForm) > 1 { // nobody looks at whether they go together
