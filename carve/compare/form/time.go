@@ -16,7 +16,8 @@ const (
 	writtenT                       // 2006-01-02T15:04:05: + precision
 	writtenSpace                   // 2006-01-02 15:04:05: + precision
 	writtenDate                    // 2006-01-02
-	writtenHTTP                    // Mon, 02 Jan 2006 15:04:05 GMT, and + 1 another layout with names of days and months
+	writtenHTTP                    // Mon, 02 Jan 2006 15:04:05 GMT
+	writtenNames                   // another layout with names of days and months
 )
 
 // How precise a time is written; Go leaves trailing zeros out and Python six of
@@ -36,36 +37,21 @@ const (
 	zoneNone int16 = zoneUTC + 1
 )
 
+// writtenWords name the ways, with # for the precision.
+var writtenWords = [...]string{"# since 1970", "# since 1970 in a string", "RFC 3339 in #", "date and time in #", "a date", "an HTTP date", "a date with names"}
+
 func (f form) timeWords() string {
-	unit := precisionWords[f.detail&3]
-	var zone string
+	s := strings.Replace(writtenWords[f.detail>>4], "#", precisionWords[f.detail&3], 1)
+	if f.detail < writtenT || f.detail >= writtenDate {
+		return s
+	}
 	switch f.zone {
 	case zoneUTC:
-		zone = ", Z"
+		return s + ", Z"
 	case zoneNone:
-		zone = ", without a zone"
-	default:
-		sign, z := "+", int(f.zone)
-		if z < 0 {
-			sign, z = "-", -z
-		}
-		zone = ", " + sign + strconv.Itoa(z/60) + ":" + strconv.Itoa(z%60/10) + strconv.Itoa(z%10)
+		return s + ", without a zone"
 	}
-	switch {
-	case f.detail < writtenText:
-		return unit + " since 1970"
-	case f.detail < writtenT:
-		return unit + " since 1970 in a string"
-	case f.detail < writtenSpace:
-		return "RFC 3339 in " + unit + zone
-	case f.detail < writtenDate:
-		return "date and time in " + unit + zone
-	case f.detail == writtenDate:
-		return "a date"
-	case f.detail == writtenHTTP:
-		return "an HTTP date"
-	}
-	return "a date with names"
+	return s + time.Time{}.In(time.FixedZone("", int(f.zone)*60)).Format(", -07:00")
 }
 
 // Numbers of units since 1970 that are taken for times: 2001 to 2099.
@@ -106,7 +92,7 @@ func readTime(s []byte) (time.Time, form, bool) {
 	}
 	for i, layout := range dateLayouts {
 		if t, err := time.Parse(layout, string(s)); s[0] >= 'A' && err == nil {
-			return t, form{class: classTime, detail: writtenHTTP + uint8(min(i, 1))}, true
+			return t, form{class: classTime, detail: writtenHTTP + (writtenNames-writtenHTTP)*uint8(min(i, 1))}, true
 		}
 	}
 	return time.Time{}, form{}, false
