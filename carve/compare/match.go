@@ -66,6 +66,7 @@ type evidence struct {
 	told       int // the noise's version that the marks know of
 	share      eprocess.Share
 	samples    int // in all marks
+	opened     int // exchanges that differed in no known noise when they came
 	// The following is learned anew in each process.
 	earlier  earlier
 	spelling jsondiff.Spelling
@@ -158,6 +159,7 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	}
 	m.recall(x)
 	open, early := m.anyOpen(m.cand), m.learning() // with what was learned just now
+	m.opened += int(eprocess.Indicator(open))
 	o := Observation{
 		Differs: open && !early, Early: open && early, Ask: slices.ContainsFunc(m.cand, m.worthAsking),
 		Repeated: repeated, SelfDiffers: selfAny,

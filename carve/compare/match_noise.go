@@ -58,13 +58,17 @@ func (m *match) changedByNoise() []noise.Changed {
 // rare reports whether the monolith was seen to vary at a place in few of its
 // repeats, so that it is asked about like any other difference.
 func (m *match) rare(k noise.Key) bool {
-	return m.noise.Repeats >= header.LearnRepeats && float64(m.noise.Self[k]) <= own.Seldom*float64(m.noise.Repeats)
+	return m.noise.Repeats >= learnRepeats && float64(m.noise.Self[k]) <= own.Seldom*float64(m.noise.Repeats)
 }
+
+// learnRepeats is how many repeats there must be before a path that the monolith changes by
+// itself is known: until then no exchange is called different.
+const learnRepeats = 10
 
 // learning reports whether too few requests have been repeated to tell noise
 // from difference.
 func (m *match) learning() bool {
-	return m.learn && m.noise.Repeats < header.LearnRepeats && m.noise.N < header.LearnCompared
+	return m.learn && m.noise.Repeats < learnRepeats && m.noise.N < header.LearnCompared
 }
 
 // learnFrom takes what the monolith changed by itself as noise.

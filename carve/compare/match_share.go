@@ -11,17 +11,21 @@ func (m *match) tell() {
 }
 
 // refresh brings the share of responses that differ up to date. Noise that is learned later
-// explains what came before it. A response that differs at several places counts for each, so
-// what it is shown to be is never too little.
+// explains what came before it. There are at most as many as differed when they came, unless
+// what was noise then is shown to be none, and at most as many as all open places count
+// together; so what it is shown to be is never too little.
 func (m *match) refresh() {
 	m.tell()
-	n := 0
+	sum, most := 0, m.opened
 	for i, k := range m.marks {
 		if m.isOpen(i) {
-			n += k.Count
+			sum += k.Count
+			if m.noise.Learnt[k.noise()] {
+				most = m.n
+			}
 		}
 	}
-	m.share.N, m.share.Differing = m.n, min(n, m.n)
+	m.share.N, m.share.Differing = m.n, min(sum, most)
 }
 
 // differAim is the share of differing responses up to which EQUIVALENT may be said,

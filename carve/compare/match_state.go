@@ -15,6 +15,7 @@ import (
 type matchState struct {
 	N       int         `json:"n"`
 	Repeats int         `json:"repeats"`
+	Opened  int         `json:"opened"`
 	Marks   []*mark     `json:"marks"`
 	Noise   []noise.Key `json:"noise"`
 	// Forms is what is compared by form; empty: nothing is.
@@ -23,7 +24,7 @@ type matchState struct {
 
 // MarshalBinary gives the state, below 640 KiB.
 func (m *match) MarshalBinary() ([]byte, error) {
-	s := matchState{N: m.n, Repeats: m.repeats, Marks: m.marks, Noise: slices.Collect(maps.Keys(m.noise.Learnt))}
+	s := matchState{N: m.n, Repeats: m.repeats, Opened: m.opened, Marks: m.marks, Noise: slices.Collect(maps.Keys(m.noise.Learnt))}
 	for _, k := range m.marks {
 		k.Unsure = !k.Own && k.isExplained()
 	}
@@ -48,7 +49,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 		return err
 	}
 	f := newEvidence(m.c)
-	f.n, f.repeats = s.N, s.Repeats
+	f.n, f.repeats, f.opened = s.N, s.Repeats, s.Opened
 	f.noise.N, f.noise.Repeats = s.N, s.Repeats
 	for _, k := range s.Marks {
 		if k.Unsure {

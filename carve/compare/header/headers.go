@@ -20,10 +20,10 @@ const (
 	noiseMost    = 256 // places of which noise is remembered
 )
 
-// What the monolith changes by itself is not known before some requests have been repeated.
-// Until then no exchange is called different: for so many repeats, or so many exchanges.
+// How long a difference is only suspected with learned noise: so many repeats, or so many
+// exchanges.
 const (
-	LearnRepeats  = 10
+	learnRepeats  = 3
 	LearnCompared = 500
 )
 
@@ -136,7 +136,7 @@ func (h *Headers) See(x *whittle.Exchange, shape uint64, at Level) (loose, diffe
 
 // learning reports whether too little was asked twice to tell noise from difference.
 func (h *Headers) learning() bool {
-	return h.withNoise && h.Repeats < LearnRepeats && h.N < LearnCompared
+	return h.withNoise && h.Repeats < learnRepeats && h.N < LearnCompared
 }
 
 // pairs are the headers in which a response differs from the monolith's, and of those that are
