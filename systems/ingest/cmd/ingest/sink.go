@@ -31,7 +31,7 @@ type streamFlags struct {
 	KinesisEndpoint string `group:"kinesis" env:"KINESIS_ENDPOINT" placeholder:"URL" help:"A Kinesis API that is not Amazon's."`
 	KinesisRaw      bool   `group:"kinesis" env:"KINESIS_RAW" help:"Put bare event bodies on the stream, without ids and metadata."`
 
-	NatsURL         string `name:"nats-url" group:"nats" env:"NATS_URL" placeholder:"URL" help:"Servers, separated by commas. Empty: one inside this process, with its files in the folder of --data."`
+	NatsURL         string `name:"nats-url" group:"nats" env:"NATS_URL" placeholder:"URL" help:"Servers, separated by commas."`
 	NatsStream      string `group:"nats" env:"NATS_STREAM" default:"EVENTS" placeholder:"NAME" help:"Stream (${default})."`
 	NatsSubject     string `group:"nats" env:"NATS_SUBJECT" placeholder:"NAME" help:"Subject that the events are published on; the stream's name and .records unless given."`
 	NatsCreate      bool   `group:"nats" env:"NATS_CREATE" help:"Make the stream where it is missing."`
@@ -67,6 +67,9 @@ func (f *streamFlags) openSink(ctx context.Context) (stream.Stream, error) {
 			Raw: f.KinesisRaw,
 		}))
 	case "nats":
+		if f.NatsURL == "" {
+			return nil, missing("--nats-url", "NATS_URL")
+		}
 		return opened(nats.Open(ctx, f.natsOptions()))
 	}
 	return nil, whittle.Errorf(whittle.Internal, "open stream %q", f.Sink)
@@ -74,9 +77,6 @@ func (f *streamFlags) openSink(ctx context.Context) (stream.Stream, error) {
 
 func (f *streamFlags) natsOptions() nats.Options {
 	o := nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials}
-	if f.NatsURL == "" {
-		o.Embedded = &nats.Embedded{Dir: f.Data}
-	}
 	if f.NatsCreate {
 		o.Create = &nats.Create{}
 	}

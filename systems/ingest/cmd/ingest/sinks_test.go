@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle/e2e/process"
+	"whittle/systems/ingest/stream/nats/natstest"
 )
 
 // TestAStreamThatNobodyChose: what the environment has of another stream is said to do
@@ -49,9 +48,10 @@ func TestLogFirst(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	before.stop(t)
+	url := natstest.Start(t)
 	args := []string{
 		"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0",
-		"--sink", "nats", "--data", "sink", "--log-first", "first",
+		"--sink", "nats", "--nats-url", url, "--nats-create", "--log-first", "first",
 	}
 	for run := range 2 {
 		p := start(t, dir, nil, args...)
@@ -72,7 +72,7 @@ func TestLogFirst(t *testing.T) {
 		})
 		p.stop(t)
 	}
-	out := strings.Join(published(t, filepath.Join(dir, "sink")), "\n")
+	out := strings.Join(published(t, url), "\n")
 	for i := range 9 {
 		if n := strings.Count(out, fmt.Sprintf(`"messageId":"m-%d"`, i)); n != 1 {
 			t.Errorf("m-%d is in the sink %d times\n%s", i, n, out)
@@ -105,32 +105,22 @@ func TestLogFirstWithoutItsSink(t *testing.T) {
 
 // TestStraightToASink responds for what the sink reached.
 func TestStraightToASink(t *testing.T) {
-	dir := t.TempDir()
-	p := start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--sink", "nats", "--data", "sink")
+	url := natstest.Start(t)
+	p := start(t, t.TempDir(), nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--sink", "nats", "--nats-url", url, "--nats-create")
 	a, err := post(http.DefaultClient, p.public+"/import", "", "text/plain", "hello")
 	if err != nil || a.code != 200 || a.Durability != "jetstream" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	p.stop(t)
-	if got := published(t, filepath.Join(dir, "sink")); !slices.Equal(got, []string{"hello"}) {
+	if got := published(t, url); !slices.Equal(got, []string{"hello"}) {
 		t.Errorf("the sink holds %q", got)
 	}
 }
 
-// published are the values of a JetStream folder at rest, read by NATS itself.
-func published(t *testing.T, dir string) (values []string) {
+// published are the values of a server's stream, read by NATS's own client.
+func published(t *testing.T, url string) (values []string) {
 	t.Helper()
-	s, err := natsserver.NewServer(&natsserver.Options{JetStream: true, StoreDir: dir, DontListen: true, NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	defer s.WaitForShutdown()
-	defer s.Shutdown()
-	if !s.ReadyForConnections(timeout) {
-		t.Fatal("the server is not ready")
-	}
-	conn, err := client.Connect("", client.InProcessServer(s))
+	conn, err := client.Connect(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"whittle/internal/child"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/nats/natstest"
 )
 
 // serveAt, in the environment, makes this test's program a NATS server: its
@@ -100,9 +101,9 @@ func openAt(t *testing.T, o Options) *Log {
 	return l
 }
 
-func embedded(t *testing.T) *Log {
+func served(t *testing.T) *Log {
 	t.Helper()
-	return openAt(t, Options{Embedded: &Embedded{Dir: t.TempDir()}})
+	return openAt(t, Options{URL: natstest.Start(t)})
 }
 
 func sealed(id, key, value string) stream.Record {

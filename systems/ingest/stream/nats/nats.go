@@ -1,6 +1,5 @@
-// Package nats is a durable stream on NATS JetStream, on remote servers or in
-// this process. It has one partition, "0", in the order of the JetStream
-// stream.
+// Package nats is a durable stream on NATS JetStream. It has one partition, "0", in the
+// order of the JetStream stream.
 package nats
 
 import (
@@ -24,7 +23,6 @@ const partition = "0"
 // Log is the stream.Stream of a JetStream stream.
 type Log struct {
 	o      Options
-	server *embeddedServer // nil unless embedded
 	conn   *client.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
@@ -40,7 +38,7 @@ type Log struct {
 
 var _ stream.Stream = (*Log)(nil)
 
-// Open connects, or starts the embedded server, and looks the stream up.
+// Open connects, and looks the stream up.
 func Open(ctx context.Context, o Options) (*Log, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -57,14 +55,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 }
 
 func (l *Log) connect(ctx context.Context) (err error) {
-	opts := l.o.connection()
-	if l.o.Embedded != nil {
-		if l.server, err = serve(l.o.Embedded); err != nil {
-			return err
-		}
-		opts = append(opts, client.InProcessServer(l.server.Server))
-	}
-	if l.conn, err = client.Connect(l.o.URL, opts...); err != nil {
+	if l.conn, err = client.Connect(l.o.URL, l.o.connection()...); err != nil {
 		return whittle.Errorf(whittle.Unavailable, "connect to NATS: %w", err)
 	}
 	l.js, err = jetstream.New(l.conn, jetstream.WithPublishAsyncTimeout(ackTimeout))
@@ -139,9 +130,6 @@ func (l *Log) release() {
 	}
 	if l.conn != nil {
 		l.conn.Close()
-	}
-	if l.server != nil {
-		l.server.end()
 	}
 }
 

@@ -3,8 +3,6 @@ package nats
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/nats/natstest"
 	"whittle/systems/ingest/stream/streamtest"
 )
 
@@ -24,7 +23,7 @@ func code(err error) string {
 }
 
 func TestTooLarge(t *testing.T) {
-	l := embedded(t)
+	l := served(t)
 	largest := sealed("", "k", "")
 	largest.Value = make([]byte, l.Limit()-stream.EncodedLen(&largest))
 	largest.Seal()
@@ -43,7 +42,7 @@ func TestTooLarge(t *testing.T) {
 
 // A full stream refuses, and lets a small record not pass a large one of its key.
 func TestFull(t *testing.T) {
-	l := openAt(t, Options{Embedded: &Embedded{Dir: t.TempDir()}, Create: &Create{MaxBytes: 200_000}})
+	l := openAt(t, Options{URL: natstest.Start(t), Create: &Create{MaxBytes: 200_000}})
 	large := strings.Repeat("v", 150_000)
 	got := l.Append(t.Context(), []stream.Record{
 		sealed("", "a", large), sealed("", "b", large), sealed("", "b", "small"), sealed("", "c", "small"),
@@ -85,7 +84,7 @@ func TestCloseGivesUp(t *testing.T) {
 }
 
 func TestForeignMessageIsCorrupt(t *testing.T) {
-	l := embedded(t)
+	l := served(t)
 	if _, err := l.js.Publish(t.Context(), l.o.Subject, []byte("not ours")); err != nil {
 		t.Fatal(err)
 	}
@@ -160,16 +159,6 @@ func TestALaterChangeIsSeen(t *testing.T) {
 	}
 }
 
-func TestEmbeddedFolder(t *testing.T) {
-	if _, err := Open(t.Context(), Options{Embedded: &Embedded{Dir: filepath.Join(os.DevNull, "x")}, Stream: "events"}); code(err) != "invalid_argument" {
-		t.Errorf("a folder that cannot be: %v", err)
-	}
-	l := embedded(t)
-	if _, err := Open(t.Context(), Options{Embedded: l.o.Embedded, Stream: "events"}); code(err) != "failed_precondition" {
-		t.Errorf("a folder in use: %v", err)
-	}
-}
-
 func TestCaptures(t *testing.T) {
 	for _, c := range []struct {
 		pattern, subject string
@@ -206,34 +195,24 @@ func TestServerKilled(t *testing.T) {
 	book.Audit(t, readAll(t, l))
 }
 
-// TestConformance holds JetStream, in this process and in another one, to what every stream
-// must do.
+// TestConformance holds JetStream to what every stream must do.
 func TestConformance(t *testing.T) {
 	url := startRemote(t).url()
 	n := 0
-	for name, options := range map[string]func(t *testing.T) Options{
-		"embedded": func(t *testing.T) Options {
-			return Options{Embedded: &Embedded{Dir: t.TempDir()}, Stream: "events"}
-		},
-		"remote": func(*testing.T) Options {
-			n++
-			return Options{URL: url, Stream: fmt.Sprint("events", n), Create: &Create{}}
-		},
-	} {
-		open := func(t *testing.T, o Options) stream.Stream {
-			t.Helper()
-			l, err := Open(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return l
+	open := func(t *testing.T, o Options) stream.Stream {
+		t.Helper()
+		l, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
 		}
-		t.Run(name, func(t *testing.T) {
-			streamtest.Run(t, streamtest.Suite{
-				Open:   func(t *testing.T) stream.Stream { return open(t, options(t)) },
-				Reopen: func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, closed.(*Log).o) },
-				Read:   readAll,
-			})
-		})
+		return l
 	}
+	streamtest.Run(t, streamtest.Suite{
+		Open: func(t *testing.T) stream.Stream {
+			n++
+			return open(t, Options{URL: url, Stream: fmt.Sprint("events", n), Create: &Create{}})
+		},
+		Reopen: func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, closed.(*Log).o) },
+		Read:   readAll,
+	})
 }

@@ -10,7 +10,7 @@ import (
 	"whittle"
 )
 
-// Options says which JetStream stream, and where. One of URL and Embedded is set.
+// Options says which JetStream stream, and where.
 type Options struct {
 	// URL is one server or several, nats://host:port separated by commas.
 	URL string
@@ -18,16 +18,13 @@ type Options struct {
 	Credentials string
 	// TLS encrypts the connection. Nil: as the URL says.
 	TLS *tls.Config
-	// Embedded runs a server in this process. Nil: URL.
-	Embedded *Embedded
 	// Stream is the JetStream stream's name.
 	Stream string
 	// Subject is what records are published on; the stream must capture it. It
 	// belongs to this package: another's message reads as corrupt. Empty:
 	// Stream + ".records".
 	Subject string
-	// Create makes the stream where it does not exist. Nil: Open fails then,
-	// except on an embedded server, where it is made.
+	// Create makes the stream where it does not exist. Nil: Open fails then.
 	Create *Create
 	// DeliveryTimeout is how long Append waits for the server before it gives
 	// up on a record. It must be shorter than the stream's duplicate window
@@ -36,19 +33,6 @@ type Options struct {
 	// Buffer bounds the records that wait or are under way, in bytes; what
 	// comes beyond it is refused. 0: 64 MiB.
 	Buffer int64
-}
-
-// Embedded is a JetStream server in this process, for one machine without
-// another process to run. Each message is fsynced by itself before it is
-// acknowledged (sync_interval: always), so that a response is true over a power
-// cut, at the price of one fsync a record: JetStream has no group commit. It
-// listens on nothing.
-type Embedded struct {
-	// Dir holds its data.
-	Dir string
-	// MaxBytes bounds what it stores. 0: JetStream's default, three quarters of
-	// what the disk has free at the start.
-	MaxBytes int64
 }
 
 // Create is how a missing stream is made. The zero value works: kept in files,
@@ -70,11 +54,8 @@ const (
 )
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Stream == "" || (o.URL == "") == (o.Embedded == nil) {
-		return o, whittle.Errorf(whittle.Invalid, "a NATS stream needs a stream's name and either a URL or an embedded server")
-	}
-	if o.Embedded != nil && o.Embedded.Dir == "" {
-		return o, whittle.Errorf(whittle.Invalid, "an embedded NATS server needs a folder")
+	if o.Stream == "" || o.URL == "" {
+		return o, whittle.Errorf(whittle.Invalid, "a NATS stream needs a stream's name and a URL")
 	}
 	if o.DeliveryTimeout < 0 || o.Buffer < 0 {
 		return o, whittle.Errorf(whittle.Invalid, "a NATS stream's delivery timeout and buffer are not negative")
@@ -82,9 +63,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.Subject = cmp.Or(o.Subject, o.Stream+".records")
 	o.DeliveryTimeout = cmp.Or(o.DeliveryTimeout, defaultDelivery)
 	o.Buffer = cmp.Or(o.Buffer, defaultBuffer)
-	if o.Embedded != nil && o.Create == nil {
-		o.Create = &Create{}
-	}
 	return o, nil
 }
 
