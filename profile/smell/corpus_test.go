@@ -295,8 +295,12 @@ func goService(t *testing.T, name string) string {
 	return process(t, cmd)
 }
 
+// TestFaultsOfGoAreNamed: a short run has one form of each.
 func TestFaultsOfGoAreNamed(t *testing.T) {
 	for name := range faults {
+		if testing.Short() && strings.Contains(name, "_") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, _, _ := strings.Cut(name, "_")
