@@ -29,7 +29,6 @@ type settings struct {
 	whittle  Whittle
 	rate     float64 // of each of a service's requests
 	parallel int
-	turns    int
 	only     []string
 }
 
@@ -43,13 +42,12 @@ func bench(ctx context.Context, args []string) error {
 	f.DurationVar(&s.whittle.Length, "length", 8*time.Second, "how long each measurement is, 1s to 1m")
 	f.Float64Var(&s.rate, "rate", 30, "how often a second each request of a service is sent, 1 to 1000")
 	f.IntVar(&s.parallel, "parallel", 2, "services at once, 1 to 16")
-	f.IntVar(&s.turns, "turns", 1, "how often a planted service and its truth are measured, 1 to 20")
 	only := f.String("only", "", "measure these services alone, by `name`, with commas between")
 	out := f.String("out", "out", "`folder` for bench-find.json")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if s.whittle.Length < time.Second || s.whittle.Length > time.Minute || !(s.rate >= 1 && s.rate <= 1000) || s.parallel < 1 || s.parallel > 16 || s.turns < 1 || s.turns > 20 {
+	if s.whittle.Length < time.Second || s.whittle.Length > time.Minute || !(s.rate >= 1 && s.rate <= 1000) || s.parallel < 1 || s.parallel > 16 {
 		return errors.New("a flag is out of its range; -h names them")
 	}
 	s.only = Listed(*only)

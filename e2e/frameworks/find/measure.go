@@ -103,7 +103,7 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	if err := s.build(ctx, work); err != nil {
 		return r, err
 	}
-	if err := s.turns(ctx, o, work, &r); err != nil {
+	if err := s.planted(ctx, o, work, &r); err != nil {
 		return r, err
 	}
 	err := s.under(ctx, o, false, nil, func(p *child.Process, u *users) error {
@@ -127,34 +127,23 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	return r, err
 }
 
-// turns measures a service with its planted line and the truth, in turn, and takes both
-// shares over all turns. What whittle names is that of the last one.
-func (s *service) turns(ctx context.Context, o settings, work string, r *row) error {
-	var sum truth
-	var share, seen, mix float64
-	for range o.turns {
-		t, err := s.truth(ctx, o, work)
-		if err != nil {
-			return err
-		}
-		sum.add(t)
-		if err := s.under(ctx, o, true, nil, func(p *child.Process, u *users) error {
-			var f found
-			now, err := u.mix(func() error { return o.ask(ctx, work, p, "find", &f) })
-			if err != nil {
-				return err
-			}
-			err = s.ofPlanted(ctx, o, work, p, &f, r)
-			share, seen, mix = share+r.Share*float64(r.Samples), seen+float64(r.Samples), mix+now
-			return err
-		}); err != nil {
-			return err
-		}
+// planted measures a service with its planted line, and the truth.
+func (s *service) planted(ctx context.Context, o settings, work string, r *row) error {
+	t, err := s.truth(ctx, o, work)
+	if err != nil {
+		return err
 	}
-	turns := float64(o.turns)
-	sum.mix /= turns
-	r.Samples, r.Share = int64(seen), share/max(seen, 1)
-	r.Truth, r.Looks = sum.share(mix / turns)
+	var mix float64
+	if err := s.under(ctx, o, true, nil, func(p *child.Process, u *users) error {
+		var f found
+		if mix, err = u.mix(func() error { return o.ask(ctx, work, p, "find", &f) }); err != nil {
+			return err
+		}
+		return s.ofPlanted(ctx, o, work, p, &f, r)
+	}); err != nil {
+		return err
+	}
+	r.Truth, r.Looks = t.share(mix)
 	if s.Planted.NoAdvice {
 		return nil // whose share it is nobody can say
 	}

@@ -60,11 +60,10 @@ func (s *service) truth(ctx context.Context, o settings, work string) (t truth, 
 	return t, os.RemoveAll(folder)
 }
 
-// add adds another turn's.
+// add adds samples.
 func (t *truth) add(o truth) {
-	t.known, t.below, t.rest, t.nobody = o.known, t.below+o.below, t.rest+o.rest, t.nobody+o.nobody
+	t.below, t.rest = t.below+o.below, t.rest+o.rest
 	t.collects, t.allocatesBelow, t.allocates = t.collects+o.collects, t.allocatesBelow+o.allocatesBelow, t.allocates+o.allocates
-	t.mix += o.mix
 }
 
 // share is the endpoint's, of the planted function's, and for another mix of requests:
