@@ -24,13 +24,6 @@ func (g *guesser) method(m *method, at *contract.Method) {
 	if e.cut > 0 {
 		g.add("exchanges", "looked at without them", "whole bodies", fmt.Sprintf("%s of %s had a body longer than what is recorded", units.Grouped(e.cut), units.Grouped(e.seen)))
 	}
-	evidence := fmt.Sprintf("%s; %s of further ones have a shape that none of these had (Good and Turing)",
-		contract.Count(e.unseen.n, "exchange"), contract.About(e.unseen.share()))
-	if n := float64(e.unseen.n); e.unseen.once == 0 {
-		// The rule of three: what did not happen in n trials.
-		evidence = fmt.Sprintf("%s, no shape of which came only once; less than %s of further ones have a new one", contract.Count(e.unseen.n, "exchange"), units.Percent(min(1, 3/n)))
-	}
-	g.add("exchanges", "complete", "further shapes to come", evidence)
 	if g.more > 0 {
 		g.list = append(g.list, contract.Guess{Path: "guesses", Chosen: "not listed", Evidence: fmt.Sprintf("%d more", g.more)})
 	}

@@ -1,21 +1,16 @@
 package infer
 
-import "math/bits"
-
 // maxShapes bounds how many shapes of exchanges are remembered.
 const maxShapes = 2048
 
 // unseen estimates how likely the next exchange has a shape that none before it
 // had: the shapes that were seen exactly once, divided by the exchanges (I. J.
 // Good, "The population frequencies of species and the estimation of
-// population parameters", Biometrika 40, 1953, after Turing). Where there are
-// more shapes than may be remembered, it keeps those whose hash ends in so many
-// zeros and scales up (P. Flajolet, "On adaptive sampling", Computing 43, 1990,
-// after Wegman).
+// population parameters", Biometrika 40, 1953, after Turing). A shape beyond those
+// that are remembered counts as seen once, so that the estimate is never too low.
 type unseen struct {
-	n, level int
-	again    map[uint64]bool // by hash: seen more than once
-	once     int
+	n, once int
+	again   map[uint64]bool // by hash: seen more than once
 }
 
 func (u *unseen) see(hash uint64) {
@@ -24,48 +19,35 @@ func (u *unseen) see(hash uint64) {
 }
 
 func (u *unseen) add(hash uint64, again bool) {
-	if bits.TrailingZeros64(hash) < u.level {
-		return
-	}
-	if u.again == nil {
-		u.again = map[uint64]bool{}
-	}
 	was, known := u.again[hash]
 	switch {
-	case !known:
-		u.again[hash] = again
+	case known && was:
+	case known:
+		u.again[hash] = true
+		u.once--
+	default:
 		if !again {
 			u.once++
 		}
-	case !was:
-		u.again[hash] = true
-		u.once--
-	}
-	for len(u.again) > maxShapes {
-		u.thin(u.level + 1)
-	}
-}
-
-func (u *unseen) thin(level int) {
-	u.level = level
-	for h, again := range u.again {
-		if bits.TrailingZeros64(h) < level {
-			delete(u.again, h)
-			if !again {
-				u.once--
-			}
+		if u.again == nil {
+			u.again = map[uint64]bool{}
+		}
+		if len(u.again) < maxShapes {
+			u.again[hash] = again
 		}
 	}
 }
 
 func (u *unseen) absorb(o *unseen) {
-	if o.level > u.level {
-		u.thin(o.level)
-	}
-	u.n += o.n
+	once := o.once
 	for h, again := range o.again {
 		u.add(h, again)
+		if !again {
+			once--
+		}
 	}
+	u.n += o.n
+	u.once += once // of shapes that are not remembered
 }
 
 // share is the estimate, from 0 to 1; 1 before anything was seen.
@@ -73,5 +55,5 @@ func (u *unseen) share() float64 {
 	if u.n == 0 {
 		return 1
 	}
-	return min(1, float64(u.once)*float64(uint64(1)<<u.level)/float64(u.n))
+	return min(1, float64(u.once)/float64(u.n))
 }
