@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	judgeVersion = 7
+	judgeVersion = 8
 	// stateMost bounds the kept state, in bytes.
 	stateMost = 4 << 20
 )

@@ -185,7 +185,7 @@ func TestGarbageIsNoState(t *testing.T) {
 	before := j.Verdict()
 	for name, b := range map[string][]byte{
 		"nothing": nil, "no JSON": []byte("x"), "empty": []byte("{}"), "half": kept[:len(kept)/2],
-		"version": []byte(strings.Replace(string(kept), `"version":7`, `"version":6`, 1)),
+		"version": []byte(strings.Replace(string(kept), `"version":8`, `"version":7`, 1)),
 		"kind":    []byte(strings.Replace(string(kept), `"statistical"`, `"exact"`, 1)),
 		"long":    make([]byte, stateMost),
 	} {

@@ -25,6 +25,9 @@ import (
 // alikeAlpha is the chance that an interval is wrong on either side. Simulation: TestWrongDraws.
 const alikeAlpha = 0.005
 
+// alikeLong is for how many exchanges EQUIVALENT waits for what comes in less than half of them.
+const alikeLong = 2 * formLong
+
 // seeAlike takes the values of an exchange, in which neither side holds its own. Of what has a
 // name, such as a header, it is no matter of its form whether it is there, unless that varies.
 func (p *formPath) seeAlike(e *formExchange) {
@@ -164,7 +167,7 @@ func (p *formPath) leadCause(l *twosample.Lead) string {
 
 // waits says what of the way in which both sides draw is not known closely enough yet for
 // EQUIVALENT, and how many exchanges it still takes, -1 where it cannot be said. What comes in
-// less than half of them is waited for as long as formLong; the coverage says how little is
+// less than half of them is waited for as long as alikeLong; the coverage says how little is
 // known of it then.
 func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
 	if p.own || p.rule != "" || p.isHeld() || f.expected(p) != "" {
@@ -173,13 +176,13 @@ func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
 	l, more, ok := p.Alike.Open(p.isRanged(), alikeAlpha)
 	since := n - p.Born
 	seldom := 2*l.N < since
-	if !ok || seldom && since >= formLong {
+	if !ok || seldom && since >= alikeLong {
 		return b, 0, false
 	}
 	if more > 0 {
 		more = int(min(1e9, float64(more)*float64(since+1)/float64(max(1, l.N))+1))
 		if seldom {
-			more = min(more, formLong-since)
+			more = min(more, alikeLong-since)
 		}
 	}
 	what, _, _ := f.leadWords(p, &l)

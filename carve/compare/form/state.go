@@ -75,8 +75,7 @@ func (f *Forms) State() json.RawMessage {
 	}
 }
 
-// Restore takes what State gave, after n exchanges; an empty state is one of before
-// there were forms.
+// Restore takes what State gave, after n exchanges; an empty state knows nothing.
 func (f *Forms) Restore(b json.RawMessage, n int) error {
 	if len(b) == 0 {
 		return nil
