@@ -56,16 +56,10 @@ type slowness struct {
 	// more of the candidate's responses in it were slow than of the monolith's.
 	End   int64 `json:"end"`
 	Ahead int   `json:"ahead"`
-	// Last and Before count the last exchanges, for the eye alone.
-	Last   slowCount `json:"last"`
-	Before slowCount `json:"before"`
-}
-
-// slowCount counts mirrored exchanges and the slow responses of each side.
-type slowCount struct {
-	N         int `json:"n"`
-	Candidate int `json:"candidate"`
-	Monolith  int `json:"monolith"`
+	// N counts the last mirrored exchanges and Slow the slow responses of each side, for the eye
+	// alone.
+	N    int    `json:"n"`
+	Slow [2]int `json:"slow"`
 }
 
 func newSlowness() slowness { return slowness{Bets: eprocess.NewBets()} }
@@ -113,12 +107,12 @@ func (s *slowness) settle(alpha float64) {
 func (s *slowness) count(candidate, monolith bool) {
 	c, m := int(eprocess.Indicator(candidate)), int(eprocess.Indicator(monolith))
 	s.Ahead += c - m
-	if s.Last.N >= windowSize {
-		s.Before, s.Last = s.Last, slowCount{}
+	if s.N >= windowSize {
+		s.N, s.Slow = s.N/2, [2]int{s.Slow[0] / 2, s.Slow[1] / 2}
 	}
-	s.Last.N++
-	s.Last.Candidate += c
-	s.Last.Monolith += m
+	s.N++
+	s.Slow[whittle.Candidate] += c
+	s.Slow[whittle.Monolith] += m
 }
 
 // Wait says why a rise of the share waits, as a clause with what to do; empty: it
@@ -132,6 +126,6 @@ func (g *Guard) Wait() string {
 	tau := g.Past.p99()
 	return fmt.Sprintf("mirrored responses of the candidate are slow too often: %s of the last %s took more than %s ms, and %s of the monolith's more than %s ms, its p99; "+
 		"make them faster, raise guard.p99 (%sx), or promote with force",
-		units.Grouped(s.Before.Candidate+s.Last.Candidate), units.Grouped(s.Before.N+s.Last.N), display.Figure(millis(g.slowAbove(tau, order, known))),
-		units.Grouped(s.Before.Monolith+s.Last.Monolith), display.Figure(millis(tau)), strconv.FormatFloat(g.cfg.P99, 'g', 4, 64))
+		units.Grouped(s.Slow[whittle.Candidate]), units.Grouped(s.N), display.Figure(millis(g.slowAbove(tau, order, known))),
+		units.Grouped(s.Slow[whittle.Monolith]), display.Figure(millis(tau)), strconv.FormatFloat(g.cfg.P99, 'g', 4, 64))
 }
