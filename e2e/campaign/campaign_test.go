@@ -25,8 +25,8 @@ const (
 	// rare is the share of touched requests from which a mutation is to be caught.
 	rare = 1.0 / 400
 	// firstStep and harm are of the shipped defaults.
-	firstStep whittle.Share = 100
-	harm                    = 0.005
+	firstStep = whittle.Share(100)
+	harm      = 0.005
 	// fewUsers is how many users every fifth run has.
 	fewUsers = 200
 )

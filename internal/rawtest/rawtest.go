@@ -12,7 +12,7 @@ import (
 // URL. At the test's end connections that are open are closed, and waited for.
 func Serve(t testing.TB, talk func(c net.Conn, n int)) (url string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
