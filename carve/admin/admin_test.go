@@ -90,7 +90,7 @@ func newDesk() *desk {
 				Total: 900, Compared: 812, Skipped: map[string]int64{whittle.SkipSampled: 80}, Failed: 1, Shed: 3, Pending: 4, Since: at,
 				Gap: &whittle.Gap{From: at.Add(time.Hour), To: at.Add(2 * time.Hour)},
 			},
-			Guards:   []whittle.Meter{{Name: "errors", Monolith: 0.001, Candidate: 0.002, Limit: 0.011, EValue: 0.3, Threshold: 300, Count: 31, Needed: 7, Summary: "Within the limit."}},
+			Guards:   []whittle.Meter{{Name: "errors", Monolith: 0.001, Candidate: 0.002, Limit: 0.011, EValue: 0.3, Threshold: 300, Count: 31, Summary: "Within the limit."}},
 			Timeline: []whittle.Decision{{At: at, From: 100, To: 500, Phase: whittle.PhaseShift, Reason: "1 % was held for 30s.", By: "whittle", Generation: 7}},
 		},
 		{Route: "GET /", Phase: whittle.PhaseShadow, Verdict: whittle.Verdict{State: whittle.Undecided}},
