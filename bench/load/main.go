@@ -61,6 +61,3 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	return r.Finish(*out)
 }
-
-// adder takes a row of the conclusion: both for people and for machines.
-type adder func(subject, metric string, value float64, unit string)
