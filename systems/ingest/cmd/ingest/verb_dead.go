@@ -1,13 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"whittle"
@@ -60,10 +56,9 @@ type deadShown struct {
 // Run lists.
 func (v *deadListVerb) Run(ctx context.Context, s streams) error {
 	var lines [][]byte
-	total, of := 0, map[string]int{}
+	total := 0
 	err := v.each(ctx, s.tell, func(l *letter) error {
 		total++
-		of[orNone(l.Source)]++
 		line, err := v.line(l)
 		if v.Count > 0 && len(lines) == v.Count {
 			lines = append(lines[:0], lines[1:]...)
@@ -75,33 +70,13 @@ func (v *deadListVerb) Run(ctx context.Context, s streams) error {
 		fmt.Fprintf(s.out, "%s\n", line)
 	}
 	if !v.JSON && (err == nil || whittle.CodeOf(err) == whittle.FallsShort) {
-		fmt.Fprintf(s.out, "%d dead letters, %d shown%s\n", total, len(lines), bySource(of))
+		fmt.Fprintf(s.out, "%d dead letters, %d shown\n", total, len(lines))
 	}
 	return err
 }
 
 // tell says that a record is corrupt.
 func (s streams) tell(e *stream.CorruptError) { fmt.Fprintf(s.err, "ingest: %v\n", e) }
-
-// mostSources bounds how many sources a summary names.
-const mostSources = 20
-
-// bySource says how many letters each source has, the most first.
-func bySource(of map[string]int) string {
-	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
-		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
-	})
-	var text strings.Builder
-	for i, name := range names {
-		if i == mostSources {
-			fmt.Fprintf(&text, ", and %d sources more", len(names)-i)
-			break
-		}
-		text.WriteString([]string{"; of ", ", "}[min(i, 1)])
-		fmt.Fprintf(&text, "%s %d", name, of[name])
-	}
-	return text.String()
-}
 
 func (v *deadListVerb) line(l *letter) ([]byte, error) {
 	if v.JSON {
