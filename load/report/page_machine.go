@@ -1,10 +1,6 @@
 package report
 
-import (
-	"strconv"
-
-	"whittle/internal/chart"
-)
+import "whittle/internal/chart"
 
 // machineSection shows who used the machine, and whether the generator was the limit.
 func (r *Report) machineSection() chart.Section {
@@ -19,28 +15,7 @@ func (r *Report) machineSection() chart.Section {
 		OverTime("The generator's lateness", "The latest start of a virtual user in each window, against its planned time. What is late here is the generator's own doing.", "late by", "ms",
 			r.line("", chart.Neutral, func(p *Point) float64 { return p.Late })),
 	)
-	t := chart.Table{Caption: "CPU time", Head: []string{"Who", "Used", "Per request"}}
-	for _, p := range r.Processes {
-		t.Rows = append(t.Rows, []string{p.Name, seconds(p.CPU / 1e3), chart.Number(p.CPUPerRequest) + " ms"})
-	}
-	t.Rows = append(t.Rows, []string{"generator", seconds(r.Generator.CPU / 1e3), chart.Number(r.Generator.CPUPerRequest) + " µs"})
-	s.Tables = append(s.Tables, t)
-	if len(r.Workers) > 0 {
-		s.Tables = append(s.Tables, r.workersTable())
-	}
 	return s
-}
-
-// workersTable says what each of several processes did.
-func (r *Report) workersTable() chart.Table {
-	t := chart.Table{Caption: "Workers", Head: []string{"Worker", "Users", "Requests", "Completed", "Failed", "Cores", "p99 late", "Clock ±", "Void"}}
-	for _, w := range r.Workers {
-		t.Rows = append(t.Rows, []string{
-			w.Name, strconv.FormatInt(w.Users, 10), strconv.FormatInt(w.Requests, 10), strconv.FormatInt(w.Completed, 10), strconv.FormatInt(w.Failed, 10),
-			chart.Number(w.Cores), milliseconds(w.ScheduleError.P99) + " ms", chart.Number(w.ClockError) + " ms", w.Void,
-		})
-	}
-	return t
 }
 
 // coreAverages is how busy each core was over the run.
