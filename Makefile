@@ -76,6 +76,10 @@ demo-built: need-go $(COUNT_NODE)
 	@CGO_ENABLED=0 go build -v -buildvcs=auto -o $(BIN)/ ./cmd/whittle ./systems/count/cmd/... 2>&1 | $(BUILT)
 	@CGO_ENABLED=0 go build -v -buildvcs=auto -tags demo_count -o $(BIN)/demo-count ./cmd/demo 2>&1 | $(BUILT)
 
+.PHONY: recording
+recording: build deps ## docs/images/demo.svg anew: what make demo prints, in half a minute
+	@go run ./e2e/recording -o docs/images/demo.svg $(BIN)/demo count
+
 # go build -v, shortened: downloads as they are, packages as a count.
 BUILT := awk '/^go: downloading/ { print "  downloading " $$3 " " $$4; fflush(); next } /:[0-9]+:/ || /^\#/ || /^go: / { print; next } { if (++n % 50 == 0) { print "  built " n " packages"; fflush() } } END { if (n) print "  built " n " packages" }'
 
