@@ -71,8 +71,10 @@ func fleet(f *File, fl *Fleet) value {
 		{"nats", nats, required, "the NATS servers, separated by commas; `embedded`: the gateways run their own"},
 		{"name", fleetShape.of(&fl.Name), required, "the fleet's name, the same in all gateways"},
 		{"member", fleetShape.of(&fl.Member), "(the host's name)", "this gateway's name, unique in the fleet"},
-		{"peers", namesOf(&fl.Peers, "{gateway-1: 10.0.0.1:6222, gateway-2: 10.0.0.2:6222, gateway-3: 10.0.0.3:6222}"),
-			"(required with `embedded`)", "`member` and NATS address of each of the 2 to 7 gateways, including this one"},
+		{
+			"peers", namesOf(&fl.Peers, "{gateway-1: 10.0.0.1:6222, gateway-2: 10.0.0.2:6222, gateway-3: 10.0.0.3:6222}"),
+			"(required with `embedded`)", "`member` and NATS address of each of the 2 to 7 gateways, including this one",
+		},
 		{"listen", word(&fl.Listen, hostPort, parseAddress), "(the own address in `peers`; where that is a name, its port on all addresses)", "where this gateway's NATS server listens"},
 	}, secret.keys("(one is required with `embedded`)", "the gateways' shared secret: at least 16 characters"), []key{
 		{"store", folder(&fl.Store), "(the path of `state` with `.nats`)", "folder of this gateway's NATS server, with `embedded`"},

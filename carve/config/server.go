@@ -33,8 +33,10 @@ func (f *File) config() value {
 		{"state", file(&f.State), "whittle.db", "state file: shares, evidence, ledgers"},
 		{"limits", limits(&f.Limits), "", "bounds on what clients can make the gateway hold"},
 		{"drain", mapping("{lame_duck: 10s, upgraded: 5m}", nil,
-			key{"lame_duck", span(&f.Drain.LameDuck, 0, time.Hour),
-				"(`0s`, or `7s` with `forwarded.trust` or `proxy_protocol`)", "after SIGTERM, for how long `/readyz` fails while new connections are still served"},
+			key{
+				"lame_duck", span(&f.Drain.LameDuck, 0, time.Hour),
+				"(`0s`, or `7s` with `forwarded.trust` or `proxy_protocol`)", "after SIGTERM, for how long `/readyz` fails while new connections are still served",
+			},
 			key{"upgraded", span(&f.Drain.Upgraded, time.Millisecond, 7*day), "(`limits.grace`)", "for upgraded connections (WebSocket) to finish when whittle ends or is replaced"}), "", "how whittle ends"},
 		{"underscores_in_headers", boolean(&f.Underscores), "false", "forwards headers such as `X_User`, which many servers read as `X-User`"},
 		{"forwarded", mapping("trust: [10.0.0.0/8]", nil,

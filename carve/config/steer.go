@@ -86,10 +86,14 @@ func steerNginx(n *whittle.SteerNginx) value {
 		key{"file", file(&n.File), required, "what nginx includes in `http`; whittle writes it"},
 		key{"pid_file", file(&n.PIDFile), required, "the file with the id of nginx's master process, which gets SIGHUP"},
 		key{"flag", file(&n.Flag), required, "a file that exists while the share is 0; nginx checks for it in each request"},
-		key{"url", word(&n.URL, webURL, func(s string) (string, error) { return parseURL(s, "http", "https") }), required,
-			"where nginx reports the share in force and that of the file, from 0 to 10000, with a space between"},
-		key{"name", shaped("letters, digits and `_`", "items", `^[a-z][a-z0-9_]{0,40}$`).of(&n.Name), "whittle",
-			"begins the names of the variables: `$NAME_user` is yours, `$NAME_side` and `$NAME_share` are whittle's"})
+		key{
+			"url", word(&n.URL, webURL, func(s string) (string, error) { return parseURL(s, "http", "https") }), required,
+			"where nginx reports the share in force and that of the file, from 0 to 10000, with a space between",
+		},
+		key{
+			"name", shaped("letters, digits and `_`", "items", `^[a-z][a-z0-9_]{0,40}$`).of(&n.Name), "whittle",
+			"begins the names of the variables: `$NAME_user` is yours, `$NAME_side` and `$NAME_share` are whittle's",
+		})
 }
 
 // kubernetesName is that of an object.
@@ -114,8 +118,10 @@ func steerHTTPRoute(h *whittle.SteerHTTPRoute) value {
 func steerCommand(c *whittle.SteerCommand) value {
 	argument := matching("text", "", "number", "boolean")
 	return mapping("{set: [/usr/local/bin/set-share]}", nil,
-		key{"set", words(&c.Set, 1, maxNames, argument, filled), required,
-			"program and arguments; the share is in `$WHITTLE_SHARE` in percent, in `$WHITTLE_SHARE_BP` from 0 to 10000. Exit status 0 confirms it"},
+		key{
+			"set", words(&c.Set, 1, maxNames, argument, filled), required,
+			"program and arguments; the share is in `$WHITTLE_SHARE` in percent, in `$WHITTLE_SHARE_BP` from 0 to 10000. Exit status 0 confirms it",
+		},
 		key{"read", words(&c.Read, 1, maxNames, argument, filled), "(none)", "program and arguments; it prints the share in force, in percent"})
 }
 

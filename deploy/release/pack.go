@@ -138,8 +138,10 @@ func (r *release) deb(t target, binary []byte, extra []file) error {
 			return err
 		}
 	}
-	info.Contents = append(info.Contents, &files.Content{Destination: "/etc/whittle/routes.d", Type: files.TypeDir,
-		FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: r.at, Owner: "root", Group: "root"}})
+	info.Contents = append(info.Contents, &files.Content{
+		Destination: "/etc/whittle/routes.d", Type: files.TypeDir,
+		FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: r.at, Owner: "root", Group: "root"},
+	})
 	if err := nfpm.PrepareForPackager(info, "deb"); err != nil {
 		return err
 	}
