@@ -71,7 +71,7 @@ func newCountDemo(ctx context.Context, on *stage, size countSize, proxy string) 
 		return nil, err
 	}
 	if proxy != "" {
-		at, err := child.AddressesOfOneHost(3)
+		at, err := child.Addresses(3)
 		if err != nil {
 			return nil, whittle.Errorf(whittle.Unavailable, "find addresses: %w", err)
 		}

@@ -44,7 +44,7 @@ const (
 // route are such as tested says, of a candidate that is right, and of others.
 func beginBeside(t *testing.T, f front, example, tested string, others ...string) *world {
 	t.Helper()
-	at, err := child.AddressesOfOneHost(2)
+	at, err := child.Addresses(2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func (s steering) begin(t *testing.T) *steered {
 	program := needs.Tool(t, "whittle steers "+f.name, f.remedy, f.programs...)
 	w := &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
 	w.certificate(t)
-	own, err := child.AddressesOfOneHost(2) // HAProxy's checks ask another port of whittle's host
+	own, err := child.Addresses(2) // HAProxy's checks ask another port of whittle's host
 	if err != nil {
 		t.Fatal(err)
 	}

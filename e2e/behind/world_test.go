@@ -159,7 +159,7 @@ const (
 // header.
 func begin(t *testing.T) *world {
 	t.Helper()
-	at, err := child.AddressesOfOneHost(2) // Envoy's checks ask another port of whittle's host
+	at, err := child.Addresses(2) // Envoy's checks ask another port of whittle's host
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,29 +8,15 @@ import (
 )
 
 // Addresses are n addresses of this machine alone, for servers that must know each other's
-// before they start, or come back where they were. Nobody who takes any free port is given
-// one of them meanwhile: each has a host of its own within 127.0.0.0/8. Where the system
-// has only 127.0.0.1, they are ports of that which were free.
+// before they start, or come back where they were. They are ports of one host of their own
+// within 127.0.0.0/8, so that nobody who takes any free port is given one meanwhile. Where the
+// system has only 127.0.0.1, they are ports of that which were free.
 func Addresses(n int) (all []string, err error) {
-	for range n {
-		l, err := lone()
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // so that no two are the same
-		all = append(all, l.Addr().String())
-	}
-	return all, nil
-}
-
-// AddressesOfOneHost are n addresses as Addresses gives them, but of one host: for a server
-// whose admin port others look for at its own host.
-func AddressesOfOneHost(n int) (all []string, err error) {
 	first, err := lone()
 	if err != nil {
 		return nil, err
 	}
-	defer first.Close() // as above
+	defer first.Close() // so that no two are the same
 	all = append(all, first.Addr().String())
 	host, _, _ := net.SplitHostPort(all[0]) // a listener's
 	for range n - 1 {

@@ -3,7 +3,6 @@ package table
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -28,16 +27,6 @@ func TestPeersArePinned(t *testing.T) {
 	}
 	if err := Pinned(t.Context(), "envoy", tool, "1.40", "--version"); err != nil {
 		t.Error(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := PinnedModule("test", self, "v9.9.9"); err == nil || !strings.Contains(err.Error(), "v9.9.9") {
-		t.Errorf("a program of another version: %v", err)
-	}
-	if err := PinnedModule("test", tool, "v1.0.0"); err == nil {
-		t.Error("a script has a module")
 	}
 	t.Setenv(AnyPeers, "1")
 	if err := Pinned(t.Context(), "tool", tool, "9.9", "-v"); err != nil {
