@@ -26,7 +26,7 @@ var rooms = map[string]int{
 	"whittle/internal/http1":           0,
 	"whittle/internal/jscode":          0,
 	"whittle/internal/sourcemap":       0,
-	"whittle/internal/http1/smuggling": 0,
+	"whittle/internal/http1/smugglingtest": 0,
 	"whittle/internal/httpfield":       0,
 	"whittle/internal/lifetime":        0,
 	"whittle/internal/conns":           0,

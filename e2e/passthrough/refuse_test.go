@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"whittle/internal/http1/smuggling"
+	"whittle/internal/http1/smugglingtest"
 )
 
 // TestSmugglingTable sends the cases of the table that holds all of whittle's
@@ -27,7 +27,7 @@ func TestSmugglingTable(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
 	g := through(t, u.URL)
-	for _, c := range smuggling.Cases("request") {
+	for _, c := range smugglingtest.Cases("request") {
 		t.Run(c.Name, func(t *testing.T) {
 			response := raw(t, g.addr, c.Message+"GET /hidden HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 			if c.Status == 0 {

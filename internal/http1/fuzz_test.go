@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/internal/http1/smuggling"
+	"whittle/internal/http1/smugglingtest"
 )
 
 // anyway reports errors of net/http for what this package accepts on purpose:
@@ -28,7 +28,7 @@ func anyway(err error) bool {
 // fields, framing, body and trailer, and finds the next message at the same place.
 // The result does not depend on the pieces in which the bytes arrive.
 func FuzzRequest(f *testing.F) {
-	for _, c := range smuggling.Cases("request") {
+	for _, c := range smugglingtest.Cases("request") {
 		f.Add([]byte(c.Message))
 	}
 	f.Add([]byte("POST /a?b HTTP/1.1\r\nHost: h:80\r\nConnection: close, X\r\nX: 1\r\nx: 2\r\nContent-Length: 3\r\n\r\nabcGET"))
@@ -110,7 +110,7 @@ func equalStrings(a, b []string) bool {
 
 // FuzzResponse does the same for responses to GET, under any tolerance.
 func FuzzResponse(f *testing.F) {
-	for _, c := range smuggling.Cases("response") {
+	for _, c := range smugglingtest.Cases("response") {
 		f.Add([]byte(c.Message), uint8(0))
 		f.Add([]byte(c.Message), uint8(0xff))
 	}

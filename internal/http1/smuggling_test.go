@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"whittle/internal/http1/smuggling"
+	"whittle/internal/http1/smugglingtest"
 )
 
 var update = flag.Bool("update", false, "write what net/http does to smuggling/cases.json")
@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write what net/http does to smuggling/c
 // what net/http does with it. A row that net/http accepts and this package
 // refuses is where this package is stricter; there is no other list.
 func TestSmuggling(t *testing.T) {
-	rows := smuggling.Cases("")
+	rows := smugglingtest.Cases("")
 	if len(rows) < 100 {
 		t.Fatalf("%d cases", len(rows))
 	}

@@ -7,7 +7,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"whittle/internal/http1/smuggling"
+	"whittle/internal/http1/smugglingtest"
 )
 
 // newWire reads from text, in pieces as small as they come.
@@ -23,7 +23,7 @@ func FuzzResponse(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), 3)
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"), 100)
 	f.Add([]byte("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nx"), 0)
-	for _, c := range smuggling.Cases("response") {
+	for _, c := range smugglingtest.Cases("response") {
 		f.Add([]byte(c.Message), 10)
 	}
 	f.Fuzz(func(t *testing.T, in []byte, keep int) {

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"whittle/internal/http1/smuggling"
+	"whittle/internal/http1/smugglingtest"
 )
 
 // reader is a handler that notes what it is asked, and echoes it.
@@ -182,7 +182,7 @@ func FuzzFastPath(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	for _, c := range smuggling.Cases("request") {
+	for _, c := range smugglingtest.Cases("request") {
 		f.Add([]byte(c.Message))
 		f.Add([]byte(get + c.Message + get))
 	}

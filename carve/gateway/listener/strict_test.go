@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"whittle/internal/http1/smuggling"
+	"whittle/internal/http1/smugglingtest"
 )
 
 // bytesConn is a connection that gives its bytes in pieces of a size.
@@ -89,7 +89,7 @@ func FuzzStrict(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	for _, c := range smuggling.Cases("request") {
+	for _, c := range smugglingtest.Cases("request") {
 		f.Add([]byte(c.Message))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

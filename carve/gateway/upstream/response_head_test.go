@@ -15,7 +15,7 @@ import (
 
 	"whittle"
 	"whittle/internal/http1"
-	"whittle/internal/http1/smuggling"
+	"whittle/internal/http1/smugglingtest"
 )
 
 // FuzzResponseHead holds the parser against net/http's: whatever it takes,
@@ -30,7 +30,7 @@ func FuzzResponseHead(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	for _, c := range smuggling.Cases("response") {
+	for _, c := range smugglingtest.Cases("response") {
 		f.Add([]byte(c.Message))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

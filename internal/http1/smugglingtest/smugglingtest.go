@@ -1,7 +1,7 @@
-// Package smuggling has messages of HTTP/1.1 that servers are known to read
+// Package smugglingtest has messages of HTTP/1.1 that servers are known to read
 // differently, or that come close to one: for the tests of everything that reads
 // HTTP/1.1. Each says what internal/http1, net/http, nginx and Envoy do with it.
-package smuggling
+package smugglingtest
 
 import (
 	_ "embed" // for cases.json
