@@ -1,5 +1,5 @@
-// Package callers asks a running whittle by the own code of those who ask: Argo Rollouts' web
-// metric and Flagger's webhooks, by the examples for them.
+// Package callers holds whittle to the own code of others: Argo Rollouts' web metric and Flagger's
+// webhooks ask it, by the examples for them; it steers an HTTPRoute of a Kubernetes API server.
 package callers
 
 import (
@@ -26,10 +26,11 @@ import (
 )
 
 const (
-	viewer = "viewer-token-0123456789"
-	key    = "hook-key-0123456789abcd"
-	items  = "GET%20%2Fitems%2F%7Bid%7D" // as the examples have it
-	odd    = "GET%20%2Fodd%2F%7Bid%7D"
+	operator = "operator-token-0123456789"
+	viewer   = "viewer-token-0123456789"
+	key      = "hook-key-0123456789abcd"
+	items    = "GET%20%2Fitems%2F%7Bid%7D" // as the examples have it
+	odd      = "GET%20%2Fodd%2F%7Bid%7D"
 	// patience bounds every wait; nothing is asserted about how much of it is used.
 	patience = 4 * time.Minute
 )
@@ -51,8 +52,9 @@ func application(t *testing.T, own string) string {
 
 var listening = regexp.MustCompile(`listening public=(\S+) admin=(\S+)`)
 
-// start builds whittle and runs it with a route for an equal candidate and one for another.
-func start(t *testing.T) (public, admin string) {
+// start builds whittle and runs it with a route for an equal candidate, which may have further
+// keys, and one for another.
+func start(t *testing.T, further string) (public, admin string) {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "whittle")
@@ -64,9 +66,9 @@ func start(t *testing.T) (public, admin string) {
 	monolith, candidate := application(t, ""), application(t, " of the candidate")
 	const route = "  - match: GET /%s/{id}\n    candidate: %s\n    compare: {min_compared: 50}\n    rollout: {auto: false}\n"
 	for name, text := range map[string]string{
-		"token": "operator-token-0123456789", "viewer": viewer, "key": key,
+		"token": operator, "viewer": viewer, "key": key,
 		"whittle.yaml": "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0, token_file: token, viewer_token_file: viewer, hook_key_file: key}\nmonolith: " + monolith +
-			"\nroutes:\n" + fmt.Sprintf(route, "items", candidate) + fmt.Sprintf(route, "odd", candidate),
+			"\nroutes:\n" + fmt.Sprintf(route, "items", candidate) + further + fmt.Sprintf(route, "odd", candidate),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -153,7 +155,7 @@ func allowed(t *testing.T, admin, route string) (types string) {
 }
 
 func TestCallers(t *testing.T) {
-	public, admin := start(t)
+	public, admin := start(t, "")
 	if phase, types := measured(t, admin, items), allowed(t, admin, items); phase != argo.AnalysisPhaseInconclusive || types != "" {
 		t.Errorf("before anything is known: %s, %q", phase, types)
 	}
