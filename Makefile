@@ -148,7 +148,7 @@ release-check: need-go ## build the release twice, in two folders, and compare e
 	@cd deploy && go test -count=1 -timeout 30m ./release
 
 .PHONY: deploy-check
-deploy-check: need-go ## the chart, manifests, Dockerfiles, Compose files and alert rules by their own projects' readers, and Argo's and Flagger's questions by their own code
+deploy-check: need-go ## the chart, manifests, Dockerfiles, Compose files and alert rules by their own projects' readers, Argo's and Flagger's questions by their own code, and an HTTPRoute by a Kubernetes API server
 	@cd deploy && go vet ./... && go test ./check
 	@cd deploy/callers && go vet ./... && go test ./...
 

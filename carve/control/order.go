@@ -25,7 +25,7 @@ func (c *Controller) Order(ctx context.Context, name string, o rollout.Order) er
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return whittle.Errorf(whittle.DeadlineExceeded, "the order was given, but the disk has not confirmed it: %w", ctx.Err())
+		return whittle.Errorf(whittle.DeadlineExceeded, "the order was given, but the disk or a proxy has not confirmed it: %w", ctx.Err())
 	}
 }
 
