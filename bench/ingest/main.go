@@ -47,6 +47,9 @@ func parse(args []string) (s settings, out string, err error) {
 	if err := f.Parse(args); err != nil {
 		return s, "", err
 	}
+	if f.NArg() > 0 { // as the service would be started, if this program stood in its place
+		return s, "", fmt.Errorf("%q is no flag", f.Arg(0))
+	}
 	if s.only, err = regexp.Compile(*only); err != nil {
 		return s, "", fmt.Errorf("flag -only: %w", err)
 	}
