@@ -22,8 +22,8 @@ const (
 
 // match judges responses that should be the same: exact and json. What it tests:
 //
-// Without learned noise: the hypothesis that a difference at one path comes in at most MaxDiffer of the responses, given the past, by the
-// likelihood ratios of eprocess.Arms.Single.
+// Without learned noise: the hypothesis that a difference at one path comes in at most MaxDiffer
+// of the responses, given the past, by the likelihood ratios of eprocess.Arms.Single.
 //
 // With learned noise: the hypothesis that, for each request, the candidate's
 // response and the monolith's second response are exchangeable given the monolith's
@@ -33,9 +33,9 @@ const (
 // Requests that were not repeated are no evidence, for nobody knows what the
 // monolith would have done; they count in the bound that EQUIVALENT needs.
 //
-// Error rate: alpha in all. The j-th path that shows a
-// difference gets 1/(j(j+1)) of a part, and its test begins with the exchange after
-// the one that named it, so that the choice of paths costs nothing.
+// Error rate: alpha in all. The j-th path that shows a difference gets 1/(j(j+1)) of the part
+// OfPlaces, and its test begins with the exchange after the one that named it, so that the choice
+// of paths costs nothing.
 // Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type match struct {
 	c      whittle.Comparison

@@ -33,8 +33,7 @@ divided by the same number. Run it inside the repository after "make build" and 
 The API is ferrokinesis where it is installed: the program that FERROKINESIS names in the environment, else the one on
 PATH or in ~/.cargo/bin (cargo install ferrokinesis --version 0.7.0 --locked). It keeps up with the servers. Otherwise
 it is kinesis-local, which "make deps" installs and which takes about 20 ms for a single record: the figures then say
-more of the API than of the servers, and each user sends one event in place of ten. The page's last line says which
-one it was.
+more of the API than of the servers, and each user sends one event in place of ten. The demo says which one it starts.
 
 Examples:
   demo ingest

@@ -375,7 +375,7 @@ paths:
         - {name: text, in: query, explode: false, schema: {type: object, properties: {z: {type: string}}}}
       responses: {"200": {content: {application/json: {schema: {type: object, properties: {
         inAllOf: {allOf: [{properties: {a: {type: string}}}, {oneOf: [{properties: {b: {type: string}}}, {properties: {c: {type: string}}}]}]},
-        beside: {properties: {d: {type: string}}, oneOf: [{properties: {e: {type: string}}}, {properties: {f: {type: string}}}]},
+        siblings: {properties: {d: {type: string}}, oneOf: [{properties: {e: {type: string}}}, {properties: {f: {type: string}}}]},
         pattern: {properties: {g: {type: string}}, patternProperties: {"^x": {type: string}}},
         onlyRequired: {properties: {h: {type: string}, i: {type: string}}, anyOf: [{required: [h]}, {required: [i]}]},
       }}}}}}
@@ -394,7 +394,7 @@ paths:
 			types[f.JSON] = f.Type
 		}
 	}
-	for name, want := range map[string]contract.Type{"inAllOf": contract.Value, "beside": contract.Value, "pattern": contract.Value, "onlyRequired": contract.MessageType, "h": contract.String} {
+	for name, want := range map[string]contract.Type{"inAllOf": contract.Value, "siblings": contract.Value, "pattern": contract.Value, "onlyRequired": contract.MessageType, "h": contract.String} {
 		if types[name] != want {
 			t.Errorf("%s is %q, want %q", name, types[name], want)
 		}

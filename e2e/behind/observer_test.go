@@ -33,7 +33,7 @@ var observer = front{
 // gateway, the ledger adds up, and whatever whittle does fails no user.
 func TestObserver(t *testing.T) {
 	f := observer
-	w := beginBeside(t, f, observedRoute, testedObserver, byFlaw, byFailure)
+	w := beginAtProxy(t, f, observedRoute, testedObserver, byFlaw, byFailure)
 	f.more = append([][2]string{{"{address: 127.0.0.1, port_value: 3001}", written("{address: %h, port_value: %p}", w.candidate.address)}}, f.more...)
 	d := w.spawn(t, t, f)
 	c, err := admin.Dial(w.whittle.admin, "")
@@ -97,7 +97,7 @@ func TestObserverSteers(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := observer
-	w := beginBeside(t, f, observedRoute, testedSink+`    rollout: {steps: [50, 100], hold: 0s, soak: 0s, min_requests: 10}
+	w := beginAtProxy(t, f, observedRoute, testedSink+`    rollout: {steps: [50, 100], hold: 0s, soak: 0s, min_requests: 10}
     guard: {p99: off}
     steer: {every: 1s, envoy: {admin: ["http://`+at[0]+`"], candidate: routing.items.items-candidate, monolith: routing.items.monolith}}
 `)

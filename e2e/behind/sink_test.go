@@ -40,9 +40,9 @@ const (
 	testedSink = "  - match: %s\n    candidate: http://%s\n    compare: {min_compared: 50, headers: {except: [X-Side, X-Way]}}\n"
 )
 
-// beginBeside starts whittle by the example's own config beside a proxy. In place of the example's
+// beginAtProxy starts whittle by the example's own config next to a proxy. In place of the example's
 // route are such as tested says, of a candidate that is right, and of others.
-func beginBeside(t *testing.T, f front, example, tested string, others ...string) *world {
+func beginAtProxy(t *testing.T, f front, example, tested string, others ...string) *world {
 	t.Helper()
 	at, err := child.Addresses(2)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestSink(t *testing.T) {
 	}
 	for _, f := range mirrors {
 		t.Run(f.name, func(t *testing.T) {
-			w := beginBeside(t, f, sinkRoute, testedSink, byFlaw)
+			w := beginAtProxy(t, f, sinkRoute, testedSink, byFlaw)
 			d := w.spawn(t, t, f)
 			w.judged(t, d)
 			w.unnoticed(t, d, f.name+"'s mirror")
@@ -156,23 +156,23 @@ func (w *world) unnoticed(t *testing.T, d *door, name string) {
 		t.Errorf("failed: %q, %q; written twice: %q, %q, %q", l.faults, l.undone, w.monolith.twice(), w.candidate.twice(), both)
 	}
 	if !t.Failed() {
-		besideRows = append(besideRows, beside{name, l.phases[1:]})
+		latencyRows = append(latencyRows, latencies{name, l.phases[1:]})
 	}
 }
 
-// beside is what users of a proxy saw to which whittle is a sink or an observer.
-type beside struct {
+// latencies are what a proxy's users saw while whittle was its sink or observer.
+type latencies struct {
 	name   string
 	phases []phase
 }
 
-var besideRows []beside
+var latencyRows []latencies
 
-// besideTable is the rows as a page has them.
-func besideTable() string {
+// latencyTable is the rows as a page has them.
+func latencyTable() string {
 	var b strings.Builder
 	b.WriteString("| proxy | whittle is | reads and writes | failed | median | 99th percentile |\n|---|---|---|---|---|---|\n")
-	for _, one := range besideRows {
+	for _, one := range latencyRows {
 		for _, p := range one.phases {
 			slices.Sort(p.took)
 			at := func(part int) time.Duration { return p.took[(len(p.took)-1)*part/100].Round(100 * time.Microsecond) }

@@ -127,9 +127,9 @@ type steered struct {
 	sides map[string]string // of users, as they were asked last
 }
 
-// crowd is how many users there are. So many of them at most are on the candidate at a share: it is
+// population is how many users there are. So many of them at most are on the candidate at a share: it is
 // a hash that draws them, of the same names each time.
-const crowd = 100
+const population = 100
 
 func mostAt(share core.Share) int {
 	if share == 0 || share == core.All {
@@ -210,7 +210,7 @@ func (s steering) begin(t *testing.T) *steered {
 	t.Cleanup(c.Close)
 	st := &steered{world: w, steering: s, at: at, admin: c, proxy: p, sides: map[string]string{}}
 	d := &door{p, f.name, at["d"]}
-	for i := range crowd {
+	for i := range population {
 		u := d.user(fmt.Sprintf("user-%d", i))
 		t.Cleanup(u.transport.CloseIdleConnections)
 		st.users = append(st.users, u)
@@ -255,7 +255,7 @@ func (s *steered) ask(t *testing.T) (moved int) {
 	}
 	most := max(before.Share, before.Proxies[0].Share, s.status(t).Steer.Share)
 	if moved > mostAt(most) {
-		t.Errorf("%d of %d users are on the candidate at %v %%", moved, crowd, most.Percent())
+		t.Errorf("%d of %d users are on the candidate at %v %%", moved, population, most.Percent())
 	}
 	return moved
 }
@@ -317,8 +317,8 @@ func (s steering) test(t *testing.T) {
 			t.Errorf("%s was taken back by a rise", name)
 		}
 	}
-	if n := w.ask(t); n != crowd {
-		t.Errorf("%d of %d users are on the candidate at 100 %%", n, crowd)
+	if n := w.ask(t); n != population {
+		t.Errorf("%d of %d users are on the candidate at 100 %%", n, population)
 	}
 
 	s.set(t, w, 700)

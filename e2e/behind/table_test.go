@@ -22,8 +22,8 @@ func writeTable() {
 	if err == nil && len(rows) > 0 {
 		page = replaced(page, "<!-- table: go test ./e2e/behind -count=1 -args -doc ../../docs/behind.md -->\n", table())
 	}
-	if err == nil && len(besideRows) > 0 {
-		page = replaced(page, "<!-- table: go test ./e2e/behind -count=1 -run 'Sink|Observer' -args -doc ../../docs/behind.md -->\n", besideTable())
+	if err == nil && len(latencyRows) > 0 {
+		page = replaced(page, "<!-- table: go test ./e2e/behind -count=1 -run 'Sink|Observer' -args -doc ../../docs/behind.md -->\n", latencyTable())
 	}
 	if err == nil {
 		err = os.WriteFile(*doc, page, 0o600)

@@ -1,5 +1,5 @@
 // Package campaign makes candidates wrong in each of many ways, and takes each from
-// shadow as far as whittle lets it come; faithful ones beside them.
+// shadow as far as whittle lets it come; faithful ones next to them.
 package campaign
 
 import (

@@ -172,7 +172,7 @@ func (g *gate) climb(t *testing.T, steps int, n int64) {
 	stood := measureStalls(t)
 	for reached := 0; reached < steps; {
 		g.order(t, rollout.Promote)
-		fell := g.crowded(t, n)
+		fell := g.awaitUsers(t, n)
 		if fell == nil {
 			reached++
 			continue
@@ -187,9 +187,9 @@ func (g *gate) climb(t *testing.T, steps int, n int64) {
 	}
 }
 
-// crowded waits until the candidate has been asked by n more users, or gives the
+// awaitUsers waits until the candidate has been asked by n more users, or gives the
 // rollback that came before.
-func (g *gate) crowded(t *testing.T, n int64) (fell *whittle.Decision) {
+func (g *gate) awaitUsers(t *testing.T, n int64) (fell *whittle.Decision) {
 	t.Helper()
 	from := g.metric(t, "whittle_candidate_requests_total", "")
 	process.Await(t, fmt.Sprintf("%d more users on the candidate", n), func() (bool, string) {

@@ -48,7 +48,7 @@ func (r *reader) payload(n *node) {
 		"skipEmptyLines": always,
 	})
 	if o := n.get("options"); o != nil && len(o.fields) > 0 {
-		panic(o.Errorf(whittle.Unsupported, "options of a CSV file are not supported: write the file without what they are for, and its delimiter beside its path"))
+		panic(o.Errorf(whittle.Unsupported, "options of a CSV file are not supported: write the file without what they are for, and name its delimiter next to its path"))
 	}
 	switch {
 	case s.path == "" || s.fields == nil || s.fields.kind != expr.KindList || len(s.fields.items) == 0:

@@ -6,7 +6,7 @@ package eprocess
 // inequality), so α is at most the sum, whatever ties the tests together.
 //
 // With both confidences at 99 % an equal candidate is taken back in at most 1 of 100 rollouts, by
-// its verdict or by a guard. How α is split costs little: half a part costs a bet one round more.
+// its verdict or by a guard. The split matters little: a bet with half the part needs twice the wealth.
 const (
 	// OfGuards is the guards' part, which is split evenly over those that are set, and over
 	// attempts by OfAttempts. TestTableOfGuards has what it comes to.

@@ -47,9 +47,9 @@ const (
 // stakes parts of it on e-values, each of which has expectation at
 // most 1 given the past if the null hypothesis holds. Then 1 + λ(e − 1) has too, for any λ in
 // [0, 1], so the chance that the wealth ever reaches 1/alpha is at most alpha (Ville's
-// inequality), however often one looks. A part may be kept back and staked little by little, so that a
-// candidate that changes late meets bets that a long past without differences has not used up.
-// Only what is above 1 wins: whoever does not know the direction learns it from
+// inequality), however often one looks. A part may be kept back and staked little by little, so
+// that a candidate that changes late meets bets that a long past without differences has not used
+// up. Only what is above 1 wins: whoever does not know the direction learns it from
 // the past and turns the payoff.
 //
 // Source: Ramdas, Grünwald, Vovk, Shafer 2023, Game-theoretic statistics and

@@ -48,7 +48,7 @@ func (t *reorderedRoute) breached(n int, share whittle.Share) bool {
 
 // TestTheOrderMayMatterMore: of equal candidates, at most 1 in 100 is rolled back where
 // being asked second begins to cost several times as much, or as little, in the middle of
-// a shift, as on a machine that becomes crowded or with a cache that becomes cold; in each
+// a shift, as on a machine that becomes busy or with a cache that becomes cold; in each
 // world by itself at most 6. A correct implementation may show 0.05 % (simtest.Rate).
 func TestTheOrderMayMatterMore(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 )
 
 // shapesKnown bounds each of the two generations of shapes: TestNoveltyIsTheShareOfTheUnseen.
-const shapesKnown = 1 << 14
+const shapesKnown = 1 << 13
 
 // Shapes remembers which shapes of request came, and of which a response was compared. When there
 // are more than it may remember, those that did not come for the longest time are forgotten, and

@@ -30,8 +30,9 @@ func breached(g Guard) bool {
 	return slices.ContainsFunc(g.Meters(), func(m whittle.Meter) bool { return m.Breached })
 }
 
-// users plays requests of so many users, 0 of a new one each, half of them on the candidate.
-type crowd struct {
+// population plays requests of so many users, or of a new user each if users is 0. Half of them
+// are on the candidate.
+type population struct {
 	g     Guard
 	r     *rand.Rand
 	users int
@@ -40,7 +41,7 @@ type crowd struct {
 }
 
 // play plays requests, of which the candidate fails so many more, until a guard is breached.
-func (c *crowd) play(requests int, fails float64) (failed int, found bool) {
+func (c *population) play(requests int, fails float64) (failed int, found bool) {
 	for range requests {
 		c.n++
 		user := uint64(c.n)
@@ -79,7 +80,7 @@ func usersFillNothing(t *testing.T, fresh func() Guard) {
 		{0, 1500}, {0, 72_000}, {600, 30_000}, {20_000, 72_000}, {1_000_000, 150_000},
 	} {
 		for seed := range uint64(2) {
-			w := &crowd{g: fresh(), r: rand.New(rand.NewPCG(seed, 3)), users: c.users}
+			w := &population{g: fresh(), r: rand.New(rand.NewPCG(seed, 3)), users: c.users}
 			w.g.Share(0)
 			w.play(1000, 0)
 			w.g.Share(whittle.All / 2)
@@ -106,7 +107,7 @@ func equalForLong(t *testing.T, fresh func() Guard) {
 	}
 	sizes := map[string]int{"20": 20, "300": 300, "5,000": 5000}
 	simtest.InTurn(t, 0.02, 0.001, 0.1, sizes, func(users, run int) bool {
-		w := &crowd{g: fresh(), r: rand.New(rand.NewPCG(uint64(run), 5)), users: users, odd: odd}
+		w := &population{g: fresh(), r: rand.New(rand.NewPCG(uint64(run), 5)), users: users, odd: odd}
 		w.n = run << 32 // other users in each run
 		w.g.Share(0)
 		w.play(500, 0)

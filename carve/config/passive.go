@@ -7,14 +7,14 @@ import (
 	"whittle"
 )
 
-// unkept are keys that hold nothing, with the reason.
-type unkept struct {
+// refusedKeys are keys that cannot hold, with the reason.
+type refusedKeys struct {
 	why  string
 	keys []string
 }
 
 // sinkKeys do not hold where a mirror alone feeds whittle.
-var sinkKeys = []unkept{
+var sinkKeys = []refusedKeys{
 	{"whittle never sees what users got, so there is no harm budget to keep", []string{"rollout.harm"}},
 	{"whittle sends no user to the candidate, so there is no exposure to bound", []string{"guard.exposure"}},
 	{"no user's request is whittle's to take back, so there is no breaker and no fallback", []string{"guard.consecutive"}},
@@ -28,7 +28,7 @@ var sinkKeys = []unkept{
 }
 
 // observerKeys do not hold where Envoy alone serves users, and whittle looks on.
-var observerKeys = []unkept{
+var observerKeys = []refusedKeys{
 	{"Envoy bounds no exposure: it is about guard.consecutive and what is in flight", []string{"guard.exposure"}},
 	{"Envoy draws its users, for each route apart", []string{"group"}},
 	{"no user's request is whittle's to send anywhere", []string{"rollout.unseen", "rollout.preview"}},
