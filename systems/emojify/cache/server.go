@@ -91,5 +91,4 @@ func (s *Server) Shutdown(ctx context.Context) {
 	cut := context.AfterFunc(ctx, s.grpc.Stop)
 	s.grpc.GracefulStop()
 	cut()
-	s.service.receiving.Wait()
 }

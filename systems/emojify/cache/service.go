@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"whittle"
@@ -15,22 +15,14 @@ import (
 	"whittle/systems/emojify/rpc"
 )
 
-const (
-	// maxMessage bounds a message that is received.
-	maxMessage = 1 << 20
-	// putWithin bounds a Put from its first message on, so that a sender that
-	// hangs does not keep one of the store's writers.
-	putWithin = 30 * time.Second
-)
+// maxMessage bounds a message that is received.
+const maxMessage = 1 << 20
 
 // service is the contract over a store.
 type service struct {
 	rpc.UnimplementedCacheServiceServer
 	store   *Store
 	buffers *piece.Buffers
-	// receiving are the goroutines that wait for a sender. Each ends with its
-	// stream.
-	receiving sync.WaitGroup
 }
 
 // Exists has the generated signature.
@@ -71,22 +63,18 @@ func (s *service) Get(in *rpc.GetRequest, out grpc.ServerStreamingServer[rpc.Get
 	return nil
 }
 
-// Put has the generated signature.
+// Put has the generated signature. The caller's deadline bounds it: a sender that hangs
+// without one keeps one of the store's writers.
 func (s *service) Put(in grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutResponse]) error {
-	ctx, cancel := context.WithTimeout(in.Context(), putWithin)
-	defer cancel()
-	p := &pieces{next: make(chan arrival), done: ctx.Done()}
-	s.receiving.Go(func() { p.receive(in) })
-	first, err := p.take()
+	first, err := in.Recv()
 	if err != nil {
-		return err
+		return received(err)
 	}
 	key, err := ParseKey(first.GetKey())
 	if err != nil {
 		return err
 	}
-	p.rest = first.GetData()
-	size, err := s.store.Put(ctx, key, p)
+	size, err := s.store.Put(in.Context(), key, &pieces{in: in, rest: first.GetData()})
 	if err != nil {
 		return err
 	}
@@ -96,54 +84,29 @@ func (s *service) Put(in grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutRespo
 	return nil
 }
 
-type arrival struct {
-	m   *rpc.PutRequest
-	err error
-}
-
-// pieces reads an item from a stream, for no longer than done is open.
+// pieces reads an item from a stream.
 type pieces struct {
-	next chan arrival
-	done <-chan struct{}
+	in   grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutResponse]
 	rest []byte
 }
 
-// receive ends with the stream, or when nobody takes what it has.
-func (p *pieces) receive(in grpc.ClientStreamingServer[rpc.PutRequest, rpc.PutResponse]) {
-	for {
-		m, err := in.Recv()
-		select {
-		case p.next <- arrival{m, err}:
-		case <-p.done:
-			return
-		}
-		if err != nil {
-			return
-		}
+// received gives the error of a stream its code; io.EOF is its end.
+func received(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.EOF
 	}
-}
-
-func (p *pieces) take() (*rpc.PutRequest, error) {
-	select {
-	case got := <-p.next:
-		switch {
-		case errors.Is(got.err, io.EOF):
-			return nil, io.EOF
-		case got.err != nil:
-			return nil, whittle.Errorf(whittle.Canceled, "receive item: %w", got.err)
-		}
-		return got.m, nil
-	case <-p.done:
-		return nil, whittle.Errorf(whittle.DeadlineExceeded, "the item did not arrive in time")
+	if status.Code(err) == codes.DeadlineExceeded {
+		return whittle.Errorf(whittle.DeadlineExceeded, "the item did not arrive in time")
 	}
+	return whittle.Errorf(whittle.Canceled, "receive item: %w", err)
 }
 
 // Read returns what has arrived.
 func (p *pieces) Read(b []byte) (int, error) {
 	for len(p.rest) == 0 {
-		m, err := p.take()
+		m, err := p.in.Recv()
 		if err != nil {
-			return 0, err
+			return 0, received(err)
 		}
 		if m.GetKey() != "" {
 			return 0, whittle.Errorf(whittle.Invalid, "only the first message names a key")
