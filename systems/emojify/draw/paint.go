@@ -1,4 +1,4 @@
-// Package draw covers faces with emoji, which it draws from outlines at the
+// Package draw covers faces with an emoji, which it draws from outlines at the
 // size that is needed.
 package draw
 
@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"image"
 	"image/draw"
 	"image/jpeg"
@@ -40,8 +38,7 @@ type Painter struct{ limits picture.Limits }
 // New makes a painter of pictures within limits.
 func New(l picture.Limits) *Painter { return &Painter{l} }
 
-// Paint covers each face: a JPEG stays a JPEG, others become PNG. Which emoji a face has depends on its
-// place alone. Nothing but pixels goes from the one picture to the other, so
+// Paint covers each face: a JPEG stays a JPEG, others become PNG. Nothing but pixels goes from the one picture to the other, so
 // neither where a photograph was taken nor what was hidden behind its end.
 // Errors: Invalid for what is no picture, ResourceExhausted beyond a limit,
 // Canceled and DeadlineExceeded with ctx.
@@ -83,18 +80,9 @@ func place(face image.Rectangle) image.Rectangle {
 	return image.Rectangle{corner, corner.Add(image.Pt(d, d))}
 }
 
-// pick gives a face its emoji.
-func pick(face image.Rectangle) emoji {
-	h := fnv.New32a()
-	for _, v := range []int{face.Min.X, face.Min.Y, face.Max.X, face.Max.Y} {
-		_ = binary.Write(h, binary.LittleEndian, int64(v)) // a hash takes everything
-	}
-	return all[h.Sum32()>>16%uint32(len(all))] // its lower bits repeat
-}
-
 func cover(canvas *image.RGBA, face image.Rectangle) {
 	at := place(face)
-	sprite := pick(face).sprite(min(at.Dx(), maxSprite))
+	sprite := emoji(min(at.Dx(), maxSprite))
 	if at.Dx() <= maxSprite {
 		draw.Draw(canvas, at, sprite, image.Point{}, draw.Over)
 		return

@@ -4,6 +4,7 @@ import (
 	"image"
 	"image/color"
 	"math"
+	"slices"
 
 	"golang.org/x/image/vector"
 )
@@ -18,28 +19,23 @@ type pen struct {
 	to   *image.RGBA
 	size float64
 	z    *vector.Rasterizer
-	// outline is the present one: each step has one point for a line, three for
-	// a curve, the first is where it begins.
-	outline [][]point
+	// outline is the present one: where it begins, and three points for each curve.
+	outline []point
 }
 
 func newPen(size int) *pen {
 	return &pen{to: image.NewRGBA(image.Rect(0, 0, size, size)), size: float64(size), z: &vector.Rasterizer{}}
 }
 
-func (p *pen) move(a point) { p.outline = append(p.outline[:0], []point{a}) }
+func (p *pen) move(a point) { p.outline = append(p.outline[:0], a) }
 
-func (p *pen) line(a point) { p.outline = append(p.outline, []point{a}) }
-
-func (p *pen) curve(a, b, c point) { p.outline = append(p.outline, []point{a, b, c}) }
+func (p *pen) curve(a, b, c point) { p.outline = append(p.outline, a, b, c) }
 
 // box is where the outline is, in pixels: curves stay among their points.
 func (p *pen) box() image.Rectangle {
-	low, high := p.outline[0][0], p.outline[0][0]
-	for _, step := range p.outline {
-		for _, q := range step {
-			low, high = point{min(low.x, q.x), min(low.y, q.y)}, point{max(high.x, q.x), max(high.y, q.y)}
-		}
+	low, high := p.outline[0], p.outline[0]
+	for _, q := range p.outline {
+		low, high = point{min(low.x, q.x), min(low.y, q.y)}, point{max(high.x, q.x), max(high.y, q.y)}
 	}
 	pixel := func(v float64) int { return int(math.Floor(v * p.size)) }
 	return image.Rect(pixel(low.x), pixel(low.y), pixel(high.x)+1, pixel(high.y)+1).Intersect(p.to.Rect)
@@ -53,12 +49,8 @@ func (p *pen) fill(c color.Color) {
 	at := func(q point) (x, y float32) {
 		return float32(q.x*p.size - float64(box.Min.X)), float32(q.y*p.size - float64(box.Min.Y))
 	}
-	p.z.MoveTo(at(p.outline[0][0]))
-	for _, step := range p.outline[1:] {
-		if len(step) == 1 {
-			p.z.LineTo(at(step[0]))
-			continue
-		}
+	p.z.MoveTo(at(p.outline[0]))
+	for step := range slices.Chunk(p.outline[1:], 3) {
 		ax, ay := at(step[0])
 		bx, by := at(step[1])
 		cx, cy := at(step[2])
@@ -89,29 +81,4 @@ func (p *pen) bowl(c color.Color, mid point, rx, ry, sag float64) {
 	p.curve(mid.plus(rx, kappa*ry), mid.plus(kappa*rx, ry), mid.plus(0, ry))
 	p.curve(mid.plus(-kappa*rx, ry), mid.plus(-rx, kappa*ry), mid.plus(-rx, 0))
 	p.fill(c)
-}
-
-// stroke draws a bow from a to b through the direction of via, with round ends.
-func (p *pen) stroke(c color.Color, a, via, b point, width float64) {
-	const steps = 24
-	left, right := make([]point, 0, steps+1), make([]point, 0, steps+1)
-	for i := range steps + 1 {
-		t := float64(i) / steps
-		u := 1 - t
-		at := point{u*u*a.x + 2*u*t*via.x + t*t*b.x, u*u*a.y + 2*u*t*via.y + t*t*b.y}
-		dx := 2*u*(via.x-a.x) + 2*t*(b.x-via.x)
-		dy := 2*u*(via.y-a.y) + 2*t*(b.y-via.y)
-		n := width / 2 / math.Hypot(dx, dy)
-		left, right = append(left, at.plus(-dy*n, dx*n)), append(right, at.plus(dy*n, -dx*n))
-	}
-	p.move(left[0])
-	for _, q := range left[1:] {
-		p.line(q)
-	}
-	for i := steps; i >= 0; i-- {
-		p.line(right[i])
-	}
-	p.fill(c)
-	p.ellipse(c, a, width/2, width/2)
-	p.ellipse(c, b, width/2, width/2)
 }
