@@ -192,14 +192,13 @@ var rooms = map[string]int{
 
 	"whittle/systems/ingest/cmd/ingest": 320,
 
+	"whittle/systems/emojify/piece":               305,
 	"whittle/systems/emojify/rpc":                 300,
 	"whittle/systems/emojify/picture":             300,
-	"whittle/systems/emojify/piece":               305,
 	"whittle/systems/emojify/draw":                310,
 	"whittle/systems/emojify/facebox":             310,
 	"whittle/systems/emojify/facebox/faceboxtest": 1,
 	"whittle/systems/emojify/fetch":               310,
-	"whittle/systems/emojify/page":                310,
 	"whittle/systems/emojify/cache":               310,
 	"whittle/systems/emojify/api":                 310,
 	"whittle/systems/emojify/cmd/emojify":         320,

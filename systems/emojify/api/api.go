@@ -25,8 +25,6 @@ type Options struct {
 	Fetcher Fetcher
 	Finder  Finder
 	Painter Painter
-	// Page serves what no route of the API does. Nil: 404.
-	Page http.Handler
 	// Metrics is what the API's are added to.
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
@@ -58,7 +56,7 @@ func (o Options) withDefaults() Options {
 	o.Queue = cmp.Or(o.Queue, 100)
 	o.JobTimeout = cmp.Or(o.JobTimeout, 30*time.Second)
 	o.MaxUpload = cmp.Or(o.MaxUpload, 8<<20)
-	o.MaxUploads = max(cmp.Or(o.MaxUploads, 8*o.MaxUpload), o.MaxUpload+formRoom)
+	o.MaxUploads = max(cmp.Or(o.MaxUploads, 8*o.MaxUpload), o.MaxUpload)
 	o.CacheTimeout = cmp.Or(o.CacheTimeout, 2*time.Second)
 	o.FinderTimeout = cmp.Or(o.FinderTimeout, 2*time.Second)
 	if o.now == nil {

@@ -34,9 +34,6 @@ func (a *API) routes() http.Handler {
 			mux.Handle(r.method+" "+p, h)
 		}
 	}
-	if a.o.Page != nil {
-		mux.Handle("GET /", a.metrics.watched(http.MethodGet, "/", a.o.Page))
-	}
 	return mux
 }
 

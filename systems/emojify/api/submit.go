@@ -17,14 +17,11 @@ import (
 const (
 	// maxURL bounds a picture's URL, in bytes.
 	maxURL = 2048
-	// formRoom is what a form may have around its picture, in bytes.
-	formRoom = 64 << 10
 	// uploadWithin bounds the time that a picture may take to arrive.
 	uploadWithin = 30 * time.Second
 )
 
-// submit is POST /emojify/: a URL as the body, or a picture, raw or as a
-// form's field "image".
+// submit is POST /emojify/: a URL as the body, or a picture.
 func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
 	one, err := a.read(w, r)
 	if err != nil {
@@ -63,12 +60,10 @@ func (a *API) enter(r *http.Request, one *job) (p progress, used bool, err error
 }
 
 func (a *API) read(w http.ResponseWriter, r *http.Request) (*job, error) {
-	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // empty where it cannot be read
 	switch {
-	case media == "multipart/form-data" && err == nil && params["boundary"] != "":
-		return a.upload(w, r, formPicture)
 	case strings.HasPrefix(media, "image/"):
-		return a.upload(w, r, func(r *http.Request) (io.Reader, error) { return r.Body, nil })
+		return a.upload(w, r)
 	case media == "" || media == "text/plain" || media == "application/x-www-form-urlencoded": // the last is what curl -d says
 		return readURL(w, r)
 	}
@@ -77,7 +72,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) (*job, error) {
 
 func unsupported() error {
 	return &whittle.Error{
-		Code: whittle.Unsupported, Message: "the body must be a URL as text/plain, a picture, or a form with a picture in its field \"image\"",
+		Code: whittle.Unsupported, Message: "the body must be a URL as text/plain, or a picture as image/…",
 		Err: &httpError{http.StatusUnsupportedMediaType},
 	}
 }
@@ -119,23 +114,22 @@ func idOf(b []byte) string {
 }
 
 // upload reads a picture that is sent, while there is room for it.
-func (a *API) upload(w http.ResponseWriter, r *http.Request, find func(*http.Request) (io.Reader, error)) (*job, error) {
-	whole := a.o.MaxUpload + formRoom
-	if r.ContentLength > whole {
+func (a *API) upload(w http.ResponseWriter, r *http.Request) (*job, error) {
+	if r.ContentLength > a.o.MaxUpload {
 		return nil, tooLarge()
 	}
 	// Not every connection has deadlines; those of a server do.
 	_ = http.NewResponseController(w).SetReadDeadline(a.o.now().Add(uploadWithin))
-	r.Body = http.MaxBytesReader(w, r.Body, whole)
+	r.Body = http.MaxBytesReader(w, r.Body, a.o.MaxUpload)
 	room := r.ContentLength
 	if room < 0 {
-		room = whole
+		room = a.o.MaxUpload
 	}
 	if !a.uploads.TryAcquire(room) {
 		return nil, busy("too many pictures are being sent")
 	}
 	release := func() { a.uploads.Release(room) }
-	picture, err := a.readPicture(r, find)
+	picture, err := a.readPicture(r)
 	if err != nil {
 		release()
 		return nil, err
@@ -143,42 +137,15 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, find func(*http.Req
 	return &job{id: idOf(picture), picture: picture, release: release}, nil
 }
 
-func (a *API) readPicture(r *http.Request, find func(*http.Request) (io.Reader, error)) ([]byte, error) {
-	from, err := find(r)
+func (a *API) readPicture(r *http.Request) ([]byte, error) {
+	picture, err := io.ReadAll(r.Body) // bounded by upload
 	if err != nil {
 		return nil, unreadable(err)
-	}
-	picture, err := io.ReadAll(io.LimitReader(from, a.o.MaxUpload+1))
-	switch {
-	case err != nil:
-		return nil, unreadable(err)
-	case int64(len(picture)) > a.o.MaxUpload:
-		return nil, tooLarge()
 	}
 	if !strings.HasPrefix(http.DetectContentType(picture), "image/") {
 		return nil, whittle.Errorf(whittle.Invalid, "what was sent is not a picture")
 	}
 	return picture, nil
-}
-
-// formPicture returns the field "image" without a copy in memory or on disk.
-func formPicture(r *http.Request) (io.Reader, error) {
-	form, err := r.MultipartReader()
-	if err != nil {
-		return nil, err
-	}
-	for {
-		part, err := form.NextPart()
-		if err == io.EOF {
-			return nil, whittle.Errorf(whittle.Invalid, "the form has no field \"image\"")
-		}
-		if err != nil {
-			return nil, err
-		}
-		if part.FormName() == "image" {
-			return part, nil
-		}
-	}
 }
 
 func tooLarge() error {

@@ -18,7 +18,7 @@ type streams struct{ out, err io.Writer }
 // is also EMOJIFY_NAME in the environment.
 type cli struct {
 	All     allVerb     `cmd:"" default:"withargs" help:"All of it in one process (what emojify does when no verb is named)."`
-	API     apiVerb     `cmd:"" name:"api" help:"The public HTTP API and the page."`
+	API     apiVerb     `cmd:"" name:"api" help:"The public HTTP API."`
 	Cache   cacheVerb   `cmd:"" help:"The cache of finished pictures, over gRPC."`
 	Facebox faceboxVerb `cmd:"" help:"Face detection, over HTTP in FaceBox's shape."`
 }

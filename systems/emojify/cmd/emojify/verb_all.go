@@ -8,7 +8,7 @@ import (
 )
 
 type allVerb struct {
-	Listen        string `default:":9090" placeholder:"ADDRESS" help:"Address of the API and the page (${default})."`
+	Listen        string `default:":9090" placeholder:"ADDRESS" help:"Address of the API (${default})."`
 	Admin         string `default:"127.0.0.1:9091" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
 	CacheListen   string `group:"cache" default:"127.0.0.1:0" placeholder:"ADDRESS" help:"Address of the cache's gRPC (${default}: a free port)."`
 	FaceboxListen string `group:"facebox" default:"127.0.0.1:0" placeholder:"ADDRESS" help:"Address of face detection (${default}: a free port)."`

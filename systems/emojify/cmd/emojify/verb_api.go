@@ -18,7 +18,6 @@ import (
 	"whittle/systems/emojify/draw"
 	"whittle/systems/emojify/facebox"
 	"whittle/systems/emojify/fetch"
-	"whittle/systems/emojify/page"
 	"whittle/systems/emojify/picture"
 )
 
@@ -68,7 +67,7 @@ func (f *apiFlags) open(h *daemon.Process, l net.Listener, limits picture.Limits
 		Cache: conn, Metrics: h.Registry, Log: h.Log,
 		Workers: f.Workers, Queue: f.Queue, JobTimeout: f.JobTimeout,
 		CacheTimeout: f.CacheTimeout, FinderTimeout: f.FaceboxTimeout, DebugPrint: f.DebugPrint, MaxUpload: limits.Bytes,
-		Fetcher: fetch.New(fetch.Options{Limits: limits, Allow: f.Allow}), Finder: finder, Painter: draw.New(limits), Page: page.Handler(),
+		Fetcher: fetch.New(fetch.Options{Limits: limits, Allow: f.Allow}), Finder: finder, Painter: draw.New(limits),
 	})
 	if err != nil {
 		return err
