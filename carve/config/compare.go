@@ -32,24 +32,22 @@ var kindsOf = map[string][]whittle.CompareKind{
 // comparison is a kind, or a mapping.
 func comparison(c *whittle.Comparison) value {
 	keys := []key{
-		{"kind", chosen(&c.Kind, kinds), "json", "`exact`: the same bytes; `json`: the same structure and values; `statistical`: the same distribution, for random responses"},
-		{"headers", headers(c), "all", "response headers to compare: `all` except those that servers add, or only those of a list"},
+		{"kind", chosen(&c.Kind, kinds), "json", "exact: the same bytes; json: the same structure and values; statistical: the same distribution"},
+		{"headers", headers(c), "all", "headers to compare: `all` except those that servers add, or those of a list"},
 		{"ignore", paths(&c.Ignore), "(none)", "JSON paths not compared: `$.id`, `$.items[*].at`, `$..etag`"},
-		{"ignore_text", words(&c.IgnoreText, 0, jsondiff.MaxMasks, matching("regular expression (RE2)", ""), maskPattern), "(none)", "patterns of text to leave out of bodies that are compared " +
-			"as a whole: what the groups match, or the whole match"},
-		{"unordered", paths(&c.Unordered), "(none)", "JSON paths of arrays whose order means nothing"},
+		{"ignore_text", words(&c.IgnoreText, 0, jsondiff.MaxMasks, matching("regular expression (RE2)", ""), maskPattern), "(none)", "text to leave out of bodies that are compared as a whole: what the groups match, or the whole match"},
+		{"unordered", paths(&c.Unordered), "(none)", "arrays whose order means nothing"},
 		{"tolerance", fraction(&c.Tolerance, 0, 1), "0", "relative difference of two numbers that counts as none"},
-		{"learn_noise", boolean(&c.LearnNoise), "true", "compares by form, not by value, the fields that the monolith changes by itself"},
-		{"form", forms(c), "(learned)", "how to compare the values of fields, by JSON path: `{$.quote_id: uuid, $.expires_at: any}`. `any`: not at all; `value`: by value, even if the monolith changes it"},
-		{"value", text(&c.Value), "number in the body", "the number in a response: these words (its first number), or an expression over `body` and `json`, as in `json.total * 100`"},
-		{"per", text(&c.Per), "(1)", "expression over `request`, `query`, `header` and `path` that the number is divided by, as in " +
-			"`float(header[\"X-Size\"])`. Functions: `float`, `int`, `len`, `abs`, `ceil`, `floor`, `round`, `min`, `max`"},
+		{"learn_noise", boolean(&c.LearnNoise), "true", "compares by form what the monolith changes by itself"},
+		{"form", forms(c), "(learned)", "how to compare values, by JSON path. `any`: not at all; `value`: by value, even if the monolith changes it"},
+		{"value", text(&c.Value), "number in the body", "these words (the first number), or an expression such as `json.total * 100`, or over `body`"},
+		{"per", text(&c.Per), "(1)", "what the number is divided by: an expression over `request`, `query`, `header` and `path`, with `float`, `int`, `len`, `abs`, `ceil`, `floor`, `round`, `min`, `max`"},
 		{"margin", mapping("{mean: 0.5%, spread: 1.25x, distribution: 0.1}", nil,
 			key{"mean", percentOf(&c.Margin.Mean), "0.5%", "share of the monolith's mean that counts as no difference"},
 			key{"spread", multiple(&c.Margin.Spread), "1.25x", "ratio of the spreads that counts as none"},
-			key{"distribution", fraction(&c.Margin.Distribution, 0, 1), "0.1", "largest distance between the two distribution functions that counts as none"}), "", "how much difference counts as none"},
+			key{"distribution", fraction(&c.Margin.Distribution, 0, 1), "0.1", "distance of the distribution functions that counts as none"}), "", "how much difference counts as none"},
 		{"confidence", confidence(&c.Confidence), "0.99", "chance that a whole rollout raises no false alarm"},
-		{"max_differ", percentOf(&c.MaxDiffer), "0%", "share of responses that may be seen to differ without explanation: at most 5 %, and at most `guard.mismatch`"},
+		{"max_differ", percentOf(&c.MaxDiffer), "0%", "share of responses that may be seen to differ unexplained; at most 5 % and `guard.mismatch`"},
 		{"min_compared", count(&c.MinCompared, 1, 1_000_000_000), "300", "fewest exchanges for EQUIVALENT"},
 		{"expect", listOf(&c.Expect, 0, 1000, func(e *whittle.Expectation) value { return expectation(e, c) }), "(none)", "intended differences. They stay listed"},
 	}
@@ -234,7 +232,7 @@ func expectation(e *whittle.Expectation, c *whittle.Comparison) value {
 		key{"path", text(&e.Path), "(any)", "JSON path or header"},
 		key{"from", text(&e.From), "(any)", "the monolith's value"},
 		key{"to", text(&e.To), "(any)", "the candidate's"},
-		key{"reason", text(&e.Reason), required, "why it is accepted; shown wherever the difference is"})
+		key{"reason", text(&e.Reason), required, "why it is accepted"})
 }
 
 // maxForms bounds the fields whose form is declared.

@@ -68,24 +68,24 @@ func fleet(f *File, fl *Fleet) value {
 	tls.open = func() {}
 	tls.absent = func() bool { return fl.TLS == whittle.UpstreamTLS{} }
 	keys := slices.Concat([]key{
-		{"nats", nats, required, "the NATS servers, separated by commas; `embedded`: the gateways run their own"},
+		{"nats", nats, required, "NATS servers; `embedded`: the gateways run their own"},
 		{"name", fleetShape.of(&fl.Name), required, "the fleet's name, the same in all gateways"},
 		{"member", fleetShape.of(&fl.Member), "(the host's name)", "this gateway's name, unique in the fleet"},
 		{
 			"peers", namesOf(&fl.Peers, "{gateway-1: 10.0.0.1:6222, gateway-2: 10.0.0.2:6222, gateway-3: 10.0.0.3:6222}"),
-			"(required with `embedded`)", "`member` and NATS address of each of the 2 to 7 gateways, including this one",
+			"(required with `embedded`)", "`member` and NATS address of all 2 to 7 gateways",
 		},
 		{"listen", word(&fl.Listen, hostPort, parseAddress), "(the own address in `peers`; where that is a name, its port on all addresses)", "where this gateway's NATS server listens"},
 	}, secret.keys("(one is required with `embedded`)", "the gateways' shared secret: at least 16 characters"), []key{
 		{"store", folder(&fl.Store), "(the path of `state` with `.nats`)", "folder of this gateway's NATS server, with `embedded`"},
-		{"lease", span(&fl.Lease, 500*time.Millisecond, time.Minute), "5s", "how long a gateway may be cut off before it takes its users off the candidate and another one may lead"},
+		{"lease", span(&fl.Lease, 500*time.Millisecond, time.Minute), "5s", "how long a gateway may be cut off before it sets its share to 0, and another one may lead"},
 		{"credentials", file(&fl.Credentials), "(none)", "a NATS `.creds` file"},
-		{"tls", tls, "(as the URLs say)", "requires TLS. With `embedded`: ca, cert and key, by which gateways check each other"},
+		{"tls", tls, "(as the URLs say)", "requires TLS. With `embedded`: ca, cert and key of the gateways"},
 		{"replicas", count(&fl.Replicas, 1, 5), "(three in a cluster, otherwise one)", "how many servers keep a copy"},
 		{"evidence", mapping("{per_second: 500, max_bytes: 1GiB, max_age: 1h}", nil,
 			key{"per_second", count(&fl.PerSecond, 1, 100_000), "500", "exchanges a second that the fleet compares"},
-			key{"max_bytes", amount(&fl.MaxBytes, 16*mib, 1<<50), "1GiB", "size of the stream of exchanges; set when it is created"},
-			key{"max_age", span(&fl.MaxAge, time.Minute, 7*day), "1h", "age of an exchange in it; likewise"}), "", "bounds on exchanges sent to the leader"},
+			key{"max_bytes", amount(&fl.MaxBytes, 16*mib, 1<<50), "1GiB", "size of their stream, set when it is created"},
+			key{"max_age", span(&fl.MaxAge, time.Minute, 7*day), "1h", "age of an exchange in it, likewise"}), "", "bounds on exchanges sent to the leader"},
 	})
 	return mapping("{nats: nats://127.0.0.1:4222, name: shop}", func(a at) {
 		if !a.given("member") {

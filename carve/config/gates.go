@@ -95,8 +95,7 @@ func gates(p *whittle.Rollout) value {
 		}
 		keys := slices.Concat([]key{{"name", nameShape.of(&g.Name), required, "unique in the route"}}, asked, []key{
 			{"confirm", choice(&byHand, []string{"webhook", "manual"}, false, true), "webhook", "`manual`: `whittle approve` opens the gate"},
-			{"before", wordList(&g.Before, 1, moments), "[first, step, live]", "when to ask: before the first users, each further step, the end of the shift. " +
-				"`[rollback]`: while users are on the candidate; a 200 takes them off"},
+			{"before", wordList(&g.Before, 1, moments), "[first, step, live]", "before the first users, each further step, the end; `[rollback]`: while users are on the candidate; a 200 takes them off"},
 			{"every", span(&g.Every, time.Second, time.Hour), "30s", "longest wait between two calls"},
 		})
 		return mapping("{name: qa, url: https://ci.example/gate} or {name: board, confirm: manual}", func(a at) {

@@ -19,7 +19,7 @@ const (
 // prometheus is the server to which the routes' queries are sent.
 func prometheus(p *whittle.Prometheus) value {
 	token := kept{name: "token", into: &p.Token}
-	keys := slices.Concat([]key{{"url", baseURL(&p.URL, "/api/v1/query"), required, "Prometheus, or anything with its HTTP API. A path in the URL is a prefix"}},
+	keys := slices.Concat([]key{{"url", baseURL(&p.URL, "/api/v1/query"), required, "Prometheus, or anything with its HTTP API. A path is a prefix"}},
 		token.keys("(none)", "the bearer token: one word of at least 16 characters"),
 		[]key{{"timeout", span(&p.Timeout, 10*time.Millisecond, time.Minute), "5s", "for one query"}})
 	return mapping("{url: http://127.0.0.1:9090}", func(a at) { token.secret(a) }, keys...)
@@ -33,15 +33,15 @@ func queries(t *whittle.Route) value {
 			unique(a, q.Name, slices.ContainsFunc(t.Queries, func(other whittle.Query) bool { return other.Name == q.Name }))
 		},
 			key{"name", nameShape.of(&q.Name), required, "unique in the route"},
-			key{"bad", sides(&q.Bad, true), "(none)", "for a test: counter of bad events of each side, by two queries, or by one with a `label` that tells the sides apart"},
+			key{"bad", sides(&q.Bad, true), "(none)", "for a test: counter of each side's bad events, by two queries, or by one with a `label`"},
 			key{"total", sides(&q.Total, true), "(none)", "for a test: counter of all events, likewise"},
 			key{"value", sides(&q.Value, false), "(none)", "for a limit rule: the candidate's figure, or both sides' as in `bad`"},
-			key{"excess", percentOf(&q.Excess), "1%", "for a test: by how much the candidate's share of bad events may exceed the monolith's"},
-			key{"above", limit(q, false), "(one is required with `value`)", "highest allowed figure: a number, or a multiple of the monolith's"},
-			key{"below", limit(q, true), "(one is required with `value`)", "lowest allowed figure, likewise"},
+			key{"excess", percentOf(&q.Excess), "1%", "for a test: by how much the candidate's share may exceed the monolith's"},
+			key{"above", limit(q, false), "(one is required with `value`)", "highest figure: a number, or a multiple of the monolith's"},
+			key{"below", limit(q, true), "(one is required with `value`)", "lowest figure, likewise"},
 			key{"for", count(&q.For, 1, 1000), "3", "intervals in a row beyond the limit, or without data, before it rolls back"},
 			key{"every", span(&q.Every, time.Second, time.Hour), "15s", "the interval"},
-			key{"no_data", choice(&q.FallWithoutData, []string{"hold", "rollback"}, false, true), "hold", "`hold`: without data the share does not rise; `rollback`: after `for` intervals it falls as well"})
+			key{"no_data", choice(&q.FallWithoutData, []string{"hold", "rollback"}, false, true), "hold", "`hold`: the share does not rise; `rollback`: after `for` intervals it also falls"})
 	})
 }
 

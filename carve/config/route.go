@@ -27,17 +27,17 @@ func (f *File) route(t *whittle.Route) value {
 	timeout := span(&t.Timeout, time.Millisecond, day)
 	timeout.absent = func() bool { return t.Timeout == 0 }
 	keys := []key{
-		{"match", match(&t.Match), required, "method and path pattern: `POST /Count`, `/users/{id}` (every method), `GET /static/{rest...}`. It is also the route's name"},
-		{"header", condition(&t.Match), "(none)", "only requests with this header and value: `X-Beta=1`. It becomes part of the name"},
-		{"group", nameShape.of(&t.Group), "(none)", "routes of one group share their draw and step: a user is on the candidate for all of them or for none"},
+		{"match", match(&t.Match), required, "method and path, such as `POST /Count`, `/users/{id}`, `GET /static/{rest...}`. It names the route"},
+		{"header", condition(&t.Match), "(none)", "only requests with this header, such as `X-Beta=1`. It becomes part of the name"},
+		{"group", nameShape.of(&t.Group), "(none)", "a user is on the candidate for all routes of a group, or for none"},
 		{"timeout", timeout, "(the monolith's)", "the monolith's `timeout` on this route"},
 		{"candidate", optional(&t.Candidate, func(u *whittle.Upstream) value { return candidate(t, u) }), "(none)", "the server that may replace the monolith here"},
-		{"safe", boolean(&t.Safe), "false", "the request changes nothing, whatever its method: it may be mirrored, repeated and retried. GET, HEAD and OPTIONS are always safe"},
-		{"dry_run", optional(&t.DryRun, dryRun), "(none)", "header that tells the candidate not to carry out a mirrored write: `{X-Dry-Run: \"yes\"}`"},
+		{"safe", boolean(&t.Safe), "false", "the request changes nothing, so it may be mirrored, repeated and retried. GET, HEAD and OPTIONS are always safe"},
+		{"dry_run", optional(&t.DryRun, dryRun), "(none)", "header that tells the candidate not to carry out a mirrored write"},
 		{"compare", comparison(&t.Compare), "", "what counts as the same response"},
 		{"mirror", mirror(&t.Mirror), "", "how much is sent to the other side"},
 		{"rollout", rolloutOf(&t.Rollout), "", "how far and how fast users are moved"},
-		{"steer", optional(&t.Steer, steer), "(none)", "your own proxies send users to the candidate, at the share that whittle sets in them"},
+		{"steer", optional(&t.Steer, steer), "(none)", "your own proxies split the users; whittle sets the share there"},
 		{"guard", guard(t), "", "how much worse the candidate may be while users depend on it"},
 		{"record", orOff(&t.Record, share(&t.Record)), "(`record.sample`)", "share of this route's exchanges that is recorded, or `off`"},
 	}
@@ -207,14 +207,13 @@ func mirror(m *whittle.Mirror) value {
 		}
 	},
 		key{"sample", share(&m.Sample), "100%", "share of users whose requests are mirrored"},
-		key{"watch", share(&m.Watch), "5%", "share of requests served by the candidate that also go to the monolith, so that comparison goes on at 100 %"},
+		key{"watch", share(&m.Watch), "5%", "share of the candidate's requests that also go to the monolith, to compare them"},
 		key{"queue", count(&m.Queue, 1, maxNum), "1024", "exchanges that may wait; more are shed"},
 		key{"concurrency", count(&m.Concurrency, 1, 10_000), "32", "mirrored calls at once"},
-		key{"max_body", amount(&m.MaxBody, 1, 64*mib), "256KiB", "longest body that is copied; larger exchanges are not compared"},
+		key{"max_body", amount(&m.MaxBody, 1, 64*mib), "256KiB", "longest body that is copied; others are not compared"},
 		key{"max_memory", amount(&m.MaxMemory, mib, 64*gib), "64MiB", "memory for the route's copies"},
-		key{"shed_above", multipleOrOff(&m.ShedAbove), "3x", "sheds while the monolith's median latency is above this multiple of what it was without mirroring"},
-		key{"repeat_every", count(&m.RepeatEvery, 0, maxNum), "20", "one in so many mirrored requests goes to the monolith twice, to learn noise; 0: none. " +
-			"Statistical comparison repeats only if this is set"})
+		key{"shed_above", multipleOrOff(&m.ShedAbove), "3x", "sheds while the monolith's median latency is above this multiple of that without mirroring"},
+		key{"repeat_every", count(&m.RepeatEvery, 0, maxNum), "20", "one in so many mirrored requests goes to the monolith twice, to learn noise; 0: none. `statistical` repeats only if this is set"})
 }
 
 // A rollout's soak is this long by default, but at most this many times its hold.
@@ -245,26 +244,25 @@ func rolloutOf(p *whittle.Rollout) value {
 			}, parseStep, func(s whittle.Share) string { return number(s.Percent()) })
 		}), "[1, 5, 25, 50, 100]", "shares in percent, rising"},
 		key{"hold", span(&p.Hold, 0, 30*day), "30s", "shortest time of a step"},
-		key{"soak", span(&p.Soak, 0, 30*day), "(`5m`, or ten times `hold` where that is less)", "how many different seconds need a comparison before the share rises above the first step"},
+		key{"soak", span(&p.Soak, 0, 30*day), "(`5m`, or ten times `hold` where that is less)", "how many different seconds need a comparison before the second step"},
 		key{"min_requests", count(&p.MinRequests, 0, 1_000_000_000), "50", "requests that the candidate must serve in a step"},
 		key{"harm", orOff(&p.Harm, scalar(&p.Harm, inPercent, parseHarm, percent)), "0.5%", "harm budget: share of the route's requests that may get a wrong response"},
-		key{"unseen", choice(&p.Unseen, []string{"monolith", "shift"}, whittle.UnseenMonolith, whittle.UnseenShift), "monolith", "who serves a request whose shape was never compared, while " +
-			"the share rises; `shift`: the user's side"},
+		key{"unseen", choice(&p.Unseen, []string{"monolith", "shift"}, whittle.UnseenMonolith, whittle.UnseenShift), "monolith", "who serves requests of a shape never compared, while the share rises; `shift`: the user's side"},
 		key{"sticky_by", sticky(&p.Sticky), "address", "what identifies a user. Behind a proxy, `address` needs `forwarded.trust`"},
-		key{"retry", orOff(&p.Retry, span(&p.Retry, time.Second, 30*day)), "off", "time after a rollback until it may shift by itself again; `off`: only by `whittle promote`"},
-		key{"gates", gates(p), "(none)", "what the share waits for before it rises by itself"},
-		key{"preview", optional(&p.Preview, preview), "(none)", "lets testers' requests go to the candidate at any share, by a signed token"})
+		key{"retry", orOff(&p.Retry, span(&p.Retry, time.Second, 30*day)), "off", "time after a rollback until it may shift by itself; `off`: only by `whittle promote`"},
+		key{"gates", gates(p), "(none)", "what a step waits for"},
+		key{"preview", optional(&p.Preview, preview), "(none)", "testers' requests go to the candidate by a signed token"})
 }
 
 func guard(t *whittle.Route) value {
 	g := &t.Guard
 	v := mapping("{errors: 1%, p99: 1.5x, mismatch: 0.1%}", nil,
-		key{"errors", percentOf(&g.Errors), "1%", "by how much the candidate's share of bad responses (5xx, or none) may exceed the monolith's"},
+		key{"errors", percentOf(&g.Errors), "1%", "by how much the candidate's share of 5xx or missing responses may exceed the monolith's"},
 		key{"p99", multipleOrOff(&g.P99), "1.5x", "limit of the 99th percentile of latency, as a multiple of the monolith's"},
 		key{"mismatch", percentOf(&g.Mismatch), "0.1%", "share of compared exchanges that may differ unexpectedly"},
-		key{"confidence", confidence(&g.Confidence), "0.99", "chance that an equal candidate is never rolled back by the guards above"},
+		key{"confidence", confidence(&g.Confidence), "0.99", "chance that these guards never roll back an equal candidate"},
 		key{"consecutive", count(&g.Consecutive, 1, 1000), "5", "bad responses in a row that trip the circuit breaker"},
-		key{"exposure", count(&g.Exposure, 1, 100_000), "50", "users' requests that may be on the candidate without a good response since; more go to the monolith"},
+		key{"exposure", count(&g.Exposure, 1, 100_000), "50", "users' requests that may be on the candidate without a good response since"},
 		key{"query", queries(t), "(none)", "guards on your own metrics in Prometheus"})
 	of := v.block
 	v.block = func() block {

@@ -65,8 +65,8 @@ func rpcOf(rpc *whittle.RPC) value {
 		key{"protocol", chosen(&rpc.Protocol, protocols), required, "the RPC protocol"},
 		key{"descriptor", file(&path), required, "a file descriptor set: `buf build -o count.binpb`"},
 		key{"method", rpcMethod.of(&rpc.Method), required, "with one message each way"},
-		key{"prefix", rpcPrefix.of(&rpc.Prefix), "(Twirp `/twirp`, else none)", "path before the procedure's; `/` for none"},
-		key{"words", namesOf(&rpc.Words, "{STATE_OPEN: open}"), "(none)", "names of enum values in JSON, if not those in proto. An enum listed here has only these values"})
+		key{"prefix", rpcPrefix.of(&rpc.Prefix), "(Twirp `/twirp`, else none)", "path before the procedure's"},
+		key{"words", namesOf(&rpc.Words, "{STATE_OPEN: open}"), "(none)", "names of enum values in JSON, if not those of proto. The enum then has no others"})
 }
 
 // paths is a list of JSON paths.
@@ -84,15 +84,13 @@ func request(rpc *whittle.RPC) value {
 			a.useless("without loss: refuse", "nulls", "absent")
 		}
 	},
-		key{"content", choice(&rpc.Content, []string{"json", "form", "ignored"}, whittle.BodyJSON, whittle.BodyForm, whittle.BodyIgnored), "json", "what a body is. `form`: " +
-			"`application/x-www-form-urlencoded`, each pair a field; `ignored`: it is not read"},
+		key{"content", choice(&rpc.Content, []string{"json", "form", "ignored"}, whittle.BodyJSON, whittle.BodyForm, whittle.BodyIgnored), "json", "what a body is; `form`: `application/x-www-form-urlencoded`"},
 		key{"body", text(&rpc.Body), "(the message)", "field that is the whole body: a list, a number, a text"},
-		key{"query", namesOf(&rpc.Query, "{userId: user_id}"), "(by name)", "fields that query parameters fill, if their names differ. A parameter named here is read even if there is a body"},
+		key{"query", namesOf(&rpc.Query, "{userId: user_id}"), "(by name)", "fields of query parameters with other names; these are read even if there is a body"},
 		key{"path", namesOf(&rpc.Path, "{id: user_id}"), "(by name)", "the same for wildcards of the path"},
 		key{"form", namesOf(&rpc.Form, "{user-name: user_name}"), "(by name)", "the same for the pairs of a form"},
 		key{"unknown", choice(&rpc.Strict, []string{"leave out", "refuse"}, false, true), "leave out", "names without a field in the message; `refuse`: the monolith serves such a request"},
-		key{"loss", choice(&rpc.Lossless, []string{"allow", "refuse"}, false, true), "allow", "requests that the message cannot hold exactly; `refuse`: the " +
-			"monolith serves them, for a candidate that itself asks the monolith"},
+		key{"loss", choice(&rpc.Lossless, []string{"allow", "refuse"}, false, true), "allow", "requests that the message cannot hold exactly; `refuse`: the monolith serves them"},
 		key{"nulls", paths(&rpc.AskedNulls), "(none)", "with `loss: refuse`, body fields that are `null` when unset"},
 		key{"absent", paths(&rpc.AskedAbsent), "(none)", "with `loss: refuse`, body fields that are left out when empty"})
 }
@@ -107,13 +105,12 @@ func response(rpc *whittle.RPC) value {
 		}
 	},
 		key{"template", text(&rpc.Template), "(none: JSON)", "Go's `text/template` over the message's fields: `\"Counted to {{.Sum}} \\n\"`"},
-		key{"content_type", word(&rpc.ContentType, matching("media type, or `none`", `^[^/\s]+/[^/\s]|^none$`), parseContentType), "application/json", "of a mapped response; with a template `text/plain; " +
-			"charset=utf-8`; `none`: no content type, as for a redirect without a body"},
-		key{"status", count(&rpc.Status, 200, 399), "200", "of a mapped response, not 304. RPC errors have the status of their code"},
-		key{"body", text(&rpc.Response), "(the message)", "field that is the whole body: as JSON, or as a text where `content_type` is not JSON's"},
+		key{"content_type", word(&rpc.ContentType, matching("media type, or `none`", `^[^/\s]+/[^/\s]|^none$`), parseContentType), "application/json", "of a mapped response; with a template `text/plain; charset=utf-8`"},
+		key{"status", count(&rpc.Status, 200, 399), "200", "of a mapped response, not 304; RPC errors have that of their code"},
+		key{"body", text(&rpc.Response), "(the message)", "field that is the whole body"},
 		key{"nulls", paths(&rpc.Nulls), "(none)", "fields that are `null` when unset or empty; other unset fields are left out"},
 		key{"absent", paths(&rpc.Absent), "(none)", "lists, maps and zeros that are left out when empty"},
-		key{"failures", choice(&rpc.Verbatim, []string{"by code", "verbatim"}, false, true), "by code", "`verbatim`: an RPC error may carry the response that users get in its place"})
+		key{"failures", choice(&rpc.Verbatim, []string{"by code", "verbatim"}, false, true), "by code", "`verbatim`: an RPC error may carry a whole response for the user"})
 }
 
 // parseContentType also takes none.

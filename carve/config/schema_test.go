@@ -37,7 +37,9 @@ func rows(v value, path string, yield func(path string, k key)) {
 // says what the key is for in a line, and its default is what the reader takes.
 func TestKeys(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Every key of whittle.yaml\n\nThe reader's own table (`go test ./carve/config -update`); [config.md](config.md) explains how the keys work together. Any value may be `${NAME}`. Keys that mappings share are listed once. A `candidate` also has those of `monolith`, `listen[].tls` those of `tls`, `fleet.tls` those of `monolith.tls`. A gate has those of `notify`, `total` and `value` of a query those of `bad`. `NAME_file` names a file; `NAME_env` names an environment variable instead.\n\n| key | written as | default | |\n|---|---|---|---|\n")
+	b.WriteString("# Every key of whittle.yaml\n\nWhich keys are there? In parentheses: what a value may be, and its default. [Configuration by task](config.md) shows how to use them, and [how values are written](config.md#write-values). `NAME_file` names a file; `NAME_env` names an environment variable instead.\n\nKeys that mappings share are listed once. A `candidate` also has the keys of `monolith`, `listen[].tls` those of `tls`, `fleet.tls` those of `monolith.tls`. A gate has those of `notify`, `total` and `value` of a query those of `bad`. `go test ./carve/config -update` writes this page from the reader's table.\n")
+	var sections []string
+	page := map[string]string{} // by section
 	shared := []struct{ below, like string }{
 		{"routes[].candidate.", "monolith."},
 		{"listen[].tls.", "tls."},
@@ -52,14 +54,18 @@ func TestKeys(t *testing.T) {
 		if k.value.block != nil && k.value.text == nil && k.value.list == nil {
 			like = "mapping" // its keys follow
 		}
-		row := fmt.Sprintf("` | %s | %s | %s |\n", like, k.standard(), k.says)
+		row := "`" + written(like, k.standard()) + ": " + k.says + "\n"
 		_, elsewhere := strings.CutPrefix(k.says, "an environment variable with ") // as its NAME_file
 		for _, s := range shared {
 			below, is := strings.CutPrefix(path, s.below)
 			elsewhere = elsewhere || is && listed[s.like+below+row]
 		}
 		if listed[path+row] = true; !elsewhere {
-			b.WriteString("| `" + path + strings.Replace(row, "a file with ", "", 1))
+			of := sectionOf(path)
+			if page[of] == "" {
+				sections = append(sections, of)
+			}
+			page[of] += "- `" + path + strings.Replace(row, "a file with ", "", 1)
 		}
 		if k.says == "" || strings.ContainsAny(k.says, "\n|") {
 			t.Errorf("%s: %q is no line", path, k.says)
@@ -72,7 +78,43 @@ func TestKeys(t *testing.T) {
 			}
 		}
 	})
+	for _, of := range sections {
+		b.WriteString("\n## " + of + "\n\n" + page[of])
+	}
 	golden(t, "../../docs/config-keys.md", b.String())
+}
+
+// sectionOf is the part of the page that has a key: its first word, of a route's key two.
+func sectionOf(path string) string {
+	words := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) })
+	switch {
+	case slices.Contains([]string{"state", "underscores_in_headers", "include"}, words[0]):
+		return "others"
+	case len(words) > 1 && slices.Contains([]string{"candidate", "compare", "mirror", "rollout", "steer", "guard"}, words[1]):
+		return words[1] + " of a route"
+	}
+	return words[0]
+}
+
+// written says in parentheses how a value is written and what its default is. Words that the
+// default makes needless are left out.
+func written(like, standard string) string {
+	fixed := strings.HasPrefix(standard, "`")
+	var all []string
+	switch bounds := strings.NewReplacer("duration, ", "", "size, ", "", "in percent, such as 1%", "in percent").Replace(like); {
+	case like == "text", like == "mapping", fixed && like == "true or false", fixed && bounds == "in percent":
+	case fixed:
+		all = append(all, bounds)
+	default:
+		all = append(all, like)
+	}
+	if standard != "" && standard != "none" {
+		all = append(all, standard)
+	}
+	if all == nil {
+		return ""
+	}
+	return " (" + strings.Join(all, "; ") + ")"
 }
 
 func compiled(t testing.TB, text []byte) *jsonschema.Schema {

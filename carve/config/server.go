@@ -26,7 +26,7 @@ func (f *File) config() value {
 		f.Listen = []Listener{{}}
 	}
 	keys := []key{
-		{"tls", optional(&shared, tlsOf), "(none)", "the server's certificate; with a list in `listen`, for entries with `tls: true`"},
+		{"tls", optional(&shared, tlsOf), "(none)", "the server's certificate, for `listen` entries with `tls: true`"},
 		{"listen", listeners(f), ":8080", "addresses that accept users' requests"},
 		{"admin", adminAPI(f), "127.0.0.1:8081", "address and tokens of the admin API"},
 		{"monolith", monolith(&f.Monolith), required, "the server that responds today"},
@@ -35,16 +35,15 @@ func (f *File) config() value {
 		{"drain", mapping("{lame_duck: 10s, upgraded: 5m}", nil,
 			key{
 				"lame_duck", span(&f.Drain.LameDuck, 0, time.Hour),
-				"(`0s`, or `7s` with `forwarded.trust` or `proxy_protocol`)", "after SIGTERM, for how long `/readyz` fails while new connections are still served",
+				"(`0s`, or `7s` with `forwarded.trust` or `proxy_protocol`)", "after SIGTERM, how long `/readyz` fails while new connections are served",
 			},
 			key{"upgraded", span(&f.Drain.Upgraded, time.Millisecond, 7*day), "(`limits.grace`)", "for upgraded connections (WebSocket) to finish when whittle ends or is replaced"}), "", "how whittle ends"},
 		{"underscores_in_headers", boolean(&f.Underscores), "false", "forwards headers such as `X_User`, which many servers read as `X-User`"},
 		{"forwarded", mapping("trust: [10.0.0.0/8]", nil,
-			key{"trust", networks(&f.Forwarded.Trust, 0), "(none)", "networks whose `Forwarded` and `X-Forwarded-*` headers are trusted. From all others they " +
-				"are replaced, and the client is the connection's address"}), "", "proxies that may name the client"},
+			key{"trust", networks(&f.Forwarded.Trust, 0), "(none)", "networks whose `Forwarded` and `X-Forwarded-*` headers are kept. Those of others are replaced"}), "", "proxies that may name the client"},
 		{"trace", mapping("otlp: http://127.0.0.1:4318", nil,
-			key{"otlp", baseURL(&f.Trace.Endpoint, "/v1/traces"), "(none)", "base URL of an OTLP/HTTP collector. Without it, trace context is forwarded and nothing exported"},
-			key{"sample", share(&f.Trace.Sample), "1%", "share of requests to trace, of those without a sampling decision"}), "", "traces"},
+			key{"otlp", baseURL(&f.Trace.Endpoint, "/v1/traces"), "(none)", "base URL of an OTLP/HTTP collector. Without it, trace context only passes"},
+			key{"sample", share(&f.Trace.Sample), "1%", "share to trace of requests without a sampling decision"}), "", "traces"},
 		{"log", mapping("{level: info, format: text}", nil,
 			key{"level", choice(&f.Log.Level, []string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError), "info", "lowest severity to log"},
 			key{"format", choice(&f.Log.Format, []string{"text", "json"}, "text", "json"), "text", "format of the lines"},
@@ -56,7 +55,7 @@ func (f *File) config() value {
 		{"prometheus", optional(&f.Prometheus, prometheus), "(none)", "the server that `guard.query` asks"},
 		{"fleet", optional(&f.Fleet, func(fl *Fleet) value { return fleet(f, fl) }), "(none)", "one rollout of many gateways, over NATS JetStream"},
 		{"routes", routes(f), "(none)", "the endpoints to carve out"},
-		{"include", include(f), "(none)", "more files with routes: a folder, a file, a pattern such as `services/*/routes.yaml`, or a list of these"},
+		{"include", include(f), "(none)", "more files with routes, such as `services/*/routes.yaml`"},
 	}
 	return value{block: func() block {
 		return block{like: "listen:, monolith:, routes: and so on", keys: keys, check: func(a at) {
@@ -125,8 +124,8 @@ func adminAPI(f *File) value {
 		check(a, a.n)
 	}, slices.Concat([]key{{"listen", address, "127.0.0.1:8081", "its address"}},
 		token.keys("(none)", "the operators' token: one word of at least 16 characters. Required unless the address is on loopback"),
-		viewer.keys("(none)", "the viewers' token: they may look, and give no orders. Needs an operators' token"),
-		hook.keys("(none)", "the key of `POST /hooks/ROUTE/{rise,live,rollback}?key=KEY`, which Flagger calls; good for nothing else"))...)
+		viewer.keys("(none)", "the viewers' token: they give no orders. Needs an operators' token"),
+		hook.keys("(none)", "the key of Flagger's webhooks, `POST /hooks/ROUTE/{rise,live,rollback}?key=KEY`"))...)
 	v.form = address.form
 	v.text = func(a at, s string) error {
 		err := address.text(a, s)
@@ -148,9 +147,9 @@ func limits(l *whittle.Limits) value {
 	},
 		key{"connections", count(&l.Connections, 1, maxNum), "", "open client connections; more wait"},
 		key{"header", header, "", "a request's line and headers; above it, 431"},
-		key{"body", offIs(&l.BodyBytes, -1, amount(&l.BodyBytes, 1, 1<<50)), "", "a request's body; above it, 413. Bodies pass in constant memory, so there is no bound by default"},
+		key{"body", offIs(&l.BodyBytes, -1, amount(&l.BodyBytes, 1, 1<<50)), "", "a request's body; above it, 413. Bodies pass in constant memory"},
 		key{"copies", amount(&l.CopyBytes, mib, 1<<50), "", "memory for the copies of all routes; above it, mirroring sheds"},
-		key{"buffer", amount(&l.BufferBytes, 4*kib, gib), "", "read-ahead of a response to a slow client, and the longest request body that is read before taking an upstream connection"},
+		key{"buffer", amount(&l.BufferBytes, 4*kib, gib), "", "read-ahead of a response to a slow client; longest request body that is read before a connection is taken"},
 		key{"buffers", offIs(&l.BuffersBytes, -1, amount(&l.BuffersBytes, mib, 1<<50)), "", "read-ahead of all responses together"},
 		key{"streams", count(&l.Streams, 1, 100_000), "", "concurrent HTTP/2 streams on a connection"},
 		key{"header_timeout", span(&l.HeaderTimeout, time.Millisecond, time.Hour), "", "for all headers to arrive"},
@@ -209,9 +208,9 @@ func access(c *Access) value {
 			}
 		}
 	},
-		key{"file", file, "(the log)", "a file, or `/dev/stdout`; a JSON object on each line. For logrotate, use copytruncate"},
+		key{"file", file, "(the log)", "a file of JSON lines, or `/dev/stdout`. For logrotate, use copytruncate"},
 		key{"fields", fields, "[" + strings.Join(accesslog.Default, ", ") + "]", "the fields of a line, in this order"},
-		key{"request_id", id, "X-Request-Id", "header with the request's id. A trusted peer's is kept, any other is replaced"})
+		key{"request_id", id, "X-Request-Id", "header with the request's id. Only a trusted peer's is kept"})
 }
 
 func parseFieldName(s string) (string, error) {
@@ -247,7 +246,7 @@ func record(c *Record) value {
 	},
 		key{"dir", folder(&c.Dir), "recorded", "the log's folder"},
 		key{"key_file", file(&c.KeyFile), "(the folder's name with `.key`)", "key of the tokens that replace secrets; created if missing"},
-		key{"sample", orOff(&c.Sample, share(&c.Sample)), "10%", "share of exchanges to record, also without a route; `off`: only routes with `record` of their own"},
+		key{"sample", orOff(&c.Sample, share(&c.Sample)), "10%", "share of exchanges to record; `off`: only routes with `record` of their own"},
 		key{"max_body", amount(&c.MaxBody, 1, 16*mib), "1MiB", "of a body; longer ones are left out"},
 		key{"max_bytes", amount(&c.MaxBytes, mib, 1<<50), "1GiB", "of the folder; the oldest exchanges go first"},
 		key{"max_age", span(&c.MaxAge, time.Minute, 3650*day), "168h", "of an exchange"})
@@ -271,10 +270,10 @@ func redaction(d *redact.Rules) value {
 	text := matching("text", "", "number", "boolean")
 	return mapping("{fields: [phone], headers: [X-Tenant]}", nil,
 		key{"headers", words(&d.Headers, 0, maxNames, text, whole), "(none)", "more secret headers"},
-		key{"fields", words(&d.Fields, 0, maxNames, text, whole), "(none)", "more secret names of JSON members, form fields, query parameters, cookies and XML elements"},
+		key{"fields", words(&d.Fields, 0, maxNames, text, whole), "(none)", "more secret names, of JSON members, form fields, parameters, cookies and XML elements"},
 		key{"paths", paths(&d.Paths), "(none)", "JSON paths: `$.user.phone`"},
-		key{"patterns", words(&d.Patterns, 0, maxNames, text, name), "(none)", "regular expressions (RE2): the first group, or the whole match, is secret"},
-		key{"keep", words(&d.Keep, 0, maxNames, text, name), "(none)", "names that are not secret after all, and shapes: `shape-email`, `shape-card`, `shape-token`, `shape-other`"})
+		key{"patterns", words(&d.Patterns, 0, maxNames, text, name), "(none)", "regular expressions (RE2) of secrets: the first group, or the whole match"},
+		key{"keep", words(&d.Keep, 0, maxNames, text, name), "(none)", "names that are no secrets, or `shape-email`, `shape-card`, `shape-token`, `shape-other`"})
 }
 
 const maxListeners = 64
@@ -365,19 +364,19 @@ func listener(l *Listener) value {
 			a.failKey("ext_proc", "and a mirror send different things: write a listener for each")
 		}
 	},
-		key{"address", address, required, "`HOST:PORT`, or `unix:` with a path"},
+		key{"address", address, required, "the address"},
 		key{"mode", scalar(&l.Mode, matching("mode, such as `\"0660\"`", `^0[0-7]{3}$`), parseMode, showMode), "(by the umask)", "of a Unix socket's file"},
 		key{"tls", listenerTLS(l), "(none)", "`true` for the top-level `tls`, or a mapping like it"},
-		key{"sink", boolean(&l.Sink), "false", "takes a proxy's mirrored requests: each gets 204 at once, and whittle itself asks both sides"},
+		key{"sink", boolean(&l.Sink), "false", "takes a proxy's mirrored requests: responds 204 at once, and asks both sides"},
 		key{"ext_proc", value{block: func() block {
 			return block{like: "candidates: [shop-candidate]", keys: []key{{
 				"candidates", words(&l.Candidates, 1, maxNames, matching("name of a cluster", `^\S+$`, "number", "boolean"), parseCluster), required,
-				"Envoy's clusters whose responses are a candidate's; those of all others are the monolith's",
+				"Envoy's clusters that are the candidate; all others are the monolith",
 			}}}
-		}, open: func() {}, absent: func() bool { return l.Candidates == nil }}, "(none)", "takes users' requests and responses from Envoy's `ext_proc` filter; whittle asks the other side"},
+		}, open: func() {}, absent: func() bool { return l.Candidates == nil }}, "(none)", "takes users' exchanges from Envoy's `ext_proc` filter, and asks the other side"},
 		key{"redirect", optional(&l.Redirect, redirect), "(none)", "redirects every request to HTTPS"},
 		key{"proxy_protocol", value{block: func() block {
-			return block{like: "trust: [10.0.0.0/8]", keys: []key{{"trust", networks(&l.Proxies, 1), required, "networks of the load balancers that send a PROXY protocol header"}}}
+			return block{like: "trust: [10.0.0.0/8]", keys: []key{{"trust", networks(&l.Proxies, 1), required, "load balancers that send its header"}}}
 		}, open: func() {}, absent: func() bool { return len(l.Proxies) == 0 }}, "(none)", "accepts the PROXY protocol"})
 	whole := v.block
 	v.block = func() block {
@@ -424,7 +423,7 @@ func tlsOf(t *TLS) value {
 	keys := []key{
 		{"cert", file(&t.Cert), "(required without `folder`)", "certificate chain in PEM, the server's own first"},
 		{"key", file(&t.Key), "(required without `folder`)", "its key in PEM"},
-		{"folder", folder(&t.Folder), "(none)", "certificates by host: `NAME.crt` or `NAME.pem` with `NAME.key`, or a folder with `fullchain.pem` and `privkey.pem` or `tls.crt` and `tls.key`"},
+		{"folder", folder(&t.Folder), "(none)", "certificates by host: `NAME.crt` or `.pem` with `NAME.key`, or folders with `fullchain.pem` and `privkey.pem`, or `tls.crt` and `tls.key`"},
 		{"min_version", choice(&t.MinVersion, []string{"1.2", "1.3"}, tls.VersionTLS12, tls.VersionTLS13), "1.2", "least version"},
 		{"client", value{block: func() block {
 			return block{like: "{ca: FILE, required: true}", keys: []key{

@@ -35,7 +35,7 @@ func steer(s *whittle.Steer) value {
 		key{"nginx", optional(&s.Nginx, steerNginx), "(one is required)", "a file that nginx includes, SIGHUP, and a flag file for a fall to 0"},
 		key{"httproute", optional(&s.HTTPRoute, steerHTTPRoute), "(one is required)", "the weights of two backends of an HTTPRoute, by the Kubernetes API"},
 		key{"command", optional(&s.Command, steerCommand), "(one is required)", "programs of your own"},
-		key{"timeout", span(&s.Timeout, 10*time.Millisecond, maxSteerTimeout), "5s", "for one attempt to set a share, with its confirmation"},
+		key{"timeout", span(&s.Timeout, 10*time.Millisecond, maxSteerTimeout), "5s", "to set and confirm a share"},
 		key{"every", span(&s.Every, time.Second, time.Hour), "10s", "time between two checks of the share in force"})
 }
 
@@ -45,7 +45,7 @@ var runtimeWord = shaped("letters, digits and `._/@+-`", "/etc/haproxy/whittle.m
 
 func steerHAProxy(h *whittle.SteerHAProxy) value {
 	return mapping("{sockets: [unix:/run/haproxy/admin.sock], map: /etc/haproxy/whittle.map}", nil,
-		key{"sockets", listOf(&h.Sockets, 1, maxProxies, runtimeSocket), required, "runtime APIs of all instances, of level operator: `unix:` with a path, or `HOST:PORT`"},
+		key{"sockets", listOf(&h.Sockets, 1, maxProxies, runtimeSocket), required, "runtime APIs of all instances, of level operator"},
 		key{"map", runtimeWord.of(&h.Map), required, "the map, as HAProxy's configuration names it"},
 		key{"key", runtimeWord.of(&h.Key), "share", "the entry that holds the share, from 0 to 10000. HAProxy has to have one"})
 }
@@ -77,22 +77,22 @@ func steerEnvoy(e *whittle.SteerEnvoy) value {
 		}
 	},
 		key{"admin", listOf(&e.Admin, 1, maxProxies, func(s *string) value { return baseURL(s, "/runtime_modify") }), required, "admin interfaces of all instances, whose runtime has an admin_layer"},
-		key{"candidate", runtimeWord.of(&e.Candidate), required, "the runtime's key of the candidate's weight: `runtime_key_prefix`, a dot and the cluster's name"},
-		key{"monolith", runtimeWord.of(&e.Monolith), required, "the key of the monolith's weight. Both weights add up to 10000"})
+		key{"candidate", runtimeWord.of(&e.Candidate), required, "runtime key of the candidate's weight: `runtime_key_prefix`, a dot and the cluster"},
+		key{"monolith", runtimeWord.of(&e.Monolith), required, "that of the monolith's. Both add up to 10000"})
 }
 
 func steerNginx(n *whittle.SteerNginx) value {
 	return mapping("{file: /etc/nginx/whittle-split.conf, pid_file: /run/nginx.pid, flag: /run/whittle-off, url: http://127.0.0.1:8079/share}", nil,
 		key{"file", file(&n.File), required, "what nginx includes in `http`; whittle writes it"},
-		key{"pid_file", file(&n.PIDFile), required, "the file with the id of nginx's master process, which gets SIGHUP"},
-		key{"flag", file(&n.Flag), required, "a file that exists while the share is 0; nginx checks for it in each request"},
+		key{"pid_file", file(&n.PIDFile), required, "nginx's, for SIGHUP"},
+		key{"flag", file(&n.Flag), required, "a file that exists while the share is 0"},
 		key{
 			"url", word(&n.URL, webURL, func(s string) (string, error) { return parseURL(s, "http", "https") }), required,
-			"where nginx reports the share in force and that of the file, from 0 to 10000, with a space between",
+			"where nginx reports two shares, in force and in the file, from 0 to 10000",
 		},
 		key{
 			"name", shaped("letters, digits and `_`", "items", `^[a-z][a-z0-9_]{0,40}$`).of(&n.Name), "whittle",
-			"begins the names of the variables: `$NAME_user` is yours, `$NAME_side` and `$NAME_share` are whittle's",
+			"names nginx's variables: you set `$NAME_user`, whittle `$NAME_side` and `$NAME_share`",
 		})
 }
 
@@ -120,7 +120,7 @@ func steerCommand(c *whittle.SteerCommand) value {
 	return mapping("{set: [/usr/local/bin/set-share]}", nil,
 		key{
 			"set", words(&c.Set, 1, maxNames, argument, filled), required,
-			"program and arguments; the share is in `$WHITTLE_SHARE` in percent, in `$WHITTLE_SHARE_BP` from 0 to 10000. Exit status 0 confirms it",
+			"program and arguments; `$WHITTLE_SHARE` is the share in percent, `$WHITTLE_SHARE_BP` from 0 to 10000. Exit status 0 confirms it",
 		},
 		key{"read", words(&c.Read, 1, maxNames, argument, filled), "(none)", "program and arguments; it prints the share in force, in percent"})
 }

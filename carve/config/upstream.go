@@ -39,24 +39,23 @@ var (
 // upstreamKeys are those of both sides.
 func upstreamKeys(u *whittle.Upstream, w waits) []key {
 	return []key{
-		{"url", instances(u), required, "`http://`, `https://`, `h2c://` (HTTP/2 without TLS), `srv+http://` (SRV records), or `unix:///` with a socket's " +
-			"path. A path in the URL is a prefix; a list means several instances"},
+		{"url", instances(u), required, "`http://`, `https://`, `h2c://` (HTTP/2 without TLS), `srv+http://` (SRV records), or `unix:///PATH`. A path is a prefix; a list means several instances"},
 		{"resolver", word(&u.Resolver, hostPort, parseResolver), "(the system's)", "DNS server for names, such as `10.0.0.2:53`"},
-		{"host", word(&u.Host, serverName, parseHost), "client", "`Host` sent upstream: `client` for the client's, `url` for the URL's, or a name"},
+		{"host", word(&u.Host, serverName, parseHost), "client", "`Host` sent upstream: the client's, the URL's (`url`), or a name"},
 		{"build", word(&u.Build, matching("text", "", "number", "boolean"), parseBuild), "(none)", "the running version, such as a commit. A new one begins the evidence afresh"},
 		{"timeout", span(&u.Timeout, time.Millisecond, day), w.timeout, "for a whole mirrored call, or the first byte of a user's response"},
 		{"connect_timeout", span(&u.ConnectTimeout, time.Millisecond, time.Hour), "5s", "to open a connection, TLS included; at most `timeout`"},
 		{"read_timeout", span(&u.ReadTimeout, time.Millisecond, day), "1m", "for the next byte of a response's body; then the response is cut"},
 		{"stream_timeout", span(&u.StreamTimeout, time.Millisecond, day), "1h", "the same in event streams and gRPC responses"},
 		{"write_timeout", span(&u.WriteTimeout, time.Millisecond, day), "1m", "for the upstream to accept the next bytes of a request's body; then 504"},
-		{"wait_timeout", span(&u.WaitTimeout, time.Millisecond, day), w.wait, "for one of `max_conns`; then 503, or instead of a candidate's the monolith's response"},
+		{"wait_timeout", span(&u.WaitTimeout, time.Millisecond, day), w.wait, "for one of `max_conns`; then 503, of a candidate the monolith's response"},
 		{"max_response", amount(&u.MaxResponse, kib, gib), "4MiB", "of a response that must be held whole (mirrored or transcoded)"},
-		{"max_conns", count(&u.MaxConns, 1, maxNum), w.conns, "connections in use at once; mirrored and repeated requests take at most half"},
+		{"max_conns", count(&u.MaxConns, 1, maxNum), w.conns, "connections in use; mirrored and repeated requests take at most half"},
 		{"insecure", boolean(&u.Insecure), "false", "accepts any TLS certificate; `whittle check` warns"},
 		{"tls", upstreamTLS(u), "", "TLS to an https upstream; files are read again when they change"},
 		{"health", health(&u.Health), "(none)", "health checks of each instance. Without a `path`, opening a connection is enough"},
 		{"eject", ejection(&u.Ejection), "", "takes a failing instance out for a time"},
-		{"panic", share(&u.Panic), "50%", "when fewer instances than this are fit, all of them get requests"},
+		{"panic", share(&u.Panic), "50%", "when a smaller share of the instances is healthy, all get requests"},
 	}
 }
 
@@ -224,9 +223,9 @@ func ejection(e *whittle.Ejection) value {
 		}
 	},
 		key{"consecutive", count(&e.Consecutive, 1, 10_000), "5", "failures in a row: no response, or a 5xx"},
-		key{"time", span(&e.Base, time.Millisecond, day), "30s", "length of the first ejection; each further one is longer by as much"},
+		key{"time", span(&e.Base, time.Millisecond, day), "30s", "length of the first ejection; each further one adds as much"},
 		key{"max_time", span(&e.Most, time.Millisecond, 30*day), "5m", "longest ejection"},
-		key{"share", share(&e.Share), "50%", "share of the instances that may be ejected at once; at least one, never all"})
+		key{"share", share(&e.Share), "50%", "share of the instances that may be out; at least one, never all"})
 	v.form = matching("`off`", "^off$")
 	v.text = func(_ at, s string) error {
 		if s != "off" {
