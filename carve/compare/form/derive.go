@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/compare/digest"
 )
 
 // category is the value of a derived place.
@@ -63,8 +62,6 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 		return category{code: v.form.code(), value: v, class: v.form.class}, true
 	case featWord:
 		return category{code: v.hash, word: "a word"}, v.form.class == classWord || v.form.class == classBool
-	case featEcho:
-		return category{code: digest.FNV([]byte(v.echo)), word: v.echo}, v.sought
 	case featTime:
 		return p.timeCategory(side, v, e)
 	case featRepeat:

@@ -28,8 +28,8 @@ const (
 
 // Forms compares by form what the monolith changes by itself. A value that is
 // another one in each response says nothing of the candidate; its format, its
-// length, whether it came before, how far it is from now, which of a few words it is and
-// whether it is a value of the request do. Each is a place that is derived from the value.
+// length, whether it came before, how far it is from now and which of a few words it is do.
+// Each is a place that is derived from the value.
 //
 // What it tests, for each derived place: the hypothesis that the form of
 // the candidate's value and that of the monolith's are exchangeable given the
@@ -66,12 +66,10 @@ type Forms struct {
 	fields  fieldCount
 	samples int
 
-	walk    walker
-	request echoes
-	asked   bool         // request is that of the present exchange
-	sides   [3][][]value // of the present exchange, the values at each place
-	lists   [3][]category
-	drawn   [3][]twosample.Value
+	walk  walker
+	sides [3][][]value // of the present exchange, the values at each place
+	lists [3][]category
+	drawn [3][]twosample.Value
 }
 
 // The three responses of an exchange: the monolith's, the candidate's, and the
@@ -138,19 +136,18 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	if len(f.paths) == 0 || same && !isWhole(n) {
 		return
 	}
-	f.asked = false
 	if same {
-		if f.gather(Monolith, x.Monolith.Body, x) {
+		if f.gather(Monolith, x.Monolith.Body) {
 			for i, p := range f.paths {
 				p.settleSame(f.sides[Monolith][i], &f.drawn)
 			}
 		}
 		return
 	}
-	if !f.gather(Monolith, x.Monolith.Body, x) || !f.gather(Candidate, x.Candidate.Body, x) {
+	if !f.gather(Monolith, x.Monolith.Body) || !f.gather(Candidate, x.Candidate.Body) {
 		return
 	}
-	f.Settle(x, repeat != nil && f.gather(Repeat, repeat, x), alpha, n)
+	f.Settle(x, repeat != nil && f.gather(Repeat, repeat), alpha, n)
 }
 
 // Bodies in which both sides say the same tell how often values come again, and how often each
@@ -223,14 +220,14 @@ func (f *Forms) MarkOwn(path string) {
 }
 
 // gather reads the values at all places out of a body; false: it is not JSON.
-func (f *Forms) gather(side int, body []byte, x *whittle.Exchange) bool {
+func (f *Forms) gather(side int, body []byte) bool {
 	values := f.empty(side)
 	if f.walk.doc.Scan(body) != jsondoc.Scanned {
 		return false
 	}
 	f.walk.each(func(h uint64) bool { return f.below[h] }, func(node uint32, at at) {
 		if i, ok := f.index[at.pattern]; ok && len(values[i]) < formValues {
-			values[i] = append(values[i], f.look(node, x))
+			values[i] = append(values[i], f.walk.look(node))
 		}
 	})
 	return true
@@ -245,25 +242,4 @@ func (f *Forms) empty(side int) [][]value {
 		f.sides[side][i] = values[:0]
 	}
 	return f.sides[side]
-}
-
-// look makes a value of a node.
-func (f *Forms) look(node uint32, x *whittle.Exchange) value {
-	v := f.walk.look(node)
-	if v.hash != 0 && v.form.class != classBool && v.form.class != classEmpty {
-		f.echo(&v, f.walk.text(node), x)
-	}
-	return v
-}
-
-// echo finds where in the request a value stands.
-func (f *Forms) echo(v *value, text []byte, x *whittle.Exchange) {
-	if v.sought = true; len(text) < echoLeast {
-		return
-	}
-	if !f.asked {
-		f.request.read(&x.Request)
-		f.asked = true
-	}
-	v.echo = f.request.at[digest.FNV(text)]
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // TestFormsOfEqualServices: two services that make every kind of noise alike, with
-// clocks up to two seconds apart, counters of their own and shared ones, caches and
-// echoes, are called DIFFERENT for the form of a value in at most 1 of 100 runs,
+// clocks up to two seconds apart, counters of their own and shared ones and caches,
+// are called DIFFERENT for the form of a value in at most 1 of 100 runs,
 // looked at after each exchange. Each run has six kinds of noise, drawn by chance.
 // The level is that of a whole verdict, several times what forms may spend, so that
 // what is not quite exchangeable (caches, a faster candidate) has room to show.

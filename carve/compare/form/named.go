@@ -3,7 +3,6 @@ package form
 import (
 	"cmp"
 
-	"whittle"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondiff"
@@ -34,7 +33,6 @@ func (f *Forms) name(p *formPath) string {
 
 // Begin forgets the values of the exchange before.
 func (f *Forms) Begin() {
-	f.asked = false
 	for side := range f.sides {
 		f.empty(side)
 	}
@@ -58,7 +56,7 @@ func (f *Forms) NamePresence(path string, n int) {
 }
 
 // Give takes a value of one side at a place of the present exchange.
-func (f *Forms) Give(side int, path string, text []byte, x *whittle.Exchange) {
+func (f *Forms) Give(side int, path string, text []byte) {
 	values := f.sides[side]
 	i, ok := f.index[digest.FNV([]byte(path))]
 	if !ok || i >= len(values) || len(values[i]) >= formValues {
@@ -69,9 +67,6 @@ func (f *Forms) Give(side int, path string, text []byte, x *whittle.Exchange) {
 		v = valueOfNumber(text)
 	}
 	v.raw = text
-	if v.form.class != classEmpty {
-		f.echo(&v, text, x)
-	}
 	values[i] = append(values[i], v)
 }
 

@@ -16,7 +16,6 @@ const (
 	featForm     = iota // type and format
 	featPresence        // whether it is there, where the monolith leaves it out at times
 	featWord            // which word, of a few
-	featEcho            // where in the request the same value stands
 	featTime            // how far from the time of the request
 	featRepeat          // whether it came before
 	featSize            // length, number of elements

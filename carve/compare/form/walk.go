@@ -24,8 +24,6 @@ type value struct {
 	hash uint64
 	// raw is its JSON, valid during the exchange.
 	raw []byte
-	// sought says that it was looked for in the request.
-	sought bool
 	// size is how long a text, a list or a time's fraction is, in classes; -1: it does not count.
 	size int
 	// at is the moment that a time means.
@@ -37,8 +35,6 @@ type value struct {
 	amount float64
 	sized  bool
 	last   byte // character of an id
-	// echo is where in the request the same value is; empty: nowhere.
-	echo string
 }
 
 // walker finds the values at the places of interest in a body.

@@ -139,8 +139,6 @@ func (p *formPath) featureAgainst(k, at int) against {
 	case featWord:
 		x.what, x.candidate, x.monolith = "is a word that the monolith never said", "another word", fmt.Sprintf("one of %d", len(f.M.Rows))
 		own = "words"
-	case featEcho:
-		x.what, x.candidate, x.monolith = "stands in the request too, or no longer does", echoWords(f.Words), echoWords(x.monolith)
 	case featTime:
 		x.what, x.candidate, x.monolith = "is a time at another distance from the request", offsetWords(p.Off), offsetWords(slices.Sorted(slices.Values(p.Offsets))[len(p.Offsets)/2])
 	case featRepeat:
@@ -153,13 +151,6 @@ func (p *formPath) featureAgainst(k, at int) against {
 		x.cause = "the candidate never gives one of the monolith's " + own + ": if they name each side's own instances, write compare.form: {" + p.Path + ": any}; if not, the candidate's are wrong"
 	}
 	return x
-}
-
-func echoWords(s string) string {
-	if s == "" {
-		return "equal to nothing else"
-	}
-	return "equal to " + s
 }
 
 // Findings lists the places at which the candidate's form is another, decided ones

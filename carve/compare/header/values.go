@@ -54,10 +54,10 @@ func (h *Headers) seeValues(x *whittle.Exchange, again *whittle.Response, at Lev
 	v.Begin()
 	for side, a := range [3]*whittle.Response{&x.Monolith, &x.Candidate, again} {
 		if a != nil {
-			h.give(side, a.Header, x)
+			h.give(side, a.Header)
 		}
 		for _, c := range cookies[side] {
-			v.Give(side, h.cookiePath(c.name), []byte(c.value), x)
+			v.Give(side, h.cookiePath(c.name), []byte(c.value))
 		}
 	}
 	v.Settle(x, again != nil, at.Alpha*valuesPart, at.N)
@@ -126,7 +126,7 @@ func (h *Headers) hasForm(name string) bool {
 }
 
 // give takes what one side says at the places, and in pieces of them.
-func (h *Headers) give(side int, header whittle.Header, x *whittle.Exchange) {
+func (h *Headers) give(side int, header whittle.Header) {
 	var list []form.Piece
 	of := ""
 	for _, name := range h.values.Places() {
@@ -139,7 +139,7 @@ func (h *Headers) give(side int, header whittle.Header, x *whittle.Exchange) {
 			if !h.hasForm(name) {
 				said = "there" // no more is compared
 			}
-			h.values.Give(side, name, []byte(said), x)
+			h.values.Give(side, name, []byte(said))
 			continue
 		}
 		if of != whole {
@@ -148,7 +148,7 @@ func (h *Headers) give(side int, header whittle.Header, x *whittle.Exchange) {
 		}
 		for _, piece := range list {
 			if name == whole+" ("+piece.Name+")" {
-				h.values.Give(side, name, []byte(piece.Text), x)
+				h.values.Give(side, name, []byte(piece.Text))
 			}
 		}
 	}
