@@ -37,7 +37,8 @@ var mirrors = []front{
 
 const (
 	sinkRoute  = "  - match: GET /items/{id}\n    candidate: http://127.0.0.1:3001\n"
-	testedSink = "  - match: %s\n    candidate: http://%s\n    compare: {min_compared: 50, headers: {except: [X-Side, X-Way]}}\n"
+	testedSink = "  - match: %s\n    candidate: http://%s\n    compare: {min_compared: 50, headers: {except: [X-Side, X-Way]}}\n" +
+		"    mirror: {shed_above: off} # a busy machine would shed nearly all\n"
 )
 
 // beginAtProxy starts whittle by the example's own config next to a proxy. In place of the example's

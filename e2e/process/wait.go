@@ -17,12 +17,12 @@ func Until(t testing.TB, what string, holds func() bool) {
 	Await(t, what, func() (bool, string) { return holds(), "" })
 }
 
-// Await is Until of what says how far it has come.
+// Await is Until of what says how far it has come. It rests between two looks for as long as
+// one takes, so that no test that waits takes a whole core from others.
 func Await(t testing.TB, what string, holds func() (bool, string)) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(Patience); ; <-tick.C {
+	for deadline := time.Now().Add(Patience); ; {
+		began := time.Now()
 		ok, said := holds()
 		switch {
 		case ok:
@@ -30,6 +30,7 @@ func Await(t testing.TB, what string, holds func() (bool, string)) {
 		case time.Now().After(deadline):
 			t.Fatalf("it did not come about in %v: %s %s", Patience, what, said)
 		}
+		time.Sleep(max(5*time.Millisecond, time.Since(began)))
 	}
 }
 
