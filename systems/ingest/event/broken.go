@@ -109,7 +109,6 @@ var foreign = [...]struct{ begins, is string }{
 	{"\xff\xfe", "it is UTF-16"},
 	{"\xfe\xff", "it is UTF-16"},
 	{"\x1f\x8b", "it is gzip, and no Content-Encoding says so"},
-	{"\x28\xb5\x2f\xfd", "it is zstd, and no Content-Encoding says so"},
 }
 
 // errBody says why the body cannot be read that the scanner met an error in.

@@ -154,7 +154,7 @@ func (c *call) contentType(r *http.Request) *refusal {
 	if gzipTypes[media] && c.kind != event.Import {
 		c.maybeJSON = true
 		if len(r.Header["Content-Encoding"]) == 0 {
-			c.coding = gzipped
+			c.gzip = true
 		}
 	}
 	if c.kind == event.Import {
@@ -184,11 +184,11 @@ func (c *call) contentEncoding(r *http.Request) *refusal {
 	if len(values) == 0 {
 		return nil
 	}
-	coding, err := codingOf(strings.Join(values, ","))
+	zipped, err := isGzip(strings.Join(values, ","))
 	if err != nil {
 		return &refusal{status: http.StatusUnsupportedMediaType, reason: err.Error()}
 	}
-	c.coding = coding
+	c.gzip = zipped
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (c *call) maxContent() int {
 // maxWire is the largest body as it is transferred: incompressible content
 // grows slightly.
 func (c *call) maxWire() int {
-	if c.coding == identity {
+	if !c.gzip {
 		return c.maxContent()
 	}
 	return c.maxContent() + slack

@@ -80,26 +80,18 @@ func tooLarge(most int) *refusal {
 	return &refusal{status: http.StatusRequestEntityTooLarge, reason: fmt.Sprintf("the body is larger than %d bytes", most)}
 }
 
-// expansion bounds what the content encoding may make of the body.
-func (c *call) expansion() expansion {
-	return expansion{size: c.maxContent(), ratio: c.f.limits.Ratio}
-}
-
 // decode undoes the content encoding. What comes out is bounded, and counted once it is
 // known: no more bodies are decoded at once than there are cores.
 func (c *call) decode() ([]byte, *refusal) {
-	if c.coding == identity {
+	if !c.gzip {
 		c.setAppendBytes(int64(len(c.wire)))
 		return c.wire, nil
 	}
-	e := c.expansion()
-	out, err := decode(c.coding, c.decoded, c.wire, e)
+	out, err := gunzip(c.decoded, c.wire, c.maxContent())
 	c.decoded = out
 	switch {
 	case errors.Is(err, errTooLarge):
-		return nil, tooLarge(e.size)
-	case errors.Is(err, errRatio):
-		return nil, &refusal{status: http.StatusRequestEntityTooLarge, reason: err.Error()}
+		return nil, tooLarge(c.maxContent())
 	case err != nil:
 		return nil, &refusal{status: http.StatusBadRequest, reason: err.Error()}
 	case len(out) == 0:

@@ -25,9 +25,9 @@ type call struct {
 	source      *source
 	grant       *grant // what the key allows; nil: everything, or no key was shown yet
 	address     string
-	json        bool // the body is to be read as JSON
-	maybeJSON   bool // it may be JSON, though it does not say so
-	coding      coding
+	json        bool  // the body is to be read as JSON
+	maybeJSON   bool  // it may be JSON, though it does not say so
+	gzip        bool  // the body is
 	need        int64 // bytes of the body, as far as its header says
 	held        int64 // of the front's memory
 	appendBytes int64 // of the front's sum of bytes on their way
@@ -114,7 +114,7 @@ func (c *call) pools() *pools {
 	return large
 }
 
-func (c *call) isSmall() bool { return c.need <= smallBody && c.coding == identity }
+func (c *call) isSmall() bool { return c.need <= smallBody && !c.gzip }
 
 // outcomeBytes is what a scratch has for each event, at most.
 const outcomeBytes = 512

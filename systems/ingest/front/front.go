@@ -34,9 +34,6 @@ type Limits struct {
 	// Import is the largest body of POST /import that is kept as it is, in
 	// bytes. Default 500 KiB. The stream's own bound holds too.
 	Import int
-	// Ratio is by how much a compressed body of more than 64 KiB may expand.
-	// Default 200.
-	Ratio int
 	// InFlight bounds the bytes of all bodies in memory, being read or being worked on.
 	// JSON counts twice. Default 12 MiB.
 	InFlight int64
@@ -58,7 +55,6 @@ func (l Limits) orDefault() Limits {
 	l.Event.Event = cmp.Or(max(l.Event.Event, 0), 32<<10)
 	l.Event.Batch = cmp.Or(max(l.Event.Batch, 0), 500<<10)
 	l.Import = cmp.Or(max(l.Import, 0), 500<<10)
-	l.Ratio = cmp.Or(max(l.Ratio, 0), 200)
 	l.InFlight = cmp.Or(max(l.InFlight, 0), 12<<20)
 	l.Wait = cmp.Or(max(l.Wait, 0), 2*time.Second)
 	l.Append = cmp.Or(max(l.Append, 0), 30*time.Second)

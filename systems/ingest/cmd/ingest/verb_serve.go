@@ -60,7 +60,6 @@ type limitFlags struct {
 	MaxBatch      units.Bytes   `group:"limits" env:"INGEST_MAX_BATCH" default:"500KiB" placeholder:"SIZE" help:"Largest batch (${default}), decompressed."`
 	MaxEvents     int           `group:"limits" env:"INGEST_MAX_EVENTS" default:"2500" placeholder:"N" help:"Most events in a batch (${default})."`
 	MaxImport     units.Bytes   `group:"limits" env:"INGEST_MAX_IMPORT" default:"500KiB" placeholder:"SIZE" help:"Largest body of POST /import (${default}), decompressed."`
-	MaxRatio      int           `group:"limits" env:"INGEST_MAX_RATIO" default:"200" placeholder:"N" help:"Most that a compressed body of more than 64 KiB may expand by (${default})."`
 	InFlight      units.Bytes   `group:"limits" env:"INGEST_IN_FLIGHT" default:"12MiB" placeholder:"SIZE" help:"Bytes of bodies in memory at once (${default}); JSON counts twice."`
 	MaxConns      int           `group:"limits" env:"INGEST_MAX_CONNS" default:"4096" placeholder:"N" help:"Connections open at once (${default}); more wait to be accepted."`
 	HeaderTimeout time.Duration `group:"limits" env:"INGEST_HEADER_TIMEOUT" default:"10s" placeholder:"TIME" help:"For a request's header (${default})."`
@@ -85,7 +84,7 @@ func (v *serveVerb) Validate() error {
 func (l *limitFlags) limits() (front.Limits, error) {
 	for name, bad := range map[string]bool{
 		"--max-event": l.MaxEvent < 1, "--max-batch": l.MaxBatch < 1, "--max-events": l.MaxEvents < 1,
-		"--max-import": l.MaxImport < 1, "--max-ratio": l.MaxRatio < 1, "--in-flight": l.InFlight < 1,
+		"--max-import": l.MaxImport < 1, "--in-flight": l.InFlight < 1,
 		"--max-conns": l.MaxConns < 1, "--header-timeout": l.HeaderTimeout <= 0, "--body-timeout": l.BodyTimeout <= 0,
 		"--idle-timeout": l.IdleTimeout <= 0, "--append-timeout": l.AppendTimeout <= 0,
 	} {
@@ -98,7 +97,7 @@ func (l *limitFlags) limits() (front.Limits, error) {
 	}
 	return front.Limits{
 		Event:  event.Limits{Event: int(l.MaxEvent), Batch: int(l.MaxBatch), Events: l.MaxEvents},
-		Import: int(l.MaxImport), Ratio: l.MaxRatio, InFlight: int64(l.InFlight), Append: l.AppendTimeout,
+		Import: int(l.MaxImport), InFlight: int64(l.InFlight), Append: l.AppendTimeout,
 		Header: l.HeaderTimeout, Body: l.BodyTimeout, Idle: l.IdleTimeout, Conns: l.MaxConns,
 	}, nil
 }
