@@ -38,9 +38,6 @@ func (c *call) admit(r *http.Request) *refusal {
 	if no := c.contentEncoding(r); no != nil {
 		return no
 	}
-	if no := c.authorize(c.rightsFor()); no != nil {
-		return no
-	}
 	most := c.maxWire()
 	switch {
 	case r.ContentLength > int64(most):

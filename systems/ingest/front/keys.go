@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,9 +26,9 @@ type Keys struct {
 
 // keyList is what the file said.
 type keyList struct {
-	grants map[[sha256.Size]byte]*grant
-	names  map[string]string // of the sources, by event.Digest of their keys
-	plain  int               // keys that stand in the file as they are
+	sources map[[sha256.Size]byte]string // their names, by their keys
+	names   map[string]string            // likewise, by event.Digest of their keys
+	plain   int                          // keys that stand in the file as they are
 }
 
 // Bounds of the file, of a key and of a name in it.
@@ -40,31 +41,10 @@ const (
 // hashPrefix begins a key that is given by its SHA-256.
 const hashPrefix = "sha256:"
 
-// right is what a write key allows.
-type right uint8
-
-// The rights.
-const (
-	mayEvents right = 1 << iota // Segment's API, and batches at POST /import
-	mayImport                   // anything at POST /import
-)
-
-// noRights stands for none of them: what such a key sent stays its source's.
-const noRights = "none"
-
-var rights = map[string]right{"events": mayEvents, "import": mayImport}
-
-// grant is what one write key may do.
-type grant struct {
-	name   string
-	rights right
-}
-
 // ReadKeys reads a file with one key a line, or its SHA-256 as sha256:HEX. Behind
-// it may stand settings: name=, the name of the source; allow=, the rights, of
-// events and import with a comma between them (both where it is missing), or none;
-// other words are a note, and so is a line that begins with #. A file without a
-// key is an error (Invalid): an emptied list must not open the door.
+// it may stand name=, the name of the source; other words are a note, and so is a
+// line that begins with #. A file without a key is an error (Invalid): an emptied
+// list must not open the door.
 func ReadKeys(path string) (*Keys, error) {
 	k := &Keys{path: path}
 	return k, k.Reload()
@@ -94,7 +74,7 @@ func (k *Keys) Reload() error {
 }
 
 func parseKeys(text []byte) (*keyList, error) {
-	list := &keyList{grants: map[[sha256.Size]byte]*grant{}, names: map[string]string{}}
+	list := &keyList{sources: map[[sha256.Size]byte]string{}, names: map[string]string{}}
 	lines := map[[sha256.Size]byte]int{}
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -103,7 +83,7 @@ func parseKeys(text []byte) (*keyList, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		if name, _, ok := strings.Cut(fields[0], "="); ok && (name == "name" || name == "allow" || name == "rate") {
+		if strings.HasPrefix(fields[0], "name=") {
 			return nil, fmt.Errorf("line %d: %q is a setting, and would be a key that is easy to guess: the key comes first", n, fields[0])
 		}
 		sum, hashed, err := sumOf(fields[0])
@@ -117,24 +97,25 @@ func parseKeys(text []byte) (*keyList, error) {
 		if !hashed {
 			list.plain++
 		}
-		g := &grant{name: event.DigestOf(sum), rights: mayEvents | mayImport}
-		given := map[string]bool{}
+		source, named := event.DigestOf(sum), false
 		for _, field := range fields[1:] {
 			if strings.HasPrefix(field, "#") {
 				break
 			}
-			if name, _, ok := strings.Cut(field, "="); ok && given[name] {
-				return nil, fmt.Errorf("line %d: %s= again: which one counts?", n, name)
-			} else if ok {
-				given[name] = true
+			name, given, err := nameIn(field)
+			if err == nil && given && named {
+				err = errors.New("name= again: which one counts?")
 			}
-			if err := g.set(field); err != nil {
+			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", n, err)
 			}
+			if given {
+				source, named = name, true
+			}
 		}
-		list.grants[sum], list.names[event.DigestOf(sum)] = g, g.name
+		list.sources[sum], list.names[event.DigestOf(sum)] = source, source
 	}
-	if len(list.grants) == 0 {
+	if len(list.sources) == 0 {
 		return nil, fmt.Errorf("no key in it")
 	}
 	return list, nil
@@ -155,45 +136,26 @@ func sumOf(text string) (sum [sha256.Size]byte, hashed bool, err error) {
 	return sha256.Sum256([]byte(text)), false, nil
 }
 
-// set takes one setting of a line, name=value. A word without = is a note, but for
-// one that was surely meant as a setting.
-func (g *grant) set(field string) error {
-	name, value, ok := strings.Cut(field, "=")
-	if !ok {
-		switch word, _, _ := strings.Cut(field, ":"); word {
-		case "name", "allow", "rate":
-			return fmt.Errorf("%q is no setting: it is %s=VALUE, without a space", field, word)
-		}
-		return nil
+// nameIn takes the setting of a line, name=value. A word without = is a note, but for one that
+// was surely meant as a setting.
+func nameIn(field string) (name string, given bool, err error) {
+	word, value, given := strings.Cut(field, "=")
+	switch {
+	case !given && strings.HasPrefix(field+":", "name:"):
+		return "", false, fmt.Errorf("%q is no setting: it is name=VALUE, without a space", field)
+	case !given:
+		return "", false, nil
+	case word != "name":
+		return "", false, fmt.Errorf("%s= is not name=: put a # before a note; who may send what, and how fast, is for a proxy in front", word)
+	case !plain(value, maxName) || value == anySource || value == unknownSource:
+		return "", false, fmt.Errorf("name=%q: a name is 1 to %d visible ASCII characters, and neither %s nor %s", value, maxName, anySource, unknownSource)
 	}
-	switch name {
-	case "name":
-		if !plain(value, maxName) || value == anySource || value == unknownSource {
-			return fmt.Errorf("name=%q: a name is 1 to %d visible ASCII characters, and neither %s nor %s", value, maxName, anySource, unknownSource)
-		}
-		g.name = value
-	case "allow":
-		g.rights = 0
-		if value == noRights {
-			return nil
-		}
-		for word := range strings.SplitSeq(value, ",") {
-			if rights[word] == 0 {
-				return fmt.Errorf("allow=%s: %q is none of events, import", value, word)
-			}
-			g.rights |= rights[word]
-		}
-	case "rate":
-		return fmt.Errorf("rate=%s: there are no rates here: bound them in a proxy in front", value)
-	default:
-		return fmt.Errorf("%s= is none of name= and allow=: put a # before a note", name)
-	}
-	return nil
+	return value, true, nil
 }
 
-// grant returns what a key may do, nil where it is not in the list.
-func (k *Keys) grant(key string) *grant {
-	return k.list.Load().grants[sha256.Sum256([]byte(key))]
+// source returns the name of a key's source; "" where the key is not in the list.
+func (k *Keys) source(key string) string {
+	return k.list.Load().sources[sha256.Sum256([]byte(key))]
 }
 
 // Tenant is who the id of a record belongs to: the source by whose write key it

@@ -2,13 +2,10 @@ package front
 
 import (
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"whittle/systems/ingest/event"
 )
 
 // source is one who sends events: a write key of the list. Where there is no
@@ -58,33 +55,12 @@ func (c *call) identify(key string) bool {
 	if c.f.o.Keys == nil {
 		return true
 	}
-	if c.grant = c.f.o.Keys.grant(key); c.grant == nil {
+	name := c.f.o.Keys.source(key)
+	if name == "" {
 		return false
 	}
-	c.source = c.f.sources.of(c.grant.name)
+	c.source = c.f.sources.of(name)
 	return true
-}
-
-// authorize refuses what the write key does not allow: one of these rights is needed.
-func (c *call) authorize(needs right) *refusal {
-	if c.grant == nil {
-		return nil // none is needed, or it is yet to come
-	}
-	if c.grant.rights&needs == 0 {
-		return &refusal{status: http.StatusForbidden, reason: "the write key does not allow that"}
-	}
-	return nil
-}
-
-// rightsFor are those of which a request needs one, by what its header says.
-func (c *call) rightsFor() right {
-	switch {
-	case c.kind != event.Import:
-		return mayEvents
-	case c.json:
-		return mayEvents | mayImport // the body says which
-	}
-	return mayImport
 }
 
 func (s *source) count(t *tally) {

@@ -31,7 +31,7 @@ type serveVerb struct {
 	Admin string `env:"INGEST_ADMIN" default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address of health, metrics and profiles (${default}). Empty: none."`
 
 	tlsFlags
-	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line, plain or as sha256:HEX, with name= and allow=. Without it any key is accepted, and none."`
+	Keys    string         `env:"INGEST_KEYS" placeholder:"FILE" help:"Write keys, one a line, plain or as sha256:HEX, with name=. Without it any key is accepted, and none."`
 	Origins []string       `env:"INGEST_ORIGINS" placeholder:"ORIGIN" help:"Web origins whose pages may read the responses, such as https://example.com. None: any."`
 	Proxies []netip.Prefix `env:"INGEST_PROXIES" placeholder:"CIDR" help:"Networks of the proxies in front whose X-Forwarded-For is trusted."`
 
