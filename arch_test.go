@@ -139,7 +139,6 @@ var rooms = map[string]int{
 	"whittle/carve/control":                 20,
 	"whittle/carve/admin":                   20,
 	"whittle/carve/show":                    10,
-	"whittle/carve/trace":                   30,
 	"whittle/carve/handover":                10,
 	"whittle/carve/recording":               40,
 	"whittle/carve/gate":                    30,
@@ -381,7 +380,6 @@ var bans = []struct{ room, imports, why string }{
 	{"whittle/systems/emojify/picture", "os", "a picture is bytes in, pixels out"},
 	{"whittle/carve/gateway/forward", "encoding/json", "the user's path parses no body; compare and transcode do"},
 	{"whittle/carve/gateway", "encoding/json", "the user's path parses no body; compare and transcode do"},
-	{"whittle/carve/gateway", "go.opentelemetry.io/otel/sdk/trace", "exporting is wired in cmd, the gateway only propagates"},
 }
 
 // inRoom reports whether a package is the room, or below one that ends in /....

@@ -176,7 +176,6 @@ func (r *reader) warnServer(f *File) {
 			"leads back to %s, which does not speak TLS, unless clients see another port; write the HTTPS port", quote(l.Address))
 	}
 	given := func(field string) bool { _, is := r.where[field]; return is }
-	r.warnIf(given("trace.sample") && f.Trace.Endpoint == "", "trace.sample", "has no effect without otlp:, since nothing is exported")
 	if rec := f.Record; rec != nil {
 		r.warnIf(rec.MaxBody > rec.MaxBytes, "record.max_body", "%s is above max_bytes, %s, so one such body is more than the whole log may have", size(rec.MaxBody), size(rec.MaxBytes))
 	}

@@ -50,7 +50,6 @@ type File struct {
 	// Underscores says that fields whose names have an underscore are passed on.
 	// Default: they are dropped.
 	Underscores bool
-	Trace       Trace
 	Log         Log
 	// Access is nil where requests are not logged.
 	Access *Access
@@ -96,16 +95,6 @@ type Record struct {
 	// get. Default 1 GiB and a week.
 	MaxBytes int64
 	MaxAge   time.Duration
-}
-
-// Trace says where spans go.
-type Trace struct {
-	// Endpoint is an OTLP/HTTP base URL. Empty: trace context is passed on and
-	// nothing is exported.
-	Endpoint string
-	// Sample is the part of the requests to trace that carry no sampling decision.
-	// Default 1 %.
-	Sample whittle.Share
 }
 
 // Log says what is logged and how.

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
@@ -121,21 +120,4 @@ func (g *Gateway) logAccess(c *tracked, res *forward.Result, took time.Duration)
 		e.TLS = r.TLS.Version
 	}
 	g.opts.Access.Write(r.Context(), &e)
-}
-
-// Tracer starts spans. Package cmd implements it over OpenTelemetry's SDK, so
-// that the data path does not depend on it.
-type Tracer interface {
-	// Start begins a server span for a request of a route (its name, or "" for
-	// what no route matched). header is the request's own: the parent is read
-	// from its traceparent, and the new span's context is written into it, to
-	// be sent upstream. The context returned is the request's from then on.
-	Start(ctx context.Context, route, method string, header whittle.Header) (context.Context, Span)
-}
-
-// Span is one request's span.
-type Span interface {
-	// End closes it with the status that the client got (0: none) and the
-	// upstream's failure, if any. Called once.
-	End(status int, failure whittle.Failure)
 }

@@ -63,9 +63,6 @@ type Options struct {
 	// Tripped is called after a route's breaker has set its share to 0, with the
 	// generation of the position under which it tripped. Nil: not called.
 	Tripped func(route, reason string, generation uint64)
-	// Tracer starts a span for each request. Nil: trace headers only pass
-	// through.
-	Tracer Tracer
 	// Access gets a line of each request. Nil: none is written.
 	Access *accesslog.Log
 	// RequestID names requests.

@@ -14,10 +14,10 @@ import (
 )
 
 // ServeRaw serves a request that only passes through, in bytes from one side to the
-// other: no header is taken apart into a map, and no route, recorder or tracer looks
+// other: no header is taken apart into a map, and no route or recorder looks
 // at it. Where the response turns out not to be everyday, it goes on as any other.
 func (g *Gateway) ServeRaw(r *listener.Raw) bool {
-	if g.opts.Tracer != nil || g.opts.RequestID.Respond || g.clients.Draining() || r.Origin.Certificate != "" ||
+	if g.opts.RequestID.Respond || g.clients.Draining() || r.Origin.Certificate != "" ||
 		g.opts.Access != nil && g.opts.Access.WantsResponse() {
 		return false
 	}

@@ -77,20 +77,14 @@ type tracked struct {
 	entry   *entry
 	request inbound.Request
 	at      time.Time
-	span    Span
 	preview bool // a tester's, for the candidate
 	// accessed is nil where no request is logged or named.
 	accessed *accessed
 }
 
 func (g *Gateway) begin(e *entry, r inbound.Request) tracked {
-	c := tracked{entry: e, request: r, at: time.Now()}
 	e.meter.running.Add(1)
-	if g.opts.Tracer != nil {
-		ctx, span := g.opts.Tracer.Start(r.Context(), e.name, r.Method, whittle.Header(r.Header))
-		c.request.Request, c.span = r.WithContext(ctx), span
-	}
-	return c
+	return tracked{entry: e, request: r, at: time.Now()}
 }
 
 // respond refuses the request, or has its route or the monolith respond.
@@ -164,9 +158,6 @@ func (g *Gateway) end(c *tracked, res *forward.Result) {
 	took := time.Since(c.at)
 	c.entry.meter.add(res.Sent, took)
 	g.logFailure(c.request.Context(), c.entry.name, res.Side, res.Failure, res.Detail, res.Sent)
-	if c.span != nil {
-		c.span.End(res.Sent, res.Failure)
-	}
 	if g.opts.Access != nil {
 		g.logAccess(c, res, took)
 	}

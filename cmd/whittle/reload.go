@@ -210,7 +210,6 @@ var restartOnly = []struct {
 	{"state", []string{"State"}},
 	{"limits", []string{"Limits"}},
 	{"log", []string{"Log"}},
-	{"trace", []string{"Trace"}},
 	{"drain", []string{"Drain"}},
 	{"fleet", []string{"Fleet"}},
 	{"access", []string{"Access"}},

@@ -33,7 +33,6 @@ import (
 	"whittle/carve/recording"
 	"whittle/carve/state"
 	"whittle/carve/steer"
-	"whittle/carve/trace"
 	"whittle/cmdline"
 	"whittle/internal/listening"
 	"whittle/internal/openfiles"
@@ -174,8 +173,6 @@ type deployment struct {
 	access  *accesslog.Output // nil: no file of its own
 	// metrics are those that no part has of its own.
 	metrics []prometheus.Collector
-	// stopTraces flushes the spans that wait for export.
-	stopTraces func(context.Context) error
 	replacement
 }
 
@@ -195,11 +192,6 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 			return nil, err
 		}
 	}
-	tracer, stop, err := trace.New(ctx, f.Trace)
-	if err != nil {
-		return nil, err
-	}
-	d.stopTraces = stop
 	if d.records, err = recording.New(d.recordedFirst(f), log); err != nil {
 		return nil, err
 	}
@@ -228,7 +220,6 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 		Outcome: func(o whittle.Outcome) { d.control.Outcome(o) },
 		Tripped: func(route, reason string, generation uint64) { d.control.Tripped(route, reason, generation) },
 		Record:  d.records.Take,
-		Tracer:  tracer,
 		Access:  access,
 		Log:     log,
 		Redact:  d.records,
@@ -485,9 +476,6 @@ func (d *deployment) windDown(ctx context.Context) error {
 	}
 	d.notices.Close(noticeFlush)
 	d.closeAccess()
-	if flush := d.stopTraces(grace); flush != nil {
-		d.log.Warn("the last spans were not exported", "err", flush)
-	}
 	d.log.Info("ended", "replaced", d.isReplaced())
 	return err
 }

@@ -76,7 +76,6 @@ func TestWhatNeedsARestart(t *testing.T) {
 		"two":        {func(f *config.File) { f.Admin, f.State = "", "x" }, []string{"admin", "state"}},
 		"limits":     {func(f *config.File) { f.Limits.Streams = 7 }, []string{"limits"}},
 		"log":        {func(f *config.File) { f.Log.Level = slog.LevelDebug }, []string{"log"}},
-		"trace":      {func(f *config.File) { f.Trace.Endpoint = "http://x" }, []string{"trace"}},
 		"no TLS":     {func(f *config.File) { f.Listen[0].TLS = nil }, []string{"listen"}},
 		"other cert": {func(f *config.File) { f.Listen[0].TLS = &config.TLS{Cert: "d", Key: "k"} }, []string{"listen"}},
 		"same cert":  {func(f *config.File) { f.Listen[0].TLS = &config.TLS{Cert: "c", Key: "k"} }, nil},
@@ -108,7 +107,7 @@ func TestEachSettingIsReloadedOrKept(t *testing.T) {
 		Path: "new", Listen: []config.Listener{{Address: ":1"}}, Admin: "a", AdminToken: "t", ViewerToken: "v", HookKey: "h", State: "s",
 		Monolith: whittle.Upstream{URL: "m"}, Routes: []whittle.Route{{Name: "r"}}, Limits: whittle.Limits{Streams: 1},
 		Drain: config.Drain{Upgraded: 1}, Forwarded: config.Forwarded{Trust: []netip.Prefix{{}}},
-		Underscores: true, Trace: config.Trace{Endpoint: "e"}, Log: config.Log{Level: slog.LevelDebug}, Access: &config.Access{},
+		Underscores: true, Log: config.Log{Level: slog.LevelDebug}, Access: &config.Access{},
 		Record: &config.Record{}, Redact: redact.Rules{Headers: []string{"h"}}, Prometheus: &whittle.Prometheus{}, Fleet: &config.Fleet{},
 		Notices: []whittle.Notice{{}}, Warnings: []string{"w"},
 	}
