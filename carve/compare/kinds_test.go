@@ -222,7 +222,7 @@ var wrongKinds = []kind{
 		"times without the zeros at their end",
 		inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.000Z")} }),
 		inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.999Z")} }),
-		whittle.Different, "after the second instead of 3 digits after the second",
+		whittle.Different, "instead of a time as 2006-01-02T15:04:05.000Z",
 	},
 	{
 		"fractions of a second without the zeros before them",
@@ -231,7 +231,7 @@ var wrongKinds = []kind{
 			at := someMilli(w)
 			return []any{fmt.Sprintf("%s.%dZ", at.Format("2006-01-02T15:04:05"), at.Nanosecond()/1e6)}
 		}),
-		whittle.Different, "after the second instead of 3 digits after the second",
+		whittle.Different, "instead of a time as 2006-01-02T15:04:05.000Z",
 	},
 	{
 		"another year in a number that is given out",

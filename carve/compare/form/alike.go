@@ -77,7 +77,7 @@ func kindOf(v *value, member, anew bool) uint64 {
 	switch {
 	case v.form.class == classBool || v.form.class == classWord || member && v.hash != 0:
 		return v.hash
-	case anew && v.last != 0 && hasMembers(v.form.class):
+	case anew && v.last != 0 && v.form.class.hasMembers():
 		return firstEnd + uint64(v.last)
 	}
 	return v.form.code()
@@ -85,15 +85,6 @@ func kindOf(v *value, member, anew bool) uint64 {
 
 // firstEnd and what follows are the kinds of ids by their last character.
 const firstEnd = 256
-
-// hasMembers reports whether values of a class are ids or texts, which may come out of a set.
-func hasMembers(c formClass) bool {
-	switch c {
-	case classUUID, classULID, classDigits, classHex, classToken, classBase64, classBase64URL, classNumeral, classEmail, classAddress, classURL, classText:
-		return true
-	}
-	return false
-}
 
 // lead is what speaks against that both sides draw alike; ok is false where nothing does, and
 // where the config says what the values are.

@@ -82,12 +82,12 @@ func TestSeldomNumbers(t *testing.T) {
 func TestStateOfHugeNumbers(t *testing.T) {
 	t.Parallel()
 	f := formsOf(t, comparetest.FormComparison)
-	for i := range formPaths {
+	for i := range most {
 		f.take(noise.Key{Path: fmt.Sprintf("$.v%d", i), Way: jsondiff.HowValue}, 0)
 	}
 	r := rand.New(rand.NewPCG(7, 8))
 	say := func() []byte {
-		list := make([]string, formPaths)
+		list := make([]string, most)
 		for i := range list {
 			list[i] = fmt.Sprintf(`"v%d":%de999`, i, r.IntN(1000)-500)
 			if i%8 > 0 {
@@ -106,8 +106,8 @@ func TestStateOfHugeNumbers(t *testing.T) {
 	if err := g.Restore(b, 300); err != nil || len(g.paths) == 0 {
 		t.Fatalf("%d places are kept: %v", len(g.paths), err)
 	}
-	if one := len(b) / len(g.paths); len(g.paths) < formPaths && len(b)+4*one < formStateMost {
-		t.Errorf("%d of %d places are kept, in %d bytes of %d", len(g.paths), formPaths, len(b), formStateMost)
+	if one := len(b) / len(g.paths); len(g.paths) < most && len(b)+4*one < formStateMost {
+		t.Errorf("%d of %d places are kept, in %d bytes of %d", len(g.paths), most, len(b), formStateMost)
 	}
 }
 

@@ -46,7 +46,7 @@ func (f *Forms) Cover(c *whittle.Coverage, n int) {
 		c.Not(path, "not seen in both responses under the same keys")
 	}
 	if f.over > 0 {
-		c.Not(jsondiff.ManyPaths, fmt.Sprintf("%d more ways to vary than the %d places that are compared by form", f.over, formPaths))
+		c.Not(jsondiff.ManyPaths, fmt.Sprintf("%d more ways to vary than the %d places that are compared by form", f.over, most))
 	}
 }
 
@@ -110,8 +110,7 @@ func (p *formPath) unformed() string {
 	if p.isMember() || p.varies(jsondiff.WayPresence) {
 		return ""
 	}
-	switch p.top() {
-	case classText, classURL, classEmail:
+	if p.top() == classText {
 		return "text without a form, of which only type, emptiness and repetition are looked at"
 	}
 	return ""
@@ -124,7 +123,7 @@ func (p *formPath) left(add func(what, why string)) {
 	case !p.values() || p.rule != "":
 	case p.isNumber() && !p.isRanged():
 		add("size", "a number that rises or falls, with time or by asking, may be another one on each server")
-	case p.isAnew() && (p.top() == classToken || p.top() == classBase64URL || p.top() == classBase64):
+	case p.isAnew() && p.top() == classToken:
 		add("alphabet", "of an id that is new each time, not the characters that it is drawn from are compared, but for the last one")
 	case p.isSet() && !p.isCompared():
 		add("which", "of values out of a set it is compared how often each comes, not which goes with what")

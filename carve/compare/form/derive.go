@@ -81,7 +81,6 @@ func (p *formPath) category(k, side int, v *value, e *formExchange) (c category,
 // candidate is asked later. Simulation: TestFreshTimesAreAsFar.
 const (
 	timeSlack   = nowRange / 2
-	dateSlack   = 36 * 3600 * 1000
 	nowRange    = 10_000 // within which distances of times that are made anew lie
 	offsetsKept = 24     // times
 )
@@ -94,9 +93,6 @@ func (p *formPath) timeCategory(side int, v *value, e *formExchange) (c category
 	}
 	low, high := slices.Min(p.Offsets), slices.Max(p.Offsets)
 	pad := max(timeSlack, (high-low)/2)
-	if v.form.detail == writtenDate {
-		pad = max(pad, dateSlack)
-	}
 	switch off := v.at.Sub(e.moment(side)).Milliseconds(); {
 	case off < low-pad:
 		return category{code: 1, word: "earlier"}, true

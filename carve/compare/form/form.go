@@ -21,7 +21,7 @@ import (
 
 // Bounds of what is compared by form.
 const (
-	formPaths   = 64 // places
+	most        = 64 // places, values at one place of a body, and sizes that are told apart
 	formEntries = 16 // categories of one derived place distinguished
 	formSuspect = 20 // evidence from which a derived place is suspected: 1 in 20 by chance
 )
@@ -58,7 +58,7 @@ type Forms struct {
 	known   int // entries of the learned noise that were taken
 	paths   []*formPath
 	named   bool // see NewNamed
-	over    int  // places beyond formPaths
+	over    int  // places beyond most
 	dropped int  // places of which nothing was kept over a restart
 	index   map[uint64]int
 	own     map[string]bool // see MarkOwn
@@ -109,7 +109,7 @@ func (f *Forms) take(k noise.Key, n int) {
 		f.paths[i].vary(k.Way)
 		return
 	}
-	if len(f.paths) >= formPaths {
+	if len(f.paths) >= most {
 		f.over++
 		return
 	}
@@ -202,8 +202,8 @@ func (f *Forms) sample(x *whittle.Exchange, path string, e *formExchange) whittl
 // formWeight is the part of the error rate of the place at index i.
 func formWeight(i int) float64 {
 	w := eprocess.OfNth(0.5, i+1)
-	if i < formPaths {
-		w += 0.5 / formPaths
+	if i < most {
+		w += 0.5 / most
 	}
 	return w
 }
@@ -226,7 +226,7 @@ func (f *Forms) gather(side int, body []byte) bool {
 		return false
 	}
 	f.walk.each(func(h uint64) bool { return f.below[h] }, func(node uint32, at at) {
-		if i, ok := f.index[at.pattern]; ok && len(values[i]) < formValues {
+		if i, ok := f.index[at.pattern]; ok && len(values[i]) < most {
 			values[i] = append(values[i], f.walk.look(node))
 		}
 	})

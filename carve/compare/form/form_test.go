@@ -93,8 +93,8 @@ func formsOf(t testing.TB, c whittle.Comparison) *Forms {
 func TestFormWords(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"uuid": "a UUID v4, new each time", "hex": "hexadecimal, new each time", "prefixed": "a prefixed id (letters and digits), new each time",
-		"now": "a time as RFC 3339 in milliseconds, Z, new each time", "day": "a time as a date",
+		"uuid": "a UUID v4, new each time", "hex": "hexadecimal, new each time", "prefixed": "a prefixed id (letters and digits in mixed case), new each time",
+		"now": "a time as 2006-01-02T15:04:05.000Z, new each time", "day": "a time as 2006-01-02",
 		"own": "an integer, new each time", "word": "a word", "cached": "a UUID v4", "null": "null or a UUID v7, new each time",
 	}
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(1, 2)))
@@ -146,7 +146,7 @@ func TestFormState(t *testing.T) {
 	f.Show = &display.View{}
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(1, 9)))
 	fields := slices.Clone(comparetest.FormFields)
-	for i := range 2 * formPaths {
+	for i := range 2 * most {
 		fields = append(fields, comparetest.Field{Name: "f" + strconv.Itoa(i), Make: func(w *comparetest.FormWorld, _ int) string {
 			return comparetest.QuotedJSON(w.Of(comparetest.Base62, w.R.IntN(70)))
 		}})
@@ -154,7 +154,7 @@ func TestFormState(t *testing.T) {
 	for _, k := range fields {
 		f.take(noise.Key{Path: "$." + k.Name, Way: jsondiff.HowValue}, 0)
 	}
-	if len(f.paths) != formPaths || f.over != len(fields)-formPaths {
+	if len(f.paths) != most || f.over != len(fields)-most {
 		t.Fatalf("%d places, %d beyond", len(f.paths), f.over)
 	}
 	var last []byte

@@ -59,7 +59,7 @@ func (f *Forms) NamePresence(path string, n int) {
 func (f *Forms) Give(side int, path string, text []byte) {
 	values := f.sides[side]
 	i, ok := f.index[digest.FNV([]byte(path))]
-	if !ok || i >= len(values) || len(values[i]) >= formValues {
+	if !ok || i >= len(values) || len(values[i]) >= most {
 		return
 	}
 	v := valueOfText(text)

@@ -31,7 +31,7 @@ func Pieces(text []byte) (list []Piece, between string) {
 	switch classify(text).class {
 	case classJWT:
 		return tokenPieces(text)
-	case classToken, classBase64, classBase64URL:
+	case classToken:
 		if text = decoded(text); text == nil {
 			return nil, ""
 		}
@@ -40,7 +40,7 @@ func Pieces(text []byte) (list []Piece, between string) {
 				return list, between
 			}
 		}
-	case classText, classURL, classEmail:
+	case classText:
 	default:
 		return nil, ""
 	}
@@ -61,7 +61,7 @@ func Pieces(text []byte) (list []Piece, between string) {
 //	max-age=60                  max-age=#
 func Shape(text string) string {
 	s := []byte(text[:min(len(text), pieceTextMost)])
-	if f := classify(s); f.class == classTime && f.detail >= writtenT {
+	if f := classify(s); f.class == classTime && strings.HasPrefix(f.as, " as ") {
 		return f.String()
 	}
 	var shape []byte
@@ -152,7 +152,7 @@ func memberPieces(what string, object []byte) (list []Piece, between string) {
 		return nil, ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, Piece{what + name[:min(len(name), wordMost)], string(all[name])})
+		list = append(list, Piece{what + name[:min(len(name), most)], string(all[name])})
 		between += name + "\x00"
 	}
 	return list, between

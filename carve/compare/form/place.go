@@ -130,8 +130,7 @@ func (p *formPath) looksAt(k int) bool {
 func (p *formPath) unusual(k int) func(*table, category) float64 {
 	switch {
 	case k == featForm && p.rule != "":
-		declared, _ := classNamed(p.rule)
-		return func(_ *table, c category) float64 { return eprocess.Indicator(c.class != declared) }
+		return func(_ *table, c category) float64 { return eprocess.Indicator(classNames[c.class] != p.rule) }
 	case k == featForm && p.isNumber(), k == featWord:
 		return (*table).never
 	}
@@ -188,7 +187,7 @@ func (p *formPath) isAnew() bool {
 // isSet reports whether ids or texts come out of a set of few.
 func (p *formPath) isSet() bool {
 	t := &p.feature[featRepeat].M
-	return 2*t.count(1) > t.N && hasMembers(p.top())
+	return 2*t.count(1) > t.N && p.top().hasMembers()
 }
 
 // isMember reports whether they come out of a set that both sides draw from: one in four of the

@@ -8,150 +8,83 @@ import (
 	"whittle/carve/compare/jsondoc"
 )
 
-// The ways to write a time, which are the detail of its form. To that of RFC 3339
-// the precision is added.
-const (
-	writtenEpoch uint8 = iota << 4 // a number of units since 1970: + precision
-	writtenText                    // the same in a string
-	writtenT                       // 2006-01-02T15:04:05: + precision
-	writtenSpace                   // 2006-01-02 15:04:05: + precision
-	writtenDate                    // 2006-01-02
-	writtenHTTP                    // Mon, 02 Jan 2006 15:04:05 GMT
-	writtenNames                   // another layout with names of days and months
-)
+// epochWords name the units of numbers since 1970, each a thousandth of the one before.
+var epochWords = [...]string{" in seconds since 1970", " in milliseconds since 1970", " in microseconds since 1970", " in nanoseconds since 1970"}
 
-// How precise a time is written; Go leaves trailing zeros out and Python six of
-// them, so the groups are wide.
-const (
-	inSeconds uint8 = iota
-	inMillis
-	inMicros
-	inNanos
-)
-
-var precisionWords = [...]string{"seconds", "milliseconds", "microseconds", "nanoseconds"}
-
-// Zones that are no offset.
-const (
-	zoneUTC  int16 = 1 << 14 // written Z
-	zoneNone int16 = zoneUTC + 1
-)
-
-// writtenWords name the ways, with # for the precision.
-var writtenWords = [...]string{"# since 1970", "# since 1970 in a string", "RFC 3339 in #", "date and time in #", "a date", "an HTTP date", "a date with names"}
-
-func (f form) timeWords() string {
-	s := strings.Replace(writtenWords[f.detail>>4], "#", precisionWords[f.detail&3], 1)
-	if f.detail < writtenT || f.detail >= writtenDate {
-		return s
-	}
-	switch f.zone {
-	case zoneUTC:
-		return s + ", Z"
-	case zoneNone:
-		return s + ", without a zone"
-	}
-	return s + time.Time{}.In(time.FixedZone("", int(f.zone)*60)).Format(", -07:00")
-}
-
-// Numbers of units since 1970 that are taken for times: 2001 to 2099.
-const (
-	epochLow  = 1_000_000_000
-	epochHigh = 4_100_000_000
-)
-
-// epochTime reads an integer as a time.
-func epochTime(s []byte) (time.Time, form, bool) {
+// epochTime reads an integer of units since 1970 as a time of 2001 to 2099.
+func epochTime(s []byte) (at time.Time, f form, ok bool) {
 	if len(s) < 10 || len(s) > 19 {
-		return time.Time{}, form{}, false
+		return at, f, false
 	}
 	n, err := strconv.ParseInt(string(s), 10, 64)
 	if err != nil {
-		return time.Time{}, form{}, false
+		return at, f, false
 	}
 	unit := int64(1)
-	for p := inSeconds; p <= inNanos; p, unit = p+1, unit*1000 {
-		if sec := n / unit; sec >= epochLow && sec < epochHigh {
-			return time.Unix(sec, n%unit*(1_000_000_000/unit)), form{class: classTime, detail: writtenEpoch + p}, true
+	for _, words := range epochWords {
+		at := time.Unix(n/unit, n%unit*(int64(time.Second)/unit))
+		if year := at.UTC().Year(); year > 2000 && year < 2100 {
+			return at, form{class: classTime, as: words}, true
 		}
+		unit *= 1000
 	}
-	return time.Time{}, form{}, false
+	return at, f, false
 }
 
 // readTime reads a text as a time.
-func readTime(s []byte) (time.Time, form, bool) {
-	if len(s) < 10 || len(s) > 40 {
-		return time.Time{}, form{}, false
+func readTime(s []byte) (at time.Time, f form, ok bool) {
+	if len(s) < len(time.DateOnly) || len(s) > 40 {
+		return at, f, false
 	}
-	if t, f, ok := epochTime(s); ok {
-		f.detail += writtenText
-		return t, f, true
+	if at, f, ok = epochTime(s); ok {
+		f.as += ", in a string"
+		return at, f, true
 	}
-	if t, f, ok := isoTime(s); ok {
-		return t, f, true
+	if s[0] < 'A' {
+		return isoTime(s)
 	}
-	for i, layout := range dateLayouts {
-		if t, err := time.Parse(layout, string(s)); s[0] >= 'A' && err == nil {
-			return t, form{class: classTime, detail: writtenHTTP + (writtenNames-writtenHTTP)*uint8(min(i, 1))}, true
-		}
-	}
-	return time.Time{}, form{}, false
+	at, layout := namedDate(string(s))
+	return at, form{class: classTime, as: " as " + layout}, layout != ""
 }
 
 // isoZones are the layouts of what follows the seconds, by how long it is.
 var isoZones = map[int][]string{0: {""}, 1: {"Z"}, 2: {" Z"}, 3: {"-07"}, 4: {" UTC", " -07"}, 5: {"-0700"}, 6: {"-07:00", " -0700"}, 7: {" -07:00"}}
 
-// isoTime reads a date, and a date with a time, as ISO 8601 and RFC 3339 have them.
-func isoTime(s []byte) (t time.Time, f form, ok bool) {
+// isoTime reads a date, and a date with a time, as ISO 8601 and RFC 3339 have them. The form has
+// the digits after the second and the zone: a service writes each time with as many, or leaves
+// zeros out.
+func isoTime(s []byte) (at time.Time, f form, ok bool) {
 	if s[4] != '-' || s[7] != '-' {
-		return t, f, false
+		return at, f, false
 	}
 	f.class = classTime
 	if len(s) == len(time.DateOnly) {
-		t, err := time.Parse(time.DateOnly, string(s))
-		f.detail, f.zone = writtenDate, zoneNone
-		return t, f, err == nil
+		_, err := time.Parse(time.DateOnly, string(s))
+		f.as = " as " + time.DateOnly
+		return at, f, err == nil // it is hours away from now
 	}
 	layout := "2006-01-02T15:04:05"
-	if f.detail = writtenT; s[10] == ' ' {
-		f.detail, layout = writtenSpace, time.DateTime
+	if s[10] == ' ' {
+		layout = time.DateTime
 	}
-	fraction := fractionOf(s)
-	if fraction < 0 {
-		return t, f, false
+	if len(s) < len(layout) {
+		return at, f, false
 	}
-	zone := s[len(layout):]
-	if fraction > 0 {
-		f.detail += min(inNanos, uint8(min(fraction, 9)+2)/3)
-		zone = zone[1+fraction:]
+	zone, fraction := s[len(layout):], ""
+	if len(zone) > 0 && (zone[0] == '.' || zone[0] == ',') {
+		digits := jsondoc.SkipDigits(zone, 1) - 1
+		if digits == 0 {
+			return at, f, false
+		}
+		zone, fraction = zone[1+digits:], "."+strings.Repeat("0", digits)
 	}
 	for _, written := range isoZones[len(zone)] {
-		t, err := time.Parse(layout+written, string(s))
-		if err != nil {
-			continue
+		if at, err := time.Parse(layout+written, string(s)); err == nil {
+			f.as = " as " + layout + fraction + string(zone)
+			return at, f, true
 		}
-		_, seconds := t.Zone()
-		switch f.zone = int16(seconds / 60); {
-		case written == "":
-			f.zone = zoneNone
-		case strings.HasSuffix(written, "Z"), strings.HasSuffix(written, "UTC"):
-			f.zone = zoneUTC
-		}
-		return t, f, true
 	}
-	return t, f, false
-}
-
-// fractionOf is how many digits a time in text has after the second; -1: it is none of ISO
-// 8601. Where the monolith writes each time as many, one that leaves zeros out does not.
-func fractionOf(s []byte) int {
-	if len(s) < 19 || s[4] != '-' {
-		return -1
-	}
-	if len(s) == 19 || s[19] != '.' && s[19] != ',' {
-		return 0
-	}
-	return jsondoc.SkipDigits(s, 20) - 20
+	return at, f, false
 }
 
 // dateLayouts are those with names of days and months: the one of HTTP, and others.
@@ -160,14 +93,20 @@ var dateLayouts = []string{
 	"Mon, 02-Jan-2006 15:04:05 MST", "Mon, 02-Jan-06 15:04:05 MST",
 }
 
-// Date reads a date as HTTP has it (RFC 9110, section 5.6.7), or as old cookies do.
-func Date(s string) (at time.Time, ok bool) {
+// namedDate reads a date with names, and gives its layout; empty: it is none.
+func namedDate(s string) (at time.Time, layout string) {
 	for _, layout := range dateLayouts {
 		if at, err := time.Parse(layout, s); err == nil {
-			return at, true
+			return at, layout
 		}
 	}
-	return at, false
+	return at, ""
+}
+
+// Date reads a date as HTTP has it (RFC 9110, section 5.6.7), or as old cookies do.
+func Date(s string) (at time.Time, ok bool) {
+	at, layout := namedDate(s)
+	return at, layout != ""
 }
 
 // durationOf reads a length of time, such as 1h5m or PT14M30S, in seconds. Of two servers, each

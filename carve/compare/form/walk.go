@@ -1,41 +1,14 @@
 package form
 
 import (
-	"math"
-	"math/bits"
 	"strconv"
 	"strings"
-	"time"
 
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonpath"
 )
-
-// formValues bounds what is looked at of one exchange.
-const formValues = 64 // values at one place of one body
-
-// value is what is kept of one value while its exchange is looked at. Nothing of
-// it but the form, the size and, hashed, the value itself goes into any memory.
-type value struct {
-	form form
-	// hash distinguishes values.
-	hash uint64
-	// raw is its JSON, valid during the exchange.
-	raw []byte
-	// size is how long a text, a list or a time's fraction is, in classes; -1: it does not count.
-	size int
-	// at is the moment that a time means.
-	at time.Time
-	// padded says that it is digits that begin with zeros, and so of a fixed length.
-	padded bool
-	// amount is how large a number is, in a text too, how long a list or a time; where sized is
-	// set.
-	amount float64
-	sized  bool
-	last   byte // character of an id
-}
 
 // walker finds the values at the places of interest in a body.
 type walker struct {
@@ -135,73 +108,6 @@ func (w *walker) look(x uint32) value {
 	}
 	v.hash = digest.Stir(digest.FNVOn(uint64(n.Kind), s))
 	return v
-}
-
-// valueOfNumber makes a value of a number as JSON writes it.
-func valueOfNumber(s []byte) value {
-	v := value{raw: s, form: numberForm(s), size: -1, hash: digest.Stir(digest.FNVOn(uint64(jsondoc.Number), s))}
-	v.measure(s)
-	if v.form.class == classTime {
-		v.at, _, _ = epochTime(s)
-	}
-	return v
-}
-
-// measure takes how large a number is.
-func (v *value) measure(s []byte) {
-	x, _ := strconv.ParseFloat(string(s), 64) // ±Inf where it is too large, which JSON has not
-	v.amount, v.sized = max(-math.MaxFloat64, min(x, math.MaxFloat64)), true
-}
-
-// isZero reports whether it is the number 0, without decimals.
-func (v *value) isZero() bool {
-	return v.form.class == classInteger && len(v.raw) == 1 && v.raw[0] == '0'
-}
-
-// valueOfText makes a value of a text, which is not kept.
-func valueOfText(s []byte) value {
-	v := value{size: -1, form: classify(s), hash: digest.Stir(digest.FNVOn(uint64(jsondoc.String), s))}
-	v.lookAtText(s)
-	if v.form.class == classTime {
-		v.size = fractionOf(s)
-		v.at, _, _ = readTime(s)
-	}
-	return v
-}
-
-// lookAtText finds size and amount of a string.
-func (v *value) lookAtText(s []byte) {
-	if d, ok := durationOf(s); ok { // the length of the text is that of the number
-		v.amount, v.sized = d, true
-		return
-	}
-	if hasMembers(v.form.class) {
-		v.last = s[len(s)-1]
-	}
-	switch v.form.class {
-	case classDigits:
-		v.size, v.padded = len(s), len(s) > 1 && s[0] == '0'
-		if v.form.prefix == 0 {
-			v.measure(s)
-		}
-	case classNumeral:
-		v.measure(s)
-	case classHex, classToken, classBase64, classBase64URL:
-		v.size = sizeClass(len(s))
-	case classText, classURL, classJWT:
-		v.size = sizeClass(max(len(s), sizeExact+1)) // of which another length is usual
-	}
-}
-
-// sizeExact is the largest size that is told from the next one.
-const sizeExact = 64 // characters, or elements
-
-// sizeClass distinguishes sizes: each up to sizeExact, then by powers of two.
-func sizeClass(n int) int {
-	if n <= sizeExact {
-		return n
-	}
-	return sizeExact + bits.Len(uint(n))
 }
 
 // TrailOf reads a pattern that jsondoc.AppendPattern wrote as a place that it names.

@@ -78,16 +78,14 @@ func roughly(d time.Duration) string {
 // sizeWords name a class of sizes.
 func sizeWords(f form, size int) string {
 	switch {
-	case f.class == classArray && size <= sizeExact:
+	case f.class == classArray && size <= most:
 		return jsondiff.Elements(size)
 	case f.class == classArray:
 		return "more elements"
-	case f.class == classTime:
-		return units.Counted(size, "digit") + " after the second"
-	case size <= sizeExact:
+	case size <= most:
 		return strconv.Itoa(size) + " characters"
 	}
-	return "up to " + strconv.Itoa(1<<(size-sizeExact)) + " characters"
+	return "up to " + strconv.Itoa(1<<(size-most)) + " characters"
 }
 
 // against is what is known against the candidate at a place: that it was decided at an exchange,
