@@ -78,7 +78,9 @@ func (f form) String() string {
 }
 
 // hasMembers reports whether values of a class are ids or texts, which may come out of a set.
-func (c formClass) hasMembers() bool { return c >= classUUID && c != classTime && c != classWord && c != classJWT }
+func (c formClass) hasMembers() bool {
+	return c >= classUUID && c != classTime && c != classWord && c != classJWT
+}
 
 // Names lists what a config may write for the form of a field: a class, "any"
 // for a field that is not compared, "value" for one that is compared by value
