@@ -157,28 +157,18 @@ func (w *world) unnoticed(t *testing.T, d *door, name string) {
 		t.Errorf("failed: %q, %q; written twice: %q, %q, %q", l.faults, l.undone, w.monolith.twice(), w.candidate.twice(), both)
 	}
 	if !t.Failed() {
-		latencyRows = append(latencyRows, latencies{name, l.phases[1:]})
+		latencyRows = append(latencyRows, measured{name, l.phases[1:]})
 	}
 }
 
-// latencies are what a proxy's users saw while whittle was its sink or observer.
-type latencies struct {
-	name   string
-	phases []phase
-}
+// latencyRows are what users saw of proxies whose sink or observer whittle was.
+var latencyRows []measured
 
-var latencyRows []latencies
-
-// latencyTable is the rows as a page has them.
+// latencyTable has the median and the 99th percentile of each row and phase.
 func latencyTable() string {
-	var b strings.Builder
-	b.WriteString("| proxy | whittle is | reads and writes | failed | median | 99th percentile |\n|---|---|---|---|---|---|\n")
-	for _, one := range latencyRows {
-		for _, p := range one.phases {
-			slices.Sort(p.took)
-			at := func(part int) time.Duration { return p.took[(len(p.took)-1)*part/100].Round(100 * time.Microsecond) }
-			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %s |\n", one.name, p.name, p.reads+p.writes, p.failed+p.undone, at(50), at(99))
-		}
-	}
-	return b.String()
+	return tableOf(latencyRows, func(p phase) string {
+		slices.Sort(p.took)
+		at := func(part int) time.Duration { return p.took[(len(p.took)-1)*part/100].Round(100 * time.Microsecond) }
+		return fmt.Sprintf("%s, %s", at(50), at(99))
+	})
 }

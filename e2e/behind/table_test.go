@@ -40,13 +40,39 @@ func replaced(page []byte, begins, table string) []byte {
 	return []byte(before + begins + table + tableEnds + after)
 }
 
+// table has a row for each proxy: its slowest read, and how many writes had no response.
 func table() string {
-	var b strings.Builder
-	b.WriteString("| proxy | whittle is | reads | failed | slowest | writes | without a response |\n|---|---|---|---|---|---|---|\n")
+	var all []measured
 	for _, f := range fronts {
-		for _, p := range rows[f.name] {
-			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %d | %d |\n", f.name, p.name, p.reads, p.failed, p.slowest.Round(10*time.Millisecond), p.writes, p.undone)
+		if rows[f.name] != nil {
+			all = append(all, measured{f.name, rows[f.name]})
 		}
+	}
+	return tableOf(all, func(p phase) string {
+		return fmt.Sprintf("%s, %d of %d", p.slowest.Round(10*time.Millisecond), p.undone, p.writes)
+	})
+}
+
+// measured are the phases of a proxy.
+type measured struct {
+	name   string
+	phases []phase
+}
+
+// tableOf has a row for each proxy and a column for each phase.
+func tableOf(all []measured, cell func(phase) string) string {
+	var b strings.Builder
+	line := func(cells ...string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	for i, one := range all {
+		names, cells := []string{"proxy"}, []string{one.name}
+		for _, p := range one.phases {
+			names, cells = append(names, p.name), append(cells, cell(p))
+		}
+		if i == 0 {
+			line(names...)
+			b.WriteString("|" + strings.Repeat("---|", len(names)) + "\n")
+		}
+		line(cells...)
 	}
 	return b.String()
 }
