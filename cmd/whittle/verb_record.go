@@ -41,7 +41,7 @@ type recordLs struct {
 
 // Help gives the examples.
 func (recordLs) Help() string {
-	return `Reads only the blocks' headers, so it is quick however long the log is. * stands for a part of a path that looks like an id. Damage in the headers is listed; record verify reads everything.
+	return `Reads the whole log. * stands for a part of a path that looks like an id. What is damaged is listed, as by record verify.
 
 Examples:
   whittle record ls recorded
@@ -50,7 +50,7 @@ Examples:
 
 // Run lists the log.
 func (v *recordLs) Run(ctx context.Context, s cmdline.Streams) error {
-	l, err := journal.List(ctx, v.Log)
+	l, err := journal.List(ctx, v.Log, nil)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ Examples:
 // Run verifies the log.
 func (v *recordVerify) Run(ctx context.Context, s cmdline.Streams) error {
 	screen := cmdline.NewScreen(s, v.JSON)
-	l, err := journal.Verify(ctx, v.Log, func(done, total int64) {
+	l, err := journal.List(ctx, v.Log, func(done, total int64) {
 		screen.Progress("%s of %s", units.Size(done), units.Size(total))
 	})
 	screen.Clear()

@@ -73,7 +73,7 @@ func (v *replayVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := o.RedactLike(ctx, log, rules, key); err != nil {
+	if err := o.RedactLike(log, rules, key); err != nil {
 		return recorder.OfFlag(err)
 	}
 	if err := cmdline.Writable(v.JSON); err != nil {

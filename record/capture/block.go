@@ -12,10 +12,9 @@ import (
 // Block collects entries that are written together. The zero value is ready; it
 // is for one goroutine.
 type Block struct {
-	raw     []byte
-	head    Header
-	summary summary
-	packed  *zstd.Encoder
+	raw    []byte
+	head   Header
+	packed *zstd.Encoder
 }
 
 // Add adds an entry. On an error, which is AppendEntry's or says that the block
@@ -25,7 +24,7 @@ func (b *Block) Add(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if len(raw) > MaxBlock || b.summary.size > maxSummary-2*MaxText {
+	if len(raw) > MaxBlock {
 		return tooLarge("its block would have %d bytes", len(raw))
 	}
 	at := e.At.UnixNano()
@@ -35,7 +34,6 @@ func (b *Block) Add(e *Entry) error {
 	b.head.first, b.head.last = min(b.head.first, at), max(b.head.last, at)
 	b.head.Count++
 	b.raw = raw
-	b.summary.add(e)
 	return nil
 }
 
@@ -45,9 +43,6 @@ func (b *Block) Len() int { return b.head.Count }
 // Unpacked is the length of the block's entries before compression, in bytes.
 func (b *Block) Unpacked() int { return len(b.raw) }
 
-// Size is roughly their size in bytes before compression.
-func (b *Block) Size() int { return len(b.raw) + b.summary.size }
-
 // Seal appends the encoded block to dst, with the number of the segment that it
 // belongs to, and empties the block.
 func (b *Block) Seal(dst []byte, segment uint64) []byte {
@@ -55,12 +50,9 @@ func (b *Block) Seal(dst []byte, segment uint64) []byte {
 	h.Segment, h.raw = segment, len(b.raw)
 	start := len(dst)
 	dst = append(dst, make([]byte, HeaderLen)...)
-	dst = b.summary.append(dst)
-	h.summary = len(dst) - start - HeaderLen
-	h.summarySum = checksum(dst[start+HeaderLen:])
 	dst = b.encoder().EncodeAll(b.raw, dst)
-	h.payload = len(dst) - start - HeaderLen - h.summary
-	h.payloadSum = checksum(dst[start+HeaderLen+h.summary:])
+	h.payload = len(dst) - start - HeaderLen
+	h.payloadSum = checksum(dst[start+HeaderLen:])
 	h.put(dst[start:])
 	b.Drop()
 	return dst
@@ -76,7 +68,6 @@ func (b *Block) Drop() {
 		b.raw = nil
 	}
 	b.head = Header{}
-	b.summary.clear()
 }
 
 func (b *Block) encoder() *zstd.Encoder {
@@ -105,12 +96,11 @@ type BlockReader struct {
 
 // Reset starts another block, given what follows its header. An error says what
 // is wrong with the block, of which nothing can be read then.
-func (r *BlockReader) Reset(h *Header, body []byte) error {
+func (r *BlockReader) Reset(h *Header, payload []byte) error {
 	r.Drop()
-	if int64(len(body)) != h.Size()-HeaderLen {
+	if int64(len(payload)) != h.Size()-HeaderLen {
 		return errors.New("it is not whole")
 	}
-	payload := body[h.summary:]
 	if checksum(payload) != h.payloadSum {
 		return errSum
 	}

@@ -29,7 +29,7 @@ func sealed(t testing.TB, n int) ([]byte, []*Entry) {
 		}
 	}
 	bytes := b.Seal(nil, 42)
-	if b.Len() != 0 || b.Size() != 0 {
+	if b.Len() != 0 || b.Unpacked() != 0 {
 		t.Fatal("a sealed block is not empty")
 	}
 	return bytes, all
@@ -69,55 +69,14 @@ func TestABlockComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestABlockSaysWhatIsInIt(t *testing.T) {
-	b, _ := sealed(t, 90)
-	h, _ := ParseHeader(b)
-	rows, err := h.Rows(b[HeaderLen : HeaderLen+h.SummarySize()])
-	if err != nil || len(rows) != 2 {
-		t.Fatalf("%v, %v", rows, err)
-	}
-	body := int64(len(full().Request.Body) + len(full().Response.Body))
-	want := Row{
-		Route: "r0", Method: "POST", Path: "/orders/*/lines", Count: 45, Bytes: 45 * body,
-		Statuses: map[int]int64{200: 15, 201: 15, 202: 15},
-	}
-	if !reflect.DeepEqual(rows[0], want) {
-		t.Errorf("got %+v\nwant %+v", rows[0], want)
-	}
-}
-
-func TestASummaryIsBounded(t *testing.T) {
-	var b Block
-	for i := range 5000 {
-		e := &Entry{Route: fmt.Sprint("r", i%3), At: time.Unix(1, 0), Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/page-%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676)}}
-		if err := b.Add(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sealed := b.Seal(nil, 1)
-	h, _ := ParseHeader(sealed)
-	rows, err := h.Rows(sealed[HeaderLen : HeaderLen+h.SummarySize()])
-	if err != nil || len(rows) != maxRows+3 {
-		t.Fatalf("%d rows, %v", len(rows), err)
-	}
-	count := int64(0)
-	for _, r := range rows {
-		count += r.Count
-	}
-	if count != 5000 {
-		t.Errorf("the rows come to %d", count)
-	}
-}
-
-// Any flipped bit is found: in the header, the summary or the payload.
+// Any flipped bit is found: in the header or the payload.
 func TestAFlippedBitIsFound(t *testing.T) {
 	b, _ := sealed(t, 20)
 	for at := range b {
 		b[at] ^= 1 << (at % 8)
 		h, ok := ParseHeader(b)
 		if ok {
-			_, rows := h.Rows(b[HeaderLen : HeaderLen+h.SummarySize()])
-			if _, err := readBlock(&h, b[HeaderLen:]); err == nil && rows == nil {
+			if _, err := readBlock(&h, b[HeaderLen:]); err == nil {
 				t.Fatalf("byte %d of %d", at, len(b))
 			}
 		}

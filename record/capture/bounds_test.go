@@ -50,8 +50,7 @@ func TestAnEntryAtTheBoundsIsKept(t *testing.T) {
 	}
 }
 
-// TestABlockIsFullAtItsBound: one byte more is refused, in its entries and in its
-// summary, and leaves the block as it was.
+// TestABlockIsFullAtItsBound: one byte more is refused, and leaves the block as it was.
 func TestABlockIsFullAtItsBound(t *testing.T) {
 	e := full()
 	e.Request.Body, e.Response.Body = make([]byte, MaxBody), make([]byte, MaxBody)
@@ -71,12 +70,5 @@ func TestABlockIsFullAtItsBound(t *testing.T) {
 	h, ok := ParseHeader(b.Seal(nil, 1))
 	if !ok || h.Unpacked() != MaxBlock {
 		t.Errorf("a full block says %d bytes, %v", h.Unpacked(), ok)
-	}
-	const most = 8<<20 - 2*MaxText
-	for size, want := range map[int]bool{most: true, most + 1: false} {
-		b = Block{summary: summary{size: size}}
-		if err := b.Add(full()); (err == nil) != want || (b.Len() == 1) != want {
-			t.Errorf("a summary of %d bytes: %v", size, err)
-		}
 	}
 }

@@ -51,7 +51,7 @@ func TestWhatIsSaidOfEntries(t *testing.T) {
 	if said != "one.one.one.two.two..one." {
 		t.Error(said)
 	}
-	l, err := List(context.Background(), dir)
+	l, err := List(context.Background(), dir, nil)
 	if err != nil || len(l.Parts) != 3 || l.Parts[0].Entries != 4 || string(l.Parts[1].About) != "two" || l.Parts[1].Entries != 2 || l.Parts[2].About != nil {
 		t.Errorf("%+v, %v", l, err)
 	}

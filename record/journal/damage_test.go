@@ -106,14 +106,11 @@ func TestADamagedBlockCostsItself(t *testing.T) {
 		b := slices.Clone(whole)
 		b[at] ^= 4
 		spoil(t, path, b)
-		l, err := Verify(context.Background(), path, func(int64, int64) {})
+		l, err := List(context.Background(), path, nil)
 		if err != nil || len(l.Damages) != 1 {
 			t.Fatalf("byte %d: verify %+v, %v", at, l, err)
 		}
 		got, damages := numbers(t, path, Filter{})
-		if len(got) == 500 && damages == nil {
-			continue // the summary is damaged, which no reader needs
-		}
 		if !slices.Equal(got, without(500, 100, 200)) {
 			t.Fatalf("byte %d: %d entries", at, len(got))
 		}
@@ -211,7 +208,7 @@ func FuzzSegment(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), "00000001.wcap")
 		spoil(t, path, b)
-		l, err := Verify(context.Background(), path, func(int64, int64) {})
+		l, err := List(context.Background(), path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

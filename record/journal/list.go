@@ -26,7 +26,7 @@ type Listing struct {
 	First, Last time.Time
 	// Rows count the entries by route, method and path: the routes by name,
 	// and of each the most frequent first.
-	Rows []capture.Row
+	Rows []Row
 	// Parts counts the entries by what their writer described them as, oldest
 	// first.
 	Parts   []Part
@@ -44,45 +44,100 @@ type Part struct {
 // one.
 const maxParts = 100
 
-// Progress receives how many of how many bytes are done.
+// Progress receives how many of how many bytes are done. Nil: it is not called.
 type Progress func(done, total int64)
 
-// List returns the contents of a folder or a segment file, read from the
-// blocks' headers and summaries alone. It finds a damaged header or summary and
-// a torn tail, but no damaged payload.
-func List(ctx context.Context, path string) (*Listing, error) {
-	return list(ctx, path, false, func(int64, int64) {})
-}
-
-// Verify reads all of a folder or a segment file and returns its contents; what
-// cannot be read is among the damages.
-func Verify(ctx context.Context, path string, p Progress) (*Listing, error) {
-	return list(ctx, path, true, p)
-}
-
-func list(ctx context.Context, path string, deep bool, p Progress) (*Listing, error) {
-	q, err := enqueue(path)
+// List reads all of a folder or a segment file and returns its contents; what cannot be
+// read is among the damages.
+func List(ctx context.Context, path string, progress Progress) (*Listing, error) {
+	r, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := q.more(); err != nil {
+	defer r.Close()
+	if _, err := r.queue.more(); err != nil {
 		return nil, coded(err, "list log")
 	}
-	l := lister{deep: deep, progress: p, rows: make(map[rowKey]*capture.Row)}
-	for _, s := range q.ahead {
+	total := int64(0)
+	for _, s := range r.queue.ahead {
 		if info, err := os.Stat(s.path); err == nil {
-			l.total += info.Size()
+			total += info.Size()
 		}
 	}
-	for _, s := range q.ahead {
-		if err := l.segment(ctx, s.path); err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return nil, coded(err, "list log")
+	l, rows := &Listing{}, map[rowKey]*Row{}
+	for {
+		e, err := r.Next(ctx, Filter{})
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.add(e)
+		l.part(r.About()).Entries++
+		count(rows, e)
+		if progress != nil {
+			progress(r.bytes+r.seg.off, total)
 		}
 	}
-	return l.listing(), nil
+	l.Segments, l.Bytes, l.Unpacked, l.Damages = r.segments, r.bytes, r.unpacked, r.Damages()
+	if r.seg != nil {
+		l.Bytes += r.seg.size
+	}
+	for _, row := range rows {
+		l.Rows = append(l.Rows, *row)
+	}
+	slices.SortFunc(l.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Route, b.Route), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+	})
+	return l, nil
+}
+
+// add counts an entry.
+func (l *Listing) add(e *capture.Entry) {
+	l.Entries++
+	if l.First.IsZero() || e.At.Before(l.First) {
+		l.First = e.At
+	}
+	if e.At.After(l.Last) {
+		l.Last = e.At
+	}
+}
+
+func (l *Listing) part(about []byte) *Part {
+	for i := range l.Parts {
+		if bytes.Equal(l.Parts[i].About, about) {
+			return &l.Parts[i]
+		}
+	}
+	if len(l.Parts) < maxParts {
+		l.Parts = append(l.Parts, Part{About: about})
+	}
+	return &l.Parts[len(l.Parts)-1]
+}
+
+// Row counts the entries of one route, method and path.
+type Row struct {
+	Route, Method string
+	// Path is the target without its query, with * in place of segments that look like
+	// ids. Empty together with Method: the paths beyond those that are listed.
+	Path string
+	// Count is how many entries, Bytes what their bodies come to.
+	Count, Bytes int64
+	// Statuses counts the responses by status; 0 are those that failed.
+	Statuses map[int]int64
+}
+
+// Add counts the entries of another row in as well.
+func (r *Row) Add(o *Row) {
+	r.Count += o.Count
+	r.Bytes += o.Bytes
+	if r.Statuses == nil {
+		r.Statuses = make(map[int]int64, len(o.Statuses))
+	}
+	for status, n := range o.Statuses {
+		r.Statuses[status] += n
+	}
 }
 
 type rowKey struct{ route, method, path string }
@@ -90,129 +145,43 @@ type rowKey struct{ route, method, path string }
 // maxListed bounds the rows of a listing; further paths count for their route.
 const maxListed = 10_000
 
-type lister struct {
-	deep        bool
-	progress    Progress
-	done, total int64
-
-	l      Listing
-	rows   map[rowKey]*capture.Row
-	damage damages
-	block  capture.BlockReader
-	buf    []byte
+// count counts an entry in its row.
+func count(rows map[rowKey]*Row, e *capture.Entry) {
+	key := rowKey{e.Route, e.Request.Method, capture.PathShape(e.Request.Target)}
+	if rows[key] == nil && len(rows) >= maxListed {
+		key = rowKey{route: e.Route}
+	}
+	row := rows[key]
+	if row == nil {
+		row = &Row{Route: key.route, Method: key.method, Path: key.path, Statuses: map[int]int64{}}
+		rows[key] = row
+	}
+	row.Count++
+	row.Bytes += int64(len(e.Request.Body)) + int64(len(e.Response.Body))
+	row.Statuses[e.Response.Status]++
 }
 
-func (l *lister) segment(ctx context.Context, path string) error {
-	s, err := begin(path, l.damage.add)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // too old meanwhile
-	}
+// Descriptions are what the writers of a folder's or a file's segments said of their entries.
+func Descriptions(path string) (all [][]byte, err error) {
+	q, err := enqueue(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer s.close()
-	l.l.Segments++
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		h, err := s.next()
-		if errors.Is(err, io.EOF) {
-			break
+	for _, named := range q.ahead {
+		s, err := begin(named.path, func(Damage) {})
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // too old meanwhile
 		}
 		if err != nil {
-			return err
+			return nil, coded(err, "read log")
 		}
-		l.take(s, &h)
-		l.progress(l.done+s.off, l.total)
-	}
-	if d, ok := s.rest(); ok {
-		l.damage.add(d)
-	}
-	l.l.Bytes += s.size
-	l.done += s.size
-	return nil
-}
-
-// take counts one block and goes to the next.
-func (l *lister) take(s *scan, h *capture.Header) {
-	body, err := s.body(h, !l.deep, l.buf)
-	l.buf = body
-	if err == nil && l.deep {
-		err = l.read(h, body)
-	}
-	if err != nil {
-		s.skip(h, err)
-		return
-	}
-	rows, err := h.Rows(body[:h.SummarySize()])
-	if err != nil {
-		// The entries are sound: they count, though their summary is lost.
-		s.note(Damage{Segment: s.name, Offset: s.off + capture.HeaderLen, Bytes: int64(h.SummarySize()), Why: "the block's summary: " + err.Error()})
-	}
-	for i := range rows {
-		l.row(&rows[i])
-	}
-	l.l.Entries += int64(h.Count)
-	l.part(s.about).Entries += int64(h.Count)
-	l.l.Unpacked += h.Unpacked()
-	if l.l.First.IsZero() || h.First().Before(l.l.First) {
-		l.l.First = h.First()
-	}
-	if h.Last().After(l.l.Last) {
-		l.l.Last = h.Last()
-	}
-	s.step(h)
-}
-
-func (l *lister) part(about []byte) *Part {
-	for i := range l.l.Parts {
-		if bytes.Equal(l.l.Parts[i].About, about) {
-			return &l.l.Parts[i]
+		s.label()
+		s.close()
+		if s.about != nil {
+			all = append(all, s.about)
 		}
 	}
-	if len(l.l.Parts) < maxParts {
-		l.l.Parts = append(l.l.Parts, Part{About: about})
-	}
-	return &l.l.Parts[len(l.l.Parts)-1]
-}
-
-// read checks that every entry of a block can be decoded.
-func (l *lister) read(h *capture.Header, body []byte) error {
-	if err := l.block.Reset(h, body); err != nil {
-		return err
-	}
-	var e capture.Entry
-	for {
-		if err := l.block.Next(&e); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-}
-
-func (l *lister) row(r *capture.Row) {
-	key := rowKey{r.Route, r.Method, r.Path}
-	if l.rows[key] == nil && len(l.rows) >= maxListed {
-		key = rowKey{route: r.Route}
-	}
-	if l.rows[key] == nil {
-		l.rows[key] = &capture.Row{Route: key.route, Method: key.method, Path: key.path}
-	}
-	l.rows[key].Add(r)
-}
-
-func (l *lister) listing() *Listing {
-	for _, r := range l.rows {
-		l.l.Rows = append(l.l.Rows, *r)
-	}
-	slices.SortFunc(l.l.Rows, func(a, b capture.Row) int {
-		return cmp.Or(cmp.Compare(a.Route, b.Route), cmp.Compare(b.Count, a.Count),
-			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
-	})
-	l.l.Damages = l.damage.all
-	return &l.l
+	return all, nil
 }
 
 func (f *Filter) entry(e *capture.Entry) bool {
@@ -225,13 +194,6 @@ func (f *Filter) entry(e *capture.Entry) bool {
 func (f *Filter) times(h *capture.Header) bool {
 	return (f.From.IsZero() || !h.Last().Before(f.From)) &&
 		(f.To.IsZero() || h.First().Before(f.To))
-}
-
-// rows reports whether a block contains entries of the route.
-func (f *Filter) rows(rows []capture.Row) bool {
-	return f.Route == "" || slices.ContainsFunc(rows, func(r capture.Row) bool {
-		return r.Path == "" || f.names(r.Route, r.Method, r.Path) // without a path it counts what does not fit into the summary
-	})
 }
 
 // names reports whether the filter's route names an exchange by its route or, as a listing

@@ -24,6 +24,12 @@ type Reader struct {
 	entry  capture.Entry
 	number int64 // of entry
 	damage damages
+
+	// What was read: segments, their bytes but for seg's, and those of entries before
+	// compression. whole is the block that entry is of.
+	segments        int
+	bytes, unpacked int64
+	whole           Damage
 }
 
 // Open opens a folder, or one segment file, for reading, while a writer may be
@@ -50,8 +56,8 @@ func (r *Reader) Next(ctx context.Context, f Filter) (*capture.Entry, error) {
 			}
 			continue
 		case !errors.Is(err, io.EOF):
-			// The checksums were right, so the disk is not the cause.
-			return nil, whittle.Errorf(whittle.Internal, "read log: %s: %w", r.seg.name, err)
+			r.whole.Why = err.Error()
+			r.damage.add(r.whole)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -77,6 +83,9 @@ func (r *Reader) advance(f *Filter) error {
 			r.seg = nil // too old meanwhile
 			return nil
 		}
+		if err == nil {
+			r.segments++
+		}
 		r.final = false
 		return err
 	}
@@ -92,16 +101,9 @@ func (r *Reader) advance(f *Filter) error {
 		r.skipBlock(&h)
 		return nil
 	}
-	if r.buf, err = r.seg.body(&h, false, r.buf); err != nil {
+	if r.buf, err = r.seg.body(&h, r.buf); err != nil {
 		r.seg.skip(&h, err)
 		return nil
-	}
-	if f.Route != "" {
-		// Where the summary is damaged, the entries decide.
-		if rows, err := h.Rows(r.buf[:h.SummarySize()]); err == nil && !f.rows(rows) {
-			r.skipBlock(&h)
-			return nil
-		}
 	}
 	if err := r.block.Reset(&h, r.buf); err != nil {
 		r.seg.skip(&h, err)
@@ -110,6 +112,8 @@ func (r *Reader) advance(f *Filter) error {
 	if cap(r.buf) > 8*blockBytes && len(r.buf) < blockBytes {
 		r.buf = nil
 	}
+	r.unpacked += h.Unpacked()
+	r.whole = Damage{Segment: r.seg.name, Offset: r.seg.off, Bytes: h.Size()}
 	r.seg.step(&h)
 	return nil
 }
@@ -154,6 +158,7 @@ func (r *Reader) end() error {
 	if d, ok := r.seg.rest(); ok {
 		r.damage.add(d)
 	}
+	r.bytes += r.seg.size
 	r.seg.close()
 	r.seg = nil
 	return nil

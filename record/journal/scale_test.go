@@ -56,7 +56,7 @@ func TestAHundredThousandExchangesTakeFlatMemory(t *testing.T) {
 	if n != total || r.Damages() != nil {
 		t.Fatalf("%d exchanges, %+v", n, r.Damages())
 	}
-	l, err := List(context.Background(), dir)
+	l, err := List(context.Background(), dir, nil)
 	if err != nil || l.Entries != total || len(l.Rows) != 2 || l.Segments < 3 {
 		t.Errorf("%+v, %v", l, err)
 	}

@@ -142,13 +142,10 @@ func (s *scan) search(from int64) (int64, capture.Header, error) {
 	return 0, capture.Header{}, io.EOF
 }
 
-// body reads what follows the header of the block at s.off, or only its
-// summary, into buf where that is large enough.
-func (s *scan) body(h *capture.Header, summaryOnly bool, buf []byte) ([]byte, error) {
+// body reads what follows the header of the block at s.off, into buf where that is
+// large enough.
+func (s *scan) body(h *capture.Header, buf []byte) ([]byte, error) {
 	n := int(h.Size()) - capture.HeaderLen
-	if summaryOnly {
-		n = h.SummarySize()
-	}
 	if cap(buf) < n {
 		buf = make([]byte, n)
 	}

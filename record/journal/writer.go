@@ -81,7 +81,7 @@ func (w *Writer) Append(e *capture.Entry) error {
 		return err
 	}
 	w.unpacked += int64(w.block.Unpacked() - before)
-	if w.block.Size() < blockBytes {
+	if w.block.Unpacked() < blockBytes {
 		return nil
 	}
 	return w.Flush()

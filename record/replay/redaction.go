@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +17,7 @@ type redacted interface {
 	// redaction returns a description for each part of the log that was written
 	// under other rules. is says whether the log was redacted at all, as far as
 	// is known.
-	redaction(ctx context.Context) (by []redact.Description, is bool, err error)
+	redaction() (by []redact.Description, is bool, err error)
 }
 
 // RedactLike redacts the candidate's responses as the recording redacted the
@@ -26,7 +25,7 @@ type redacted interface {
 // or is not the log's, or the rules are not, responses with redaction tokens are
 // not compared, and the report says so; what is shown is redacted all the same. Errors are redact.New's, and those of
 // reading the log.
-func (o *Options) RedactLike(ctx context.Context, log Log, rules redact.Rules, key []byte) error {
+func (o *Options) RedactLike(log Log, rules redact.Rules, key []byte) error {
 	known := key != nil
 	if !known {
 		key = redact.NewKey()
@@ -36,7 +35,7 @@ func (o *Options) RedactLike(ctx context.Context, log Log, rules redact.Rules, k
 		return err
 	}
 	o.Show = by
-	parts, is, err := partsOf(ctx, log)
+	parts, is, err := partsOf(log)
 	if err != nil {
 		return err
 	}
@@ -67,24 +66,22 @@ func (o *Options) RedactLike(ctx context.Context, log Log, rules redact.Rules, k
 	return nil
 }
 
-func partsOf(ctx context.Context, log Log) ([]redact.Description, bool, error) {
+func partsOf(log Log) ([]redact.Description, bool, error) {
 	if l, ok := log.(redacted); ok {
-		return l.redaction(ctx)
+		return l.redaction()
 	}
 	return nil, false, nil
 }
 
-func (l *journalLog) redaction(ctx context.Context) (by []redact.Description, is bool, err error) {
-	list, err := journal.List(ctx, l.path)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, part := range list.Parts {
-		if d, ok := redact.ParseDescription(part.About); ok {
+func (l *journalLog) redaction() (by []redact.Description, is bool, err error) {
+	all, err := journal.Descriptions(l.path)
+	slices.SortFunc(all, bytes.Compare)
+	for _, about := range slices.CompactFunc(all, bytes.Equal) {
+		if d, ok := redact.ParseDescription(about); ok {
 			by = append(by, d)
 		}
 	}
-	return by, true, nil
+	return by, err == nil, err
 }
 
 // compareKnownHeaders restricts the comparison to the headers of which the

@@ -53,7 +53,7 @@ func like(t *testing.T, path, url string, rules redact.Rules, key []byte) *Repor
 		t.Fatal(err)
 	}
 	o := Options{Against: url}
-	if err := o.RedactLike(t.Context(), log, rules, key); err != nil {
+	if err := o.RedactLike(log, rules, key); err != nil {
 		t.Fatal(err)
 	}
 	return run(t, log, o)

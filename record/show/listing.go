@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"whittle/internal/units"
-	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/redact"
 )
@@ -36,7 +35,7 @@ type RouteCount struct {
 	Body     int64         `json:"body_bytes"`
 	Statuses map[int]int64 `json:"statuses"` // 0: failed
 	Targets  []RouteCount  `json:"targets,omitempty"`
-	row      capture.Row   // the sums
+	row      journal.Row   // the sums
 }
 
 // Part is exchanges that were redacted by the same rules.
