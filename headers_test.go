@@ -18,7 +18,7 @@ func TestTheListOfAddedHeadersIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(text), "### Headers that servers add\n")
-	section, _, _ = strings.Cut(section, "\nA lost security header")
+	section, _, _ = strings.Cut(section, "\nSecurity headers")
 	var named []string
 	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(section, -1) {
 		if m[1] != "*" {
