@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -11,12 +10,11 @@ const healthWithin = 2 * time.Second
 
 // report is what GET /health returns.
 type report struct {
-	Status        string `json:"status"` // "ok", or "degraded": an upstream does not respond
-	Cache         string `json:"cache"`  // "ok", or what is wrong
-	FaceDetection string `json:"faceDetection"`
+	Status string `json:"status"` // "ok", or "degraded": the cache does not respond
+	Cache  string `json:"cache"`  // "ok", or what is wrong
 }
 
-// healthy is GET /health: 200 while both upstreams respond, else 503.
+// healthy is GET /health: 200 while the cache responds, else 503.
 func (a *API) healthy(w http.ResponseWriter, r *http.Request) error {
 	rep := a.ask(r.Context())
 	status := http.StatusOK
@@ -31,21 +29,10 @@ func (a *API) healthy(w http.ResponseWriter, r *http.Request) error {
 func (a *API) ask(ctx context.Context) report {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	rep := report{Status: "ok"}
-	var both sync.WaitGroup
-	both.Go(func() { rep.Cache = readiness(a.pictures.ready(ctx)) })
-	both.Go(func() { rep.FaceDetection = readiness(a.o.Finder.Ready(ctx)) })
-	both.Wait()
-	if rep.Cache != "ok" || rep.FaceDetection != "ok" {
-		rep.Status = "degraded"
-	}
-	return rep
-}
-
-func readiness(err error) string {
+	err := a.pictures.ready(ctx)
 	if err == nil {
-		return "ok"
+		return report{Status: "ok", Cache: "ok"}
 	}
 	_, text := public(err)
-	return text
+	return report{Status: "degraded", Cache: text}
 }
