@@ -46,9 +46,9 @@ type emojifyDemo struct {
 	*stage
 	times emojifyTimes
 
-	cache, api *process
-	picture    string // the path of a finished one
-	figures    emojifyFigures
+	cache, facebox, api *process
+	picture             string // the path of a finished one
+	figures             emojifyFigures
 }
 
 // emojifyFigures is what the demo found; it is written as JSON.
@@ -81,7 +81,10 @@ func newEmojifyDemo(ctx context.Context, on *stage, short bool) (_ *emojifyDemo,
 	}
 	d.figures = emojifyFigures{Format: "whittle.demo-emojify/1", Started: time.Now(), Machine: table.ThisMachine(), Target: emojifyFall}
 	on.screen.Heading("demo emojify: find the line that uses the CPU")
-	d.cache, err = d.serve(ctx, "cache", "--dir", filepath.Join(on.work, "pictures"))
+	if d.cache, err = d.serve(ctx, "cache", "--dir", filepath.Join(on.work, "pictures")); err != nil {
+		return nil, err
+	}
+	d.facebox, err = d.serve(ctx, "facebox")
 	return d, err
 }
 
@@ -93,7 +96,7 @@ func (d *emojifyDemo) serve(ctx context.Context, verb string, flags ...string) (
 // startAPI starts the api with as much patience as a busy machine needs: what is shown is
 // CPU time, and a request that is given up is none.
 func (d *emojifyDemo) startAPI(ctx context.Context, flags ...string) (err error) {
-	d.api, err = d.serve(ctx, "api", append([]string{"--cache", d.cache.Public, "--cache-timeout", "20s"}, flags...)...)
+	d.api, err = d.serve(ctx, "api", append([]string{"--cache", d.cache.Public, "--facebox", "http://" + d.facebox.Public, "--cache-timeout", "20s"}, flags...)...)
 	return err
 }
 

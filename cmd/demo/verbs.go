@@ -66,7 +66,7 @@ type demoEmojifyVerb struct {
 
 // Help gives the examples.
 func (demoEmojifyVerb) Help() string {
-	return `About a minute on real processes: the emojify api and its cache over gRPC. Run it inside the repository after "make build".
+	return `About a minute on real processes: the emojify api, its cache over gRPC and face detection. Run it inside the repository after "make build".
 
 Examples:
   demo emojify

@@ -1,6 +1,6 @@
-// Package api is emojify's public HTTP API. It takes a picture, has workers find
-// the faces and cover them, stores the result in the cache service, and streams it
-// from there to clients.
+// Package api is emojify's public HTTP API. It takes a picture's URL, has
+// workers fetch the picture, find the faces and cover them, stores the result
+// in the cache service, and streams it from there to clients.
 package api
 
 import (
@@ -22,6 +22,7 @@ import (
 type Options struct {
 	// Cache is the connection to the cache service.
 	Cache   grpc.ClientConnInterface
+	Fetcher Fetcher
 	Finder  Finder
 	Painter Painter
 	// Metrics is what the API's are added to.
@@ -40,9 +41,9 @@ type Options struct {
 	// MaxUploads bounds all of those together, by the lengths that they say, until
 	// they were worked on, in bytes. 0: eight of the largest.
 	MaxUploads int64
-	// CacheTimeout bounds a call of the cache, of a stream the wait for each message.
-	// 0: 2 s.
-	CacheTimeout time.Duration
+	// CacheTimeout bounds a call of the cache, of a stream the wait for each message,
+	// and FinderTimeout one of face detection. 0: 2 s.
+	CacheTimeout, FinderTimeout time.Duration
 	// DebugPrint has every response of the cache printed, on the path of GET
 	// /cache/{id}. It is the mistake that this system is here to show.
 	DebugPrint bool
@@ -57,6 +58,7 @@ func (o Options) withDefaults() Options {
 	o.MaxUpload = cmp.Or(o.MaxUpload, 8<<20)
 	o.MaxUploads = max(cmp.Or(o.MaxUploads, 8*o.MaxUpload), o.MaxUpload)
 	o.CacheTimeout = cmp.Or(o.CacheTimeout, 2*time.Second)
+	o.FinderTimeout = cmp.Or(o.FinderTimeout, 2*time.Second)
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -64,9 +66,9 @@ func (o Options) withDefaults() Options {
 }
 
 func (o *Options) check() error {
-	if o.Workers < 0 || o.Queue < 0 || o.MaxUpload < 0 || o.MaxUploads < 0 || min(o.JobTimeout, o.CacheTimeout) < 0 {
-		return whittle.Errorf(whittle.Invalid, "workers %d, queue %d, upload %d, uploads %d and the timeouts %v and %v must not be below 0",
-			o.Workers, o.Queue, o.MaxUpload, o.MaxUploads, o.JobTimeout, o.CacheTimeout)
+	if o.Workers < 0 || o.Queue < 0 || o.MaxUpload < 0 || o.MaxUploads < 0 || min(o.JobTimeout, o.CacheTimeout, o.FinderTimeout) < 0 {
+		return whittle.Errorf(whittle.Invalid, "workers %d, queue %d, upload %d, uploads %d and the timeouts %v, %v and %v must not be below 0",
+			o.Workers, o.Queue, o.MaxUpload, o.MaxUploads, o.JobTimeout, o.CacheTimeout, o.FinderTimeout)
 	}
 	return nil
 }
@@ -78,6 +80,7 @@ type API struct {
 	log      *slog.Logger
 	metrics  *metrics
 	pictures *pictures
+	finder   *upstream
 	uploads  *semaphore.Weighted // bytes
 	jobs     *jobs
 	crew     *workers
@@ -94,6 +97,7 @@ func New(o Options) (*API, error) {
 	a := &API{
 		o: o, log: o.Log, metrics: m,
 		pictures: newPictures(o.Cache, &upstream{"cache", o.CacheTimeout, m}, o.DebugPrint),
+		finder:   &upstream{"face detection", o.FinderTimeout, m},
 		uploads:  semaphore.NewWeighted(o.MaxUploads),
 		jobs:     newJobs(o.Queue, o.now),
 	}

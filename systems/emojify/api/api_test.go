@@ -12,17 +12,17 @@ import (
 	"whittle"
 )
 
-const faces = "faces"
+const faces = "https://example.com/faces.png"
 
-func TestFromPictureToPicture(t *testing.T) {
+func TestFromURLToPicture(t *testing.T) {
 	h := newTestService(t)
-	a, p := h.submit(faces)
-	if a.code != http.StatusAccepted || p.ID != idOf(pictureOf(faces)) || p.Status != queued && p.Status != processing || a.header.Get("Location") != "/emojify/"+p.ID {
+	a, p := h.submit(" " + faces + "\n")
+	if a.code != http.StatusAccepted || p.ID != idOf([]byte(faces)) || p.Status != queued && p.Status != processing || a.header.Get("Location") != "/emojify/"+p.ID {
 		t.Fatalf("submitted: %d %+v %v", a.code, p, a.header)
 	}
 	h.becomes(p.ID, finished)
 	got := h.do(http.MethodGet, "/cache/"+p.ID, "", nil)
-	want := painted(pictureOf(faces))
+	want := painted([]byte(faces))
 	if got.code != 200 || !bytes.Equal(got.body, want) {
 		t.Fatalf("picture: %d %q, want %q", got.code, got.body, want)
 	}
@@ -33,11 +33,8 @@ func TestFromPictureToPicture(t *testing.T) {
 			t.Errorf("%s = %q, want %q", name, got.header.Get(name), want)
 		}
 	}
-	if a, p := h.submit(faces); a.code != 200 || p.Status != finished || h.parts.found() != 1 {
-		t.Errorf("sent again: %d %+v, worked on %d times", a.code, p, h.parts.found())
-	}
-	if !h.api.uploads.TryAcquire(h.api.o.MaxUploads) {
-		t.Error("room that uploads took was not given back")
+	if a, p := h.submit(faces); a.code != 200 || p.Status != finished || len(h.parts.fetched) != 1 {
+		t.Errorf("sent again: %d %+v, fetched %v", a.code, p, h.parts.fetched)
 	}
 }
 
@@ -61,6 +58,26 @@ func TestPictureIsNotSentTwice(t *testing.T) {
 	}
 }
 
+func TestPicturesMayBeSent(t *testing.T) {
+	h := newTestService(t, func(o *Options) { o.MaxUpload = 1 << 20 })
+	raw := append([]byte("\x89PNG\x0D\x0A\x1A\x0A"), bytes.Repeat([]byte("pixels"), 1000)...)
+	a := h.do(http.MethodPost, "/emojify/", "image/png", raw)
+	p := h.progress(a)
+	if a.code >= 300 || p.ID != idOf(raw) {
+		t.Fatalf("%d %s", a.code, a.body)
+	}
+	h.becomes(p.ID, finished)
+	if got := h.do(http.MethodGet, "/cache/"+p.ID, "", nil); !bytes.Equal(got.body, painted(raw)) {
+		t.Errorf("%d, %d bytes", got.code, len(got.body))
+	}
+	if len(h.parts.fetched) != 0 {
+		t.Errorf("fetched %v", h.parts.fetched)
+	}
+	if !h.api.uploads.TryAcquire(h.api.o.MaxUploads) {
+		t.Error("room that uploads took was not given back")
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	h := newTestService(t, func(o *Options) { o.MaxUpload = 1000 })
 	for name, c := range map[string]struct {
@@ -68,13 +85,18 @@ func TestRefusals(t *testing.T) {
 		code                            int
 		says                            string
 	}{
-		"empty":           {"POST", "/emojify/", "image/png", "", 400, "not a picture"},
-		"a URL":           {"POST", "/emojify/", "text/plain", "http://example.com/", 415, "must be a picture"},
-		"JSON":            {"POST", "/emojify/", "application/json", "{}", 415, "must be a picture"},
+		"empty":           {"POST", "/emojify/", "", "", 400, "empty"},
+		"no URL":          {"POST", "/emojify/", "", "faces.png", 400, "not a URL"},
+		"not http":        {"POST", "/emojify/", "", "file:///etc/passwd", 400, "not a URL"},
+		"ftp":             {"POST", "/emojify/", "", "ftp://example.com/a", 400, "must begin with http"},
+		"opaque":          {"POST", "/emojify/", "", "http:example.com", 400, "not a URL"},
+		"password":        {"POST", "/emojify/", "", "http://a:b@example.com/", 400, "password"},
+		"long":            {"POST", "/emojify/", "", "http://example.com/" + strings.Repeat("a", 2048), 413, "too large"},
+		"JSON":            {"POST", "/emojify/", "application/json", "{}", 415, "must be a URL"},
 		"no picture":      {"POST", "/emojify/", "image/png", "<html>", 400, "not a picture"},
 		"large picture":   {"POST", "/emojify/", "image/png", "\x89PNG\x0D\x0A\x1A\x0A" + strings.Repeat("a", 1000), 413, "too large"},
 		"giant picture":   {"POST", "/emojify/", "image/png", strings.Repeat("a", 100_000), 413, "too large"},
-		"a form":          {"POST", "/emojify/", "multipart/form-data; boundary=x", "--x--", 415, "must be a picture"},
+		"a form":          {"POST", "/emojify/", "multipart/form-data; boundary=x", "--x--", 415, "must be a URL"},
 		"unknown id":      {"GET", "/emojify/" + strings.Repeat("0", 64), "", "", 404, "no such picture"},
 		"no id":           {"GET", "/emojify/abc", "", "", 404, "64 lower-case"},
 		"unknown picture": {"GET", "/cache/" + strings.Repeat("0", 64), "", "", 404, "no such picture"},
@@ -84,6 +106,9 @@ func TestRefusals(t *testing.T) {
 		if a.code != c.code || !strings.Contains(string(a.body), c.says) || a.header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s, want %d with %q", name, a.code, a.body, c.code, c.says)
 		}
+	}
+	if len(h.parts.fetched) != 0 {
+		t.Errorf("fetched %v", h.parts.fetched)
 	}
 }
 
@@ -120,14 +145,19 @@ func TestQueueHasAnEndAndPositions(t *testing.T) {
 
 func TestFailuresAreReportedAndMayBeTriedAgain(t *testing.T) {
 	h := newTestService(t)
-	_, p := h.submit("panic")
-	if got := h.becomes(p.ID, failed); got.Error != "internal error" {
-		t.Errorf("%+v", got)
+	for url, says := range map[string]string{
+		"http://forbidden.example/": "the address is private",
+		"http://panic.example/":     "internal error",
+	} {
+		_, p := h.submit(url)
+		if got := h.becomes(p.ID, failed); got.Error != says {
+			t.Errorf("%s: %+v, want %q", url, got, says)
+		}
 	}
 	h.parts.failWith(whittle.Errorf(whittle.Invalid, "no picture"))
-	_, p = h.submit(faces)
-	if got := h.becomes(p.ID, failed); got.Error != "no picture" || h.parts.found() != 2 {
-		t.Errorf("%+v after %d calls, want two: it was the picture's fault", got, h.parts.found())
+	_, p := h.submit(faces)
+	if got := h.becomes(p.ID, failed); got.Error != "no picture" || h.parts.found() != 1 {
+		t.Errorf("%+v after %d calls, want one: it was the picture's fault", got, h.parts.found())
 	}
 	h.parts.failWith(nil)
 	h.submit(faces)

@@ -15,6 +15,7 @@ var words = map[whittle.Code]string{
 	whittle.Canceled:         "the request was cancelled",
 	whittle.DeadlineExceeded: "it took too long",
 	whittle.Unavailable:      "something that is needed for it cannot be reached",
+	whittle.PermissionDenied: "that is not allowed",
 	whittle.Invalid:          "that cannot be read",
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -10,11 +11,12 @@ const healthWithin = 2 * time.Second
 
 // report is what GET /health returns.
 type report struct {
-	Status string `json:"status"` // "ok", or "degraded": the cache does not respond
-	Cache  string `json:"cache"`  // "ok", or what is wrong
+	Status        string `json:"status"` // "ok", or "degraded": an upstream does not respond
+	Cache         string `json:"cache"`  // "ok", or what is wrong
+	FaceDetection string `json:"faceDetection"`
 }
 
-// healthy is GET /health: 200 while the cache responds, else 503.
+// healthy is GET /health: 200 while both upstreams respond, else 503.
 func (a *API) healthy(w http.ResponseWriter, r *http.Request) error {
 	rep := a.ask(r.Context())
 	status := http.StatusOK
@@ -29,10 +31,21 @@ func (a *API) healthy(w http.ResponseWriter, r *http.Request) error {
 func (a *API) ask(ctx context.Context) report {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	err := a.pictures.ready(ctx)
+	rep := report{Status: "ok"}
+	var both sync.WaitGroup
+	both.Go(func() { rep.Cache = readiness(a.pictures.ready(ctx)) })
+	both.Go(func() { rep.FaceDetection = readiness(a.o.Finder.Ready(ctx)) })
+	both.Wait()
+	if rep.Cache != "ok" || rep.FaceDetection != "ok" {
+		rep.Status = "degraded"
+	}
+	return rep
+}
+
+func readiness(err error) string {
 	if err == nil {
-		return report{Status: "ok", Cache: "ok"}
+		return "ok"
 	}
 	_, text := public(err)
-	return report{Status: "degraded", Cache: text}
+	return text
 }

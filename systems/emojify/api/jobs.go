@@ -39,8 +39,9 @@ type progress struct {
 // guards the rest.
 type job struct {
 	id      string
-	picture []byte
-	release func() // releases the room that the picture took
+	url     string // "": it was sent
+	picture []byte // nil: it must be fetched
+	release func() // releases the room that the picture took; may be nil
 
 	status jobStatus
 	place  uint64 // its number since the start, from 1

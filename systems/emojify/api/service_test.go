@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,11 +31,12 @@ func TestMain(m *testing.M) {
 
 // parts is a pipeline of which a test sees every step.
 type parts struct {
-	mu    sync.Mutex // guards the following
-	finds int
-	fail  error // what Find gives; nil: one face
+	mu      sync.Mutex // guards the following
+	fetched []string
+	finds   int
+	fail    error // what Find gives; nil: one face
 
-	gate chan struct{} // Find waits for it; nil: it does not
+	gate chan struct{} // Fetch waits for it; nil: it does not
 }
 
 var face = image.Rect(1, 2, 3, 4)
@@ -42,23 +44,37 @@ var face = image.Rect(1, 2, 3, 4)
 // painted is a PNG for all that net/http knows, with what it was made of.
 func painted(picture []byte) []byte { return append([]byte("\x89PNG\x0D\x0A\x1A\x0A of "), picture...) }
 
-// Find does what the picture says.
-func (p *parts) Find(ctx context.Context, picture []byte) ([]image.Rectangle, error) {
+func (p *parts) Fetch(ctx context.Context, url string) ([]byte, error) {
 	p.mu.Lock()
-	p.finds++
-	fail := p.fail
+	p.fetched = append(p.fetched, url)
 	p.mu.Unlock()
 	if p.gate != nil {
 		select {
 		case <-p.gate:
 		case <-ctx.Done():
-			return nil, whittle.Errorf(whittle.CodeOf(ctx.Err()), "find: %w", ctx.Err())
+			return nil, whittle.Errorf(whittle.CodeOf(ctx.Err()), "fetch: %w", ctx.Err())
 		}
 	}
-	if bytes.Contains(picture, []byte("panic")) {
+	switch {
+	case strings.Contains(url, "forbidden"):
+		return nil, whittle.Errorf(whittle.PermissionDenied, "the address is private")
+	case strings.Contains(url, "panic"):
 		panic("a decoder's mistake")
 	}
-	return []image.Rectangle{face}, fail
+	return []byte(url), nil
+}
+
+func (p *parts) Find(context.Context, []byte) ([]image.Rectangle, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finds++
+	return []image.Rectangle{face}, p.fail
+}
+
+func (p *parts) Ready(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fail
 }
 
 func (p *parts) Paint(_ context.Context, picture []byte, faces []image.Rectangle) ([]byte, error) {
@@ -146,7 +162,7 @@ func (h *testService) dial(address string) *grpc.ClientConn {
 func (h *testService) open(conn *grpc.ClientConn, set ...func(*Options)) {
 	h.t.Helper()
 	o := Options{
-		Cache: conn, Finder: h.parts, Painter: h.parts,
+		Cache: conn, Fetcher: h.parts, Finder: h.parts, Painter: h.parts,
 		Metrics: h.registry, Log: slog.New(slog.DiscardHandler), Workers: 2,
 	}
 	for _, f := range set {
@@ -195,13 +211,10 @@ func (h *testService) do(method, path, contentType string, body []byte) response
 	return response{res.StatusCode, res.Header, text}
 }
 
-// pictureOf is a PNG for all that net/http knows, of some name.
-func pictureOf(name string) []byte { return append([]byte("\x89PNG\x0D\x0A\x1A\x0A"), name...) }
-
-// submit sends the picture of a name.
-func (h *testService) submit(name string) (response, progress) {
+// submit sends a URL.
+func (h *testService) submit(url string) (response, progress) {
 	h.t.Helper()
-	a := h.do(http.MethodPost, "/emojify/", "image/png", pictureOf(name))
+	a := h.do(http.MethodPost, "/emojify/", "text/plain", []byte(url))
 	return a, h.progress(a)
 }
 

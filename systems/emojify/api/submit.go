@@ -7,23 +7,28 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"whittle"
 )
 
-// uploadWithin bounds the time that a picture may take to arrive.
-const uploadWithin = 30 * time.Second
+const (
+	// maxURL bounds a picture's URL, in bytes.
+	maxURL = 2048
+	// uploadWithin bounds the time that a picture may take to arrive.
+	uploadWithin = 30 * time.Second
+)
 
-// submit is POST /emojify/, with a picture as the body.
+// submit is POST /emojify/: a URL as the body, or a picture.
 func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
 	one, err := a.read(w, r)
 	if err != nil {
 		return err
 	}
 	p, used, err := a.enter(r, one)
-	if !used {
+	if !used && one.release != nil {
 		one.release()
 	}
 	if err != nil {
@@ -54,14 +59,62 @@ func (a *API) enter(r *http.Request, one *job) (p progress, used bool, err error
 	return p, err == nil && !joined, err
 }
 
-// read reads a picture, while there is room for it.
 func (a *API) read(w http.ResponseWriter, r *http.Request) (*job, error) {
-	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); !strings.HasPrefix(media, "image/") { // empty where it cannot be read
-		return nil, &whittle.Error{
-			Code: whittle.Unsupported, Message: "the body must be a picture, and Content-Type say so: image/…",
-			Err: &httpError{http.StatusUnsupportedMediaType},
-		}
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // empty where it cannot be read
+	switch {
+	case strings.HasPrefix(media, "image/"):
+		return a.upload(w, r)
+	case media == "" || media == "text/plain" || media == "application/x-www-form-urlencoded": // the last is what curl -d says
+		return readURL(w, r)
 	}
+	return nil, unsupported()
+}
+
+func unsupported() error {
+	return &whittle.Error{
+		Code: whittle.Unsupported, Message: "the body must be a URL as text/plain, or a picture as image/…",
+		Err: &httpError{http.StatusUnsupportedMediaType},
+	}
+}
+
+func readURL(w http.ResponseWriter, r *http.Request) (*job, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxURL+16)) // and white space around it
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	text := strings.TrimSpace(string(body))
+	if err := checkURL(text); err != nil {
+		return nil, err
+	}
+	return &job{id: idOf([]byte(text)), url: text}, nil
+}
+
+// checkURL refuses at once what the fetcher never takes; whether an address is
+// allowed it finds out when it goes there.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return whittle.Errorf(whittle.Invalid, "the body is empty").WithHint("send a picture's URL")
+	case len(text) > maxURL:
+		return whittle.Errorf(whittle.Invalid, "the URL is longer than %d bytes", maxURL)
+	case err != nil || u.Host == "" || u.Opaque != "":
+		return whittle.Errorf(whittle.Invalid, "the body is not a URL").WithHint("send one such as https://example.com/faces.jpg")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return whittle.Errorf(whittle.Invalid, "the URL must begin with http:// or https://")
+	case u.User != nil:
+		return whittle.Errorf(whittle.Invalid, "the URL must not have a user's name or password in it")
+	}
+	return nil
+}
+
+func idOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// upload reads a picture that is sent, while there is room for it.
+func (a *API) upload(w http.ResponseWriter, r *http.Request) (*job, error) {
 	if r.ContentLength > a.o.MaxUpload {
 		return nil, tooLarge()
 	}
@@ -84,13 +137,8 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) (*job, error) {
 	return &job{id: idOf(picture), picture: picture, release: release}, nil
 }
 
-func idOf(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
 func (a *API) readPicture(r *http.Request) ([]byte, error) {
-	picture, err := io.ReadAll(r.Body) // bounded by read
+	picture, err := io.ReadAll(r.Body) // bounded by upload
 	if err != nil {
 		return nil, unreadable(err)
 	}

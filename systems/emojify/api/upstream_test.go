@@ -14,6 +14,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"whittle"
 	"whittle/systems/emojify/rpc"
 )
 
@@ -70,14 +71,14 @@ func TestHungCacheIsAnResponse(t *testing.T) {
 	for _, a := range []response{
 		h.do(http.MethodGet, "/cache/"+someID, "", nil),
 		h.do(http.MethodGet, "/emojify/"+someID, "", nil),
-		h.do(http.MethodPost, "/emojify/", "image/png", pictureOf(faces)),
+		h.do(http.MethodPost, "/emojify/", "", []byte(faces)),
 	} {
 		if a.code != 504 || !strings.Contains(string(a.body), "cache") {
 			t.Errorf("%d %v %s", a.code, a.header, a.body)
 		}
 	}
 	a := h.do(http.MethodGet, "/health", "", nil)
-	if a.code != 503 || !strings.Contains(string(a.body), `"status":"degraded"`) {
+	if a.code != 503 || !strings.Contains(string(a.body), `"status":"degraded"`) || !strings.Contains(string(a.body), `"faceDetection":"ok"`) {
 		t.Errorf("health: %d %s", a.code, a.body)
 	}
 }
@@ -105,5 +106,20 @@ func TestBrokenPictureIsBrokenOff(t *testing.T) {
 		if err == nil || len(b) > 100_000 {
 			t.Errorf("%s: %d bytes and %v, want an error after 100,000", name, len(b), err)
 		}
+	}
+}
+
+func TestFailingFaceDetectionIsAnResponse(t *testing.T) {
+	h := newTestService(t)
+	h.parts.failWith(whittle.Errorf(whittle.Unavailable, "face detection: %w", net.ErrClosed))
+	_, p := h.submit(faces)
+	if got := h.becomes(p.ID, failed); got.Error != "the faces could not be looked for" {
+		t.Errorf("%+v", got)
+	}
+	if a := h.do(http.MethodGet, "/health", "", nil); a.code != 503 || !strings.Contains(string(a.body), `"cache":"ok"`) || strings.Contains(string(a.body), `"faceDetection":"ok"`) {
+		t.Errorf("health: %d %s", a.code, a.body)
+	}
+	if a := h.do(http.MethodGet, "/cache/"+someID, "", nil); a.code != 404 {
+		t.Errorf("pictures do not need it: %d", a.code)
 	}
 }

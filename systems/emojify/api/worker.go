@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -53,7 +54,9 @@ func (a *API) work(ctx context.Context, one *job) {
 		code = c.String()
 		a.log.Log(ctx, levelOf(c), "picture failed", "id", one.id, "code", code, "err", err)
 	}
-	one.release()
+	if one.release != nil {
+		one.release()
+	}
 	a.jobs.end(one, reasonOf(err))
 	a.metrics.jobs.WithLabelValues(code).Inc()
 	a.metrics.jobTime.Observe(time.Since(begun).Seconds())
@@ -67,11 +70,21 @@ func (a *API) emojify(ctx context.Context, one *job) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	faces, err := a.o.Finder.Find(ctx, one.picture)
+	picture := one.picture
+	if picture == nil {
+		if picture, err = a.o.Fetcher.Fetch(ctx, one.url); err != nil {
+			return during(ctx, err, "the picture could not be fetched")
+		}
+	}
+	var faces []image.Rectangle
+	err = a.finder.do(ctx, func(ctx context.Context) (err error) {
+		faces, err = a.o.Finder.Find(ctx, picture)
+		return err
+	})
 	if err != nil {
 		return during(ctx, err, "the faces could not be looked for")
 	}
-	done, err := a.o.Painter.Paint(ctx, one.picture, faces)
+	done, err := a.o.Painter.Paint(ctx, picture, faces)
 	if err != nil {
 		return during(ctx, err, "the picture could not be painted")
 	}

@@ -1,4 +1,3 @@
-// Package facebox finds faces.
 package facebox
 
 import (
@@ -36,6 +35,15 @@ const (
 	searching = "the search for faces"
 )
 
+// Face is where a face is.
+type Face struct {
+	// Rect is clipped to the picture.
+	Rect image.Rectangle
+	// Confidence rises with the score, from 0.5 for one that is just enough
+	// towards 1. It is no probability.
+	Confidence float64
+}
+
 // Detector finds faces that look towards the camera and stand about upright,
 // of at least a thirtieth of the picture's longer side.
 type Detector struct {
@@ -56,9 +64,9 @@ func NewDetector(l picture.Limits) (*Detector, error) {
 	return &Detector{l, trees}, nil
 }
 
-// Find returns a picture's faces, clipped to it, the surest first. It takes one core for up to
+// Detect returns a picture's faces, the surest first. It takes one core for up to
 // some hundred milliseconds, and looks at ctx between the sizes of windows.
-func (d *Detector) Find(ctx context.Context, encoded []byte) ([]image.Rectangle, error) {
+func (d *Detector) Detect(ctx context.Context, encoded []byte) ([]Face, error) {
 	img, _, err := picture.Decode(encoded, d.limits)
 	if err != nil {
 		return nil, err
@@ -79,13 +87,16 @@ func (d *Detector) Find(ctx context.Context, encoded []byte) ([]image.Rectangle,
 	slices.SortFunc(windows, surest)
 	clusters := d.trees.ClusterDetections(windows[:min(len(windows), maxWindows)], overlap)
 	slices.SortFunc(clusters, surest)
-	var faces []image.Rectangle
+	faces := []Face{}
 	for _, c := range clusters[:min(len(clusters), maxFaces)] {
 		if c.Q < threshold {
 			break
 		}
 		seen := image.Rect(c.Col-c.Scale/2, c.Row-c.Scale/2, c.Col+c.Scale/2, c.Row+c.Scale/2).Intersect(image.Rect(0, 0, w, h))
-		faces = append(faces, g.grow(seen))
+		faces = append(faces, Face{
+			Rect:       g.grow(seen),
+			Confidence: float64(c.Q) / (float64(c.Q) + threshold),
+		})
 	}
 	return faces, nil
 }

@@ -17,15 +17,16 @@ type streams struct{ out, err io.Writer }
 // cli is the command line: one field per verb, one file per verb. Every flag
 // is also EMOJIFY_NAME in the environment.
 type cli struct {
-	All   allVerb   `cmd:"" default:"withargs" help:"All of it in one process (what emojify does when no verb is named)."`
-	API   apiVerb   `cmd:"" name:"api" help:"The public HTTP API."`
-	Cache cacheVerb `cmd:"" help:"The cache of finished pictures, over gRPC."`
+	All     allVerb     `cmd:"" default:"withargs" help:"All of it in one process (what emojify does when no verb is named)."`
+	API     apiVerb     `cmd:"" name:"api" help:"The public HTTP API."`
+	Cache   cacheVerb   `cmd:"" help:"The cache of finished pictures, over gRPC."`
+	Facebox faceboxVerb `cmd:"" help:"Face detection, over HTTP in FaceBox's shape."`
 }
 
 const description = `emojify covers the faces in pictures with emoji.
 
   emojify                                    # http://localhost:9090, all in one process
-  curl -H 'Content-Type: image/jpeg' --data-binary @faces.jpg http://localhost:9090/emojify/
+  curl -d https://example.com/faces.jpg http://localhost:9090/emojify/
 
 Every flag is also read from the environment: EMOJIFY_CACHE_TIMEOUT for --cache-timeout.
 
@@ -33,6 +34,7 @@ Exit status: 0 ended as asked; 2 bad usage or settings; 3 could not run.`
 
 var groups = []kong.Group{
 	{Key: "cache", Title: "The cache:"},
+	{Key: "facebox", Title: "Face detection:"},
 	{Key: "limits", Title: "Limits:"},
 	{Key: "faults", Title: "What is here to be found:"},
 }

@@ -1,5 +1,5 @@
-// Command emojify covers the faces in pictures. Its API and its cache run as one
-// process or as one process each.
+// Command emojify covers the faces in pictures. Its API, cache and face
+// detection run as one process or as one process each.
 package main
 
 import (

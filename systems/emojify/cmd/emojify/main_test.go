@@ -116,11 +116,12 @@ func store(t testing.TB, address string, picture []byte) string {
 	return id
 }
 
-// two starts the API before a cache, each a process.
+// two starts the API before a cache, each a process; face detection is not
+// needed for what is in the cache.
 func two(t testing.TB, args ...string) (api, cache *program) {
 	t.Helper()
 	cache = start(t, "cache", "--dir", t.TempDir())
-	return start(t, "api", append([]string{"--cache", cache.Public}, args...)...), cache
+	return start(t, "api", append([]string{"--cache", cache.Public, "--facebox", "http://127.0.0.1:1"}, args...)...), cache
 }
 
 func TestDebugPrintIsOffUnlessAsked(t *testing.T) {
@@ -172,17 +173,23 @@ func TestAdminPort(t *testing.T) {
 	}
 }
 
+func TestHealthNamesWhatIsAway(t *testing.T) {
+	api, _ := two(t)
+	code, b := get(t, "http://"+api.Public+"/health")
+	if code != 503 || !strings.Contains(string(b), `"cache":"ok"`) || strings.Contains(string(b), `"faceDetection":"ok"`) {
+		t.Errorf("%d %s", code, b)
+	}
+}
+
 func TestCacheOutlivesItsProcess(t *testing.T) {
 	dir := t.TempDir()
 	cache := start(t, "cache", "--dir", dir)
 	id := store(t, cache.Public, []byte("GIF89a, or so"))
-	api := start(t, "api", "--cache", cache.Public)
+	api := start(t, "api", "--cache", cache.Public, "--facebox", "http://127.0.0.1:1")
 	cache.ended = true
 	cache.Kill()
-	for _, path := range []string{"/cache/" + id, "/health"} {
-		if code, b := get(t, "http://"+api.Public+path); code != 503 {
-			t.Errorf("%s while it is away: %d %s", path, code, b)
-		}
+	if code, b := get(t, "http://"+api.Public+"/cache/"+id); code != 503 {
+		t.Errorf("while it is away: %d %s", code, b)
 	}
 	again := start(t, "cache", "--dir", dir, "--listen", cache.Public)
 	if again.Public != cache.Public {

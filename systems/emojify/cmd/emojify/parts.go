@@ -5,7 +5,7 @@ import (
 	"whittle/systems/emojify/picture"
 )
 
-// pictureFlags bound the pictures that are taken.
+// pictureFlags bound the pictures that are taken, wherever they come from.
 type pictureFlags struct {
 	MaxPicture int64 `group:"limits" default:"8388608" placeholder:"N" help:"Bytes of the largest picture that is taken (${default})."`
 	MaxPixels  int64 `group:"limits" default:"16777216" placeholder:"N" help:"Pixels of the largest picture (${default}); each takes some 16 bytes of memory while it is worked on."`

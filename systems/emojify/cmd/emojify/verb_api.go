@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"net/netip"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -16,17 +17,21 @@ import (
 	"whittle/systems/emojify/api"
 	"whittle/systems/emojify/draw"
 	"whittle/systems/emojify/facebox"
+	"whittle/systems/emojify/fetch"
 	"whittle/systems/emojify/picture"
 )
 
 // apiFlags say how the API works.
 type apiFlags struct {
+	Allow []netip.Prefix `placeholder:"CIDR" help:"Networks that pictures may be fetched from although they are not public, such as 127.0.0.0/8 to try it out. None: public ones only."`
+
 	Workers    int           `group:"limits" default:"0" placeholder:"N" help:"Pictures worked on at once. 0: as many as there are cores."`
 	Queue      int           `group:"limits" default:"100" placeholder:"N" help:"Pictures that may wait; one more is refused (${default})."`
 	JobTimeout time.Duration `group:"limits" default:"30s" placeholder:"TIME" help:"For the work on one picture (${default})."`
 	MaxConns   int           `group:"limits" default:"4096" placeholder:"N" help:"Connections open at once (${default}); more wait to be accepted."`
 
-	CacheTimeout time.Duration `group:"cache" default:"2s" placeholder:"TIME" help:"For a call, or a stream's next message (${default})."`
+	CacheTimeout   time.Duration `group:"cache" default:"2s" placeholder:"TIME" help:"For a call, or a stream's next message (${default})."`
+	FaceboxTimeout time.Duration `group:"facebox" default:"5s" placeholder:"TIME" help:"For a call (${default})."`
 
 	DebugPrint bool `group:"faults" help:"Print every response of the cache to standard output, as somebody once forgot to take out."`
 }
@@ -34,7 +39,7 @@ type apiFlags struct {
 func (f *apiFlags) check() error {
 	for name, bad := range map[string]bool{
 		"--queue": f.Queue < 1, "--job-timeout": f.JobTimeout <= 0, "--max-conns": f.MaxConns < 1,
-		"--cache-timeout": f.CacheTimeout <= 0,
+		"--cache-timeout": f.CacheTimeout <= 0, "--facebox-timeout": f.FaceboxTimeout <= 0,
 	} {
 		if bad {
 			return whittle.Errorf(whittle.Invalid, "%s must be above 0", name)
@@ -43,8 +48,8 @@ func (f *apiFlags) check() error {
 	return nil
 }
 
-// open adds the API to the process, before the cache at an address.
-func (f *apiFlags) open(h *daemon.Process, l net.Listener, limits picture.Limits, cacheAddress string) error {
+// open adds the API to the process, before the two services at these addresses.
+func (f *apiFlags) open(h *daemon.Process, l net.Listener, limits picture.Limits, cacheAddress, faceboxURL string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -53,15 +58,16 @@ func (f *apiFlags) open(h *daemon.Process, l net.Listener, limits picture.Limits
 		return err
 	}
 	h.OnEnd(func() { _ = conn.Close() }) // which fails only when done before
-	finder, err := facebox.NewDetector(limits)
+	finder, err := facebox.NewClient(faceboxURL)
 	if err != nil {
 		return err
 	}
+	h.OnEnd(finder.Close)
 	a, err := api.New(api.Options{
 		Cache: conn, Metrics: h.Registry, Log: h.Log,
 		Workers: f.Workers, Queue: f.Queue, JobTimeout: f.JobTimeout,
-		CacheTimeout: f.CacheTimeout, DebugPrint: f.DebugPrint, MaxUpload: limits.Bytes,
-		Finder: finder, Painter: draw.New(limits),
+		CacheTimeout: f.CacheTimeout, FinderTimeout: f.FaceboxTimeout, DebugPrint: f.DebugPrint, MaxUpload: limits.Bytes,
+		Fetcher: fetch.New(fetch.Options{Limits: limits, Allow: f.Allow}), Finder: finder, Painter: draw.New(limits),
 	})
 	if err != nil {
 		return err
@@ -98,9 +104,10 @@ func dial(address string) (*grpc.ClientConn, error) {
 }
 
 type apiVerb struct {
-	Listen string `default:":9090" placeholder:"ADDRESS" help:"Address to listen on (${default})."`
-	Admin  string `default:"127.0.0.1:9091" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
-	Cache  string `group:"cache" default:"127.0.0.1:9092" placeholder:"ADDRESS" help:"Address of the cache's gRPC (${default})."`
+	Listen  string `default:":9090" placeholder:"ADDRESS" help:"Address to listen on (${default})."`
+	Admin   string `default:"127.0.0.1:9091" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
+	Cache   string `group:"cache" default:"127.0.0.1:9092" placeholder:"ADDRESS" help:"Address of the cache's gRPC (${default})."`
+	Facebox string `group:"facebox" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Address of face detection (${default}); a real FaceBox will do."`
 	apiFlags
 	pictureFlags
 	processFlags
@@ -113,6 +120,6 @@ func (v *apiVerb) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	return v.serve(ctx, s, v.Listen, v.Admin, func(h *daemon.Process, port net.Listener) error {
-		return v.open(h, port, limits, v.Cache)
+		return v.open(h, port, limits, v.Cache, v.Facebox)
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"image"
 	_ "image/jpeg"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"whittle/e2e/process"
@@ -14,14 +16,14 @@ import (
 
 type progress struct{ ID, Status, Error string }
 
-// submit sends a JPEG, and gives what became of it.
-func submit(t *testing.T, base string, body []byte) progress {
+// submit sends a body, and gives what became of it.
+func submit(t *testing.T, base, contentType string, body []byte) progress {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/emojify/", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Content-Type", "image/jpeg")
+	req.Header.Set("Content-Type", contentType)
 	code, b := do(t, req)
 	var p progress
 	if err := json.Unmarshal(b, &p); err != nil || code >= 300 {
@@ -36,19 +38,30 @@ func submit(t *testing.T, base string, body []byte) progress {
 	return p
 }
 
-// TestFacesAreCovered goes all the way in one process, and in two.
+// TestFacesAreCovered goes all the way in one process, and in three.
 func TestFacesAreCovered(t *testing.T) {
 	photo := faceboxtest.Photograph(t)
-	apart, _ := two(t)
-	for name, p := range map[string]*program{"one process": start(t, "all", "--dir", t.TempDir()), "two": apart} {
+	pictures := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(photo) }))
+	defer pictures.Close()
+	facebox := start(t, "facebox")
+	cache := start(t, "cache", "--dir", t.TempDir())
+	for name, p := range map[string]*program{
+		"one process": start(t, "all", "--dir", t.TempDir(), "--allow", "127.0.0.0/8"),
+		"three":       start(t, "api", "--cache", cache.Public, "--facebox", "http://"+facebox.Public, "--allow", "127.0.0.0/8"),
+	} {
 		base := "http://" + p.Public
 		if code, b := get(t, base+"/health"); code != 200 {
 			t.Errorf("%s: health %d %s", name, code, b)
 		}
-		sent := submit(t, base, photo)
-		_, done := get(t, base+"/cache/"+sent.ID)
-		if sent.Status != "finished" || changed(t, photo, done) < 0.001 {
-			t.Errorf("%s: %+v, and nothing was covered", name, sent)
+		byURL := submit(t, base, "text/plain", []byte(pictures.URL+"/faces.jpg"))
+		sent := submit(t, base, "image/jpeg", photo)
+		_, one := get(t, base+"/cache/"+byURL.ID)
+		_, other := get(t, base+"/cache/"+sent.ID)
+		if byURL.Status != "finished" || !bytes.Equal(one, other) {
+			t.Errorf("%s: %+v, %+v, %d and %d bytes", name, byURL, sent, len(one), len(other))
+		}
+		if changed(t, photo, one) < 0.001 {
+			t.Errorf("%s: nothing was covered", name)
 		}
 	}
 }
@@ -75,4 +88,20 @@ func changed(t *testing.T, a, b []byte) float64 {
 		}
 	}
 	return float64(n) / float64(r.Dx()*r.Dy())
+}
+
+// TestWhatIsNearIsNotFetched has a stranger name an address of this machine.
+func TestWhatIsNearIsNotFetched(t *testing.T) {
+	asked := false
+	near := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer near.Close()
+	p := start(t, "all", "--dir", t.TempDir())
+	for _, url := range []string{near.URL, strings.Replace(near.URL, "127.0.0.1", "localhost", 1), "http://" + p.Admin + "/debug/pprof/heap"} {
+		if got := submit(t, "http://"+p.Public, "", []byte(url)); got.Status != "failed" || got.Error == "" || got.Error == "internal error" {
+			t.Errorf("%s: %+v", url, got)
+		}
+	}
+	if asked {
+		t.Error("it was asked")
+	}
 }

@@ -1,0 +1,172 @@
+package facebox
+
+import (
+	"bytes"
+	"encoding/json"
+	"image"
+	"io"
+	"log/slog"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/systems/emojify/picture"
+)
+
+func TestMain(m *testing.M) {
+	// net/http keeps a connection of which it refused the body for half a second more.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
+
+func service(t testing.TB, o Options) *Service {
+	t.Helper()
+	o.Log = slog.New(slog.DiscardHandler)
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// post sends a body, and has the response read strictly.
+func post(t testing.TB, s http.Handler, kind, body string) (int, response) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/facebox/check", strings.NewReader(body))
+	r.Header.Set("Content-Type", kind)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	var a response
+	d := json.NewDecoder(w.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		t.Fatalf("%d %q: %v", w.Code, w.Body, err)
+	}
+	return w.Code, a
+}
+
+func multi(t testing.TB, parts ...string) (kind, body string) {
+	t.Helper()
+	var b bytes.Buffer
+	m := multipart.NewWriter(&b)
+	for i := 0; i < len(parts); i += 2 {
+		w, err := m.CreateFormFile(parts[i], "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, parts[i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return m.FormDataContentType(), b.String()
+}
+
+func TestTheClientAndTheService(t *testing.T) {
+	srv := httptest.NewServer(service(t, Options{}))
+	defer srv.Close()
+	c, err := NewClient(srv.URL + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	faces, err := c.Find(t.Context(), asPNG(t, portrait(t)))
+	if err != nil || len(faces) != 1 || !isFace(faces[0], image.Rect(0, 0, 320, 400)) {
+		t.Errorf("%v, %v", faces, err)
+	}
+	if faces, err := c.Find(t.Context(), asPNG(t, image.NewGray(image.Rect(0, 0, 90, 90)))); err != nil || len(faces) != 0 {
+		t.Errorf("no face: %v, %v", faces, err)
+	}
+	if _, err := c.Find(t.Context(), []byte("no picture")); whittle.CodeOf(err) != whittle.Invalid {
+		t.Error(err)
+	}
+	srv.Close()
+	if err := c.Ready(t.Context()); whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("gone: %v", err)
+	}
+	for _, base := range []string{"", "facebox:8080", "ftp://a", "http://", "http://a?b", "http://a#b"} {
+		if _, err := NewClient(base); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%q is taken: %v", base, err)
+		}
+	}
+}
+
+// What a FaceBox of Machine Box's returns, with all that it adds to a face.
+const machineBox = `{"success": true, "facesCount": 2, "faces": [
+	{"rect": {"top": 10, "left": 20, "width": 30, "height": 40}, "id": "a.jpg", "name": "A", "matched": true, "confidence": 0.61, "faceprint": "AAA="},
+	{"rect": {"top": -5, "left": 90, "width": 30, "height": 30}, "matched": false}]}`
+
+func TestResponsesOfABox(t *testing.T) {
+	within := image.Rect(0, 0, 100, 100)
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		faces  []image.Rectangle
+		code   whittle.Code
+	}{
+		"Machine Box's":  {200, machineBox, []image.Rectangle{image.Rect(20, 10, 50, 50), image.Rect(90, 0, 100, 25)}, 0},
+		"none":           {200, `{"success": true, "facesCount": 0}`, nil, 0},
+		"mad rectangles": {200, `{"success": true, "faces": [{"rect": {"width": 9223372036854775807, "height": 5}}, {"rect": {"left": 1000, "width": 5, "height": 5}}]}`, nil, 0},
+		"no success":     {200, `{"success": false, "error": "image: unknown format"}`, nil, whittle.Invalid},
+		"refused":        {400, `{"success": false, "error": "failed to read file"}`, nil, whittle.Invalid},
+		"too large":      {413, `{}`, nil, whittle.ResourceExhausted},
+		"busy":           {503, `<html>`, nil, whittle.Unavailable},
+		"elsewhere":      {404, `404 page not found`, nil, whittle.Unavailable},
+		"no JSON":        {200, `hello`, nil, whittle.Unavailable},
+	} {
+		faces, err := readFaces(c.status, []byte(c.body), within)
+		if (err != nil) != (c.code != 0) || err != nil && whittle.CodeOf(err) != c.code || len(faces) != len(c.faces) {
+			t.Errorf("%s: %v, %v", name, faces, err)
+			continue
+		}
+		for i, f := range c.faces {
+			if faces[i] != f {
+				t.Errorf("%s: %v, want %v", name, faces, c.faces)
+			}
+		}
+	}
+}
+
+func TestWhatACheckRefuses(t *testing.T) {
+	s := service(t, Options{Limits: picture.Limits{Bytes: 200_000, Pixels: 500 * 500}})
+	const asJSON = "application/json"
+	kindWide, bodyWide := multi(t, "file", string(asPNG(t, image.NewGray(image.Rect(0, 0, 501, 500)))))
+	kindTwice, bodyTwice := multi(t, "file", "x", "file", "y")
+	kindLarge, bodyLarge := multi(t, "file", strings.Repeat("x", 400_000))
+	kindNone, bodyNone := multi(t, "url", "http://127.0.0.1/")
+	kindText, bodyText := multi(t, "file", "hello")
+	for name, c := range map[string]struct {
+		kind, body string
+		status     int
+		says       string
+	}{
+		"no type":         {"", "x", 400, "multipart/form-data"},
+		"base64":          {asJSON, `{"base64":"aGVsbG8="}`, 501, "multipart/form-data"},
+		"a url":           {kindNone, bodyNone, 400, "no part file"},
+		"two files":       {kindTwice, bodyTwice, 400, "more than one file"},
+		"no boundary":     {"multipart/form-data", "x", 400, "cannot be read"},
+		"broken off":      {kindTwice, bodyTwice[:40], 400, "cannot be read"},
+		"no picture":      {kindText, bodyText, 400, "no JPEG, PNG or GIF"},
+		"too many bytes":  {kindLarge, bodyLarge, 413, "more than"},
+		"too many pixels": {kindWide, bodyWide, 413, "501 by 500 pixels"},
+	} {
+		status, a := post(t, s, c.kind, c.body)
+		if status != c.status || a.Success || a.FacesCount != 0 || !strings.Contains(a.Error, c.says) {
+			t.Errorf("%s: %d %+v", name, status, a)
+		}
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/facebox/check", nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("GET got %d", w.Code)
+	}
+}

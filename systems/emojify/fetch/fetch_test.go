@@ -1,0 +1,205 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"whittle"
+	"whittle/carve/gateway/resolve/dnstest"
+	"whittle/systems/emojify/picture"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func dot(t testing.TB, w, h int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, w, h))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// loopback is one address: the rest of 127.0.0.0/8 stays forbidden.
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+
+func serve(t testing.TB, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func TestAPictureComes(t *testing.T) {
+	want := dot(t, 30, 20)
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Cookie") != "" || r.Header.Get("Referer") != "" || r.Header.Get("Accept-Encoding") != "" {
+			t.Errorf("sent %v", r.Header)
+		}
+		if hop := r.URL.Query().Get("hop"); hop != "" && hop != "0" {
+			http.SetCookie(w, &http.Cookie{Name: "a", Value: "b"})
+			http.Redirect(w, r, fmt.Sprintf("/?hop=%d", hop[0]-'1'), http.StatusFound)
+			return
+		}
+		w.Header().Set("Content-Type", r.URL.Query().Get("type"))
+		w.Write(want)
+	})
+	f := New(Options{Allow: loopback})
+	for _, path := range []string{"/?type=image/png", "/?type=image/jpeg", "/?type=application/octet-stream", "/?type=", "/?hop=3", "/#part"} {
+		if got, err := f.Fetch(t.Context(), srv.URL+path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, %v", path, len(got), err)
+		}
+	}
+}
+
+func TestResponsesThatAreRefused(t *testing.T) {
+	small := dot(t, 30, 20)
+	huge := dot(t, 200, 200)
+	f := New(Options{Allow: loopback, Limits: picture.Limits{Bytes: 5_000, Pixels: 10_000}})
+	for name, c := range map[string]struct {
+		h    http.HandlerFunc
+		code whittle.Code
+		says string
+	}{
+		"not found": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, whittle.Invalid, "responded with 404"},
+		"part of it": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(206)
+			w.Write(small)
+		}, whittle.Invalid, "responded with 206"},
+		"busy":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, whittle.Unavailable, "responded with 429"},
+		"broken": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502) }, whittle.Unavailable, "responded with 502"},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.Write(small)
+		}, whittle.Invalid, "text/html"},
+		"a page that says it is a picture": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+			w.Write([]byte("<html>secret</html>"))
+		}, whittle.Invalid, "no JPEG, PNG or GIF"},
+		"compressed": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(small)
+		}, whittle.Invalid, "compresses"},
+		"too many bytes, said": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+			w.Header().Set("Content-Length", "5001")
+			w.Write(make([]byte, 5001))
+		}, whittle.ResourceExhausted, "5000 bytes"},
+		"too many bytes, not said": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+			for range 100 {
+				w.Write(make([]byte, 1000))
+				w.(http.Flusher).Flush()
+			}
+		}, whittle.ResourceExhausted, "5000 bytes"},
+		"too many pixels": {func(w http.ResponseWriter, _ *http.Request) { w.Write(huge) }, whittle.ResourceExhausted, "200 by 200"},
+		"broken off": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "4000")
+			w.Write(small)
+		}, whittle.Unavailable, "cannot be reached"},
+		"a long header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("a", 2*maxHeader))
+		}, whittle.Unavailable, "cannot be reached"},
+		"for ever": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) }, whittle.Invalid, "more than 3 times"},
+		"on to a file": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "file:///etc/passwd")
+			w.WriteHeader(302)
+		}, whittle.Invalid, "http://"},
+		"on to metadata": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusTemporaryRedirect)
+		}, whittle.PermissionDenied, "not public"},
+		"on with a password": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://a:b@127.0.0.1/")
+			w.WriteHeader(302)
+		}, whittle.Invalid, "password"},
+	} {
+		got, err := f.Fetch(t.Context(), serve(t, c.h).URL)
+		coded, ok := errors.AsType[*whittle.Error](err)
+		if !ok || got != nil || coded.Code != c.code || !strings.Contains(coded.Message, c.says) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+}
+
+func TestLoopbackIsForbiddenAsItComes(t *testing.T) {
+	var asked atomic.Int32
+	srv := serve(t, func(w http.ResponseWriter, _ *http.Request) { asked.Add(1) })
+	port := srv.Listener.Addr().(*net.TCPAddr).Port
+	f := New(Options{})
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0", "0.0.0.0", "2130706433", "0x7f.1", "127.1", "0177.0.0.1"} {
+		_, err := f.Fetch(t.Context(), fmt.Sprintf("http://%s:%d/", host, port))
+		if err == nil {
+			t.Errorf("%s is fetched from", host)
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d requests arrived", n)
+	}
+}
+
+// resolver asks one server.
+func resolver(s *dnstest.Server) *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, s.Address)
+	}}
+}
+
+// A name that is of an allowed address when it is first asked for, and of a
+// forbidden one when it is asked for again, on the redirect.
+func TestANameThatChangesItsAddress(t *testing.T) {
+	var asked atomic.Int32
+	names := dnstest.New(t)
+	names.Set("rebinds.example", 0, "127.0.0.1")
+	var port int
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		names.Set("rebinds.example", 0, "127.0.0.2")
+		http.Redirect(w, r, fmt.Sprintf("http://rebinds.example:%d/again", port), http.StatusFound)
+	})
+	port = srv.Listener.Addr().(*net.TCPAddr).Port
+	f := New(Options{Allow: loopback, resolver: resolver(names)})
+	if _, err := f.Fetch(t.Context(), fmt.Sprintf("http://rebinds.example:%d/", port)); whittle.CodeOf(err) != whittle.PermissionDenied {
+		t.Errorf("moved to 127.0.0.2: %v", err)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("%d requests arrived, not only the first", n)
+	}
+}
+
+func TestNamesOfForbiddenAddresses(t *testing.T) {
+	addresses := map[string]string{
+		"metadata.example": "169.254.169.254", "private.example": "10.0.0.1", "loopback.example": "127.0.0.1",
+		"mapped.example": "::ffff:127.0.0.1", "nat64.example": "64:ff9b::7f00:1", "local.example": "fd00::1", "none.example": "",
+	}
+	names := dnstest.New(t)
+	for name, address := range addresses {
+		names.Set(name, 0, strings.Fields(address)...)
+	}
+	f := New(Options{resolver: resolver(names)})
+	for name, address := range addresses {
+		want := whittle.PermissionDenied
+		if address == "" {
+			want = whittle.Invalid
+		}
+		_, err := f.Fetch(t.Context(), "http://"+name+"/")
+		if whittle.CodeOf(err) != want {
+			t.Errorf("%s is %s: %v", name, address, err)
+		}
+		if coded, ok := errors.AsType[*whittle.Error](err); ok && address != "" && strings.Contains(coded.Message, address) {
+			t.Errorf("a stranger reads %q", coded.Message)
+		}
+	}
+}
