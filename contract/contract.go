@@ -43,10 +43,8 @@ type Method struct {
 	// a person said so.
 	Safe bool
 	// Seen is how many exchanges it was inferred from; 0: it came from a
-	// document. Novelty estimates how likely the next one has a shape that none
-	// of them had (Good and Turing; I. J. Good, Biometrika 40, 1953).
+	// document.
 	Seen    int
-	Novelty float64
 	Guesses []Guess
 	// Failures are the responses other than the success, by status.
 	Failures []Failure
@@ -264,17 +262,6 @@ func Redirects(status int) bool {
 		return true
 	}
 	return false
-}
-
-// About writes an estimated share: "about 12 %", "nearly every one", "hardly one".
-func About(share float64) string {
-	switch {
-	case share >= 0.95:
-		return "nearly every one"
-	case share <= 0:
-		return "hardly one"
-	}
-	return "about " + units.Percent(share)
 }
 
 // Count writes a number of things: "1 field", "2 fields".

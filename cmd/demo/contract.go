@@ -25,8 +25,6 @@ type contractBlock struct {
 	Inferred []string         `json:"inferred"`
 	Seed     []string         `json:"seed"`
 	Guesses  []contract.Guess `json:"guesses"`
-	// Unseen estimates how likely the next exchange has a shape that none had.
-	Unseen float64 `json:"unseen"`
 }
 
 // countsToRecord are what the demo's first users ask for. One sum passes 32
@@ -65,7 +63,7 @@ func (d *countDemo) actRead(ctx context.Context) error {
 		return whittle.Errorf(whittle.Unavailable, "read the seed's contract: %w", err)
 	}
 	d.figures.Contract = contractBlock{
-		Exchanges: m.Seen, Inferred: declared(string(c.Proto())), Seed: declared(string(seed)), Guesses: m.Guesses, Unseen: m.Novelty,
+		Exchanges: m.Seen, Inferred: declared(string(c.Proto())), Seed: declared(string(seed)), Guesses: m.Guesses,
 	}
 	d.sayContract()
 	return wideEnough(c, m)

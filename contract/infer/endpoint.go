@@ -7,7 +7,6 @@ import (
 
 	"whittle"
 	"whittle/contract"
-	"whittle/contract/infer/document"
 	"whittle/contract/infer/pattern"
 	"whittle/contract/infer/shape"
 	"whittle/record/capture"
@@ -42,7 +41,6 @@ type endpoint struct {
 	// headers counts the successes' headers that no message carries, asked their
 	// requests' that say who asks.
 	headers, asked tally
-	unseen         unseen
 	repeats        repeats
 	echoes         echoes
 }
@@ -87,17 +85,15 @@ func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *sha
 	}
 	a.n++
 	a.types.add(x.Response.Header.Get("Content-Type"))
-	hash := shape.Mix(uint64(x.Response.Status))
 	switch plain := x.Response.Status/100 == 2; {
 	case plain && !e.plain:
 		e.forget()
 		e.plain = true
 	case !plain && (e.plain || !contract.Redirects(x.Response.Status)):
 		// A refused request does not show what requests look like.
-		e.unseen.see(hash)
 		return
 	}
-	e.learn(x, a, path, query, b, hash)
+	e.learn(x, a, path, query, b)
 }
 
 // forget discards what was learned from redirected requests, now that there is
@@ -111,7 +107,7 @@ func (e *endpoint) forget() {
 }
 
 // learn takes an exchange that succeeded.
-func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query url.Values, b *shape.Bounds, hash uint64) {
+func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query url.Values, b *shape.Bounds) {
 	wildcards := e.wildcards(path)
 	for i, v := range wildcards {
 		e.path[i].see(v)
@@ -129,16 +125,6 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 			e.asked.add(name)
 		}
 	}
-	for name := range query {
-		hash += shape.Mix(shape.Hash(name))
-	}
-	if request != nil {
-		hash += shape.Mix(shape.Structure(request, document.MaxDepth) + 1)
-	}
-	if response != nil {
-		hash += shape.Structure(response, document.MaxDepth)
-	}
-	e.unseen.see(shape.Mix(hash))
 	e.repeats.see(x, response)
 	e.echoes.see(e, wildcards, query, request, response, x.Response.Body)
 }
@@ -237,7 +223,6 @@ func (e *endpoint) count(o *endpoint) {
 	}
 	e.failed += o.failed
 	e.cut += o.cut
-	e.unseen.absorb(&o.unseen)
 }
 
 func (e *endpoint) successes() int {

@@ -74,7 +74,6 @@ func newMethod(e *endpoint, before *earlier, taken map[string]bool) *method {
 	m.m.Name = name
 	m.m.Safe = httpfield.IsSafe(e.method)
 	m.m.Seen = e.successes()
-	m.m.Novelty = e.unseen.share()
 	m.request = e.newBody(&e.body, false, m.m.Input, before.body(m.was, false))
 	m.response = e.newBody(&a.contents, true, m.m.Output, before.body(m.was, true))
 	return m

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"whittle/contract"
-	"whittle/internal/units"
 )
 
 // contractPage is CONTRACT.md: what was inferred, how sure it is, and why.
@@ -26,7 +25,7 @@ func (v *view) contractPage() []byte {
 func (v *view) methodPage(b *strings.Builder, m *method) {
 	fmt.Fprintf(b, "\n## %s: `%s %s`\n\n", m.Name, m.HTTP.Method, m.HTTP.Pattern)
 	if m.Seen > 0 {
-		fmt.Fprintf(b, "Seen in %s. Of the next ones, those with a shape that none of them had: %s.\n\n", contract.Count(m.Seen, "exchange"), Unseen(m.Method))
+		fmt.Fprintf(b, "Seen in %s.\n\n", contract.Count(m.Seen, "exchange"))
 	} else {
 		b.WriteString("From a document; no exchange was seen.\n\n")
 	}
@@ -58,17 +57,6 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 		fmt.Fprintf(b, "| failure | %s; it comes back word for word |\n", of)
 	}
 	guesses(b, m.Guesses)
-}
-
-// Unseen says how likely the next exchange has a shape that none had: the share
-// of those whose shape was seen once (I. J. Good, Biometrika 40, 1953), and
-// where there is none, at most 3/n with a confidence of 95 % (Hanley and
-// Lippman-Hand, JAMA 249, 1983).
-func Unseen(m *contract.Method) string {
-	if m.Novelty == 0 && m.Seen > 0 {
-		return fmt.Sprintf("below %s (no shape was seen only once; 3/n)", units.Percent(min(1, 3/float64(m.Seen))))
-	}
-	return fmt.Sprintf("%s (the share whose shape was seen once, after Good and Turing)", contract.About(m.Novelty))
 }
 
 func bodyWords(body *contract.Body) string {

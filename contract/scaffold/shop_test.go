@@ -27,7 +27,7 @@ func shopContract() *contract.Contract {
 		Guesses: []contract.Guess{{Path: "log", Chosen: "4 endpoints", Against: "5", Evidence: "1 was seen once"}},
 		Methods: []contract.Method{
 			{
-				Name: "Count", Input: "CountRequest", Output: "CountResponse", Safe: true, Seen: 20, Novelty: 0.05,
+				Name: "Count", Input: "CountRequest", Output: "CountResponse", Safe: true, Seen: 20,
 				HTTP: contract.Binding{
 					Method: "POST", Pattern: "/Count", Body: contract.Body{Form: contract.Object, ContentType: "application/json"},
 					Response: responses(contract.Response{

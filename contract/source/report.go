@@ -32,7 +32,6 @@ type Method struct {
 	Endpoint string  `json:"endpoint"`
 	Safe     bool    `json:"safe"`
 	Seen     int     `json:"seen"`
-	Novelty  float64 `json:"novelty"`
 	Guesses  []Guess `json:"guesses"`
 }
 
@@ -54,7 +53,7 @@ func NewReport(p *scaffold.Project, tested bool) *Report {
 	}
 	for i := range c.Methods {
 		m := &c.Methods[i]
-		r.Methods = append(r.Methods, Method{m.Name, m.Endpoint(), m.Safe, m.Seen, m.Novelty, guessesOf(m.Guesses)})
+		r.Methods = append(r.Methods, Method{m.Name, m.Endpoint(), m.Safe, m.Seen, guessesOf(m.Guesses)})
 	}
 	return r
 }

@@ -45,7 +45,7 @@ func Say(screen *cmdline.Screen, c *contract.Contract, source *Source) {
 		screen.Say("")
 		seen := "from a document"
 		if m.Seen > 0 {
-			seen = fmt.Sprintf("%s; a shape that none had: %s", contract.Count(m.Seen, "exchange"), scaffold.Unseen(m))
+			seen = contract.Count(m.Seen, "exchange")
 		}
 		screen.Say("%s %s  (%s)", screen.Bold(m.Name), m.Endpoint(), seen)
 		for _, f := range m.Failures {
