@@ -104,27 +104,6 @@ func WriteSummary(s Streams, jsonPath string, r Summary) error {
 	return r.WriteSummary(s.Out)
 }
 
-// Result is what a verb found: as a page, and in words for a terminal.
-type Result interface {
-	WriteHTML(w io.Writer) error
-	Summary
-}
-
-// WriteResult writes what a verb found as JSON and as a page, to the files that
-// were asked for, and in words, unless the JSON has standard output.
-func WriteResult(s Streams, jsonPath, htmlPath string, r Result) error {
-	if err := WriteJSON(s, jsonPath, r); err != nil {
-		return err
-	}
-	if htmlPath == "-" {
-		return r.WriteHTML(s.Out)
-	}
-	if err := WriteFile(htmlPath, r.WriteHTML); err != nil || jsonPath == "-" {
-		return err
-	}
-	return r.WriteSummary(s.Out)
-}
-
 // Streams are the command's three files, so that tests can hold them.
 type Streams struct {
 	In       io.Reader

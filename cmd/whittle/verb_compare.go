@@ -41,7 +41,6 @@ type compareVerb struct {
 	Warmup    time.Duration `group:"The comparison" default:"2s" help:"How long each target is loaded before anything counts, with each number of users (${default})."`
 	FailIf    []string      `group:"The comparison" name:"fail-if" sep:"none" placeholder:"CONDITION" help:"Exit with status 1 if this holds, such as 'p99 ratio > 1.1'. Repeatable."`
 	JSON      string        `group:"The comparison" name:"json" placeholder:"FILE" help:"Write the comparison as JSON (\"-\": standard output)."`
-	HTML      string        `group:"The comparison" name:"html" placeholder:"FILE" help:"Write the comparison as one HTML file with plots (\"-\": standard output)."`
 	WatchPIDA []int         `group:"The comparison" name:"watch-pid-a" placeholder:"PID" help:"Also measure the CPU time per request of this process of A. Repeatable."`
 	WatchPIDB []int         `group:"The comparison" name:"watch-pid-b" placeholder:"PID" help:"The same for B."`
 	WatchURLA []string      `group:"The comparison" name:"watch-url-a" placeholder:"URL" help:"The same, by process_cpu_seconds_total on A's metrics page. Repeatable."`
@@ -61,19 +60,19 @@ possibly any of it.
 
 Examples:
   whittle compare http://127.0.0.1:3000/Count http://127.0.0.1:8080/Count --rate 20 --duration 1m --json-body '{"times":1000000}'
-  whittle compare http://127.0.0.1:3000 http://127.0.0.1:8080 --plan plan.yml --html compare.html
+  whittle compare http://127.0.0.1:3000 http://127.0.0.1:8080 --plan plan.yml
   whittle compare http://127.0.0.1:3000 http://127.0.0.1:8080 --plan plan.yml --fail-if 'p99 ratio surely > 1.1' --fail-if 'errors ratio > 1'
-  whittle compare http://127.0.0.1:3000 http://127.0.0.1:3001 --plan plan.jmx --users 1,50,500,1000 --runs 3 --html table.html`
+  whittle compare http://127.0.0.1:3000 http://127.0.0.1:3001 --plan plan.jmx --users 1,50,500,1000 --runs 3`
 }
 
 // Run compares the targets, and prints the verdict.
 func (v *compareVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	screen := cmdline.NewScreen(s, v.JSON, v.HTML)
+	screen := cmdline.NewScreen(s, v.JSON)
 	q, err := v.request()
 	if err != nil {
 		return err
 	}
-	if err := cmdline.Writable(v.JSON, v.HTML); err != nil {
+	if err := cmdline.Writable(v.JSON); err != nil {
 		return err
 	}
 	q.OnProgress = func(line string) { screen.Progress("%s", line) }
@@ -82,7 +81,7 @@ func (v *compareVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	screen.Clear()
-	if err := cmdline.WriteResult(s, v.JSON, v.HTML, c); err != nil {
+	if err := cmdline.WriteSummary(s, v.JSON, c); err != nil {
 		return err
 	}
 	return c.Err(q.Gates)

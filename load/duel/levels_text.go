@@ -5,9 +5,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-
-	"whittle/internal/chart"
-	"whittle/load/report"
 )
 
 // rows is the table of all levels: a line for each target and one for the
@@ -28,19 +25,6 @@ func (r *LevelsReport) rows() (head []string, rows [][]string) {
 		rows = append(rows, a, b, ratio)
 	}
 	return head, rows
-}
-
-// pageRows is the same table with a line for each figure: a page has less room
-// across than a terminal.
-func (r *LevelsReport) pageRows() (rows [][]string) {
-	for i := range r.Levels {
-		l := &r.Levels[i]
-		for k := range l.Figures {
-			f := &l.Figures[k]
-			rows = append(rows, []string{fmt.Sprint(l.Users), f.label(), f.value(f.A), f.value(f.B), f.ratioLabel()})
-		}
-	}
-	return rows
 }
 
 // ratioLabel is the ratio with its interval, marked where it is called different.
@@ -78,29 +62,4 @@ func (r *LevelsReport) WriteSummary(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// WriteHTML writes the comparison as one self-contained HTML file.
-func (r *LevelsReport) WriteHTML(w io.Writer) error {
-	s := chart.Section{
-		Title:      "By the number of users",
-		Paragraphs: append([]string{"A is " + r.A + ", B is " + r.B + "."}, r.Verdict...),
-		Tables: []chart.Table{{Caption: "Means over the runs, and the ratio with its 95 % interval, * where it is called " +
-			"different", Head: []string{"users", "figure", "A", "B", "B over A"}, Rows: r.pageRows()}},
-	}
-	s.Paragraphs = append(s.Paragraphs, report.Sentences(r.Warnings)...)
-	lead := "The same plan, the same users, two targets, in whole runs whose order a coin decided."
-	if r.Void != "" {
-		lead = "These figures may not be used: " + r.Void + "."
-	}
-	p := &chart.Page{
-		Title: "Two targets from few users to many", Lead: lead, Sections: []chart.Section{s, {
-			Title: "How this was measured", Paragraphs: []string{
-				"Intervals: " + r.Method + ". They show how runs differ, not how requests within a run do.",
-				"Users are closed: each sends its next request after the response to the one before, so a slower target gets fewer requests.",
-			},
-		}},
-		Footer: fmt.Sprintf("Made by whittle compare from %s, started %s, seed %d.", r.Plan, r.Started.Format("2006-01-02 15:04:05 MST"), r.Seed),
-	}
-	return p.WriteHTML(w)
 }

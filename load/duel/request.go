@@ -46,7 +46,6 @@ type Request struct {
 // in docs/load.md.
 type Result interface {
 	WriteSummary(w io.Writer) error
-	WriteHTML(w io.Writer) error
 	// Err is nil, or why the comparison is no success; see Comparison.Err.
 	Err(gates []Gate) error
 }

@@ -55,7 +55,6 @@ func TestADuelSaysWhichScriptsFailed(t *testing.T) {
 		t.Errorf("A %+v, B %+v of %d", c.A.ScriptFailures, c.B.ScriptFailures, c.B.Completed)
 	}
 	saidOfB(t, c.WriteSummary, "")
-	saidOfB(t, c.WriteHTML, "")
 }
 
 func saidOfB(t *testing.T, write func(io.Writer) error, times string) {

@@ -34,9 +34,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 // figureName is that of a percentile, which is not written with a capital.
 var figureName = regexp.MustCompile(`^p\d`)
 
-// Sentences writes notes, which stand behind "note: " in a terminal, as
+// sentences writes notes, which stand behind "note: " in a terminal, as
 // paragraphs of a page.
-func Sentences(notes []string) []string {
+func sentences(notes []string) []string {
 	out := make([]string, len(notes))
 	for i, n := range notes {
 		out[i] = n + "."
@@ -125,7 +125,7 @@ func (r *Report) outcomeSection() chart.Section {
 	for _, line := range ScriptLines(r.ScriptFailures) {
 		s.Paragraphs = append(s.Paragraphs, "A script failed: "+line)
 	}
-	s.Paragraphs = append(s.Paragraphs, Sentences(r.Warnings)...)
+	s.Paragraphs = append(s.Paragraphs, sentences(r.Warnings)...)
 	t := chart.Table{Caption: "Requests by name; latencies in milliseconds", Head: []string{"Request", "Sent", "Completed", "Failed", "Median", "p95", "p99", "Max"}}
 	for i := range r.Names {
 		n := &r.Names[i]
@@ -176,17 +176,6 @@ func quantilePoints(h *latency.Histogram) []chart.Quantile {
 	return chart.QuantilesOf(h.Count(), func(q float64) float64 { return latency.Milliseconds(h.Quantile(q)) })
 }
 
-// Distribution is the latency from the intended time, for a plot next to
-// another's.
-func (r *Report) Distribution(name string, role chart.Role) chart.Quantiles {
-	return chart.Quantiles{Name: name, Role: role, Points: quantilePoints(r.Histograms.Intended)}
-}
-
-// MedianOverTime is a line of the windows' medians.
-func (r *Report) MedianOverTime(name string, role chart.Role) chart.Series {
-	return r.line(name, role, timed(func(p *Point) float64 { return p.P50 }))
-}
-
 // line makes a series of one figure of every window that has it.
 func (r *Report) line(name string, role chart.Role, of func(*Point) float64) chart.Series {
 	s := chart.Series{Name: name, Role: role}
@@ -229,8 +218,8 @@ func perSecond(of func(*Point) int64) func(*Point) float64 {
 	}
 }
 
-// OverTime plots lines over the seconds since a run's start.
-func OverTime(title, caption, label, unit string, lines ...chart.Series) chart.Figure {
+// overTime plots lines over the seconds since a run's start.
+func overTime(title, caption, label, unit string, lines ...chart.Series) chart.Figure {
 	return chart.Line(chart.Plot{Title: title, Caption: caption, XLabel: "since the start", XUnit: "s", YLabel: label, YUnit: unit, Series: lines})
 }
 
@@ -238,11 +227,11 @@ func (r *Report) timeSection() chart.Section {
 	inFlight := r.line("", chart.Candidate, func(p *Point) float64 { return float64(p.InFlight) })
 	inFlight.Area = true
 	return chart.Section{Title: "Over time", Figures: []chart.Figure{
-		OverTime("Rate", "Users who arrived, requests that got a response and requests that failed. Where responses stay below arrivals, the target does not keep up.", "per second", "",
+		overTime("Rate", "Users who arrived, requests that got a response and requests that failed. Where responses stay below arrivals, the target does not keep up.", "per second", "",
 			r.line("virtual users arrived", chart.Neutral, perSecond(func(p *Point) int64 { return p.Arrivals })),
 			r.line("responses", chart.Candidate, perSecond(func(p *Point) int64 { return p.Completed })),
 			r.line("requests failed", chart.Monolith, perSecond(func(p *Point) int64 { return p.Failed }))),
-		OverTime("In flight", "Virtual users under way at each look.", "virtual users", "", inFlight),
+		overTime("In flight", "Virtual users under way at each look.", "virtual users", "", inFlight),
 	}}
 }
 

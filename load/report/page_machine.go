@@ -11,8 +11,8 @@ func (r *Report) machineSection() chart.Section {
 	}
 	s.Figures = append(
 		s.Figures,
-		OverTime("Cores kept busy", "A target that stays at one core while others are idle is limited by a single thread, whatever the machine has left.", "cores", "", busy...),
-		OverTime("The generator's lateness", "The latest start of a virtual user in each window, against its planned time. What is late here is the generator's own doing.", "late by", "ms",
+		overTime("Cores kept busy", "A target that stays at one core while others are idle is limited by a single thread, whatever the machine has left.", "cores", "", busy...),
+		overTime("The generator's lateness", "The latest start of a virtual user in each window, against its planned time. What is late here is the generator's own doing.", "late by", "ms",
 			r.line("", chart.Neutral, func(p *Point) float64 { return p.Late })),
 	)
 	return s
