@@ -11,8 +11,8 @@ import (
 // Key is the label's name, the one that package profile reads.
 const Key = "endpoint"
 
-// Do calls f with the goroutine labelled, and those that f starts; f's context
-// carries the label for Wear. Calling it costs some 200 ns.
+// Do calls f with the goroutine labelled, and those that f starts. Calling it costs some
+// 200 ns.
 func Do(ctx context.Context, endpoint string, f func(context.Context)) {
 	pprof.Do(ctx, pprof.Labels(Key, endpoint), f)
 }
@@ -25,11 +25,4 @@ func Endpoint(name string, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r.WithContext(ctx))
 		})
 	})
-}
-
-// Wear gives a function that labels the goroutine that calls it as ctx says.
-// It is for workers that were there before the request, and cheap enough to be
-// called every few microseconds.
-func Wear(ctx context.Context) (put func()) {
-	return func() { pprof.SetGoroutineLabels(ctx) }
 }

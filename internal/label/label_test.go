@@ -2,7 +2,6 @@ package label
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"runtime/pprof"
@@ -52,25 +51,4 @@ func TestRequestsAreLabelled(t *testing.T) {
 	if after := worn(t); after["GET /cache/{id}"] {
 		t.Errorf("after the request: %v", after)
 	}
-}
-
-func TestWorkersWearTheRequestsLabel(t *testing.T) {
-	work, done := make(chan func()), make(chan map[string]bool)
-	go func() { // there before the request
-		for put := range work {
-			put()
-			done <- worn(t)
-		}
-		close(done)
-	}()
-	Do(t.Context(), "POST /Count", func(ctx context.Context) { work <- Wear(ctx) })
-	if seen := <-done; !seen["POST /Count"] {
-		t.Errorf("while it works: %v", seen)
-	}
-	work <- Wear(context.Background())
-	if seen := <-done; seen["POST /Count"] {
-		t.Errorf("while it works for nobody: %v", seen)
-	}
-	close(work)
-	<-done
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -62,35 +63,33 @@ func TestCountRefusesBelowZeroAndDrawsNothingForZero(t *testing.T) {
 	}
 }
 
-// TestTurns holds the order in which chunks are handed out: a request that
-// comes after a giant has its first turn after one chunk of it.
+// TestTurns: a request that comes after a giant has its turn next to it.
 func TestTurns(t *testing.T) {
-	p := &Pool{maxActive: 3, chunk: 10}
-	p.work = sync.NewCond(&p.mu)
-	giant := &task{unassigned: math.MaxInt32, done: make(chan struct{})}
-	small := &task{unassigned: 5, done: make(chan struct{})}
-	middle := &task{unassigned: 15, done: make(chan struct{})}
-	for _, c := range []*task{giant, small, middle} {
-		if err := p.enqueue(c); err != nil {
-			t.Fatal(err)
+	p := testPool(t, Options{Workers: 1, Chunk: 1000})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { _, err := p.Count(ctx, math.MaxInt32); ended <- err }()
+	for drawn := uint64(0); drawn == 0; _, drawn = p.Load() {
+		runtime.Gosched()
+	}
+	for range 100 {
+		if _, err := p.Count(t.Context(), 1500); err != nil {
+			t.Error(err)
 		}
 	}
-	for i, want := range []struct {
-		t *task
-		n int
-	}{{giant, 10}, {small, 5}, {middle, 10}, {giant, 10}, {middle, 5}, {giant, 10}, {giant, 10}} {
-		if got, n := p.take(); got != want.t || n != want.n {
-			t.Fatalf("turn %d went to a task with %d left for %d draws", i, got.unassigned, n)
-		}
+	if active, drawn := p.Load(); active != 1 || drawn >= math.MaxInt32 {
+		t.Errorf("%d active, %d drawn: the giant went first", active, drawn)
 	}
+	cancel()
+	<-ended
 }
 
-// stalled is a pool of one worker that waits in its first chunk for release.
+// stalled is a pool whose one generator is with somebody else until release.
 func stalled(o Options) (p *Pool, release func()) {
-	gate := make(chan struct{})
-	o.Workers = 1
-	o.Seed = func(int) Seed { <-gate; return testSeed(0) }
-	return New(o), sync.OnceFunc(func() { close(gate) })
+	o.Workers, o.Seed = 1, testSeed
+	p = New(o)
+	g := <-p.generators
+	return p, sync.OnceFunc(func() { p.generators <- g })
 }
 
 func TestCountIsBounded(t *testing.T) {
