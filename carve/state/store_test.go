@@ -30,12 +30,6 @@ func generation(n int) Record {
 	}
 }
 
-// numberOf is the number that a record's ledger names; 0 where none was saved.
-func numberOf(r Record) (n int64) {
-	_, _ = fmt.Sscan(string(r.Ledger), &n)
-	return n
-}
-
 func tempPath(t *testing.T) string { return filepath.Join(t.TempDir(), "whittle.db") }
 
 func mustOpen(t *testing.T, path string) *Store {
