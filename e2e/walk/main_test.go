@@ -21,7 +21,7 @@ func build() (err error) {
 	if err := process.NeedMonolith(); err != nil {
 		return err
 	}
-	if built, err = process.Build("./cmd/whittle", "./systems/count/cmd/..."); err != nil || !raced {
+	if built, err = process.Build("./cmd/whittle", "./systems/count/cmd/count"); err != nil || !raced {
 		gateway = filepath.Join(built, "whittle")
 		return err
 	}
@@ -30,13 +30,8 @@ func build() (err error) {
 	return err
 }
 
-// service starts the count service, or the one as published with flaws.
-func service(t *testing.T, address, flaws string) *process.Process {
+// service starts the count service.
+func service(t *testing.T) *process.Process {
 	t.Helper()
-	argv := []string{filepath.Join(built, "count"), "-listen", address, "-admin", "127.0.0.1:0", "-env-file", ""}
-	if flaws != "" {
-		argv[0] = filepath.Join(built, "count-as-published")
-		argv = append(argv, "-flaws", flaws)
-	}
-	return process.Start(t, argv...)
+	return process.Start(t, filepath.Join(built, "count"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
 }

@@ -58,11 +58,11 @@ func TestRollback(t *testing.T) {
 		candidate func(*testing.T) (s setting, breaks, mends func())
 	}{
 		{"killed", func(t *testing.T) (setting, func(), func()) {
-			c := service(t, "127.0.0.1:0", "")
+			c := service(t)
 			return setting{Candidate: c.Public}, c.Kill, func() {}
 		}},
 		{"stopped", func(t *testing.T) (setting, func(), func()) {
-			c := service(t, "127.0.0.1:0", "")
+			c := service(t)
 			return setting{Candidate: c.Public}, func() { c.Signal(t, syscall.SIGSTOP) }, func() { c.Signal(t, syscall.SIGCONT) }
 		}},
 		{"answers 500", func(t *testing.T) (setting, func(), func()) {
