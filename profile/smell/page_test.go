@@ -18,7 +18,7 @@ const (
 	smellsFinish = "<!-- end of smells -->\n"
 )
 
-// TestPageOfSmells makes the table of docs/smells.md from the rules.
+// TestPageOfSmells makes the list of docs/smells.md from the rules.
 func TestPageOfSmells(t *testing.T) {
 	type row struct{ name, runtime, from, title, advice string }
 	rows := []row{
@@ -45,9 +45,8 @@ func TestPageOfSmells(t *testing.T) {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.runtime, b.runtime), cmp.Compare(a.title, b.title))
 	})
 	var b strings.Builder
-	b.WriteString("| name | runtime | from | what is wrong | what to do |\n|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.name, r.runtime, r.from, r.title, strings.NewReplacer("|", `\|`, "*", `\*`).Replace(r.advice))
+		fmt.Fprintf(&b, "- `%s` (%s, %s): %s. %s\n", r.name, r.runtime, r.from, r.title, strings.ToUpper(r.advice[:1])+strings.ReplaceAll(r.advice[1:], "*", `\*`))
 	}
 	simtest.InDoc(t, smellsDoc, smellsStart, smellsFinish, b.String())
 }

@@ -81,7 +81,7 @@ var goRules = []rule{
 	},
 	{
 		name: "lock-contention", title: "goroutines wait for one lock", least: 0.05,
-		advice: "hold it shorter, split what it guards, or give each worker its own; see the mutex profile for who holds it",
+		advice: "hold it shorter, split what it guards, or give each worker its own; the mutex profile shows the holder",
 		match: innermost("sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).lockSlow", "sync.(*RWMutex).rUnlockSlow", "sync.runtime_SemacquireMutex*",
 			"internal/sync.runtime_SemacquireMutex", "sync.runtime_SemacquireRWMutex*", "internal/sync.(*Mutex).unlockSlow"),
 	},

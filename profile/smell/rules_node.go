@@ -30,28 +30,28 @@ var nodeRules = []rule{
 	},
 	{
 		name: "sync-crypto", title: "cryptography blocks the event loop", least: 0.02,
-		advice: "use the form with a callback or promise (crypto.pbkdf2, bcrypt's hash): the thread pool runs it, at the same CPU; keep what does not change",
+		advice: "use the form with a callback or promise (crypto.pbkdf2, bcrypt's hash): the thread pool runs it, at the same CPU; cache constant results",
 		match:  syncCrypto,
 	},
 	{
 		name: "sync-crypto", title: "signatures block the event loop", least: 0.02,
-		advice: "use crypto.sign, verify or diffieHellman with a callback: the thread pool runs it, at the same CPU; keep what does not change",
+		advice: "use crypto.sign, verify or diffieHellman with a callback: the thread pool runs it, at the same CPU; cache constant results",
 		match:  signatures,
 		unless: inThePool,
 	},
 	{
 		name: "sync-call", title: "compression blocks the event loop", least: 0.02,
-		advice: "use the form with a callback, or a stream: the thread pool runs it, at the same CPU; cache what is compressed, with brotli's quality below 11",
+		advice: "use the form with a callback, or a stream: the thread pool runs it, at the same CPU; cache compressed responses, and use brotli at a quality below 11",
 		match:  inScript("node:zlib", "*Sync"),
 	},
 	{
-		name: "sync-call", title: "a program runs while everybody waits", least: 0.02,
+		name: "sync-call", title: "a child process blocks the event loop", least: 0.02,
 		advice: "use execFile or spawn, and bound how many run at once; or do the work in this process",
 		match:  inScript("node:child_process", "*Sync"),
 	},
 	{
-		name: "atomics-wait", title: "the event loop's thread stands still in Atomics.wait", least: 0.02,
-		advice: "use Atomics.waitAsync, or post a message and wait for the one that comes back; Atomics.wait is for worker threads",
+		name: "atomics-wait", title: "the event loop waits in Atomics.wait", least: 0.02,
+		advice: "use Atomics.waitAsync, or post a message and await the reply; Atomics.wait is for worker threads",
 		match: func(v *view) (string, bool) {
 			if v.above("worker: *") {
 				return "", false
@@ -66,7 +66,7 @@ var nodeRules = []rule{
 	},
 	{
 		name: "sync-call", title: "a synchronous call blocks the event loop", least: 0.02,
-		advice: "use fs.promises or a stream; read what does not change once, at the start",
+		advice: "use fs.promises or a stream; read constant files once, at the start",
 		match: func(v *view) (string, bool) {
 			if _, loads := v.first(slices.All(v.whole), inFile("node:internal/modules/")); loads { // require at the start reads files too
 				return "", false
@@ -100,7 +100,7 @@ var nodeRules = []rule{
 	},
 	{
 		name: "regexp-backtracking", title: "a regular expression takes exponential time", least: 0.10,
-		advice: "nest no repetition of the same characters in a repetition: ^\\w+(\\s\\w+)*$ for ^(\\w+\\s?)*$; until then, bound the text's length",
+		advice: "do not nest repetitions of the same characters: ^\\w+(\\s\\w+)*$ for ^(\\w+\\s?)*$; until then, bound the text's length",
 		match:  backtracks,
 	},
 	{

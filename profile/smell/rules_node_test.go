@@ -85,7 +85,7 @@ func TestRulesOfNode(t *testing.T) {
 		"RegExp@":                "regexp-compiled: outside",
 		"JSON.parse@":            "", // there is no protobuf
 		"Atomics.wait@":          "atomics-wait: waitAsync",
-		`RegExp: ^(\w+\s?)*$@`:   "regexp-backtracking: nest no repetition",
+		`RegExp: ^(\w+\s?)*$@`:   "regexp-backtracking: do not nest repetitions",
 		`RegExp: ^\w+(\s\w+)*$@`: "",
 		"parseExpression@/srv/node_modules/acorn/dist/acorn.js < lex@/srv/node_modules/pug-lexer/index.js < compileBody@/srv/node_modules/pug/lib/index.js < exports.render@/srv/node_modules/pug/lib/index.js": "template-compiled: once",
 		"compile@/srv/node_modules/ejs/lib/ejs.js < handleCache@/srv/node_modules/ejs/lib/ejs.js < exports.render@/srv/node_modules/ejs/lib/ejs.js":                                                             "template-compiled: once",
