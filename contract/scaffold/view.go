@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
 
 	"whittle"
@@ -106,7 +106,7 @@ func wordsOf(c *contract.Contract, enums map[string]bool) (out []contract.EnumVa
 	return out
 }
 
-// goNames asks protogen, as the generators do, what Go calls things.
+// goNames gives everything the name that the generators give it in Go.
 func (v *view) goNames() error {
 	set, err := v.Contract.Descriptor()
 	if err != nil {
@@ -114,26 +114,56 @@ func (v *view) goNames() error {
 	}
 	main := v.Contract.FileName()
 	v.request = &pluginpb.CodeGeneratorRequest{FileToGenerate: []string{main}, ProtoFile: set.GetFile()}
-	plugin, err := protogen.Options{}.New(v.request)
-	if err != nil {
-		return whittle.Errorf(whittle.Invalid, "make project: %w", err)
-	}
-	service := plugin.FilesByPath[main].Services[0]
-	v.Service = service.GoName
+	at := slices.IndexFunc(set.GetFile(), func(f *descriptorpb.FileDescriptorProto) bool { return f.GetName() == main })
+	service := set.GetFile()[at].GetService()[0]
+	v.Service = goName(service.GetName())
 	taken := []string{"service", "zz_bindings"}
-	for i, m := range service.Methods {
-		of := &v.Contract.Methods[i]
+	for i, m := range service.GetMethod() {
+		of, name := &v.Contract.Methods[i], goName(m.GetName())
 		// Without an underscore a file's name says nothing of systems or tests.
-		file := contract.Unique(strings.ToLower(strings.ReplaceAll(m.GoName, "_", "")), "", func(s string) bool {
+		file := contract.Unique(strings.ToLower(strings.ReplaceAll(name, "_", "")), "", func(s string) bool {
 			return slices.Contains(taken, s)
 		})
 		taken = append(taken, file)
 		v.Methods = append(v.Methods, method{
-			Method: of, Name: m.GoName, Proto: of.Name, InputGo: m.Input.GoIdent.GoName, OutputGo: m.Output.GoIdent.GoName,
-			Var: "bind" + m.GoName, Delegate: "delegate" + m.GoName, File: file,
+			Method: of, Name: name, Proto: of.Name, InputGo: goMessage(set, m.GetInputType()), OutputGo: goMessage(set, m.GetOutputType()),
+			Var: "bind" + name, Delegate: "delegate" + name, File: file,
 		})
 	}
 	return nil
+}
+
+// goMessage is the Go name of a message that a method names in full, ".shop.v1.Order.Line".
+func goMessage(set *descriptorpb.FileDescriptorSet, full string) string {
+	longest := ""
+	for _, f := range set.GetFile() {
+		if p := f.GetPackage(); len(p) > len(longest) && strings.HasPrefix(full, "."+p+".") {
+			longest = p
+		}
+	}
+	return goName(strings.TrimPrefix(strings.TrimPrefix(full, "."), longest+"."))
+}
+
+// goName is protoc-gen-go's name for one of proto's: a small letter behind anything but a
+// letter becomes a capital, and takes the place of an underscore or a dot before it.
+func goName(name string) string {
+	is := func(i int, from, to byte) bool { return i >= 0 && i < len(name) && from <= name[i] && name[i] <= to }
+	var out []byte
+	for i := range len(name) {
+		small := is(i+1, 'a', 'z')
+		switch c := name[i]; {
+		case c == '_' && (i == 0 || name[i-1] == '.'):
+			out = append(out, 'X')
+		case (c == '.' || c == '_') && small:
+		case c == '.':
+			out = append(out, '_')
+		case is(i, 'a', 'z') && !is(i-1, 'a', 'z') && !is(i-1, 'A', 'Z'):
+			out = append(out, c-'a'+'A')
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
 }
 
 // checkPatterns finds endpoints between which net/http, and so the gateway,
