@@ -115,11 +115,3 @@ func (s Streams) Terminal() bool {
 	f, ok := s.Out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
-
-// size is how many columns and rows the terminal has; 0: nobody knows.
-func (s Streams) size() (width, height int) {
-	if f, ok := s.Out.(*os.File); ok {
-		width, height, _ = term.GetSize(int(f.Fd()))
-	}
-	return width, height
-}

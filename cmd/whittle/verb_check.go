@@ -62,7 +62,7 @@ func (v *checkVerb) Run(s cmdline.Streams) error {
 	if err := checkPlaces(f); err != nil {
 		return f.Locate(err)
 	}
-	if err := f.Describe(s.Wrapped()); err != nil {
+	if err := f.Describe(s.Out); err != nil {
 		return err
 	}
 	for _, err := range elsewhere(f) {

@@ -32,7 +32,7 @@ func (v *statusVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return err
 	}
 	defer client.Close()
-	out := s.Wrapped()
+	out := s.Out
 	if v.Route != "" {
 		r, err := client.Route(ctx, v.Route)
 		if err != nil {
