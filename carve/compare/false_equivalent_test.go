@@ -62,7 +62,7 @@ func outsiders() []outside {
 		m.refresh()
 		// The upper end of the interval is within the limit exactly where the limit is
 		// outside of it.
-		limit := differAim(m.c)
+		limit := marginOf(m.c.MaxDiffer)
 		return eprocess.Ratio(m.share.Differing, m.n) <= m.c.MaxDiffer && m.n >= fewest/2 &&
 			m.share.Rejects(limit, methodAlpha(m.c))
 	}

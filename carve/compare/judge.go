@@ -194,7 +194,7 @@ func (j *Judge) Served() whittle.Served {
 	if mirrored, _ := j.mirrored.open(); k == 0 && mirrored == 0 {
 		j.users.forgive()
 	}
-	out := whittle.Served{Compared: n, Differing: k, Bound: eprocess.ShareBound(k, n, alpha)}
+	out := whittle.Served{Compared: n, Differing: k, Bound: eprocess.Share{N: n, Differing: k}.High(alpha)}
 	out.UserBound, out.Users = j.users.bound(alpha)
 	out.Seconds = j.seconds.N
 	out.Suspected = j.rechecks.Lopsided.lately()

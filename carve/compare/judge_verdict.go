@@ -115,7 +115,7 @@ func (j *Judge) openWhenFirst() bool {
 	if j.served.within(k, n) {
 		return false
 	}
-	return !j.served.within(k-j.explained(j.served), n) || eprocess.ShareBound(k, n, alphaOf(j.c)) > j.served.margin()
+	return !j.served.within(k-j.explained(j.served), n) || eprocess.Share{N: n, Differing: k}.High(alphaOf(j.c)) > j.served.margin()
 }
 
 // explained is how many of an order's differences the monolith itself explains.

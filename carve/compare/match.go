@@ -72,16 +72,14 @@ type evidence struct {
 	spelling jsondiff.Spelling
 }
 
-func newEvidence(c whittle.Comparison) evidence {
-	return evidence{
-		index: map[markKey]int{}, noise: noise.New(), share: eprocess.NewShare(differAim(c)),
-	}
+func newEvidence() evidence {
+	return evidence{index: map[markKey]int{}, noise: noise.New()}
 }
 
 // newMatch makes the method of the kinds exact and json. A wrong path is a
 // *whittle.Error with Field relative to the route.
 func newMatch(c whittle.Comparison) (*match, error) {
-	m := &match{c: c, kind: whittle.FoundBody, alpha: methodAlpha(c), learn: c.LearnNoise, evidence: newEvidence(c)}
+	m := &match{c: c, kind: whittle.FoundBody, alpha: methodAlpha(c), learn: c.LearnNoise, evidence: newEvidence()}
 	if c.Kind == whittle.JSON {
 		m.kind = whittle.FoundField
 	}

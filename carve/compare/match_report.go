@@ -44,8 +44,8 @@ func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.Noisy() }
 func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
 	m.refresh()
 	findings := m.findings()
-	low, high := m.share.Interval(alpha)
-	limit := differAim(m.c)
+	low, high := m.share.Low(alpha), m.share.High(alpha)
+	limit := marginOf(m.c.MaxDiffer)
 	b := whittle.Bound{
 		What: "share of responses", Low: low, High: high, MarginHigh: limit,
 		Estimate: eprocess.Ratio(m.share.Differing, m.n),

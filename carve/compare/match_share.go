@@ -1,7 +1,5 @@
 package compare
 
-import "whittle"
-
 // tell has the marks know of what was learned of noise since.
 func (m *match) tell() {
 	if m.told != m.noise.Version {
@@ -26,13 +24,4 @@ func (m *match) refresh() {
 		}
 	}
 	m.share.N, m.share.Differing = m.n, min(sum, most)
-}
-
-// differAim is the share of differing responses up to which EQUIVALENT may be said,
-// at which the bound is sharpest.
-func differAim(c whittle.Comparison) float64 {
-	if c.MaxDiffer > 0 {
-		return c.MaxDiffer
-	}
-	return unseenMargin
 }

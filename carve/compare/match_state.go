@@ -48,7 +48,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 	if err := m.forms.Restore(s.Forms, s.N); err != nil {
 		return err
 	}
-	f := newEvidence(m.c)
+	f := newEvidence()
 	f.n, f.repeats, f.opened = s.N, s.Repeats, s.Opened
 	f.noise.N, f.noise.Repeats = s.N, s.Repeats
 	for _, k := range s.Marks {

@@ -89,7 +89,7 @@ func TestTheNoiseBoundHolds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	inside := func(alpha float64) bool {
 		m := &match{c: testMatch, forms: &form.Forms{}, evidence: evidence{
-			share: eprocess.NewShare(testMatch.MaxDiffer), noise: &noise.Learned{Learnt: map[noise.Key]bool{{Path: "$.a", Way: jsondiff.HowValue}: true}},
+			noise: &noise.Learned{Learnt: map[noise.Key]bool{{Path: "$.a", Way: jsondiff.HowValue}: true}},
 		}}
 		k := newMark(markKey{Path: "$.a", How: jsondiff.HowValue, Expect: -1}, 0)
 		m.marks = []*mark{&k}

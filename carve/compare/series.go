@@ -201,15 +201,17 @@ func (s *series) limit() float64 {
 // unseenMargin is the share of responses that could differ without one having
 // been seen, up to which EQUIVALENT may be said. What was seen to differ has a
 // limit of its own, Comparison.MaxDiffer.
-const unseenMargin = 0.005
+const unseenMargin = distribution.Limit
 
-// margin is the share up to which EQUIVALENT may be said.
-func (s *series) margin() float64 {
-	if l := s.limit(); l > 0 {
-		return l
+// marginOf is the share up to which EQUIVALENT may be said, where so many may be seen to differ.
+func marginOf(limit float64) float64 {
+	if limit > 0 {
+		return limit
 	}
 	return unseenMargin
 }
+
+func (s *series) margin() float64 { return marginOf(s.limit()) }
 
 // looseNow is loose with the differences in headers that are no noise.
 func (s *series) looseNow() int { return min(s.Asked, s.Loose+s.headers.Open()) }
@@ -238,7 +240,7 @@ func (s *series) explained(elder *series, asked func(kind whittle.FindingKind) (
 // more than it allows beyond what the monolith explains.
 func (s *series) looseBound(explained int) whittle.Bound {
 	loose := s.looseNow()
-	high := eprocess.ShareBound(loose, s.Asked, alphaOf(s.c))
+	high := eprocess.Share{N: s.Asked, Differing: loose}.High(alphaOf(s.c))
 	b := whittle.Bound{
 		ID: "exchanges", What: "share of responses", High: high, MarginHigh: s.margin(),
 		Estimate: float64(loose) / float64(max(1, s.Asked)),

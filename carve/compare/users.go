@@ -18,7 +18,7 @@ const usersMost = 4096
 // were compared.
 //
 // Two bounds hold, and the smaller one counts. With n users compared, k of whom
-// met an unexplained difference: the upper bound of a share (eprocess.ShareBound). And of
+// met an unexplained difference: the upper bound of a share (eprocess.Share). And of
 // requests: the share that comes from users who were never compared. It only
 // falls while more of them are; so it is at most the mean share of requests that
 // came from a new user since some earlier moment, which has an upper bound of the
@@ -88,9 +88,9 @@ func (u *users) bound(alpha float64) (high float64, n int) {
 	for _, open := range u.Seen {
 		bad += int(eprocess.Indicator(open))
 	}
-	high = eprocess.ShareBound(bad, len(u.Seen), alpha/2)
+	high = eprocess.Share{N: len(u.Seen), Differing: bad}.High(alpha / 2)
 	if m := u.From[1]; m.N > 0 && bad == 0 {
-		high = min(high, eprocess.ShareBound(u.Fresh-m.Fresh, u.N-m.N, eprocess.OfNth(alpha/2, m.Index)))
+		high = min(high, eprocess.Share{N: u.N - m.N, Differing: u.Fresh - m.Fresh}.High(eprocess.OfNth(alpha/2, m.Index)))
 	}
 	return high, len(u.Seen) << u.Level
 }

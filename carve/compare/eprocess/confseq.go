@@ -1,11 +1,6 @@
 package eprocess
 
-import (
-	"math"
-	"sort"
-
-	"gonum.org/v1/gonum/mathext"
-)
+import "math"
 
 // The sizes of the bets behind an interval; each is best at one number of
 // rounds, from a few dozen to a million.
@@ -84,75 +79,4 @@ func (r *RatioSums) Rejects(q, alpha float64) bool {
 	sum := (r.Y - q*r.X) / unit
 	v := (r.YY - 2*q*r.XY + q*q*r.XX) / (unit * unit)
 	return math.Abs(sum) > float64(r.N)*HalfWidth(r.N, v, alpha)
-}
-
-// crossing finds where outside becomes true on the way from a point inside to a
-// far one; the far one where it never does.
-func crossing(inside, far float64, outside func(float64) bool) float64 {
-	if !outside(far) {
-		return far
-	}
-	for range 40 {
-		mid := (inside + far) / 2
-		if outside(mid) {
-			far = mid
-		} else {
-			inside = mid
-		}
-	}
-	return far
-}
-
-// The prior of a share in ShareBound: most of it on small ones, as a share is
-// only bounded in the hope that it is small.
-const (
-	shareA = 0.5
-	shareB = 20
-)
-
-// ShareBound is a time-uniform upper bound for a share of which k of n rounds
-// showed it: at every n at once the share is at most the bound, but for the
-// chance alpha. It inverts the beta-binomial mixture martingale: the
-// likelihood averaged over a Beta prior, divided by the likelihood at p,
-// reaches 1/alpha with chance at most alpha at the true p (Robbins 1970;
-// Howard and others 2021, section 3.3).
-func ShareBound(k, n int, alpha float64) float64 {
-	if n == 0 || k >= n {
-		return 1
-	}
-	mixture := LogChance(k, n, shareA, shareB)
-	bar := math.Log(1 / alpha)
-	outside := func(p float64) bool {
-		return mixture-(float64(k)*math.Log(p)+float64(n-k)*math.Log1p(-p)) >= bar
-	}
-	return crossing(max(float64(k)/float64(n), 1e-12), 1, outside)
-}
-
-// NeededFor is how many rounds without the event bring ShareBound to p; 0 where it
-// is there from the start.
-func NeededFor(p, alpha float64) int {
-	if p >= 1 || p <= 0 {
-		return 0
-	}
-	n, _ := least(1<<30, func(n int) bool { return ShareBound(0, n, alpha) <= p })
-	return n
-}
-
-// least is the smallest number from 1 to most for which enough holds, as it then does for all
-// larger ones; ok is false, and the number most, where it holds for none.
-func least(most int, enough func(int) bool) (n int, ok bool) {
-	high := 1
-	for !enough(high) {
-		if high *= 2; high > most {
-			return most, false
-		}
-	}
-	low := high / 2
-	return low + 1 + sort.Search(high-low-1, func(i int) bool { return enough(low + 1 + i) }), true
-}
-
-// LogChance is the log-likelihood of k events in n rounds, averaged over a
-// Beta(a, b) prior of their chance.
-func LogChance(k, n int, a, b float64) float64 {
-	return mathext.Lbeta(a+float64(k), b+float64(n-k)) - mathext.Lbeta(a, b)
 }

@@ -61,29 +61,3 @@ func TestTheRatiosIntervalHoldsAlways(t *testing.T) {
 		t.Errorf("missed in %d of %d runs, width %.3f", missed, runs, width)
 	}
 }
-
-// The same for the upper bound of a share.
-func TestTheSharesBoundHoldsAlways(t *testing.T) {
-	const runs, rounds, alpha = 500, 2_000, 0.05
-	for _, p := range []float64{0.001, 0.01, 0.2} {
-		missed := 0
-		for run := range runs {
-			r := rand.New(rand.NewPCG(uint64(run), 11))
-			k, out := 0, false
-			for n := 1; n <= rounds && !out; n++ {
-				k += int(Indicator(r.Float64() < p))
-				out = looks(n) && ShareBound(k, n, alpha) < p
-			}
-			missed += int(Indicator(out))
-		}
-		if float64(missed) > alpha*runs {
-			t.Errorf("p = %v: missed in %d of %d runs, promised %v", p, missed, runs, alpha)
-		}
-	}
-	if b := ShareBound(0, 3_000, 0.05); b > 0.002 {
-		t.Errorf("0 of 3,000 bounds the share by %v, want less than 0.2 %%", b)
-	}
-	if b := ShareBound(0, 0, 0.05); b != 1 {
-		t.Errorf("0 of 0 bounds the share by %v, want 1", b)
-	}
-}

@@ -81,11 +81,11 @@ func TestSingleIsFair(t *testing.T) {
 func TestShareCovers(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
-	for _, p := range []float64{0.0005, 0.01, 0.3} {
+	for _, p := range []float64{0.001, 0.01, 0.3} {
 		const runs = 1000
 		missed := 0
 		for range runs {
-			s := NewShare(0.002)
+			var s Share
 			for range 1000 {
 				s.N++
 				if r.Float64() < p {
@@ -106,25 +106,28 @@ func TestShareCovers(t *testing.T) {
 }
 
 func TestShareInterval(t *testing.T) {
-	s := NewShare(0.002)
-	if low, high := s.Interval(0.01); low != 0 || high != 1 {
+	ends := func(n, k int) (low, high float64) {
+		s := Share{n, k}
+		return s.Low(0.01), s.High(0.01)
+	}
+	if low, high := ends(0, 0); low != 0 || high != 1 {
 		t.Errorf("nothing seen: %v to %v", low, high)
 	}
 	last := 1.0
 	for _, n := range []int{1, 10, 100, 1000, 10_000} {
-		s.N = n
-		low, high := s.Interval(0.01)
+		low, high := ends(n, 0)
 		if low != 0 || high >= last {
 			t.Errorf("0 of %d: %v to %v after %v", n, low, high, last)
 		}
 		last = high
 	}
-	s = Share{N: 1000, Differing: 100, b: s.b}
-	if low, high := s.Interval(0.01); low < 0.06 || low > 0.09 || high < 0.11 || high > 0.15 {
+	if b := (Share{N: 3000}).High(0.05); b > 0.002 {
+		t.Errorf("0 of 3,000 bounds the share by %v, want less than 0.2 %%", b)
+	}
+	if low, high := ends(1000, 100); low < 0.06 || low > 0.09 || high < 0.11 || high > 0.15 {
 		t.Errorf("100 of 1,000: %v to %v", low, high)
 	}
-	s = Share{N: 50, Differing: 50, b: s.b}
-	if low, high := s.Interval(0.01); low < 0.8 || high != 1 {
+	if low, high := ends(50, 50); low < 0.8 || high != 1 {
 		t.Errorf("50 of 50: %v to %v", low, high)
 	}
 }

@@ -121,7 +121,7 @@ func (f *Forms) against(p *formPath) (x against, ok bool) {
 func (p *formPath) featureAgainst(k, at int) against {
 	f := &p.feature[k]
 	x := against{candidate: f.Words, monolith: f.M.top().Words, count: f.Odd, of: f.Of, at: at, eValue: f.Bets.EValue()}
-	x.estimate, x.high = eprocess.Ratio(f.Odd, f.Of), eprocess.ShareBound(f.Odd, f.Of, alikeAlpha)
+	x.estimate, x.high = eprocess.Ratio(f.Odd, f.Of), eprocess.Share{N: f.Of, Differing: f.Odd}.High(alikeAlpha)
 	own := ""
 	switch k {
 	case featForm:

@@ -218,7 +218,7 @@ func (g *Guard) aloneLimits() (ref reference, errors, slow float64) {
 		ref = g.pastReference()
 	}
 	beta := eprocess.OfNth(eprocess.OfReference*g.level(), max(1, g.Firsts.References))
-	return ref, eprocess.UpperRate(ref.All.Bad, ref.All.N, beta) + g.cfg.Errors, eprocess.UpperRate(ref.Slow.Bad, ref.Slow.N, beta)
+	return ref, ref.All.high(beta) + g.cfg.Errors, ref.Slow.high(beta)
 }
 
 // userSetBits is the size of the set of users that were seen, 4 KiB of a state of 64. Two users on

@@ -53,6 +53,11 @@ func (s *seen) add(bad bool) {
 	s.Bad += int(eprocess.Indicator(bad))
 }
 
+// high bounds the share of bad ones, but for the chance alpha.
+func (s *seen) high(alpha float64) float64 {
+	return eprocess.Share{N: s.N, Differing: s.Bad}.High(alpha)
+}
+
 func (s *seen) rate() float64 { return eprocess.Ratio(s.Bad, s.N) }
 
 func newGrounds() (e grounds) {

@@ -53,9 +53,7 @@ func (m *mismatch) restart(allowed, level float64) {
 func (m *mismatch) bound(allowed, level float64) {
 	m.Limit = allowed
 	if m.Own.N > 0 {
-		own := eprocess.NewShare(allowed)
-		own.N, own.Differing = m.Own.N, m.Own.Bad
-		m.Limit += own.High(eprocess.OfReference * level)
+		m.Limit += m.Own.high(eprocess.OfReference * level)
 	}
 }
 

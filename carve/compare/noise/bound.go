@@ -18,9 +18,6 @@ import (
 const (
 	noiseFactor = 2
 	Slack       = 0.02
-	// noiseAim is the monolith's share at which its bound is sharpest: seldom
-	// noise needs none, and what always changes is known soon.
-	noiseAim = 0.1
 )
 
 // Changed counts how often one difference that counts as noise came: between
@@ -57,7 +54,7 @@ func (c *Changed) inside() bool { return c.Excess <= Slack }
 // Bound finds the estimate and the upper bound of the candidate's excess.
 func (c *Changed) Bound(alpha float64) {
 	c.estimate = c.Beyond()
-	candidate, monolith := c.shares()
+	candidate, monolith := eprocess.Share{N: c.N, Differing: c.Candidate}, eprocess.Share{N: c.Repeats, Differing: c.Monolith}
 	c.Excess = Beyond(candidate.High(alpha/2), monolith.Low(alpha/2))
 }
 
@@ -100,11 +97,4 @@ func (c *Changed) Left(alpha float64) int {
 		return -1
 	}
 	return after(step).N - c.N
-}
-
-func (c *Changed) shares() (candidate, monolith eprocess.Share) {
-	candidate, monolith = eprocess.NewShare(Slack), eprocess.NewShare(noiseAim)
-	candidate.N, candidate.Differing = c.N, c.Candidate
-	monolith.N, monolith.Differing = c.Repeats, c.Monolith
-	return candidate, monolith
 }

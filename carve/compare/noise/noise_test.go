@@ -36,10 +36,8 @@ func TestBound(t *testing.T) {
 		{},
 	} {
 		c.Bound(0.01)
-		m, k := eprocess.NewShare(noiseAim), eprocess.NewShare(Slack)
-		m.N, m.Differing, k.N, k.Differing = c.Repeats, c.Monolith, c.N, c.Candidate
-		low, _ := m.Interval(0.005)
-		_, high := k.Interval(0.005)
+		low := eprocess.Share{N: c.Repeats, Differing: c.Monolith}.Low(0.005)
+		high := eprocess.Share{N: c.N, Differing: c.Candidate}.High(0.005)
 		if want := high - max(low, 2*low-Slack); c.Excess != want {
 			t.Errorf("%+v: want a bound of %v", c, want)
 		}
