@@ -97,17 +97,12 @@ func (j *Judge) addServed(v *whittle.Verdict) {
 	}
 }
 
-// suspected is the wealth from which a side that is odd where the other is not
-// keeps EQUIVALENT from being said: it is no proof, and further evidence may take it
-// back.
-const suspected = 10
-
 // openWhenFirst reports whether users of the candidate met more differences than
 // may be excused, which nothing explains, or whether the candidate is suspected to
 // be odd where the monolith is not, or to keep to a difference that noise excuses.
 func (j *Judge) openWhenFirst() bool {
 	for _, t := range []*eprocess.Bets{&j.rechecks.First, &j.rechecks.Second, &j.rechecks.Kept} {
-		if t.Now >= suspected {
+		if t.Now >= eprocess.Suspected {
 			return true
 		}
 	}

@@ -93,5 +93,5 @@ func (k *mark) betFurther(g, alpha float64, n int) {
 // isFurther reports whether the candidate seems to differ at more places than the
 // monolith from itself, which is not shown.
 func (k *mark) isFurther() bool {
-	return k.Further != nil && k.Further.Now >= suspected && !k.decided()
+	return k.Further != nil && k.Further.Now >= eprocess.Suspected && !k.decided()
 }

@@ -18,10 +18,6 @@ import (
 const (
 	// numberInBody is the value expression for a body's first number.
 	numberInBody = "number in the body"
-	// maxExpression bounds the length of an expression, in bytes.
-	maxExpression = 4 << 10
-	// maxDigits bounds the length of a number in a body.
-	maxDigits = 64
 	// shortBody bounds the bodies of which the divisor is remembered, in bytes, and their number.
 	shortBody = 256
 )
@@ -84,9 +80,6 @@ func compile(field, src string, variables any) (*vm.Program, map[string]bool, er
 	names := "it may read `body` (text) and `json`, or be the words: " + numberInBody
 	if field == "compare.per" {
 		names = "it may read `request` (the JSON body), `query`, `header` and `path`, as in: request.times"
-	}
-	if len(src) > maxExpression {
-		return nil, nil, wrong("the expression is longer than 4 KiB", "shorten it")
 	}
 	f := form{reads: map[string]bool{}}
 	program, err := expr.Compile(src, expr.Env(variables), expr.Patch(&f))
@@ -253,7 +246,7 @@ func numberAt(b []byte) (start, end int, ok bool) {
 // firstNumber reads the first number of a text.
 func firstNumber(b []byte) (float64, bool) {
 	start, end, ok := numberAt(b)
-	if !ok || end-start > maxDigits {
+	if !ok {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(string(b[start:end]), 64)

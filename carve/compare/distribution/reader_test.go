@@ -34,7 +34,7 @@ func TestFirstNumber(t *testing.T) {
 		{body: "{}", none: true},
 		{body: "-", none: true},
 		{body: "1e999", none: true},
-		{body: strings.Repeat("9", maxDigits+1), none: true},
+		{body: strings.Repeat("9", 400), none: true},
 	} {
 		n, ok := firstNumber([]byte(c.body))
 		if ok == c.none || ok && n != c.want {
@@ -118,7 +118,7 @@ func TestWrongExpressionsAreRefusedWithTheirField(t *testing.T) {
 		{per: "times", field: "compare.per"},
 		{per: `"text"`, field: "compare.per"},
 		{per: "path", field: "compare.per"},
-		{per: strings.Repeat("1+", maxExpression) + "1", field: "compare.per"},
+		{per: strings.Repeat("1+", 1<<15) + "1", field: "compare.per"},
 		{value: "the number", field: "compare.value"},
 		{value: "json.all(a, a > 0.0) ? 1 : 2", field: "compare.value"}, // a loop, whose cost would have no bound
 		{value: "sum(json)", field: "compare.value"},

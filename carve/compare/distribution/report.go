@@ -12,9 +12,6 @@ import (
 	"whittle/internal/units"
 )
 
-// suspicion is the e-value from which an undecided finding is shown: by chance in 1 of 20.
-const suspicion = 20
-
 // Report implements method.
 func (s *Method) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
 	bounds, more := s.bounds(eprocess.Alpha(s.c.Confidence))
@@ -91,7 +88,7 @@ func earlier(a, b int) int {
 func (s *Method) distributionFindings(bounds []whittle.Bound) (list []whittle.Finding) {
 	repeats := s.Repeats.DecidedAt() > 0
 	add := func(kind whittle.FindingKind, at int, peak float64, rounds int, tell func(*whittle.Finding)) {
-		if at == 0 && peak < suspicion {
+		if at == 0 && peak < eprocess.Suspected {
 			return
 		}
 		f := whittle.Finding{
@@ -193,7 +190,7 @@ func (s *Method) leftOut() string {
 
 // otherFindings are repeats, and responses without a number.
 func (s *Method) otherFindings() (list []whittle.Finding) {
-	if w := &s.Repeats; w.DecidedAt() > 0 || w.eValue() >= suspicion {
+	if w := &s.Repeats; w.DecidedAt() > 0 || w.eValue() >= eprocess.Suspected {
 		f := whittle.Finding{
 			Kind: whittle.FoundRepeats, Decided: w.DecidedAt() > 0, DecidedAt: w.DecidedAt(), EValue: w.eValue(),
 			Count: w.Y, Of: w.N, Samples: slices.Clone(s.Evidence.Repeated),

@@ -43,13 +43,9 @@ func (m *moments) spread() float64 {
 // drawIn keeps a value within ±most.
 func drawIn(v, most float64) float64 { return max(-most, min(most, v)) }
 
-const (
-	// largest bounds a scaled response, and a divisor, so that no sum of squares
-	// of what a side may write leaves the floats.
-	largest = 1e60
-	// farthest bounds a deviation, in spreads, likewise.
-	farthest = 1e9
-)
+// largest bounds a divisor, a scaled response and a deviation in spreads, so that no sum of squares
+// of what a side may write leaves the floats.
+const largest = 1e60
 
 // stratum is what is known of the responses to requests of one size.
 type stratum struct {
@@ -162,9 +158,9 @@ func (p *pair) z(v float64) float64 {
 	case d == 0:
 		return 0
 	case p.spread > 0:
-		return drawIn(d/p.spread, farthest)
+		return drawIn(d/p.spread, largest)
 	}
-	return math.Copysign(farthest, d)
+	return math.Copysign(largest, d)
 }
 
 // skill is what past payoffs say about the next one: the stake that would have

@@ -49,8 +49,8 @@ func (w *spreadEprocess) see(p *pair, alpha float64) {
 	d := (dy*dy - dx*dx) / 8
 	w.bet(d/(1+math.Abs(d)), first.Stake, &t.Spread, alpha, p.n)
 	w.N++
-	w.X += drawIn(dx*dx, farthest)
-	w.Y += drawIn(dy*dy, farthest)
+	w.X += drawIn(dx*dx, largest)
+	w.Y += drawIn(dy*dy, largest)
 }
 
 // borders divide deviations into as many classes and one: equal steps of z/(1+|z|), fine near
@@ -91,7 +91,7 @@ func (s *distances) see(cx, cy int, alpha float64, n int) {
 // weigh looks at the evidence of a border. At slack 0 it is below exp(sum²/2 squares), which is
 // looked at first.
 func (s *distances) weigh(b int, alpha float64, n int) {
-	if s.Sum[b]*s.Sum[b] < 2*s.Square[b]*math.Log(suspicion*borders) {
+	if s.Sum[b]*s.Sum[b] < 2*s.Square[b]*math.Log(eprocess.Suspected*borders) {
 		return
 	}
 	p := eprocess.Payoffs{N: s.N, Sum: s.Sum[b], Squares: s.Square[b]}

@@ -39,6 +39,9 @@ const (
 	// leave the floats. Both give money away or leave a bankrupt bet at zero,
 	// which never helps a false alarm.
 	wealthCap = 1e150
+	// Suspected is the e-value from which what is not decided is suspected: it is shown, and keeps
+	// EQUIVALENT from being said. By chance a test comes to it in at most 1 of 20 runs.
+	Suspected = 20
 	// EValueCap bounds the e-values that are shown: above what any attempt's level asks for.
 	EValueCap = 1e12
 )

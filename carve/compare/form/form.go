@@ -23,7 +23,6 @@ import (
 const (
 	most        = 64 // places, values at one place of a body, and sizes that are told apart
 	formEntries = 16 // categories of one derived place distinguished
-	formSuspect = 20 // evidence from which a derived place is suspected: 1 in 20 by chance
 )
 
 // Forms compares by form what the monolith changes by itself. A value that is

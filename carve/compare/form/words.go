@@ -194,7 +194,7 @@ func (p *formPath) decidedAt(k int) int {
 // suspects reports whether a derived place is suspected to differ, and not shown.
 func (p *formPath) suspects(k int) bool {
 	t := &p.feature[k]
-	return t.Odd > 0 && t.Bets.Now >= formSuspect && p.decidedAt(k) == 0 && !t.bySecond(p.unusual(k))
+	return t.Odd > 0 && t.Bets.Now >= eprocess.Suspected && p.decidedAt(k) == 0 && !t.bySecond(p.unusual(k))
 }
 
 // expected is the reason of the declaration that covers a place; empty: none.
