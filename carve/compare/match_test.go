@@ -246,7 +246,7 @@ func TestNoiseIsLearned(t *testing.T) {
 	if got := m.noisyPlaces(); !slices.Equal(got, want) {
 		t.Errorf("learned %q", got)
 	}
-	findings, bounds, more := m.Report(eprocess.OfIntervals * alphaOf(m.c))
+	findings, bounds, more := m.Report(alphaOf(m.c))
 	if len(findings) > 0 || !bounds[0].Inside || more != 0 || bounds[0].High > 0.002 {
 		t.Errorf("after 3,000 of the same: %+v, %+v, %d more", findings, bounds, more)
 	}

@@ -20,11 +20,6 @@ const (
 	// count as two: a value that both sides keep for a while, each from another
 	// moment, differs for as long and then no more.
 	reproducedEvery = 30 * time.Second
-	// oddEvery is how far apart two odd responses must lie to count as two: until the
-	// last round of the one is over, it and the other may have one cause, such as a copy
-	// that one side took later than the other. At a place that is not known to vary, what
-	// is gone in the first two rounds counts anew after oddAtOnceEvery.
-	oddEvery, oddAtOnceEvery = 5 * time.Second, time.Second
 	// movesMost is the share of the compared exchanges in which data may move between the two
 	// sides' responses without the place being known to vary: what moves more often has
 	// shown that in the thousands of mirrored exchanges before (their rechecks repeat it to the
@@ -34,6 +29,12 @@ const (
 	// its responses to users are worth comparing.
 	suspectFor = 2000
 )
+
+// oddEvery is how far apart two odd responses must lie to count as two: until the
+// last round of the one is over, it and the other may have one cause, such as a copy
+// that one side took later than the other. At a place that is not known to vary, what
+// is gone in the first two rounds counts anew after oddAtOnceEvery.
+var oddEvery, oddAtOnceEvery = recheckAfter[2] + recheckAfter[3], recheckAfter[2]
 
 // rechecks are what came of asking both sides again about differences.
 //

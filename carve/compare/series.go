@@ -268,7 +268,7 @@ func (s *series) within(k, n int) bool { return float64(k) <= s.limit()*float64(
 
 // findings are those of the series, decided ones first.
 func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound, int) {
-	found, bounds, more := s.method.Report(eprocess.OfIntervals * alphaOf(s.c))
+	found, bounds, more := s.method.Report(alphaOf(s.c))
 	list := []whittle.Finding{}
 	for i, words := range [...]string{"the candidate gave", "status", "content type"} {
 		list = append(list, s.Heads[i].Findings(headKinds[i], words)...)

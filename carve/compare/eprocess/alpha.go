@@ -21,10 +21,6 @@ const (
 	OfBodies = 0.80
 	OfHead   = 0.04
 
-	// OfIntervals is the level of each interval of bodies that EQUIVALENT stands on. It is no part of
-	// the above: EQUIVALENT is wrong only if one of them is.
-	OfIntervals = 0.85
-
 	// OfPlaces is the part of bodies that should be the same which differences at single places
 	// have (OfNth). The form of what varies has the rest.
 	OfPlaces = 0.8

@@ -18,7 +18,6 @@ const (
 	bodiesMost = 4096            // hashes of whole bodies
 	bodiesAge  = 5 * time.Minute // what is older says nothing
 	leastBody  = 8               // bytes that make a body distinctive
-	leastCame  = 8               // bodies after which it can be said whether they are distinguished
 )
 
 // seedOfOthers makes the hashes of one process. They are never kept, so nobody
@@ -128,7 +127,7 @@ func (o *Memory) Remember(x *whittle.Exchange) {
 // Whose says whom the candidate's body belongs to. Where the monolith itself often gives to
 // one request what it gave to another, as with a few words, a body belongs to nobody.
 func (o *Memory) Whose(x *whittle.Exchange) Owner {
-	if len(x.Candidate.Body) < leastBody || o.came < leastCame || 10*o.shared > o.came {
+	if len(x.Candidate.Body) < leastBody || 10*o.shared > o.came {
 		return Nobody
 	}
 	return o.find(x, x.Candidate.Body)
@@ -147,22 +146,18 @@ func (o *Memory) find(x *whittle.Exchange, body []byte) Owner {
 		return Nobody
 	case m.by.request != by.request:
 		return AnotherRequest
-	case m.by.caller != by.caller && !m.all && (o.came < leastCame || 10*o.common <= o.came):
+	case m.by.caller != by.caller && !m.all && 10*o.common <= o.came:
 		return AnotherCaller
 	}
 	return SameRequest
 }
-
-// bodyByValue bounds the bodies that are distinguished by what they stand for, in bytes;
-// larger ones are by their bytes.
-const bodyByValue = 64 << 10
 
 // bodyKey distinguishes whole bodies. Two JSON bodies have one key where they have the
 // same members and values, however they are written: another implementation orders
 // and spaces them otherwise. Others have one where they have the same bytes.
 func (o *Memory) bodyKey(body []byte) uint64 {
 	switch {
-	case len(body) > bodyByValue || len(body) == 0 || body[0] != '{' && body[0] != '[':
+	case len(body) == 0 || body[0] != '{' && body[0] != '[':
 		return Hash(body)
 	case bytes.Equal(body, o.lastBody):
 		return o.lastKey

@@ -19,6 +19,9 @@ func TestWhoseABodyIs(t *testing.T) {
 	o.Remember(comparetest.Gave(4, 1, "/news", `["rain","wind"]`))
 	o.Remember(comparetest.Gave(5, 2, "/news", `["rain","wind"]`))
 	o.Remember(comparetest.Gave(6, 1, "/empty", `[]`))
+	for i := range 10 { // of enough bodies, few are common to users
+		o.Remember(comparetest.Gave(7, 1, fmt.Sprintf("/things/%d", i), fmt.Sprintf(`{"thing":%d}`, i)))
+	}
 	for _, c := range []struct {
 		name  string
 		asked *whittle.Exchange

@@ -92,7 +92,7 @@ func margin(way Way) float64 {
 // the smaller one, in three of four pairs. What it says is what it was asked.
 func (t *Test) IsMoved() bool {
 	p := &t.Position.Second
-	return 2*math.Abs(p.Mean()) >= 1 && p.LogEValue(Slack) >= math.Log(secondSuspect)
+	return 2*math.Abs(p.Mean()) >= 1 && p.LogEValue(Slack) >= math.Log(Suspect)
 }
 
 // each calls a function for every way that is looked at.

@@ -22,9 +22,8 @@ type Value struct {
 
 // Bounds of what is kept and looked at.
 const (
-	numbersMost = 8    // of one response
-	firstMost   = 64   // numbers of both sides, which give the ranges
-	windowMost  = 1024 // exchanges of a window: TestLateSuspicions
+	firstMost  = 64   // numbers of both sides, which give the ranges
+	windowMost = 1024 // exchanges of a window: TestLateSuspicions
 )
 
 // What counts as alike.
@@ -38,16 +37,16 @@ const (
 	Margin = 0.2
 	// KindMargin is by which share of responses a kind may come more often.
 	KindMargin = 0.15
-	// Suspect is the evidence from which the two sides are not said to draw alike,
-	// secondSuspect that from which the monolith is not said to with itself: of fewer exchanges.
-	Suspect, secondSuspect = 1000, 100
+	// Suspect is the evidence from which the two sides are not said to draw alike, nor the monolith
+	// with itself.
+	Suspect = 1000
 )
 
 // Test is the test of one place.
 //
 // Hypothesis: the two sides' values in an exchange are exchangeable given the past, as those
 // of two services are that draw alike, each by itself. Then each payoff has mean 0: the sign
-// of candidate − monolith (position; of lists, its mean over the pairs), and
+// of candidate − monolith (position; of lists, of their means), and
 // 1[candidate has kind k] − 1[monolith has it], for each kind that has come before, of which a
 // number's is its range among a dozen of the past. What must fall is more:
 // that the mean lies within Slack or kindSlack of 0, so that data which move between the two
@@ -100,55 +99,42 @@ func (t *trial) isQuiet(slack float64) bool {
 // that makes the difference.
 func (t *trial) bySecond() bool {
 	m, s := t.All.Mean(), t.Second.Mean()
-	return m*s > 0 && 2*math.Abs(s) >= math.Abs(m) && t.Second.LogEValue(0) >= math.Log(secondSuspect)
+	return m*s > 0 && 2*math.Abs(s) >= math.Abs(m) && t.Second.LogEValue(0) >= math.Log(Suspect)
 }
 
-// sample are the numbers of one response, a few of many.
-type sample struct {
-	list [numbersMost]float64
-	n    int
-}
-
-func sampleOf(values []Value) (s sample) {
-	step := (len(values) + numbersMost - 1) / numbersMost
-	for i := 0; i < len(values); i += step {
+// meanOf is the mean of a response's numbers; ok is false where it has none.
+func meanOf(values []Value) (mean float64, ok bool) {
+	n := 0.0
+	for i := range values {
 		if values[i].IsNumber {
-			s.list[s.n] = values[i].Number
-			s.n++
+			n++
+			mean += (values[i].Number - mean) / n
 		}
 	}
-	return s
-}
-
-func (s *sample) numbers() []float64 { return s.list[:s.n] }
-
-// larger is how often those of a are larger than those of b, less how often they are smaller.
-func larger(a, b *sample) float64 {
-	sum := 0
-	for _, x := range a.numbers() {
-		for _, y := range b.numbers() {
-			sum += cmp.Compare(x, y)
-		}
-	}
-	return float64(sum) / float64(a.n*b.n)
+	return mean, n > 0
 }
 
 // See takes what the two sides say in an exchange, and the monolith's second response; nil:
 // there was none.
 func (t *Test) See(monolith, candidate, again []Value) {
-	m, c, r := sampleOf(monolith), sampleOf(candidate), sampleOf(again)
 	t.see(monolith, candidate, again)
-	if m.n == 0 || c.n == 0 {
+	m, okM := meanOf(monolith)
+	c, okC := meanOf(candidate)
+	if !okM || !okC {
 		return
 	}
-	if t.Position.see(larger(&c, &m)); r.n > 0 {
-		t.Position.Second.Add(larger(&r, &m))
+	t.Position.see(float64(cmp.Compare(c, m)))
+	if r, ok := meanOf(again); ok {
+		t.Position.Second.Add(float64(cmp.Compare(r, m)))
 	}
-	for _, x := range slices.Concat(m.numbers(), c.numbers()) {
-		if len(t.First) < firstMost {
-			if t.First = append(t.First, x); len(t.First) == firstMost {
-				t.Edges = edgesOf(slices.Sorted(slices.Values(t.First)))
+	for _, list := range [][]Value{monolith, candidate} {
+		for i := 0; i < len(list) && len(t.First) < firstMost; i++ {
+			if list[i].IsNumber {
+				t.First = append(t.First, list[i].Number)
 			}
 		}
+	}
+	if len(t.First) == firstMost && len(t.Edges) == 0 {
+		t.Edges = edgesOf(slices.Sorted(slices.Values(t.First)))
 	}
 }
