@@ -17,7 +17,7 @@ import (
 func TestResponsesThatDependOnWhoAskedFirst(t *testing.T) {
 	for _, repeats := range []bool{false, true} {
 		c := whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99, MinCompared: 300}
-		j := newCountJudge(t, c)
+		j := judgeOf(t, c)
 		r := rand.New(rand.NewPCG(1, 31))
 		call := func(later float64) whittle.Response {
 			return counted(1e6 + 40*later + 20*r.NormFloat64())

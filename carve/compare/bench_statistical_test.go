@@ -27,7 +27,7 @@ func benchmarkStatistical(b *testing.B, step func(*Judge, *whittle.Exchange)) {
 		times := comparetest.DrawTimes(r, i)
 		list[i] = countExchange(i, times, comparetest.MonolithCount(r, times), comparetest.MonolithCount(r, times))
 	}
-	j := newCountJudge(b, countRoute())
+	j := judgeOf(b, countRoute())
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {

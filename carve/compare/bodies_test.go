@@ -32,10 +32,7 @@ func TestBodiesByWhatTheyAre(t *testing.T) {
 		},
 	} {
 		for _, wrong := range []bool{false, true} {
-			j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
 			say := func(kind, body string, price int) whittle.Response {
 				return whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {kind}}, Body: fmt.Appendf(nil, body, price)}
 			}

@@ -109,10 +109,7 @@ var realTexts = []causeCase{
 // guessed judges a case's pairs and gives the first cause that is guessed.
 func guessed(t *testing.T, kind whittle.CompareKind, c causeCase) string {
 	t.Helper()
-	j, err := NewJudge(whittle.Comparison{Kind: kind})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: kind})
 	body := func(v string) []byte {
 		switch {
 		case kind == whittle.Exact:

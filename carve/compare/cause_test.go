@@ -63,10 +63,7 @@ func TestNoCauseByChance(t *testing.T) {
 // swapped is a candidate that gives another request's response in one of so many.
 func swapped(t *testing.T, of func(i int, x *whittle.Exchange, bodies []string) string) string {
 	t.Helper()
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON})
 	var bodies []string
 	r := rand.New(rand.NewPCG(3, 3))
 	for i := range 400 {
@@ -111,10 +108,7 @@ func TestAnotherRequestsValue(t *testing.T) {
 // TestAStaleValue: a candidate that gives what the monolith gave to the same
 // request before is called stale.
 func TestAStaleValue(t *testing.T) {
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON})
 	last := map[int]string{}
 	for i := range 200 {
 		key := i % 5

@@ -225,10 +225,7 @@ func TestStatesOfEachServer(t *testing.T) {
 		{"of the minute", 10 * time.Second, false, func(_ int, _ *rand.Rand, now time.Time) int { return now.Minute() }, whittle.Different},
 	} {
 		r := rand.New(rand.NewPCG(41, 42))
-		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 		sides := [2]process{{every: c.every}, {every: c.every}}
 		for n := range 3000 {
 			now := simtest.Start.Add(time.Duration(n) * 250 * time.Millisecond)
@@ -252,13 +249,7 @@ func TestStatesOfEachServer(t *testing.T) {
 			if v.State != c.word || c.word == whittle.Undecided && !strings.Contains(v.Findings[0].Cause, "a state of its own") {
 				t.Errorf("%s, %s: %s; %+v", c.name, at, v.Summary, v.Findings)
 			}
-			b, err := j.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := j.UnmarshalBinary(b); err != nil {
-				t.Fatal(err)
-			}
+			restore(t, j, j)
 		}
 	}
 }
@@ -285,10 +276,7 @@ func TestAskingAgainShowsWhoseStateMoves(t *testing.T) {
 		{"at random, twice a second", often, func(_ int64, r *rand.Rand) int64 { return r.Int64N(10007) }, whittle.Different},
 	} {
 		r := rand.New(rand.NewPCG(51, 52))
-		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 		say := func(side int, now time.Time) []byte {
 			rate := at(now.UnixMilli(), c.every)
 			if side == 1 {

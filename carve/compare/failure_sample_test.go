@@ -22,10 +22,7 @@ func (onlyValues) Value(_ []jsonpath.Element, v []byte) []byte {
 // TestAFailureIsShownWithItsReason: the sample of a response that never came says
 // why, without what is secret.
 func TestAFailureIsShownWithItsReason(t *testing.T) {
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON})
 	j.Redact(onlyValues{})
 	for range 40 {
 		j.Observe(&whittle.Exchange{

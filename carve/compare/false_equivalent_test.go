@@ -144,10 +144,7 @@ func TestFalseEquivalent(t *testing.T) {
 			t.Parallel()
 			simtest.AtMost(0.01, 0.001).Play(t, fmt.Sprintf("EQUIVALENT within %d exchanges", length), func(run int) bool {
 				r := rand.New(rand.NewPCG(uint64(run), uint64(300+k)))
-				j, err := NewJudge(tc.route)
-				if err != nil {
-					t.Fatal(err)
-				}
+				j := judgeOf(t, tc.route)
 				for i := range length {
 					if j.Observe(tc.next(r, i)); !tc.near(j) {
 						continue
@@ -186,10 +183,7 @@ func TestEqualCandidatesAreFoundSo(t *testing.T) {
 		found := 0
 		for run := range 20 {
 			r := rand.New(rand.NewPCG(uint64(run), 9))
-			j, err := NewJudge(route)
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := judgeOf(t, route)
 			for i := 0; i < 4000 && j.Verdict().State != whittle.Equivalent; i++ {
 				for range 50 {
 					j.Observe(next(r, i))

@@ -16,10 +16,7 @@ func TestADeclaredFormExcusesNoOther(t *testing.T) {
 	t.Parallel()
 	c := testMatch
 	c.Expect = []whittle.Expectation{{Kind: whittle.FoundForm, Path: "$.quote_id", Reason: "ids of its own"}}
-	j, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, c)
 	r := rand.New(rand.NewPCG(1, 2))
 	say := func(least int) whittle.Response {
 		return whittle.Response{Status: 200, Body: fmt.Appendf(nil, `{"a":1,"quote_id":"%08x","x":%d}`, r.Uint32(), least+r.IntN(500))}

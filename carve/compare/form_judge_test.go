@@ -17,10 +17,7 @@ func TestFormCoverage(t *testing.T) {
 	c := comparetest.FormComparison
 	c.Ignore = []string{"$.etag"}
 	c.Forms = []whittle.FieldForm{{Path: "$.debug", Form: "any"}}
-	j, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, c)
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(3, 4)))
 	fields := append([]comparetest.Field{}, comparetest.FormFields[0], comparetest.FormFields[9], comparetest.Field{Name: "etag", Make: comparetest.FormFields[1].Make}, comparetest.Field{Name: "debug", Make: comparetest.FormFields[1].Make}) // uuid, expires
 	for n := 1; n <= 2500; n++ {
@@ -64,10 +61,7 @@ func TestFormDeclared(t *testing.T) {
 	} {
 		cmp := comparetest.FormComparison
 		cmp.Forms = []whittle.FieldForm{{Path: "$..id", Form: c.form}}
-		j, err := NewJudge(cmp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, cmp)
 		w := comparetest.NewFormWorld(rand.New(rand.NewPCG(8, 8)))
 		fieldOf := func(name string) []comparetest.Field {
 			i := slices.IndexFunc(comparetest.FormFields, func(f comparetest.Field) bool { return f.Name == name })

@@ -108,10 +108,7 @@ var formMutations = []formMutation{
 // DIFFERENT for its form; most where it is not.
 func (mu *formMutation) shownAfter(t *testing.T, seed uint64, most int) int {
 	t.Helper()
-	j, err := NewJudge(comparetest.FormComparison)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, comparetest.FormComparison)
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(seed, 5)))
 	i := slices.IndexFunc(comparetest.FormFields, func(f comparetest.Field) bool { return f.Name == mu.field })
 	usual := comparetest.FormFields[i : i+1]

@@ -70,10 +70,7 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 			return fmt.Sprintf(`{"id":%d,"load":%v}`, id, load[side])
 		}, whittle.Undecided, "$.load", 0},
 	} {
-		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 		for n := range 4000 {
 			id := 100 + r.IntN(40)
 			x := exchange(c.say(id, false), c.say(id, true))

@@ -37,10 +37,7 @@ func TestCookieMutations(t *testing.T) {
 	} {
 		for seed := range 10 {
 			w := comparetest.NewCookieWorld(uint64(seed))
-			j, err := NewJudge(whittle.Comparison{Kind: whittle.Exact, LearnNoise: true, AllHeaders: true, Confidence: 0.99})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := judgeOf(t, whittle.Comparison{Kind: whittle.Exact, LearnNoise: true, AllHeaders: true, Confidence: 0.99})
 			at := 0
 			var secrets []string
 			for n := 1; n <= m.within && at == 0; n++ {
@@ -70,10 +67,7 @@ func TestCookieMutations(t *testing.T) {
 			if f.Kind != whittle.FoundHeader || f.Path != "Set-Cookie "+m.cookie || !strings.Contains(f.Summary, m.says) || len(f.Samples) == 0 {
 				t.Errorf("%s: %+v", m.name, f)
 			}
-			kept, err := j.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			kept := stateOf(t, j)
 			for _, secret := range secrets {
 				if strings.Contains(said, secret) || strings.Contains(string(kept), secret) {
 					i := strings.Index(said+string(kept), secret)
@@ -91,10 +85,7 @@ func TestCookieCoverage(t *testing.T) {
 	for _, kind := range []whittle.CompareKind{whittle.Exact, whittle.JSON} {
 		for _, expect := range [][]whittle.Expectation{nil, {{Kind: whittle.FoundHeader, Path: "set-cookie", Reason: "new sessions"}}} {
 			c := whittle.Comparison{Kind: kind, LearnNoise: true, AllHeaders: true, Confidence: 0.99, Expect: expect}
-			j, err := NewJudge(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := judgeOf(t, c)
 			w := comparetest.NewCookieWorld(5)
 			for n := 1; n <= 60; n++ {
 				x := w.Exchange(n)
@@ -118,10 +109,7 @@ func TestCookieCoverage(t *testing.T) {
 			if !strings.Contains(cov.Summary, "and the attributes of 7 cookies compared by value, ") || strings.HasPrefix(cov.Summary, "the whole body") != (kind == whittle.Exact) {
 				t.Errorf("%s", cov.Summary)
 			}
-			kept, err := j.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			kept := stateOf(t, j)
 			again, _ := NewJudge(c)
 			if err := again.UnmarshalBinary(kept); err != nil {
 				t.Fatal(err)
@@ -139,10 +127,7 @@ func TestCookieCoverage(t *testing.T) {
 // TestManyCookies: what is distinguished of cookies is bounded, and what is not is said.
 func TestManyCookies(t *testing.T) {
 	t.Parallel()
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.Exact, AllHeaders: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.Exact, AllHeaders: true})
 	for i := range 100 {
 		h := whittle.Header{header.SetCookie: {fmt.Sprintf("c%d=%x", i, i*7919)}}
 		j.Observe(headed(h, h))
@@ -179,10 +164,7 @@ func TestACookieWithoutAForm(t *testing.T) {
 // TestTokenInACookie: the coverage names what of a token in a cookie nobody looks at.
 func TestTokenInACookie(t *testing.T) {
 	t.Parallel()
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99})
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 40 {
 		x := exchange(`{"v":1}`, `{"v":1}`)

@@ -111,9 +111,5 @@ func TestFrameworkStylesAreEquivalent(t *testing.T) {
 // equivalenceJudge compares as a config does by default.
 func equivalenceJudge(t *testing.T) *Judge {
 	t.Helper()
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, AllHeaders: true, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
+	return judgeOf(t, whittle.Comparison{Kind: whittle.JSON, AllHeaders: true, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 }

@@ -50,10 +50,7 @@ func TestHeadersAreShownRedacted(t *testing.T) {
 	}
 	j := headerJudge(t)
 	see(j)
-	open, err := j.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	open := stateOf(t, j)
 	k := headerJudge(t)
 	k.Redact(stars{})
 	if err := k.UnmarshalBinary(open); err != nil {
@@ -63,10 +60,7 @@ func TestHeadersAreShownRedacted(t *testing.T) {
 	fresh.Redact(stars{})
 	see(fresh)
 	for _, j := range []*Judge{k, fresh} {
-		kept, err := j.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := stateOf(t, j)
 		v := j.Verdict()
 		cov := v.Coverage
 		v.Coverage = nil // an address may have any digits
@@ -83,10 +77,7 @@ func TestHeadersStayBounded(t *testing.T) {
 	for i := range whittle.MaxHeaders {
 		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))
 	}
-	j, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, c)
 	long := strings.Repeat("<\u00e9", 3000)
 	for i := range 600 {
 		a, b := whittle.Header{}, whittle.Header{}
@@ -102,19 +93,13 @@ func TestHeadersStayBounded(t *testing.T) {
 		x.Request.Target, x.Monolith.Body, x.Candidate.Body = "/"+long, fmt.Appendf(nil, `{"k%d":%q}`, i, long), fmt.Appendf(nil, `{"j%d":%q}`, i, long)
 		j.Observe(x)
 	}
-	kept, err := j.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := stateOf(t, j)
 	v := j.Verdict()
 	t.Logf("%d bytes are kept, of %d findings", len(kept), len(v.Findings))
 	if n := len(findingsOf(&v, whittle.FoundHeader)); n == 0 || n > 3*header.PlacesMost {
 		t.Errorf("%d findings of headers", n)
 	}
-	again, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := judgeOf(t, c)
 	if err := again.UnmarshalBinary(kept); err != nil || len(findingsOf(new(again.Verdict()), whittle.FoundHeader)) != len(findingsOf(&v, whittle.FoundHeader)) {
 		t.Errorf("restored: %v", err)
 	}

@@ -34,10 +34,7 @@ func learningJudge(t *testing.T, learns bool, expect ...whittle.Expectation) *Ju
 	t.Helper()
 	c := testMatch
 	c.LearnNoise, c.AllHeaders, c.Expect = learns, true, expect
-	j, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, c)
 	return j
 }
 

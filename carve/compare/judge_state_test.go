@@ -17,7 +17,7 @@ import (
 // happened, and its state stays small.
 func TestAJudgeGoesOnAfterARestart(t *testing.T) {
 	for _, f := range []comparetest.Flaws{{}, {Mean: true, Remainder: true, Wrap: true, Seed: true}} {
-		whole, first := newCountJudge(t, countRoute()), newCountJudge(t, countRoute())
+		whole, first := judgeOf(t, countRoute()), judgeOf(t, countRoute())
 		drive(whole, 1, 500, f, nil)
 		drive(whole, 2, 500, f, nil)
 		drive(first, 1, 500, f, nil)
@@ -25,7 +25,7 @@ func TestAJudgeGoesOnAfterARestart(t *testing.T) {
 		if err != nil || len(kept) > 128<<10 {
 			t.Fatalf("kept %d bytes, %v", len(kept), err)
 		}
-		second := newCountJudge(t, countRoute())
+		second := judgeOf(t, countRoute())
 		if err := second.UnmarshalBinary(kept); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestTheStateIsBounded(t *testing.T) {
 	for i := range whittle.MaxHeaders {
 		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))
 	}
-	j := newCountJudge(t, c)
+	j := judgeOf(t, c)
 	long := strings.Repeat("\x00é", 3_000)
 	drive(j, 1, 6_000, comparetest.Flaws{Mean: true, Remainder: true, Wrap: true}, func(i int, x *whittle.Exchange) {
 		x.Request.Target = fmt.Sprintf("/Count/%s?%s%d=%s", long, strings.Repeat("q", i%97), i, long)
@@ -81,19 +81,9 @@ func TestTheStateIsBounded(t *testing.T) {
 	}
 }
 
-func TestAVerdictIsAlwaysJSON(t *testing.T) {
-	for n := range 80 {
-		j := newCountJudge(t, countRoute())
-		drive(j, uint64(n), n, comparetest.Flaws{Mean: n%2 == 0, Remainder: n%3 == 0, Wrap: n%5 == 0, Seed: n%7 == 0}, nil)
-		if _, err := json.Marshal(j.Verdict()); err != nil {
-			t.Fatalf("after %d exchanges: %v", n, err)
-		}
-	}
-}
-
 func FuzzUnmarshalJudge(f *testing.F) {
 	for _, c := range []comparetest.Flaws{{}, {Mean: true, Remainder: true, Wrap: true, Seed: true}} {
-		j := newCountJudge(f, countRoute())
+		j := judgeOf(f, countRoute())
 		drive(j, 1, 200, c, nil)
 		kept, err := j.MarshalBinary()
 		if err != nil {
@@ -105,7 +95,7 @@ func FuzzUnmarshalJudge(f *testing.F) {
 	f.Add([]byte("{}"))
 	f.Add([]byte(`{"version":2}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		j := newCountJudge(t, countRoute())
+		j := judgeOf(t, countRoute())
 		if j.UnmarshalBinary(b) != nil {
 			return
 		}
@@ -125,7 +115,7 @@ func TestAbsurdNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 51))
 	pick := func() string { return numbers[r.IntN(len(numbers))] }
 	for _, narrow := range []bool{false, true} {
-		j := newCountJudge(t, countRoute())
+		j := judgeOf(t, countRoute())
 		for i := range 3_000 {
 			x := countExchange(i, 1, 0, 0)
 			x.Request.Body = []byte(`{"times":` + pick() + `}`)
@@ -144,7 +134,7 @@ func TestAbsurdNumbers(t *testing.T) {
 			if err != nil {
 				t.Fatalf("after %d: %v", i, err)
 			}
-			if err := newCountJudge(t, countRoute()).UnmarshalBinary(kept); err != nil {
+			if err := judgeOf(t, countRoute()).UnmarshalBinary(kept); err != nil {
 				t.Fatalf("after %d: %v", i, err)
 			}
 		}
@@ -155,7 +145,7 @@ func FuzzObserve(f *testing.F) {
 	f.Add([]byte(`{"times":1000}`), []byte("Counted to 5 \n"), []byte("Counted to 1e300 \n"), 200, 200)
 	f.Add([]byte(`{"times":-5e-324}`), []byte("{}"), []byte("-0"), 200, 500)
 	f.Fuzz(func(t *testing.T, request, monolith, candidate []byte, a, b int) {
-		j := newCountJudge(t, countRoute())
+		j := judgeOf(t, countRoute())
 		drive(j, 1, 20, comparetest.Flaws{}, nil)
 		for i := range 12 {
 			x := countExchange(i, 1, 0, 0)
@@ -169,19 +159,16 @@ func FuzzObserve(f *testing.F) {
 		kept, err := j.MarshalBinary()
 		if err != nil {
 			t.Error(err)
-		} else if err := newCountJudge(t, countRoute()).UnmarshalBinary(kept); err != nil {
+		} else if err := judgeOf(t, countRoute()).UnmarshalBinary(kept); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
 func TestGarbageIsNoState(t *testing.T) {
-	j := newCountJudge(t, countRoute())
+	j := judgeOf(t, countRoute())
 	drive(j, 1, 50, comparetest.Flaws{}, nil)
-	kept, err := j.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := stateOf(t, j)
 	before := j.Verdict()
 	for name, b := range map[string][]byte{
 		"nothing": nil, "no JSON": []byte("x"), "empty": []byte("{}"), "half": kept[:len(kept)/2],

@@ -10,10 +10,7 @@ import (
 // compared as it is in findings.
 func TestKeysAreShownRedacted(t *testing.T) {
 	t.Parallel()
-	j, err := NewJudge(testMatch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, testMatch)
 	j.Redact(stars{})
 	say := func(i int) string { return fmt.Sprintf(`{"a":1,"secret=xyzzy":"%08d"}`, 7919*i) }
 	for i := range 400 {

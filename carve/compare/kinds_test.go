@@ -444,10 +444,7 @@ func playKind(t testing.TB, k *kind, seed uint64, n int, every time.Duration) wh
 // playKindOn is playKind that shows each verdict that is looked at.
 func playKindOn(t testing.TB, k *kind, seed uint64, n int, every time.Duration, look func(*whittle.Verdict)) whittle.Verdict {
 	t.Helper()
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
 	r := rand.New(rand.NewPCG(seed, 41))
 	calls := [2]int{}
 	plain := whittle.Header{"Content-Type": {"application/json"}} // of responses without headers of their own

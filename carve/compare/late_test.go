@@ -14,10 +14,7 @@ import (
 // dozens more than the candidate's bound; the candidate is slower by a factor.
 func lateRun(t *testing.T, seed uint64, factor float64, n int) whittle.Verdict {
 	t.Helper()
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 	r := rand.New(rand.NewPCG(seed, 51))
 	took := func(factor float64) time.Duration {
 		return time.Duration(factor * float64(200*time.Millisecond) * math.Exp(1.6*r.NormFloat64()))

@@ -222,33 +222,6 @@ func TestNoiseExplainsWhatCameBeforeIt(t *testing.T) {
 	}
 }
 
-// TestManyFieldsThatFlapHideNone: a field that is wrong among twelve that flap by themselves is
-// not lost, neither when noise is learned nor when the state is put away.
-func TestManyFieldsThatFlapHideNone(t *testing.T) {
-	r := rand.New(rand.NewPCG(15, 16))
-	flap := func(total int) string {
-		var b strings.Builder
-		for i := range 12 {
-			fmt.Fprintf(&b, `"f%02d":%d,`, i, r.IntN(2))
-		}
-		return fmt.Sprintf(`{%s"total":%d}`, b.String(), total)
-	}
-	m := matchOf(t, testMatch)
-	for i := range 6000 {
-		x := exchange(flap(5), flap(5+i%2))
-		if i == 5999 {
-			repeated(x, flap(5))
-		}
-		m.Observe(x)
-	}
-	for _, at := range []string{"there", "put away"} {
-		if m.refresh(); m.share.Differing < 3000 {
-			t.Errorf("%s: %d of %d differ", at, m.share.Differing, m.n)
-		}
-		m = revived(t, m, testMatch)
-	}
-}
-
 // TestChosenRepeatsSpeakForThemselves: where those requests are repeated that are
 // quieter than others, as a log may have it, the candidate is held against the
 // noise of the same requests.

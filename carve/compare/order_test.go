@@ -31,7 +31,7 @@ func TestFindingsByWhatTheyTouch(t *testing.T) {
 // values, everything that is said of the mean says that they are left out of it,
 // and they come first.
 func TestASmallMeanDoesNotHideWrongValues(t *testing.T) {
-	j := newCountJudge(t, countRoute())
+	j := judgeOf(t, countRoute())
 	drive(j, 3, 600, comparetest.Flaws{}, func(i int, x *whittle.Exchange) {
 		if i > 100 && i%2 == 0 {
 			x.Candidate.Body = []byte("Counted to 7 \n")
@@ -51,7 +51,7 @@ func TestASmallMeanDoesNotHideWrongValues(t *testing.T) {
 			t.Errorf("%s", b.Summary)
 		}
 	}
-	same := newCountJudge(t, countRoute())
+	same := judgeOf(t, countRoute())
 	drive(same, 3, 200, comparetest.Flaws{}, nil)
 	if v := same.Verdict(); strings.Contains(v.Bounds[0].Summary, "left out") {
 		t.Errorf("nothing was left out: %s", v.Bounds[0].Summary)

@@ -10,10 +10,7 @@ import (
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	promisetest.Judges(t, func(t testing.TB, c whittle.Comparison) promisetest.Judge {
-		j, err := NewJudge(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, c)
 		return j
 	})
 }

@@ -38,18 +38,9 @@ func TestWhoseItIsIsSaidAfterARestart(t *testing.T) {
 	t.Parallel()
 	body := func(i int) string { return fmt.Sprintf(`{"name":"thing number %d"}`, i) }
 	for _, restarted := range []bool{false, true} {
-		j, err := NewJudge(askedRoute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, askedRoute)
 		if restarted {
-			kept, err := j.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := j.UnmarshalBinary(kept); err != nil {
-				t.Fatal(err)
-			}
+			restore(t, j, j)
 		}
 		for i := range 60 { // each but the first ones gets what the request before got
 			x := exchange(body(i+1), body(i+1))

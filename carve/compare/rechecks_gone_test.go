@@ -19,10 +19,7 @@ func TestAnOrderOfOtherElementsIsNotKeptTo(t *testing.T) {
 		return fmt.Sprintf(`{"id":1,"picks":[%d,%d,%d]}`, p[0], p[1], p[2])
 	}
 	response := func() whittle.Response { return whittle.Response{Status: 200, Body: []byte(pick())} }
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 	asked := 0
 	for n := range 4000 {
 		x := exchange(pick(), pick())

@@ -35,10 +35,7 @@ type askedWorld struct {
 // DIFFERENT, 0 if it never did, and how many users' responses differed until then.
 func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int) (at, harmed int, v whittle.Verdict) {
 	t.Helper()
-	j, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, c)
 	if a.noisy != "" {
 		for _, s := range []*series{j.mirrored, j.served} {
 			s.match.noise.Learn(noise.Key{Path: a.noisy, Way: jsondiff.HowValue})

@@ -65,10 +65,7 @@ func drifting(r *rand.Rand, before float64) float64 {
 // looked at in one of five; 0: it never was.
 func (w *refreshWorld) play(t testing.TB, r *rand.Rand, n int) (at int, last whittle.Verdict) {
 	t.Helper()
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 	var sides [2][]refreshed
 	for side := range sides {
 		for range w.fields {
@@ -117,13 +114,7 @@ func (w *refreshWorld) play(t testing.TB, r *rand.Rand, n int) (at int, last whi
 			asked.begin(j, x, key, now+soon(5))
 		}
 		if w.away > 0 && i%w.away == 0 {
-			b, err := j.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := j.UnmarshalBinary(b); err != nil {
-				t.Fatal(err)
-			}
+			restore(t, j, j)
 		}
 		if asked.saved = min(96, asked.saved+0.04); i%5 == 0 {
 			if last = j.Verdict(); last.State == whittle.Different {

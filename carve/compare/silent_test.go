@@ -23,6 +23,10 @@ func TestNothingThatAClientSeesIsSilent(t *testing.T) {
 	}{
 		{"a profile lost", side{contentType: `application/ld+json; profile="https://a.example/full"`, body: `{"a":1}`}, side{contentType: "application/ld+json", body: `{"a":1}`}, "content_type"},
 		{"another version", side{contentType: "application/vnd.api+json; version=2", body: `{"a":1}`}, side{contentType: "application/vnd.api+json; version=1", body: `{"a":1}`}, "content_type"},
+		{"another charset", side{contentType: "text/html; charset=utf-8", body: "x"}, side{contentType: "text/html; charset=latin1", body: "x"}, "content_type"},
+		{"no type", side{contentType: "text/html", body: "x"}, side{body: "x"}, "content_type"},
+		{"another case of a type", side{contentType: "Text/Plain", body: "x"}, side{contentType: "text/plain; boundary=x", body: "x"}, ""},
+		{"no type at all", side{contentType: "a;;;", body: "x"}, side{contentType: "b///", body: "x"}, "content_type"},
 		{"parameters in another order", side{contentType: "application/x+json; a=1; charset=UTF-8", body: `{"a":1}`}, side{contentType: `application/x+json;charset="utf-8";a=1`, body: `{"a":1}`}, ""},
 		{"another boundary", side{contentType: "multipart/mixed; boundary=a", body: "x"}, side{contentType: "multipart/mixed; boundary=b", body: "x"}, ""},
 		{"a number as text in another form", side{contentType: "text/plain", body: "1"}, side{contentType: "text/plain", body: "1.0"}, "field $"},
@@ -41,10 +45,7 @@ func TestNothingThatAClientSeesIsSilent(t *testing.T) {
 		{"a coding that nobody asked for", side{body: `{"a":1}`}, side{body: `{"a":1}`, header: whittle.Header{"Content-Encoding": {"gzip"}}}, "header Content-Encoding"},
 	} {
 		for _, served := range []bool{false, true} {
-			j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, AllHeaders: true, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, AllHeaders: true, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 			given := func(s *side) whittle.Response {
 				h := maps.Clone(s.header)
 				if h == nil {

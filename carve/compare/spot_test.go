@@ -12,10 +12,7 @@ import (
 // firstSample judges one pair of bodies and gives its first sample.
 func firstSample(t *testing.T, kind whittle.CompareKind, monolith, candidate string, with display.Redactor) whittle.Sample {
 	t.Helper()
-	j, err := NewJudge(whittle.Comparison{Kind: kind, Value: "number in the body"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: kind, Value: "number in the body"})
 	j.Redact(with)
 	j.Observe(&whittle.Exchange{
 		Request:   whittle.Request{Method: "GET", Target: "/orders"},

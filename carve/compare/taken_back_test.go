@@ -17,10 +17,7 @@ import (
 func TestTakenBackIsSaid(t *testing.T) {
 	t.Parallel()
 	fresh := func() *Judge {
-		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
 		return j
 	}
 	j, different, back := fresh(), false, false
@@ -51,10 +48,7 @@ func TestTakenBackIsSaid(t *testing.T) {
 			t.Fatalf("DIFFERENT before: %t, %s", different, v.Summary)
 		}
 	}
-	b, err := j.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := stateOf(t, j)
 	j = fresh()
 	if err := j.UnmarshalBinary(b); err != nil {
 		t.Fatal(err)

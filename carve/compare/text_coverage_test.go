@@ -55,10 +55,7 @@ func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
 		if c.ignored != "" {
 			compared.IgnoreText = []string{c.ignored}
 		}
-		j, err := NewJudge(compared)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, compared)
 		respond := func(of func(int) string, n int) whittle.Response {
 			return whittle.Response{Status: 200, Body: fmt.Appendf(nil, c.body, of(n))}
 		}
@@ -99,10 +96,7 @@ func TestWhatCouldBeIgnored(t *testing.T) {
 			`<input type="hidden" name="csrf" value="%016x"><p>%d</p> Rendered in %d ms`, uint64(n)*0x9e3779b97f4a7c15, total, n%90+1)}
 	}
 	judge := func(kind whittle.CompareKind, patterns []string, total int) whittle.Verdict {
-		j, err := NewJudge(whittle.Comparison{Kind: kind, LearnNoise: true, Confidence: 0.99, MinCompared: 300, IgnoreText: patterns})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, whittle.Comparison{Kind: kind, LearnNoise: true, Confidence: 0.99, MinCompared: 300, IgnoreText: patterns})
 		for n := 1; n <= 1500; n++ {
 			x := &whittle.Exchange{Monolith: page(n*31, 7), Candidate: page(n*17, total)}
 			if n%10 == 0 {
@@ -134,10 +128,7 @@ func TestWhatCouldBeIgnored(t *testing.T) {
 func TestNothingButErrors(t *testing.T) {
 	t.Parallel()
 	c := whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300}
-	j, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, c)
 	const said = "each of the monolith's responses was an error"
 	if v := j.Verdict(); strings.Contains(v.Summary, said) {
 		t.Errorf("before anything came: %s", v.Summary)
@@ -149,15 +140,11 @@ func TestNothingButErrors(t *testing.T) {
 	for i := range 1500 {
 		respond([]int{404, 401, 500}[i%3])
 	}
-	state, err := j.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if j, err = NewJudge(c); err == nil {
-		err = j.UnmarshalBinary(state)
-	}
-	if v := j.Verdict(); err != nil || v.State != whittle.Equivalent || v.Errors != 1500 || !strings.Contains(v.Summary, said) {
-		t.Errorf("%v %s", err, v.Summary)
+	before := j
+	j = judgeOf(t, c)
+	restore(t, before, j)
+	if v := j.Verdict(); v.State != whittle.Equivalent || v.Errors != 1500 || !strings.Contains(v.Summary, said) {
+		t.Errorf("%s", v.Summary)
 	}
 	respond(200)
 	if v := j.Verdict(); v.Errors != 1500 || v.Compared != 1501 || strings.Contains(v.Summary, said) {
@@ -173,10 +160,7 @@ func TestTextCoverage(t *testing.T) {
 		"":         "0 fields compared by value, 0 by form, 0 not compared",
 		`{"a":1}`:  "1 field compared by value, 0 by form, 0 not compared",
 	} {
-		j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 		r := whittle.Response{Status: 200, Body: []byte(body)}
 		j.Observe(&whittle.Exchange{Monolith: r, Candidate: r})
 		if got := j.Verdict().Coverage; got == nil || got.Summary != want {

@@ -41,10 +41,7 @@ var pieceTexts = map[string]pieceText{
 func playPieces(t *testing.T, seed uint64, n int, of, candidate pieceText) whittle.Verdict {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 8))
-	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 	now := simtest.Start
 	asked := askedAgain{saved: 96}
 	users := map[int]int{}

@@ -19,10 +19,7 @@ func TestUnservedOrdersAreOneBody(t *testing.T) {
 	}{{"equal", 0, whittle.Equivalent}, {"odd", 20, whittle.Different}} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(37, 3))
-			j, err := NewJudge(comparetest.FormComparison)
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := judgeOf(t, comparetest.FormComparison)
 			n := 0
 			for ; n < 5000 && j.Verdict().State == whittle.Undecided; n++ {
 				x := comparetest.Gave(float64(n)/20, 0, fmt.Sprintf("/items/%d", n), fmt.Sprintf(`{"id":%d}`, n))

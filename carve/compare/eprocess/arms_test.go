@@ -7,27 +7,6 @@ import (
 
 func isNear(a, b, within float64) bool { return math.Abs(a-b) <= within*max(1, math.Abs(b)) }
 
-// TestSingleLosesNothing: at the limit itself each arm's bet is fair to the last bit,
-// and where an arm's own alternative is true its wealth grows by the divergence
-// between the two, which is the best that any bet can do.
-func TestSingleLosesNothing(t *testing.T) {
-	for _, limit := range []float64{1e-6, 0.001, 0.05, 0.5, 0.94} {
-		var bad, good Arms
-		bad.Single(limit, 1, 0)
-		good.Single(limit, 0, 1)
-		for i := range bad {
-			if e := limit*math.Exp(bad[i]) + (1-limit)*math.Exp(good[i]); !isNear(e, 1, 1e-12) {
-				t.Errorf("limit %v, arm %d: expectation %v", limit, i, e)
-			}
-			p := alternative(i, limit)
-			best := p*math.Log(p/limit) + (1-p)*math.Log((1-p)/(1-limit))
-			if got := p*bad[i] + (1-p)*good[i]; !isNear(got, best, 1e-12) || got <= 0 {
-				t.Errorf("limit %v, arm %d: grows by %v, not %v", limit, i, got, best)
-			}
-		}
-	}
-}
-
 // TestOddsAreAProjection holds a block's odds to what makes them fair: they are the
 // ratios of the guess to p and of an alternative to p+slack, where p is the rate
 // between them that comes nearest to both, by the divergence of all responses. An

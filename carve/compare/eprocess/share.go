@@ -41,8 +41,10 @@ func (s Share) logLikelihood(p float64) float64 {
 // Rejects reports whether a rate lies outside the confidence sequence at 1 − alpha.
 func (s Share) Rejects(p, alpha float64) bool { return s.logLikelihood(p) <= s.bar(alpha) }
 
-// Low is the lowest rate that is still possible at confidence 1 − alpha, and High the highest.
-func (s Share) Low(alpha float64) float64  { return s.end(0, alpha) }
+// Low is the lowest rate that is still possible at confidence 1 − alpha.
+func (s Share) Low(alpha float64) float64 { return s.end(0, alpha) }
+
+// High is the highest rate that is still possible at confidence 1 − alpha.
 func (s Share) High(alpha float64) float64 { return s.end(1, alpha) }
 
 // end is that of the interval which lies towards 0 or 1.
