@@ -22,7 +22,6 @@ require (
 	github.com/dlclark/regexp2 v1.12.0
 	github.com/esimov/pigo v1.4.6
 	github.com/expr-lang/expr v1.17.8
-	github.com/fsnotify/fsnotify v1.10.1
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/grafana/sobek v0.0.0-20260429085637-a66d4790012b

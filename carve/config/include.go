@@ -15,7 +15,7 @@ import (
 
 // Bounds on what a config includes.
 const (
-	maxIncludes = 1000     // files, and folders that are watched for them
+	maxIncludes = 1000     // files
 	maxIncluded = 16 * mib // bytes of all of them
 	maxListed   = 100_000  // names in a folder
 )
@@ -261,42 +261,30 @@ func regular(found []string) []string {
 	return names
 }
 
-// Sources gives the files that the config at path consists of now, itself first, and the
-// folders in which a change may change them: those of the files, those that patterns go
-// through, and those of the links on the way. It looks at nothing but includes, so a
-// config that is refused has sources, too.
-func Sources(path string) (files, folders []string) {
-	files = []string{path}
-	add := func(name string) {
-		if len(folders) <= maxIncludes && !slices.Contains(folders, name) {
-			folders = append(folders, name)
-		}
+// Sources tells which files a config consists of.
+type Sources struct {
+	path     string
+	patterns []string    // of include:, as the config has them
+	read     os.FileInfo // the config when they were read; nil: it could not be
+}
+
+// SourcesOf are those of the config at path.
+func SourcesOf(path string) *Sources { return &Sources{path: path} }
+
+// Now gives the files, the config itself first. It looks at nothing but includes, so a config
+// that is refused has sources, too.
+func (s *Sources) Now() []string {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		info = nil
 	}
-	along := func(name string) {
-		add(filepath.Dir(name))
-		for part := filepath.Clean(name); part != filepath.Dir(part); part = filepath.Dir(part) {
-			if info, err := os.Lstat(part); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-				add(filepath.Dir(part))
-			}
-		}
+	if info == nil || s.read == nil || !os.SameFile(info, s.read) || info.Size() != s.read.Size() || !info.ModTime().Equal(s.read.ModTime()) {
+		s.patterns, s.read = patterns(s.path), info
 	}
-	along(path)
-	for _, pattern := range patterns(path) {
+	files := []string{s.path}
+	for _, pattern := range s.patterns {
 		if !filepath.IsAbs(pattern) {
-			pattern = filepath.Join(filepath.Dir(path), pattern)
-		}
-		for part := pattern; part != filepath.Dir(part); part = filepath.Dir(part) {
-			found, _ := filepath.Glob(part) // a pattern that is none matches nothing
-			for _, name := range found {
-				along(name)
-				if info, err := os.Stat(name); err == nil && info.IsDir() {
-					add(name)
-				}
-			}
-			if !isPattern(filepath.Dir(part)) {
-				add(filepath.Dir(part))
-				break
-			}
+			pattern = filepath.Join(filepath.Dir(s.path), pattern)
 		}
 		found, _ := matchFiles(pattern) // what is not there, is none of them
 		for _, name := range found {
@@ -305,7 +293,7 @@ func Sources(path string) (files, folders []string) {
 			}
 		}
 	}
-	return files, folders
+	return files
 }
 
 // patterns are those of include:, whatever else a config says.

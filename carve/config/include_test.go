@@ -202,39 +202,40 @@ func TestLocateInIncluded(t *testing.T) {
 	}
 }
 
-// TestSources: the files that make up a config, and the folders in which that could
-// change, also of one that is refused.
+// TestSources: the files that make up a config, also of one that is refused, and as it changes.
 func TestSources(t *testing.T) {
 	for name, tt := range map[string]struct {
-		files          map[string]string
-		sources, paths []string
+		files   map[string]string
+		sources []string
 	}{
-		"no include":    {map[string]string{"w.yaml": "monolith: http://h\n"}, []string{"w.yaml"}, []string{"."}},
-		"no config":     {nil, []string{"w.yaml"}, []string{"."}},
-		"no YAML":       {map[string]string{"w.yaml": "a: [\n"}, []string{"w.yaml"}, []string{"."}},
-		"a folder":      {map[string]string{"w.yaml": "include: r\n", "r/a.yaml": "", "r/b.yaml": ""}, []string{"w.yaml", "r/a.yaml", "r/b.yaml"}, []string{".", "r"}},
-		"none yet":      {map[string]string{"w.yaml": "include: r\n"}, []string{"w.yaml"}, []string{"."}},
-		"a pattern":     {map[string]string{"w.yaml": "include: s/*/r.yaml\n", "s/a/r.yaml": "", "s/b/x": ""}, []string{"w.yaml", "s/a/r.yaml"}, []string{".", "s", "s/a", "s/b"}},
-		"a refused one": {map[string]string{"w.yaml": "includes: x\ninclude: [r/*.yaml, 7]\n", "r/a.yaml": "nonsense"}, []string{"w.yaml", "r/a.yaml"}, []string{".", "r"}},
-		"links":         {map[string]string{"w.yaml": "include: now/r\n", "v1/r/a.yaml": "", "now": "-> v1"}, []string{"w.yaml", "now/r/a.yaml"}, []string{".", "now", "now/r"}},
+		"no include":    {map[string]string{"w.yaml": "monolith: http://h\n"}, []string{"w.yaml"}},
+		"no config":     {nil, []string{"w.yaml"}},
+		"no YAML":       {map[string]string{"w.yaml": "a: [\n"}, []string{"w.yaml"}},
+		"a folder":      {map[string]string{"w.yaml": "include: r\n", "r/a.yaml": "", "r/b.yaml": ""}, []string{"w.yaml", "r/a.yaml", "r/b.yaml"}},
+		"none yet":      {map[string]string{"w.yaml": "include: r\n"}, []string{"w.yaml"}},
+		"a pattern":     {map[string]string{"w.yaml": "include: s/*/r.yaml\n", "s/a/r.yaml": "", "s/b/x": ""}, []string{"w.yaml", "s/a/r.yaml"}},
+		"a refused one": {map[string]string{"w.yaml": "includes: x\ninclude: [r/*.yaml, 7]\n", "r/a.yaml": "nonsense"}, []string{"w.yaml", "r/a.yaml"}},
+		"links":         {map[string]string{"w.yaml": "include: now/r\n", "v1/r/a.yaml": "", "now": "-> v1"}, []string{"w.yaml", "now/r/a.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := tree(t, tt.files)
-			files, folders := Sources(filepath.Join(dir, "w.yaml"))
-			within := func(list []string) []string {
-				for i, path := range list {
-					list[i], _ = filepath.Rel(dir, path)
+			path := filepath.Join(dir, "w.yaml")
+			of := SourcesOf(path)
+			now := func() []string {
+				files := of.Now()
+				for i, path := range files {
+					files[i], _ = filepath.Rel(dir, path)
 				}
-				slices.Sort(list)
-				return list
+				return files
 			}
-			slices.Sort(tt.sources)
-			if got := within(files); !slices.Equal(got, tt.sources) {
+			if got := now(); !slices.Equal(got, tt.sources) {
 				t.Errorf("files %q, want %q", got, tt.sources)
 			}
-			folders = slices.DeleteFunc(within(folders), func(s string) bool { return strings.HasPrefix(s, "..") })
-			if !slices.Equal(folders, tt.paths) {
-				t.Errorf("folders %q, want %q", folders, tt.paths)
+			if err := os.WriteFile(path, []byte("monolith: http://another\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := now(); !slices.Equal(got, []string{"w.yaml"}) {
+				t.Errorf("files %q without an include", got)
 			}
 		})
 	}

@@ -3,65 +3,39 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 
 	"whittle/carve/config"
 	"whittle/carve/recording"
 	"whittle/cmdline"
 )
 
-// settle is how long a file must be unchanged before it is read: editors write in
-// several steps.
-const settle = 100 * time.Millisecond
+// lookEvery is how often the files of the config are looked at. They are read once they are the
+// same at two looks, since editors write in several steps.
+const lookEvery = 200 * time.Millisecond
 
-// watchConfig reads the config again on SIGHUP and when one of its files changes. It
-// watches the folders, because editors and deploys replace files.
+// watchConfig reads the config again on SIGHUP and when one of its files changes. Asking the file
+// system by name sees every way to change a file, links of mounted volumes included.
 func (d *deployment) watchConfig(ctx context.Context, hup <-chan os.Signal) error {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		d.log.Warn("the config file is not watched; send SIGHUP after a change", "err", err)
-		return d.reloadOn(ctx, hup, nil)
-	}
-	defer func() { _ = watcher.Close() }()
-	return d.reloadOn(ctx, hup, watcher)
-}
-
-func (d *deployment) reloadOn(ctx context.Context, hup <-chan os.Signal, watcher *fsnotify.Watcher) error {
-	var events chan fsnotify.Event
-	var failures chan error
-	if watcher != nil {
-		events, failures = watcher.Events, watcher.Errors
-	}
-	settled := time.NewTimer(0)
-	<-settled.C
-	defer settled.Stop()
-	if !d.seen.same(d.watch(watcher)) {
-		settled.Reset(settle)
-	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	last := d.seen
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-hup:
-			d.seen = d.watch(watcher)
+			d.seen = statesOf(d.sources.Now())
 			d.reload("SIGHUP")
-		case <-settled.C:
-			d.reread(d.watch(watcher))
-		case e, ok := <-events:
-			if ok && d.seen.concernedBy(e) {
-				settled.Reset(settle)
+		case <-tick.C:
+			now := statesOf(d.sources.Now())
+			if now.same(last) {
+				d.reread(now)
 			}
-		case err, ok := <-failures:
-			if ok {
-				d.log.Warn("watch config", "err", err)
-			}
+			last = now
 		}
 	}
 }
@@ -83,21 +57,6 @@ func (d *deployment) reread(now fileStates) {
 	d.reload("the file changed")
 }
 
-// watch looks at the files of the config as they are now, and has the folders watched
-// in which that could change. Watched first, so no change falls between the two.
-func (d *deployment) watch(watcher *fsnotify.Watcher) fileStates {
-	path := d.config().Path
-	_, folders := config.Sources(path)
-	if watcher != nil {
-		for _, folder := range folders {
-			if err := watcher.Add(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				d.log.Warn("a folder of the config is not watched; send SIGHUP after a change", "folder", folder, "err", err)
-			}
-		}
-	}
-	return statesAt(path)
-}
-
 // fileState is a file as it was found. Its info is that of what links lead to; nil where
 // there is nothing at the moment.
 type fileState struct {
@@ -107,12 +66,6 @@ type fileState struct {
 
 // fileStates are the files of a config, itself first.
 type fileStates []fileState
-
-// statesAt are those of the config at path.
-func statesAt(path string) fileStates {
-	files, _ := config.Sources(path)
-	return statesOf(files)
-}
 
 func statesOf(files []string) fileStates {
 	out := make(fileStates, len(files))
@@ -137,17 +90,11 @@ func (f fileStates) missing() string {
 
 func (f fileStates) same(now fileStates) bool {
 	return slices.EqualFunc(f, now, func(a, b fileState) bool {
-		return a.name == b.name && a.info != nil && b.info != nil &&
-			os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime())
+		if a.info == nil || b.info == nil {
+			return a.name == b.name && a.info == b.info
+		}
+		return a.name == b.name && os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime())
 	})
-}
-
-// concernedBy reports whether what happened in a folder may be another config: one of its
-// files was written, or something came, went, or was put into another's place, which a
-// deploy also does by turning a link that a name goes through.
-func (f fileStates) concernedBy(e fsnotify.Event) bool {
-	return e.Has(fsnotify.Create) || e.Has(fsnotify.Rename) || e.Has(fsnotify.Remove) ||
-		e.Has(fsnotify.Write) && slices.ContainsFunc(f, func(s fileState) bool { return filepath.Clean(s.name) == filepath.Clean(e.Name) })
 }
 
 // reload puts a new config in force, or says why the old one stays.

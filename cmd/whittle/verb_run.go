@@ -67,7 +67,8 @@ const heapBallast = 32 << 20
 
 // Run serves until ctx ends.
 func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	seen := statesAt(v.Config) // before it is read, so that no change is missed
+	sources := config.SourcesOf(v.Config)
+	seen := statesOf(sources.Now()) // before it is read, so that no change is missed
 	f, err := readConfig(v.Config)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return f.Locate(err)
 	}
-	d.seen = seen
+	d.sources, d.seen = sources, seen
 	d.requests = requests
 	return d.serve(ctx, func() {
 		fmt.Fprintf(s.Out, "listening public=%s admin=%s\n", strings.Join(d.addresses(), ","), d.adminAddr())
@@ -154,7 +155,8 @@ func requestID(c *config.Access) gateway.RequestID {
 // deployment is a running gateway with everything around it, wired once.
 type deployment struct {
 	file    atomic.Pointer[config.File] // as last put in force
-	seen    fileStates                  // of its files, when it was last read
+	sources *config.Sources
+	seen    fileStates // of its files, when it was last read
 	log     *slog.Logger
 	store   stateFile
 	gateway *gateway.Gateway
