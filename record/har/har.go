@@ -21,25 +21,19 @@ type entry struct {
 	Time       number   `json:"time"`
 	Request    request  `json:"request"`
 	Response   response `json:"response"`
-	Cache      unread   `json:"cache"`
 	Timings    timings  `json:"timings"`
 	Connection text     `json:"connection,omitempty"`
-	Comment    text     `json:"comment,omitempty"`
 
 	FromCache    text `json:"_fromCache,omitempty"`    // Chrome: "disk", "memory"
 	ResourceType text `json:"_resourceType,omitempty"` // Chrome: "websocket"
 }
 
 type request struct {
-	Method      text    `json:"method"`
-	URL         text    `json:"url"`
-	Version     text    `json:"httpVersion"`
-	Cookies     list    `json:"cookies"`
-	Headers     list    `json:"headers"`
-	Query       list    `json:"queryString"`
-	Post        *posted `json:"postData,omitempty"`
-	HeadersSize number  `json:"headersSize"`
-	BodySize    number  `json:"bodySize"`
+	Method   text    `json:"method"`
+	URL      text    `json:"url"`
+	Headers  list    `json:"headers"`
+	Post     *posted `json:"postData,omitempty"`
+	BodySize number  `json:"bodySize"`
 }
 
 type posted struct {
@@ -51,24 +45,18 @@ type posted struct {
 }
 
 type response struct {
-	Status      number  `json:"status"`
-	StatusText  text    `json:"statusText"`
-	Version     text    `json:"httpVersion"`
-	Cookies     list    `json:"cookies"`
-	Headers     list    `json:"headers"`
-	Content     content `json:"content"`
-	RedirectURL text    `json:"redirectURL"`
-	HeadersSize number  `json:"headersSize"`
-	BodySize    number  `json:"bodySize"`
+	Status   number  `json:"status"`
+	Headers  list    `json:"headers"`
+	Content  content `json:"content"`
+	BodySize number  `json:"bodySize"`
 
 	Error     text `json:"_error,omitempty"`       // Chrome: "net::ERR_ABORTED"
 	ErrorText text `json:"_failureText,omitempty"` // Playwright: the same
 }
 
 type content struct {
-	Size        number `json:"size"`
-	Compression number `json:"compression,omitempty"`
-	MimeType    text   `json:"mimeType"`
+	Size     number `json:"size"`
+	MimeType text   `json:"mimeType"`
 	// Text is nil where the body was not saved.
 	Text     *text `json:"text,omitempty"`
 	Encoding text  `json:"encoding,omitempty"` // "base64"
@@ -76,20 +64,10 @@ type content struct {
 }
 
 type timings struct {
-	Blocked number `json:"blocked"`
-	DNS     number `json:"dns"`
-	Connect number `json:"connect"`
 	Send    number `json:"send"`
 	Wait    number `json:"wait"`
 	Receive number `json:"receive"`
-	SSL     number `json:"ssl"`
 }
-
-// unread is an object that is not used here.
-type unread struct{}
-
-// UnmarshalJSON accepts anything.
-func (*unread) UnmarshalJSON([]byte) error { return nil }
 
 type pair struct {
 	Name  text `json:"name"`
