@@ -28,7 +28,7 @@ type Description struct {
 	Paths    []string `json:"paths,omitempty"`
 	Patterns []string `json:"patterns,omitempty"`
 	Keep     []string `json:"keep,omitempty"`
-	// Rules is a digest of all of them.
+	// Rules is a digest of all that is above.
 	Rules string `json:"rules"`
 	// Cut says that there were too many rules to name, so that none is.
 	Cut bool `json:"cut,omitempty"`
@@ -117,8 +117,11 @@ func ParseDescription(b []byte) (d Description, ok bool) {
 func (d Description) String() string {
 	var b bytes.Buffer
 	b.WriteString("the defaults")
-	for _, list := range d.lists() {
-		if len(list.of) > 0 && list.what != "keep" && list.what != "patterns" {
+	for _, list := range []struct {
+		what string
+		of   []string
+	}{{"headers", d.Headers}, {"fields", d.Fields}, {"paths", d.Paths}} {
+		if len(list.of) > 0 {
 			fmt.Fprintf(&b, ", %s %s", list.what, strings.Join(list.of, ", "))
 		}
 	}
@@ -134,29 +137,5 @@ func (d Description) String() string {
 	return b.String()
 }
 
-type ruleList struct {
-	what string
-	of   []string
-}
-
-func (d *Description) lists() []ruleList {
-	return []ruleList{{"headers", d.Headers}, {"fields", d.Fields}, {"paths", d.Paths}, {"patterns", d.Patterns}, {"keep", d.Keep}}
-}
-
-// SameRules reports whether two descriptions are of the same rules; the keys may
-// be others, and then patterns can be distinguished only by their number.
-func (d Description) SameRules(as Description) bool {
-	if d.Key == as.Key {
-		return d.Rules == as.Rules
-	}
-	if d.Cut || as.Cut || d.Defaults != as.Defaults || len(d.Patterns) != len(as.Patterns) {
-		return false
-	}
-	of, other := d.lists(), as.lists()
-	for i := range of {
-		if of[i].what != "patterns" && !slices.Equal(of[i].of, other[i].of) {
-			return false
-		}
-	}
-	return true
-}
+// SameRules reports whether two descriptions are of the same rules under the same key.
+func (d Description) SameRules(as Description) bool { return d.Rules == as.Rules }

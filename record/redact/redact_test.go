@@ -3,11 +3,7 @@ package redact
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -314,47 +310,23 @@ func TestNoDigestOfARedactedBodyIsLeft(t *testing.T) {
 }
 
 // An entity tag that is a digest of a body lets a short secret in it be guessed as any other digest
-// does, so none is left of a body that was changed or left out, in whatever form servers write it.
-// Other tags stay, and so do those of an unchanged body.
-func TestNoTagIsADigestOfARedactedBody(t *testing.T) {
+// does, so none is left of a body that was changed or left out. Those of an unchanged body stay.
+func TestNoTagIsLeftOfARedactedBody(t *testing.T) {
 	r := mustNew(t, Rules{})
-	secret, public, binary := `{"pin":"1234"}`, `{"size":"1234"}`, "\x00\x01\x02"
-	for _, body := range []string{secret, public, binary} {
-		m, s, l := md5.Sum([]byte(body)), sha1.Sum([]byte(body)), sha256.Sum256([]byte(body))
-		parts := md5.Sum(m[:])
-		for _, sum := range [][]byte{m[:], s[:], l[:]} {
-			for _, digest := range []string{
-				hex.EncodeToString(sum), strings.ToUpper(hex.EncodeToString(sum)), hex.EncodeToString(sum)[:32], base64.StdEncoding.EncodeToString(sum),
-				base64.RawURLEncoding.EncodeToString(sum), "e-" + base64.RawStdEncoding.EncodeToString(sum), hex.EncodeToString(parts[:]) + "-1",
-			} {
-				for _, tag := range []string{digest, `"` + digest + `"`, `W/"` + digest + `"`, `"` + digest + `-gzip"`, `"` + digest + `-2"`} {
-					a := whittle.Response{Status: 200, Header: whittle.Header{"Etag": {tag}}, Trailer: whittle.Header{"Etag": {tag}}, Body: []byte(body)}
-					r.Response(&a)
-					if has := a.Header["Etag"] != nil; has != (body == public) || has != (a.Trailer["Etag"] != nil) {
-						t.Errorf("%s of %q: %t", tag, body, has)
-					}
-				}
-			}
-		}
-		for _, tag := range []string{`"33a64df5"`, `W/"e-5f"`, `"v1.2"`, `"` + hex.EncodeToString(m[:])[:8] + `"`, `""`} {
-			a := whittle.Response{Status: 200, Header: whittle.Header{"Etag": {tag}}, Body: []byte(body)}
-			if r.Response(&a); a.Header.Get("Etag") != tag {
-				t.Errorf("%s of %q became %q", tag, body, a.Header["Etag"])
-			}
-		}
-	}
-	for body, kept := range map[string]bool{secret: false, public: true} {
+	for body, kept := range map[string]bool{`{"pin":"1234"}`: false, `{"size":"1234"}`: true, "\x00\x01\x02": false} {
 		var zipped bytes.Buffer
 		z := gzip.NewWriter(&zipped)
 		_, _ = z.Write([]byte(body))
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
-		plain, coded := md5.Sum([]byte(body)), md5.Sum(zipped.Bytes())
-		for _, sum := range [][]byte{plain[:], coded[:]} {
-			a := whittle.Response{Status: 200, Header: whittle.Header{"Content-Encoding": {"gzip"}, "Etag": {`"` + hex.EncodeToString(sum) + `"`}}, Body: zipped.Bytes()}
-			if r.Response(&a); (a.Header["Etag"] != nil) != kept {
-				t.Errorf("the tag of %s in gzip: %v", body, a.Header["Etag"])
+		for coding, b := range map[string][]byte{"": []byte(body), "gzip": zipped.Bytes()} {
+			a := whittle.Response{Status: 200, Header: whittle.Header{"Etag": {`"33a64df5"`}}, Trailer: whittle.Header{"Etag": {`W/"v1"`}}, Body: b}
+			if coding != "" {
+				a.Header["Content-Encoding"] = []string{coding}
+			}
+			if r.Response(&a); (a.Header["Etag"] != nil) != kept || (a.Trailer["Etag"] != nil) != kept {
+				t.Errorf("%q (%s): %v, %v", body, coding, a.Header["Etag"], a.Trailer["Etag"])
 			}
 		}
 	}
