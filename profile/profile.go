@@ -164,6 +164,18 @@ func (p *Profile) Total() int64 {
 	return sum
 }
 
+// IsWhole reports whether every frame is of a function that the profile has.
+func (p *Profile) IsWhole() bool {
+	for i := range p.Samples {
+		for _, f := range p.Samples[i].Stack {
+			if f.Function < 0 || int(f.Function) >= len(p.Functions) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // RelativeTo shortens the paths of the service's own files to what they are
 // from a folder on, where they lie below it. folder is absolute.
 func (p *Profile) RelativeTo(folder string) {

@@ -58,7 +58,7 @@ func TestWhatAScriptWasGeneratedFrom(t *testing.T) {
 			Functions: []profile.Function{{Name: "price", File: filepath.Join(folder, "dist/app.js"), Line: 4, Column: 15}},
 			Samples:   []profile.Sample{{Stack: []profile.Frame{{Line: 5}}, Value: 1}},
 		}
-		ReadLines(p)
+		readLines(t.Context(), nil, p)
 		f := p.Functions[0]
 		at := strings.TrimPrefix(f.File, folder+"/")
 		if at != c.at || int(p.Samples[0].Stack[0].Line) != c.line || f.Owner != c.owner {
@@ -143,7 +143,7 @@ func TestALineThatHoldsAFunction(t *testing.T) {
 			Functions: []profile.Function{{Name: "price", File: filepath.Join(folder, "dist/app.js"), Line: 1, Column: 15}},
 			Samples:   []profile.Sample{{Stack: []profile.Frame{{Line: 1}}, Value: 1}},
 		}
-		ReadLines(p)
+		readLines(t.Context(), nil, p)
 		if f := p.Functions[0]; f.File != filepath.Join(folder, "src/price.ts") || p.Samples[0].Stack[0].Line != c.line || f.Ends == 0 {
 			t.Errorf("%s: %s:%d to %d, line %d, want %d", name, f.File, f.Line, f.Ends, p.Samples[0].Stack[0].Line, c.line)
 		}
@@ -166,7 +166,7 @@ func TestLinesOfASourceOnce(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		ReadLines(p)
+		readLines(t.Context(), nil, p)
 		runtime.ReadMemStats(&after)
 		if f := p.Functions[n-1]; filepath.Base(f.File) != "price.ts" || f.Line != 2 || f.Ends != 4 {
 			t.Fatalf("%+v", f)

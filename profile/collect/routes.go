@@ -26,11 +26,8 @@ type routes struct {
 // are on this machine: endpoints, and what readLines says.
 func ReadSources(p *profile.Profile) {
 	p.LabelEndpoints(newRoutes().of, nil)
-	ReadLines(p)
+	readLines(context.Background(), nil, p)
 }
-
-// ReadLines adds to a saved Node profile what readLines says.
-func ReadLines(p *profile.Profile) { readLines(context.Background(), nil, p) }
 
 func newRoutes() *routes { return &routes{files: map[string][]string{}} }
 
