@@ -90,7 +90,7 @@ func request(rpc *whittle.RPC) value {
 		key{"path", namesOf(&rpc.Path, "{id: user_id}"), "(by name)", "the same for wildcards of the path"},
 		key{"form", namesOf(&rpc.Form, "{user-name: user_name}"), "(by name)", "the same for the pairs of a form"},
 		key{"unknown", choice(&rpc.Strict, []string{"leave out", "refuse"}, false, true), "leave out", "names without a field in the message; `refuse`: the monolith serves such a request"},
-		key{"loss", choice(&rpc.Lossless, []string{"allow", "refuse"}, false, true), "allow", "requests that the message cannot hold exactly; `refuse`: the monolith serves them"},
+		key{"loss", choice(&rpc.Lossless, []string{"allow", "refuse"}, false, true), "allow", "requests that the message cannot hold exactly; `refuse`: the monolith serves them, for a candidate that asks it"},
 		key{"nulls", paths(&rpc.AskedNulls), "(none)", "with `loss: refuse`, body fields that are `null` when unset"},
 		key{"absent", paths(&rpc.AskedAbsent), "(none)", "with `loss: refuse`, body fields that are left out when empty"})
 }
@@ -105,9 +105,9 @@ func response(rpc *whittle.RPC) value {
 		}
 	},
 		key{"template", text(&rpc.Template), "(none: JSON)", "Go's `text/template` over the message's fields: `\"Counted to {{.Sum}} \\n\"`"},
-		key{"content_type", word(&rpc.ContentType, matching("media type, or `none`", `^[^/\s]+/[^/\s]|^none$`), parseContentType), "application/json", "of a mapped response; with a template `text/plain; charset=utf-8`"},
+		key{"content_type", word(&rpc.ContentType, matching("media type, or `none`", `^[^/\s]+/[^/\s]|^none$`), parseContentType), "application/json", "of a mapped response; with a template `text/plain; charset=utf-8`; `none`: no header"},
 		key{"status", count(&rpc.Status, 200, 399), "200", "of a mapped response, not 304; RPC errors have that of their code"},
-		key{"body", text(&rpc.Response), "(the message)", "field that is the whole body"},
+		key{"body", text(&rpc.Response), "(the message)", "field that is the whole body; a text unless `content_type` is JSON"},
 		key{"nulls", paths(&rpc.Nulls), "(none)", "fields that are `null` when unset or empty; other unset fields are left out"},
 		key{"absent", paths(&rpc.Absent), "(none)", "lists, maps and zeros that are left out when empty"},
 		key{"failures", choice(&rpc.Verbatim, []string{"by code", "verbatim"}, false, true), "by code", "`verbatim`: an RPC error may carry a whole response for the user"})

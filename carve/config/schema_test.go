@@ -100,6 +100,9 @@ func sectionOf(path string) string {
 // default makes needless are left out.
 func written(like, standard string) string {
 	fixed := strings.HasPrefix(standard, "`")
+	if items, is := strings.CutPrefix(like, "a list of "); is {
+		like = strings.TrimSuffix("list: "+items, ": text")
+	}
 	var all []string
 	switch bounds := strings.NewReplacer("duration, ", "", "size, ", "", "in percent, such as 1%", "in percent").Replace(like); {
 	case like == "text", like == "mapping", fixed && like == "true or false", fixed && bounds == "in percent":

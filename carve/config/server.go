@@ -243,7 +243,7 @@ func record(c *Record) value {
 	},
 		key{"dir", folder(&c.Dir), "recorded", "the log's folder"},
 		key{"key_file", file(&c.KeyFile), "(the folder's name with `.key`)", "key of the tokens that replace secrets; created if missing"},
-		key{"sample", orOff(&c.Sample, share(&c.Sample)), "10%", "share of exchanges to record; `off`: only routes with `record` of their own"},
+		key{"sample", orOff(&c.Sample, share(&c.Sample)), "10%", "share of exchanges to record, also without a route; `off`: only routes with their own `record`"},
 		key{"max_body", amount(&c.MaxBody, 1, 16*mib), "1MiB", "of a body; longer ones are left out"},
 		key{"max_bytes", amount(&c.MaxBytes, mib, 1<<50), "1GiB", "of the folder; the oldest exchanges go first"},
 		key{"max_age", span(&c.MaxAge, time.Minute, 3650*day), "168h", "of an exchange"})

@@ -48,7 +48,7 @@ func upstreamKeys(u *whittle.Upstream, w waits) []key {
 		{"read_timeout", span(&u.ReadTimeout, time.Millisecond, day), "1m", "for the next byte of a response's body; then the response is cut"},
 		{"stream_timeout", span(&u.StreamTimeout, time.Millisecond, day), "1h", "the same in event streams and gRPC responses"},
 		{"write_timeout", span(&u.WriteTimeout, time.Millisecond, day), "1m", "for the upstream to accept the next bytes of a request's body; then 504"},
-		{"wait_timeout", span(&u.WaitTimeout, time.Millisecond, day), w.wait, "for one of `max_conns`; then 503, of a candidate the monolith's response"},
+		{"wait_timeout", span(&u.WaitTimeout, time.Millisecond, day), w.wait, "for one of `max_conns`; then 503, or for a candidate the monolith's response"},
 		{"max_response", amount(&u.MaxResponse, kib, gib), "4MiB", "of a response that must be held whole (mirrored or transcoded)"},
 		{"max_conns", count(&u.MaxConns, 1, maxNum), w.conns, "connections in use; mirrored and repeated requests take at most half"},
 		{"insecure", boolean(&u.Insecure), "false", "accepts any TLS certificate; `whittle check` warns"},
