@@ -3,7 +3,9 @@ package wire
 import (
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,15 +68,66 @@ func (j *jar) setFromHeader(line, host, path string, now time.Time) {
 		c.expires = now.Add(time.Duration(min(h.MaxAge, 1<<30)) * time.Second)
 	case h.MaxAge < 0:
 		c.expires = now
-	case h.Expires.IsZero():
-		c.expires, _ = http.ParseTime(h.RawExpires) // the older forms; else with the user
 	default:
-		c.expires = h.Expires
+		c.expires = cookieDate(h.RawExpires)
 	}
 	if j.noEmpty && c.value == "" && !h.Quoted {
 		c.expires = now
 	}
 	j.put(c, now)
+}
+
+var (
+	dateDelimiters = regexp.MustCompile(`[\t -/;-@\[-` + "`" + `{-~]+`)
+	dateTime       = regexp.MustCompile(`^(\d{1,2}):(\d{1,2}):(\d{1,2})(\D|$)`)
+	dateDay        = regexp.MustCompile(`^(\d{1,2})(\D|$)`)
+	dateYear       = regexp.MustCompile(`^(\d{2,4})(\D|$)`)
+)
+
+const dateMonths = "janfebmaraprmayjunjulaugsepoctnovdec"
+
+// cookieDate reads a date by the algorithm of RFC 6265, section 5.1.1. Zero: it is none.
+func cookieDate(text string) time.Time {
+	clock, day, month, year := []int(nil), -1, 0, -1
+	for _, word := range dateDelimiters.Split(text, -1) {
+		number := func(form *regexp.Regexp) (out []int) {
+			if m := form.FindStringSubmatch(word); m != nil {
+				for _, digits := range m[1 : len(m)-1] {
+					n, _ := strconv.Atoi(digits) // at most four digits
+					out = append(out, n)
+				}
+			}
+			return out
+		}
+		at := -1
+		if len(word) >= 3 {
+			at = strings.Index(dateMonths, strings.ToLower(word[:3]))
+		}
+		switch t, d, y := number(dateTime), number(dateDay), number(dateYear); {
+		case clock == nil && t != nil:
+			clock = t
+		case day < 0 && d != nil:
+			day = d[0]
+		case month == 0 && at >= 0 && at%3 == 0:
+			month = at/3 + 1
+		case year < 0 && y != nil:
+			year = y[0]
+		}
+	}
+	switch {
+	case year >= 70 && year <= 99:
+		year += 1900
+	case year >= 0 && year <= 69:
+		year += 2000
+	}
+	if clock == nil || day < 1 || month == 0 || year < 1601 || clock[0] > 23 || clock[1] > 59 || clock[2] > 59 {
+		return time.Time{}
+	}
+	t := time.Date(year, time.Month(month), day, clock[0], clock[1], clock[2], 0, time.UTC)
+	if t.Day() != day {
+		return time.Time{}
+	}
+	return t
 }
 
 // put stores a cookie and replaces an earlier one of its name, domain and path.
