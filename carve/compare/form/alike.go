@@ -7,11 +7,9 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
-	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/twosample"
 	"whittle/internal/units"
 )
@@ -25,9 +23,6 @@ import (
 // alikeAlpha is the chance that an interval is wrong on either side. Simulation: TestWrongDraws.
 const alikeAlpha = 0.005
 
-// alikeLong is for how many exchanges EQUIVALENT waits for what comes in less than half of them.
-const alikeLong = 2 * formLong
-
 // seeAlike takes the values of an exchange, in which neither side holds its own. Of what has a
 // name, such as a header, it is no matter of its form whether it is there, unless that varies.
 func (p *formPath) seeAlike(e *formExchange) {
@@ -35,7 +30,7 @@ func (p *formPath) seeAlike(e *formExchange) {
 		return
 	}
 	lists := [3][]twosample.Value{}
-	for side, values := range [3][]value{e.monolith, e.candidate, e.repeat} {
+	for side, values := range e.values {
 		lists[side] = p.drawnValues(&e.drawn[side], values)
 		switch {
 		case side == Repeat && !e.again:
@@ -78,13 +73,13 @@ func kindOf(v *value, member, anew bool) uint64 {
 	case v.form.class == classBool || v.form.class == classWord || member && v.hash != 0:
 		return v.hash
 	case anew && v.last != 0 && v.form.class.hasMembers():
-		return firstEnd + uint64(v.last)
+		return 0x100 + uint64(v.last)
 	}
 	return v.form.code()
 }
 
-// firstEnd and what follows are the kinds of ids by their last character.
-const firstEnd = 256
+// isEnd reports whether a kind is that of ids by their last character.
+func isEnd(kind uint64) bool { return kind>>8 == 1 }
 
 // lead is what speaks against that both sides draw alike; ok is false where nothing does, and
 // where the config says what the values are.
@@ -107,7 +102,7 @@ func (f *Forms) leadWords(p *formPath, l *twosample.Lead) (what, candidate, mono
 	return fmt.Sprintf("is %s than the monolith's in %s of %s pairs", which, share, of), which + " in " + share, "as often larger as smaller"
 }
 
-// kindWords name a kind of values; a word is not shown.
+// kindWords name a kind of values, which is not shown.
 func (f *Forms) kindWords(p *formPath, l *twosample.Lead) string {
 	var ends []string
 	for i, end := range []*float64{l.From, l.To} {
@@ -122,33 +117,23 @@ func (f *Forms) kindWords(p *formPath, l *twosample.Lead) string {
 		return "absent"
 	case l.Kind == twosample.AnyNumber:
 		return "a number"
-	case l.Kind >= firstEnd && l.Kind < 2*firstEnd:
+	case isEnd(l.Kind):
 		return "an id with one and the same character at its end"
-	case l.Kind == trueHash, l.Kind == falseHash:
-		return strconv.FormatBool(l.Kind == trueHash)
 	}
-	for _, r := range p.feature[featForm].M.Rows {
+	for _, r := range p.Feature[featForm].Rows {
 		if r.Code == l.Kind {
 			return r.Words
 		}
 	}
-	if p.top() == classWord {
-		return "one and the same word"
-	}
 	return "one and the same value"
 }
-
-var (
-	trueHash  = digest.Stir(digest.FNVOn(uint64(jsondoc.Bool), []byte("true")))
-	falseHash = digest.Stir(digest.FNVOn(uint64(jsondoc.Bool), []byte("false")))
-)
 
 // leadCause says what the values may be, and how the config settles it.
 func (p *formPath) leadCause(l *twosample.Lead) string {
 	class := cmp.Or(classNames[p.top()], formAny)
 	what := "a wrong number from one that each server measures of itself"
 	switch {
-	case l.Kind >= firstEnd && l.Kind < 2*firstEnd:
+	case isEnd(l.Kind):
 		what = "wrong ids from those of which each server counts a part"
 	case l.Way == twosample.Kind && l.From == nil && l.To == nil:
 		what, class = "a fault from what each server says of its own state", formAny
@@ -158,22 +143,22 @@ func (p *formPath) leadCause(l *twosample.Lead) string {
 
 // waits says what of the way in which both sides draw is not known closely enough yet for
 // EQUIVALENT, and how many exchanges it still takes, -1 where it cannot be said. What comes in
-// less than half of them is waited for as long as alikeLong; the coverage says how little is
+// less than half of them is waited for as long as formLong; the coverage says how little is
 // known of it then.
 func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
-	if p.own || p.rule != "" || p.isHeld() || f.expected(p) != "" {
+	if p.own || p.rule != "" || p.isHeld() {
 		return b, 0, false
 	}
 	l, more, ok := p.Alike.Open(p.isRanged(), alikeAlpha)
 	since := n - p.Born
 	seldom := 2*l.N < since
-	if !ok || seldom && since >= alikeLong {
+	if !ok || seldom && since >= formLong {
 		return b, 0, false
 	}
 	if more > 0 {
 		more = int(min(1e9, float64(more)*float64(since+1)/float64(max(1, l.N))+1))
 		if seldom {
-			more = min(more, alikeLong-since)
+			more = min(more, formLong-since)
 		}
 	}
 	what, _, _ := f.leadWords(p, &l)

@@ -106,8 +106,8 @@ func TestStateOfHugeNumbers(t *testing.T) {
 	if err := g.Restore(b, 300); err != nil || len(g.paths) == 0 {
 		t.Fatalf("%d places are kept: %v", len(g.paths), err)
 	}
-	if one := len(b) / len(g.paths); len(g.paths) < most && len(b)+4*one < formStateMost {
-		t.Errorf("%d of %d places are kept, in %d bytes of %d", len(g.paths), most, len(b), formStateMost)
+	if one := len(b) / len(g.paths); len(g.paths) < most && len(b)+4*one < stateMost {
+		t.Errorf("%d of %d places are kept, in %d bytes of %d", len(g.paths), most, len(b), stateMost)
 	}
 }
 

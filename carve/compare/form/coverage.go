@@ -21,7 +21,7 @@ const boundForm = "form"
 // has been the same each time would have been shown by then.
 const (
 	formEnough = 40   // responses
-	formLong   = 1000 // exchanges
+	formLong   = 2000 // exchanges
 )
 
 // Cover adds to a coverage what is compared by form after n exchanges, and what of it is not
@@ -33,10 +33,12 @@ func (f *Forms) Cover(c *whittle.Coverage, n int) {
 			c.Not(path, why)
 			continue
 		}
-		field := whittle.FormField{Path: path, Form: p.words(), Declared: p.rule != "", Compared: p.feature[featForm].Of}
-		field.Class = cmp.Or(p.rule, classNames[p.top()])
-		c.ByForm = append(c.ByForm, field)
-		p.left(func(what, why string) { c.Not(path+" ("+what+")", why) })
+		c.ByForm = append(c.ByForm, whittle.FormField{
+			Path: path, Form: p.words(), Declared: p.rule != "", Compared: p.Feature[featForm].Of, Class: cmp.Or(p.rule, classNames[p.top()]),
+		})
+		if p.values() {
+			p.left(func(what, why string) { c.Not(path+" ("+what+")", why) })
+		}
 		_, _, open := p.Alike.Open(p.isRanged(), alikeAlpha)
 		if _, _, waits := p.waits(f, n); open && !waits && p.rule == "" {
 			c.Not(path+" (draw)", "too few values came to say that both sides draw alike")
@@ -53,19 +55,13 @@ func (f *Forms) Cover(c *whittle.Coverage, n int) {
 // ByValue is how many places of bodies are compared by value; more says that there are others
 // that were not counted, whole that bodies are compared as one.
 func (f *Forms) ByValue() (n int, more, whole bool) {
-	n = f.byValue()
-	return n, f.fields.more, n == 1 && f.fields.whole()
-}
-
-// byValue is how many of the places that were counted are compared by value.
-func (f *Forms) byValue() int {
-	n := len(f.fields.at)
+	n = len(f.fields.at)
 	for _, p := range f.paths {
 		if p.values() && f.fields.at[digest.FNV([]byte(p.Path))] {
 			n--
 		}
 	}
-	return max(0, n)
+	return n, f.fields.more, n == 1 && f.fields.whole()
 }
 
 // unmatched are the patterns of places that were counted, vary in no known way and were
@@ -82,35 +78,23 @@ func (f *Forms) unmatched() (patterns []string) {
 
 // values reports whether it is the value itself that the monolith changes.
 func (p *formPath) values() bool {
-	for _, way := range p.Varies {
-		if way == jsondiff.HowValue || strings.HasPrefix(way, jsondiff.HowType) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Varies, func(way string) bool { return way == jsondiff.HowValue || strings.HasPrefix(way, jsondiff.HowType) })
 }
 
 // unformed says why a place is not even compared by form; empty: it is.
 func (p *formPath) unformed() string {
-	if p.rule == formAny {
+	switch {
+	case p.rule == formAny:
 		return "declared as any in the config"
-	}
-	if p.own {
+	case p.own:
 		return "a state that each server holds by itself, as it seems"
-	}
-	if p.Fresh && p.isMember() && !p.isCompared() { // a cookie
+	case p.Fresh && p.isMember() && !p.isCompared(): // a cookie
 		return "out of a set, of which it is not compared which one goes with the request"
-	}
-	if !p.values() || p.rule != "" {
+	case !p.values() || p.rule != "":
 		return ""
-	}
-	if p.Held.N >= formEnough && p.isHeld() {
+	case p.Held.N >= formEnough && p.isHeld():
 		return "a value that the monolith holds for a while, of which no more is known than how often both differ"
-	}
-	if p.isMember() || p.varies(jsondiff.WayPresence) {
-		return ""
-	}
-	if p.top() == classText {
+	case p.top() == classText && !p.isMember() && !p.varies(jsondiff.WayPresence):
 		return "text without a form, of which only type, emptiness and repetition are looked at"
 	}
 	return ""
@@ -120,7 +104,7 @@ func (p *formPath) unformed() string {
 // list are ordered, and which value of a set it is.
 func (p *formPath) left(add func(what, why string)) {
 	switch {
-	case !p.values() || p.rule != "":
+	case p.rule != "":
 	case p.isNumber() && !p.isRanged():
 		add("size", "a number that rises or falls, with time or by asking, may be another one on each server")
 	case p.isAnew() && p.top() == classToken:
@@ -128,56 +112,48 @@ func (p *formPath) left(add func(what, why string)) {
 	case p.isSet() && !p.isCompared():
 		add("which", "of values out of a set it is compared how often each comes, not which goes with what")
 	}
-	if strings.Contains(p.Path, "*") && p.values() {
+	if strings.Contains(p.Path, "*") {
 		add("order", "of elements that vary, their order and whether one comes twice are not compared")
 	}
 }
 
-// Bound waits until each place has been compared by form often enough, while a deviation is
-// suspected, and where nothing of the body is compared. ok is false where there is nothing to
+// Bound waits while a deviation is suspected, until each place has been compared by form often
+// enough, and where nothing of the body is compared. ok is false where there is nothing to
 // wait for; more estimates the exchanges, -1: it cannot be said.
 func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
-	b = whittle.Bound{What: boundForm, MarginHigh: 0.02}
-	for _, p := range f.paths {
-		if p.rule == formAny || p.rule == formValue || f.expected(p) != "" {
-			continue
-		}
+	open := slices.DeleteFunc(slices.Clone(f.paths), func(p *formPath) bool {
+		return p.rule == formAny || p.rule == formValue || f.expected(p) != ""
+	})
+	for _, p := range open {
 		if x, ok := f.against(p); ok && x.at == 0 {
-			b.Estimate, b.High, b.Summary = x.estimate, x.high, f.name(p)+" "+x.what+": suspected, not shown"
-			return b, -1, true
+			return whittle.Bound{What: boundForm, MarginHigh: 0.02, Estimate: x.estimate, High: x.high, Summary: f.name(p) + " " + x.what + ": suspected, not shown"}, -1, true
 		}
 	}
-	left := 0
-	for _, p := range f.paths {
-		if p.own || p.rule == formAny || f.expected(p) != "" {
-			continue
-		}
-		of := p.feature[featForm].Of
-		if need := formEnough - of; need > left && n-p.Born < formLong && p.values() {
-			left, b.High = need, math.Min(1, 5/float64(of+1))
-			b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", f.name(p), units.Grouped(of), units.Grouped(need))
-		}
-	}
-	for _, p := range f.paths {
-		if w, more, ok := p.waits(f, n); ok && left >= 0 && (more < 0 || more > left) {
-			b, left = w, more
+	for _, p := range open {
+		of := p.Feature[featForm].Of
+		if need := formEnough - of; need > more && !p.own && n-p.Born < formLong && p.values() {
+			more = need
+			b = whittle.Bound{
+				What: boundForm, MarginHigh: 0.02, High: math.Min(1, 5/float64(of+1)),
+				Summary: fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", f.name(p), units.Grouped(of), units.Grouped(need)),
+			}
 		}
 	}
-	if why := f.hollow(); left == 0 && why != "" {
-		b.High = 1
-		b.Summary = "no value of the bodies is compared: " + why + ", and there is no other field"
-		if f.named {
-			b.Summary = "no value of a cookie is compared: " + why + "; compare.headers: {except: [Set-Cookie]} leaves cookies out"
+	for _, p := range open {
+		if w, left, ok := p.waits(f, n); ok && more >= 0 && (left < 0 || left > more) {
+			b, more = w, left
 		}
-		return b, -1, true
 	}
-	return b, left, left != 0
+	if why := f.hollow(); more == 0 && why != "" {
+		return whittle.Bound{What: boundForm, MarginHigh: 0.02, High: 1, Summary: why}, -1, true
+	}
+	return b, more, more != 0
 }
 
-// hollow says why what nobody declared leaves no value of the body to compare; empty:
-// something is compared.
+// hollow says why what nobody declared leaves no value of the body, or of cookies, to compare;
+// empty: something is compared.
 func (f *Forms) hollow() (why string) {
-	if f.byValue() > 0 {
+	if n, _, _ := f.ByValue(); n > 0 {
 		return ""
 	}
 	for _, path := range f.unmatched() {
@@ -192,5 +168,11 @@ func (f *Forms) hollow() (why string) {
 			why = p.Path + " is " + not
 		}
 	}
-	return why
+	switch {
+	case why == "":
+		return ""
+	case f.named:
+		return "no value of a cookie is compared: " + why + "; compare.headers: {except: [Set-Cookie]} leaves cookies out"
+	}
+	return "no value of the bodies is compared: " + why + ", and there is no other field"
 }

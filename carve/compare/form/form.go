@@ -21,8 +21,8 @@ import (
 
 // Bounds of what is compared by form.
 const (
-	most        = 64 // places, values at one place of a body, and sizes that are told apart
-	formEntries = 16 // categories of one derived place distinguished
+	most = 64 // places, values at one place of a body, and sizes that are told apart
+	few  = 16 // categories of one derived place, and distances of the last times
 )
 
 // Forms compares by form what the monolith changes by itself. A value that is
@@ -149,30 +149,23 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	f.Settle(x, repeat != nil && f.gather(Repeat, repeat), alpha, n)
 }
 
-// Bodies in which both sides say the same tell how often values come again, and how often each
-// comes: the first wholeFirst are looked at, and then wholeBlock of eight times as many.
-const (
-	wholeFirst = 4096 // exchanges
-	wholeBlock = 64   // exchanges in a row, so that it is seen what is held
-)
-
-// isWhole reports whether exchange n is one of those that are all looked at: the first ones,
-// and later whole blocks, so that which of them are does not follow from what both sides say.
-func isWhole(n int) bool { return n <= wholeFirst || n/wholeBlock%8 == 0 }
+// isWhole reports whether exchange n is one of those that are looked at though both sides say the
+// same, which tells how often values come: the first ones, and later blocks of one in eight, so that
+// it is seen what is held, and which of them are does not follow from what both sides say.
+func isWhole(n int) bool { return n <= most*most || n/most%8 == 0 }
 
 // Settle takes the values that were gathered to the tests of all places. again says
 // that the monolith was asked twice.
 func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
-	monolith, candidate := dateOf(&x.Monolith), dateOf(&x.Candidate)
-	for i := range f.paths {
-		p := f.paths[i]
-		e := formExchange{monolith: f.sides[Monolith][i], candidate: f.sides[Candidate][i], n: n, at: x.At, timeless: f.Timeless, named: f.named, lists: &f.lists, drawn: &f.drawn}
-		e.clocks[Monolith], e.clocks[Candidate] = monolith, candidate
+	e := formExchange{n: n, at: x.At, again: again, timeless: f.Timeless, named: f.named, lists: &f.lists, drawn: &f.drawn}
+	e.clocks[Monolith], e.clocks[Candidate] = responseDate(&x.Monolith), responseDate(&x.Candidate)
+	if again && x.Repeat != nil {
+		e.clocks[Repeat] = responseDate(x.Repeat)
+	}
+	for i, p := range f.paths {
+		e.values = [3][]value{f.sides[Monolith][i], f.sides[Candidate][i]}
 		if again {
-			e.repeat, e.again = f.sides[Repeat][i], true
-			if x.Repeat != nil {
-				e.clocks[Repeat] = dateOf(x.Repeat)
-			}
+			e.values[Repeat] = f.sides[Repeat][i]
 		}
 		e.alpha = alpha * formWeight(i+f.dropped) / features
 		if p.settle(&e) && len(p.Samples) < display.MaxSamples && f.samples < display.MaxKept && !f.Show.Has(p.Samples, x) {
@@ -195,7 +188,7 @@ func (f *Forms) sample(x *whittle.Exchange, path string, e *formExchange) whittl
 		}
 		return f.Show.Value(at, values[0].raw)
 	}
-	return f.Show.SampleAt(x, display.Spot{Where: path, From: shown(e.monolith), To: shown(e.candidate)})
+	return f.Show.SampleAt(x, display.Spot{Where: path, From: shown(e.values[Monolith]), To: shown(e.values[Candidate])})
 }
 
 // formWeight is the part of the error rate of the place at index i.

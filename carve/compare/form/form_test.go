@@ -165,7 +165,7 @@ func TestFormState(t *testing.T) {
 		f.See(x, nil, 0.01, n)
 	}
 	b := f.State()
-	if len(b) == 0 || len(b) > formStateMost {
+	if len(b) == 0 || len(b) > stateMost {
 		t.Fatalf("the state has %d bytes", len(b))
 	}
 	for _, name := range []string{"uuid", "prefixed", "ulid"} {

@@ -6,39 +6,54 @@ import (
 	"slices"
 	"time"
 
+	"whittle"
+	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/own"
 	"whittle/carve/compare/twosample"
 )
 
-// The places that are derived from a value, each of which is one test.
-const (
-	featForm     = iota // type and format
-	featPresence        // whether it is there, where the monolith leaves it out at times
-	featWord            // which word, of a few
-	featTime            // how far from the time of the request
-	featRepeat          // whether it came before
-	featSize            // length, number of elements
-	features
-)
-
-// formWarm values of the monolith's must be known before a derived place is bet on: of
-// words, each of which may be new, and of lengths, twice as many. Simulation:
-// TestFormsOfEqualServices.
-const formWarm = 4 // values
-
-// formPath is one place that is compared by form.
+// formPath is one place that is compared by form, as it is kept. Of values only hashes are, and
+// the last numbers.
 type formPath struct {
-	pathState
-	rule    string
-	own     bool // see Forms.MarkOwn
-	feature [features]feature
+	Path string `json:"p"`
+	Born int    `json:"born"`
+	// Fresh says that it is a cookie's: the monolith was not seen to vary there, so what it
+	// keeps saying is not what it holds.
+	Fresh bool `json:"fresh,omitempty"`
+	// Varies are the ways in which the monolith varies there.
+	Varies []string `json:"v"`
+	// Offsets are those of the monolith's last times, in ms; Off is a recent one of the
+	// candidate that lay elsewhere.
+	Offsets []int64 `json:"o,omitempty"`
+	Off     int64   `json:"off,omitempty"`
+	// Padded says that digits of the monolith began with zeros.
+	Padded bool `json:"z,omitempty"`
+	// Of Said values of the candidate's, so many were among the monolith's last ones.
+	Said   int `json:"said,omitempty"`
+	Shared int `json:"shared,omitempty"`
+	// Apart is in how many exchanges the two sides' values were others.
+	Apart int `json:"apart,omitempty"`
+	// Last is the monolith's last number; from one to the next they went up and down so often.
+	Last float64     `json:"l,omitempty"`
+	Ups  int         `json:"up,omitempty"`
+	Down int         `json:"down,omitempty"`
+	Held own.Holding `json:"held"`
+	// Samples are exchanges in which the candidate's form was unusual.
+	Samples []whittle.Sample `json:"s,omitempty"`
+	// Recent are each side's last values.
+	Recent  [2]recentValues   `json:"recent"`
+	Feature [features]feature `json:"f"`
+	Alike   twosample.Test    `json:"alike"`
+
+	rule string
+	own  bool // see Forms.MarkOwn
 }
 
 func newFormPath(path string, n int, rule string) *formPath {
-	p := &formPath{pathState: pathState{Path: path, Born: n, Alike: &twosample.Test{}}, rule: rule}
-	for i := range p.feature {
-		p.feature[i].Bets = eprocess.NewBets()
+	p := &formPath{Path: path, Born: n, rule: rule}
+	for i := range p.Feature {
+		p.Feature[i].Bets = eprocess.NewBets()
 	}
 	return p
 }
@@ -47,9 +62,9 @@ func newFormPath(path string, n int, rule string) *formPath {
 // from now is no such state, where the monolith's are all as far.
 func (p *formPath) void() {
 	p.own = true
-	for k := range p.feature {
+	for k := range p.Feature {
 		if k != featTime || !p.ofNow() {
-			p.feature[k].Bets.Void()
+			p.Feature[k].Bets.Void()
 		}
 	}
 }
@@ -64,14 +79,14 @@ func (p *formPath) vary(way string) {
 
 // formExchange is one exchange at one place.
 type formExchange struct {
-	monolith, candidate, repeat []value
-	again, timeless, named      bool
-	lists                       *[3][]category        // scratch, of each side
-	drawn                       *[3][]twosample.Value // scratch, of each side
-	alpha                       float64
-	n                           int
-	at                          time.Time
-	clocks                      [3]time.Time // Date of each response; zero: it has none
+	values                 [3][]value // of each response
+	again, timeless, named bool
+	lists                  *[3][]category        // scratch, of each response
+	drawn                  *[3][]twosample.Value // scratch, of each response
+	alpha                  float64
+	n                      int
+	at                     time.Time
+	clocks                 [3]time.Time // Date of each response; zero: it has none
 }
 
 // settle takes an exchange to every derived place; it reports whether the candidate's form was
@@ -83,10 +98,16 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 	}
 	held := p.isHeld()
 	if isWhole(e.n) {
-		p.hold(e.monolith)
+		p.hold(e.values[Monolith])
 	}
-	for k := range p.feature {
-		if p.looksAt(k) && p.settleFeature(k, e, !held && p.ready(k)) {
+	for k := range p.Feature {
+		if p.own && k != featTime {
+			continue
+		}
+		for side := range e.lists {
+			e.lists[side] = p.categories(e.lists[side][:0], k, side, e)
+		}
+		if len(e.lists[Monolith]) > 0 && len(e.lists[Candidate]) > 0 && p.settleFeature(k, e, !held && p.ready(k)) {
 			odd = true
 		}
 	}
@@ -95,15 +116,6 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 	}
 	p.remember(e)
 	return odd
-}
-
-func (p *formPath) settleFeature(k int, e *formExchange, ready bool) (odd bool) {
-	for side, values := range [3][]value{e.monolith, e.candidate, e.repeat} {
-		if e.lists[side] = e.lists[side][:0]; side != Repeat || e.again {
-			e.lists[side] = p.categories(e.lists[side], k, side, values, e)
-		}
-	}
-	return len(e.lists[Monolith]) > 0 && len(e.lists[Candidate]) > 0 && p.feature[k].settle(e, p.unusual(k), ready, p.slack(k))
 }
 
 // settleSame takes what both sides say in an exchange.
@@ -118,76 +130,54 @@ func (p *formPath) settleSame(values []value, scratch *[3][]twosample.Value) {
 	}
 }
 
-// looksAt reports whether a derived place is one of the place's.
-func (p *formPath) looksAt(k int) bool {
-	if p.own {
-		return k == featTime
-	}
-	return k != featPresence || p.varies(jsondiff.WayPresence)
-}
-
-// unusual says how unusual a category is among the monolith's.
-func (p *formPath) unusual(k int) func(*table, category) float64 {
-	switch {
-	case k == featForm && p.rule != "":
-		return func(_ *table, c category) float64 { return eprocess.Indicator(classNames[c.class] != p.rule) }
-	case k == featForm && p.isNumber(), k == featWord:
-		return (*table).never
-	}
-	return (*table).unusual
-}
-
 // ready reports whether enough of the monolith's values are known for a derived place. Numbers
 // come again by chance, but for those that are given out one after another.
 func (p *formPath) ready(k int) bool {
-	t := &p.feature[k].M
+	f := &p.Feature[k]
 	switch k {
 	case featWord:
-		return t.N >= 2*formWarm && t.rest() == 0
+		return f.N >= 2*warm && f.rest() == 0
 	case featSize:
-		return t.N >= 2*formWarm
+		return f.N >= 2*warm
 	case featRepeat:
-		return t.N >= formWarm && (!p.isNumber() || p.Trend.rises())
+		return f.N >= warm && (!p.isNumber() || p.rises())
 	}
-	return t.N >= formWarm
-}
-
-// A cache of the candidate's own begins cold and expires at other times, so where the monolith
-// repeats values, the candidate may do so in cacheSlack of responses more, or in twice as many
-// more. Simulation: TestFormsOfEqualServices, cached.
-const cacheSlack = 0.3 // share of responses
-
-func (p *formPath) slack(k int) float64 {
-	t := &p.feature[k].M
-	if k == featRepeat && !t.seldom(1) {
-		return min(cacheSlack, 2*eprocess.Ratio(t.count(1), t.N))
-	}
-	return 0
+	return f.N >= warm
 }
 
 // top is the usual class of the monolith's values.
-func (p *formPath) top() formClass { return p.feature[featForm].M.top().Class }
+func (p *formPath) top() formClass { return p.Feature[featForm].top().Class }
 
 // isNumber reports whether the values are numbers.
-func (p *formPath) isNumber() bool {
-	top := p.feature[featForm].M.top()
-	return top.Count > 0 && (top.Class == classInteger || top.Class == classDecimal)
-}
+func (p *formPath) isNumber() bool { return p.top() == classInteger || p.top() == classDecimal }
 
 // isRanged reports whether the size of the monolith's numbers is compared: not of those that
 // rise or fall, with time or by asking.
-func (p *formPath) isRanged() bool { return !p.Trend.rises() && !p.Alike.IsMoved() }
+func (p *formPath) isRanged() bool { return !p.rises() && !p.Alike.IsMoved() }
 
-// isAnew reports whether both sides' values are new each time.
+// rises reports whether numbers are given out one after another, or rise or fall with time: nine
+// in ten of the steps go one way. Simulation: TestEqualDrawsAreFoundSo.
+func (p *formPath) rises() bool {
+	n := p.Ups + p.Down
+	return n >= 2*warm && 10*max(p.Ups, p.Down) >= 9*n
+}
+
+// isNew reports whether the values are new each time but for one in 50.
+func (p *formPath) isNew() bool {
+	f := &p.Feature[featRepeat]
+	return f.N > 0 && 50*f.count(1) <= f.N
+}
+
+// isAnew reports whether both sides' values are.
 func (p *formPath) isAnew() bool {
-	t := &p.feature[featRepeat]
-	return t.Of >= formEnough && t.M.seldom(1) && t.C.seldom(1)
+	f := &p.Feature[featRepeat]
+	return f.Of >= formEnough && p.isNew() && 50*f.Odd <= f.Of
 }
 
 // isSet reports whether ids or texts come out of a set of few.
 func (p *formPath) isSet() bool {
-	t := &p.feature[featRepeat].M
-	return 2*t.count(1) > t.N && p.top().hasMembers()
+	f := &p.Feature[featRepeat]
+	return 2*f.count(1) > f.N && p.top().hasMembers()
 }
 
 // isMember reports whether they come out of a set that both sides draw from: one in four of the
@@ -198,45 +188,66 @@ func (p *formPath) isMember() bool { return p.isSet() && p.Said > 0 && 4*p.Share
 // long as both sides have said the same each time.
 func (p *formPath) isCompared() bool { return p.Fresh && p.Apart == 0 }
 
-// anewShare is of how many values at most one came before where they are new each time.
-const anewShare = 50 // values
+// hold takes the monolith's first value of an exchange.
+func (p *formPath) hold(values []value) {
+	h := uint32(1) // there is none
+	if len(values) > 0 {
+		if h = uint32(values[0].hash); h == 0 {
+			h = uint32(digest.FNV(values[0].raw))
+		}
+	}
+	p.Held.See(h)
+}
+
+// isHeld reports whether the monolith holds its values for a while, so that what both sides
+// say is not bet on: not if they are the time, in seconds, nor where nothing is known to vary.
+// Whether it is so follows from the exchanges before, so that what the present one says does
+// not choose whether it is bet on.
+func (p *formPath) isHeld() bool {
+	return p.Held.Holds() && !p.ofNow() && (!p.Fresh || p.Held.Newer > 0)
+}
 
 // remember takes the values of an exchange into what is known of each side.
 func (p *formPath) remember(e *formExchange) {
-	for i := range e.candidate {
-		if h := e.candidate[i].hash; h != 0 {
+	monolith, candidate := e.values[Monolith], e.values[Candidate]
+	for i := range candidate {
+		if h := candidate[i].hash; h != 0 {
 			p.Said++
 			p.Shared += int(eprocess.Indicator(p.Recent[Monolith].came(h)))
 		}
+		if c, ok := p.timeCode(Candidate, &candidate[i], e); ok && c != asUsual {
+			p.Off = candidate[i].at.Sub(e.moment(Candidate)).Milliseconds()
+		}
 	}
-	if !slices.EqualFunc(e.monolith, e.candidate, func(a, b value) bool { return bytes.Equal(a.raw, b.raw) }) {
+	if !slices.EqualFunc(monolith, candidate, func(a, b value) bool { return bytes.Equal(a.raw, b.raw) }) {
 		p.Apart++
 	}
-	for side, values := range [2][]value{e.monolith, e.candidate} {
-		for i := range values {
-			if h := values[i].hash; h != 0 {
+	for side := range p.Recent {
+		for i := range e.values[side] {
+			if h := e.values[side][i].hash; h != 0 {
 				p.Recent[side].add(h)
 			}
 		}
 	}
-	if len(e.monolith) > 0 && e.monolith[0].sized {
-		p.Trend.see(e.monolith[0].amount)
+	if len(monolith) > 0 && monolith[0].sized {
+		p.step(monolith[0].amount)
 	}
-	at := e.moment(Monolith)
-	for i := range e.monolith {
-		v := &e.monolith[i]
+	for i := range monolith {
+		v := &monolith[i]
 		p.Padded = p.Padded || v.padded
 		if !v.at.IsZero() && !e.at.IsZero() {
-			p.Offsets = append(p.Offsets, v.at.Sub(at).Milliseconds())
-			p.Offsets = p.Offsets[max(0, len(p.Offsets)-offsetsKept):]
+			p.Offsets = append(p.Offsets, v.at.Sub(e.moment(Monolith)).Milliseconds())
+			p.Offsets = p.Offsets[max(0, len(p.Offsets)-few):]
 		}
 	}
-	at = e.moment(Candidate)
-	for i := range e.candidate {
-		v := &e.candidate[i]
-		if c, ok := p.timeCategory(Candidate, v, e); ok && c.code != 0 {
-			p.Off = v.at.Sub(at).Milliseconds()
-		}
+}
+
+// step counts which way the monolith's numbers go.
+func (p *formPath) step(x float64) {
+	p.Ups += int(eprocess.Indicator(x > p.Last))
+	p.Down += int(eprocess.Indicator(x < p.Last))
+	if p.Last = x; p.Ups+p.Down > own.Fades {
+		p.Ups, p.Down = p.Ups/2, p.Down/2
 	}
 }
 
@@ -267,4 +278,36 @@ func (m *recentValues) add(h uint64) {
 	}
 	binary.LittleEndian.PutUint32(m.Ring[4*m.Next:], uint32(h))
 	m.Next = (m.Next + 1) % remembered
+}
+
+// nowRange is within which distances from now times lie that are made anew: half of it is no
+// difference, for clocks differ, and the candidate is asked later. Simulation:
+// TestFreshTimesAreAsFar.
+const nowRange = 10_000 // ms
+
+// ofNow reports whether the monolith's times are all as far from the request.
+func (p *formPath) ofNow() bool {
+	if len(p.Offsets) < warm {
+		return false
+	}
+	f := &p.Feature[featForm]
+	top := f.top()
+	return top.Class == classTime && 10*top.Count >= 9*f.N && slices.Max(p.Offsets)-slices.Min(p.Offsets) <= nowRange
+}
+
+func responseDate(a *whittle.Response) time.Time {
+	at, _ := Date(a.Header.Get("Date"))
+	return at
+}
+
+// moment is when a side was asked, by its own clock if its Date says so: a queue before it,
+// and a clock that is wrong, are then no matter of the times that it writes. A Date that is a
+// minute later than the request is of a clock that is wrong, and one that is older by more than
+// nowRange may come out of a cache.
+func (e *formExchange) moment(side int) time.Time {
+	date := e.clocks[side]
+	if d := date.Sub(e.at); e.at.IsZero() || d > time.Minute || d < -nowRange*time.Millisecond {
+		return e.at
+	}
+	return date
 }

@@ -18,9 +18,9 @@ import (
 // words say what the monolith's values at a place are: "a UUID v4, new each time".
 func (p *formPath) words() string {
 	var list []string
-	if top := p.feature[featForm].M.top(); top.Count > 0 && top.Class != classArray && top.Class != classObject {
+	if top := p.Feature[featForm].top(); top.Count > 0 && top.Class != classArray && top.Class != classObject {
 		s := p.usualForms()
-		if p.feature[featRepeat].M.seldom(1) {
+		if p.isNew() {
 			s += ", new each time"
 		}
 		list = append(list, s)
@@ -42,12 +42,12 @@ var wayWords = map[string]string{
 
 // usualForms names the forms that are not rare, the most frequent one first.
 func (p *formPath) usualForms() string {
-	t := &p.feature[featForm].M
-	rows := slices.Clone(t.Rows)
+	f := &p.Feature[featForm]
+	rows := slices.Clone(f.Rows)
 	slices.SortStableFunc(rows, func(a, b row) int { return b.Count - a.Count })
 	var names []string
 	for _, r := range rows[:min(3, len(rows))] {
-		if 10*r.Count >= t.N {
+		if 10*r.Count >= f.N {
 			names = append(names, r.Words)
 		}
 	}
@@ -60,19 +60,14 @@ func offsetWords(ms int64) string {
 	if d < 0 {
 		way, d = "behind", -d
 	}
-	if d < timeSlack*time.Millisecond {
-		return "now"
-	}
-	return roughly(d) + " " + way
-}
-
-// roughly is a duration without what is too short to matter.
-func roughly(d time.Duration) string {
 	unit := time.Second / 10
-	if d >= 2*time.Minute {
+	switch {
+	case d < nowRange/2*time.Millisecond:
+		return "now"
+	case d >= 2*time.Minute:
 		unit = time.Minute
 	}
-	return units.Span(d.Round(unit))
+	return units.Span(d.Round(unit)) + " " + way
 }
 
 // sizeWords name a class of sizes.
@@ -100,8 +95,8 @@ type against struct {
 // is suspected of its form, then that both sides do not draw alike. ok is false where nothing
 // does.
 func (f *Forms) against(p *formPath) (x against, ok bool) {
-	for k := range p.feature {
-		if at := p.decidedAt(k); at > 0 && x.at == 0 || !ok && p.suspects(k) {
+	for k := range p.Feature {
+		if at := p.decidedAt(k); at > 0 && x.at == 0 || !ok && p.isSuspected(k) {
 			x, ok = p.featureAgainst(k, at), true
 		}
 	}
@@ -117,36 +112,31 @@ func (f *Forms) against(p *formPath) (x against, ok bool) {
 	return x, true
 }
 
+// featureWords say how a candidate deviates at each derived place.
+var featureWords = [features]string{
+	"has another form", "is a word that the monolith never said", "is a time at another distance from the request",
+	"repeats an earlier value", "has another size",
+}
+
 // featureAgainst says how the candidate deviates at a derived place and what the monolith does.
 func (p *formPath) featureAgainst(k, at int) against {
-	f := &p.feature[k]
-	x := against{candidate: f.Words, monolith: f.M.top().Words, count: f.Odd, of: f.Of, at: at, eValue: f.Bets.EValue()}
+	f := &p.Feature[k]
+	x := against{what: featureWords[k], candidate: f.Last.Words, monolith: f.top().Words, count: f.Odd, of: f.Of, at: at, eValue: f.Bets.EValue()}
 	x.estimate, x.high = eprocess.Ratio(f.Odd, f.Of), eprocess.Share{N: f.Of, Differing: f.Odd}.High(alikeAlpha)
-	own := ""
-	switch k {
-	case featForm:
-		x.what = "has another form"
-		switch {
-		case p.rule != "":
-			x.monolith = "declared as " + p.rule
-		case f.Words == x.monolith: // all but what stands before an id
-			x.what, own = "has another prefix", "prefixes"
-		}
-	case featPresence:
-		x.what = "is " + f.Words + " where the monolith seldom has it so"
-	case featWord:
-		x.what, x.candidate, x.monolith = "is a word that the monolith never said", "another word", fmt.Sprintf("one of %d", len(f.M.Rows))
-		own = "words"
-	case featTime:
-		x.what, x.candidate, x.monolith = "is a time at another distance from the request", offsetWords(p.Off), offsetWords(slices.Sorted(slices.Values(p.Offsets))[len(p.Offsets)/2])
-	case featRepeat:
-		x.what = "repeats an earlier value"
-	case featSize:
-		x.what = "has another size"
+	named := k == featWord // by words or prefixes
+	switch {
+	case k == featForm && p.rule != "":
+		x.monolith = "declared as " + p.rule
+	case k == featForm && f.Last.Words == x.monolith: // all but what stands before an id
+		x.what, named = "has another prefix", true
+	case k == featWord:
+		x.candidate, x.monolith = "another word", fmt.Sprintf("one of %d", len(f.Rows))
+	case k == featTime:
+		x.candidate, x.monolith = offsetWords(p.Off), offsetWords(slices.Sorted(slices.Values(p.Offsets))[len(p.Offsets)/2])
 	}
 	x.what = fmt.Sprintf("%s in %s of %s responses", x.what, units.Grouped(f.Odd), units.Grouped(f.Of))
-	if own != "" && f.Of >= formEnough && f.Odd == f.Of {
-		x.cause = "the candidate never gives one of the monolith's " + own + ": if they name each side's own instances, write compare.form: {" + p.Path + ": any}; if not, the candidate's are wrong"
+	if named && f.Of >= formEnough && f.Odd == f.Of {
+		x.cause = "the candidate never gives one of the monolith's: if each side names its own instances, write compare.form: {" + p.Path + ": any}; if not, the candidate's are wrong"
 	}
 	return x
 }
@@ -156,8 +146,8 @@ func (p *formPath) featureAgainst(k, at int) against {
 func (f *Forms) Findings() []whittle.Finding {
 	var list []whittle.Finding
 	for _, p := range f.paths {
-		if x, ok := f.finding(p); ok {
-			list = append(list, x)
+		if a, ok := f.against(p); ok {
+			list = append(list, f.finding(p, a))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
@@ -166,10 +156,8 @@ func (f *Forms) Findings() []whittle.Finding {
 	return list[:min(len(list), display.MaxShown)]
 }
 
-// finding is what is known against one place; ok is false where it is nothing.
-func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
-	a, ok := f.against(p)
-	x = whittle.Finding{
+func (f *Forms) finding(p *formPath, a against) whittle.Finding {
+	x := whittle.Finding{
 		Kind: whittle.FoundForm, Path: p.Path, Expected: f.expected(p), Summary: p.Path + " " + a.what, Cause: a.cause,
 		Monolith: a.monolith, Candidate: a.candidate, Count: a.count, Of: a.of, Samples: slices.Clone(p.Samples),
 	}
@@ -179,22 +167,7 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	if x.Expected == "" {
 		x.Decided, x.DecidedAt, x.EValue = a.at > 0, a.at, a.eValue
 	}
-	return x, ok
-}
-
-// decidedAt is the exchange at which a derived place was shown to differ; 0: it is not.
-func (p *formPath) decidedAt(k int) int {
-	t := &p.feature[k]
-	if t.Odd == 0 || t.Bets.At == 0 || t.bySecond(p.unusual(k)) {
-		return 0
-	}
-	return t.Bets.At
-}
-
-// suspects reports whether a derived place is suspected to differ, and not shown.
-func (p *formPath) suspects(k int) bool {
-	t := &p.feature[k]
-	return t.Odd > 0 && t.Bets.Now >= eprocess.Suspected && p.decidedAt(k) == 0 && !t.bySecond(p.unusual(k))
+	return x
 }
 
 // expected is the reason of the declaration that covers a place; empty: none.
