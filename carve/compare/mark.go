@@ -4,7 +4,6 @@ import (
 	"whittle"
 	"whittle/carve/compare/cause"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/form"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
 	"whittle/carve/compare/own"
@@ -83,7 +82,7 @@ type mark struct {
 
 func newMark(key markKey, born int) mark {
 	k := mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
-	k.drift.Moves.IsLoad = form.IsLoad(key.Path)
+	k.drift.Moves.IsLoad = own.IsLoad(key.Path)
 	return k
 }
 

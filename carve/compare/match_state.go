@@ -2,14 +2,13 @@ package compare
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 
 	"whittle"
-	"whittle/carve/compare/form"
 	"whittle/carve/compare/noise"
+	"whittle/carve/compare/own"
 )
 
 type matchState struct {
@@ -24,12 +23,11 @@ type matchState struct {
 
 // MarshalBinary gives the state, below 640 KiB.
 func (m *match) MarshalBinary() ([]byte, error) {
-	s := matchState{N: m.n, Repeats: m.repeats, Opened: m.opened, Marks: m.marks, Noise: slices.Collect(maps.Keys(m.noise.Learnt))}
+	s := matchState{N: m.n, Repeats: m.repeats, Opened: m.opened, Marks: m.marks, Noise: slices.SortedFunc(maps.Keys(m.noise.Learnt), noise.Key.Compare)}
 	for _, k := range m.marks {
 		k.Unsure = !k.Own && k.isExplained()
 	}
 	s.Forms = m.forms.State()
-	slices.SortFunc(s.Noise, func(a, b noise.Key) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Way, b.Way)) })
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // six bytes for one
@@ -55,7 +53,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 		if k.Unsure {
 			k.Pair.Void()
 		}
-		k.drift.Moves.IsLoad = form.IsLoad(k.Path)
+		k.drift.Moves.IsLoad = own.IsLoad(k.Path)
 		if k.Own {
 			f.noise.LearnOwn(k.noise())
 			m.forms.MarkOwn(k.Path)

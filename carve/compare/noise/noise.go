@@ -2,8 +2,15 @@
 // bounds how much more often the candidate makes them.
 package noise
 
+import "cmp"
+
 // Key names one thing that the monolith changes by itself.
 type Key struct{ Path, Way string }
+
+// Compare orders keys.
+func (k Key) Compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.Path, o.Path), cmp.Compare(k.Way, o.Way))
+}
 
 // Learned is what the monolith was seen to change by itself. The evidence of both
 // orders shares one, since it is about the monolith alone.
