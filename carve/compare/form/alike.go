@@ -29,26 +29,20 @@ func (p *formPath) seeAlike(e *formExchange) {
 	if p.rule != "" {
 		return
 	}
-	lists := [3][]twosample.Value{}
+	var lists [3][]twosample.Value
 	for side, values := range e.values {
-		lists[side] = p.drawnValues(&e.drawn[side], values)
 		switch {
 		case side == Repeat && !e.again:
-			lists[side] = nil
 		case !e.named || len(values) > 0:
+			lists[side] = p.drawnValues(&e.drawn[side], values)
 		case p.varies(jsondiff.WayPresence):
-			lists[side] = nothing
-		case side == Repeat:
-			lists[side] = nil
-		default:
+			lists[side] = []twosample.Value{{Kind: twosample.Absent}}
+		case side != Repeat:
 			return
 		}
 	}
 	p.Alike.See(lists[Monolith], lists[Candidate], lists[Repeat])
 }
-
-// nothing is what a side says in a response that lacks what has a name.
-var nothing = []twosample.Value{{Kind: twosample.Absent}}
 
 // drawnValues are a side's values as they are held against the other's: of numbers how large
 // they are, but for times.
@@ -90,16 +84,18 @@ func (p *formPath) lead() (l twosample.Lead, ok bool) {
 	return p.Alike.Suspected(p.isRanged())
 }
 
-// leadWords say in what the two sides do not draw alike, and how it is on either.
-func (f *Forms) leadWords(p *formPath, l *twosample.Lead) (what, candidate, monolith string) {
-	of := units.Grouped(l.N)
+// leads says in what the two sides do not draw alike, and how it is on either.
+func (f *Forms) leads(p *formPath, l *twosample.Lead, x *whittle.Finding) {
+	x.Count, x.Of, x.Cause = l.Count(), l.N, p.leadCause(l)
 	if l.Way == twosample.Kind {
-		candidate, monolith = display.Percent(l.Of[Candidate]), display.Percent(l.Of[Monolith])
-		return fmt.Sprintf("is %s in %s of the candidate's responses and in %s of the monolith's, of %s", f.kindWords(p, l), candidate, monolith, of), candidate, monolith
+		x.Candidate, x.Monolith = display.Percent(l.Of[Candidate]), display.Percent(l.Of[Monolith])
+		x.Summary = fmt.Sprintf("%s is %s in %s of the candidate's responses and in %s of the monolith's, of %s", p.Path, f.kindWords(p, l), x.Candidate, x.Monolith, units.Grouped(l.N))
+		return
 	}
 	which := [...]string{"smaller", "larger"}[int(eprocess.Indicator(l.Mean >= 0))]
 	share := display.Percent(l.Share())
-	return fmt.Sprintf("is %s than the monolith's in %s of %s pairs", which, share, of), which + " in " + share, "as often larger as smaller"
+	x.Candidate, x.Monolith = which+" in "+share, "as often larger as smaller"
+	x.Summary = fmt.Sprintf("%s is %s than the monolith's in %s of %s pairs", p.Path, which, share, units.Grouped(l.N))
 }
 
 // kindWords name a kind of values, which is not shown.
@@ -161,9 +157,10 @@ func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
 			more = min(more, formLong-since)
 		}
 	}
-	what, _, _ := f.leadWords(p, &l)
+	var x whittle.Finding
+	f.leads(p, &l, &x)
 	return whittle.Bound{
 		What: boundForm, Estimate: l.Mean, Low: l.Low, High: l.High, MarginLow: -l.Margin, MarginHigh: l.Margin,
-		Summary: fmt.Sprintf("%s %s: the difference is %s, and %s either way counts as none", f.name(p), what, display.PercentRange(l.Low, l.High), display.InPercent(l.Margin)),
+		Summary: fmt.Sprintf("%s: the difference is %s, and %s either way counts as none", f.said(p, x.Summary), display.PercentRange(l.Low, l.High), display.InPercent(l.Margin)),
 	}, more, true
 }

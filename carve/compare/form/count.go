@@ -5,18 +5,14 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// Bounds of what is counted: places, and those of them that are named as not compared.
-const (
-	fieldsMost = 1024 // places
-	aloneMost  = 8    // places
-)
+// fieldsMost bounds the places that are counted.
+const fieldsMost = 1024 // places
 
 // fieldCount counts the different places of values that the monolith's response and the
 // candidate's both had under the same keys, of a part of them, so that counting takes no
 // time that can be measured.
 type fieldCount struct {
-	at   map[uint64]bool
-	more bool
+	at map[uint64]bool
 	// alone are the patterns of places of the monolith's that the candidate's response
 	// never had under the same keys, so that there was nothing to compare them with.
 	alone map[uint64]string
@@ -29,6 +25,9 @@ func newFieldCount() fieldCount {
 // due reports whether exchange n is counted: each of the first ones, and one in 256
 // of the others.
 func (c *fieldCount) due(n int) bool { return n <= 16 || n%256 == 0 }
+
+// isFull reports whether there may be more places than were counted.
+func (c *fieldCount) isFull() bool { return len(c.at) >= fieldsMost }
 
 // see counts the places of two bodies. What is not JSON is compared as a whole, and
 // counts as one.
@@ -44,21 +43,14 @@ func (c *fieldCount) see(w *walker, monolith, candidate []byte, ignore []jsonpat
 		}
 		return
 	}
-	if !isJSON {
-		return
-	}
 	w.leaves(func(node uint32, at at) {
 		switch h := at.pattern; {
-		case c.more || c.at[h] || len(ignore) > 0 && ignored(ignore, w.patternOf(node)):
-		case !both[at.keys]:
-			if len(c.alone) < aloneMost {
-				c.alone[h] = w.patternOf(node)
-			}
-		case len(c.at) >= fieldsMost:
-			c.more = true
-		default:
+		case !isJSON || c.isFull() || c.at[h] || len(ignore) > 0 && jsonpath.AnyCovers(ignore, TrailOf(w.patternOf(node))):
+		case both[at.keys]:
 			c.at[h] = true
 			delete(c.alone, h)
+		case len(c.alone) < few:
+			c.alone[h] = w.patternOf(node)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
 	"whittle/internal/units"
 )
@@ -28,7 +29,7 @@ const (
 // compared.
 func (f *Forms) Cover(c *whittle.Coverage, n int) {
 	for _, p := range f.paths {
-		path := f.name(p)
+		path := f.said(p, p.Path)
 		if why := p.unformed(); why != "" {
 			c.Not(path, why)
 			continue
@@ -61,7 +62,7 @@ func (f *Forms) ByValue() (n int, more, whole bool) {
 			n--
 		}
 	}
-	return n, f.fields.more, n == 1 && f.fields.whole()
+	return n, f.fields.isFull(), n == 1 && f.fields.whole()
 }
 
 // unmatched are the patterns of places that were counted, vary in no known way and were
@@ -121,22 +122,22 @@ func (p *formPath) left(add func(what, why string)) {
 // enough, and where nothing of the body is compared. ok is false where there is nothing to
 // wait for; more estimates the exchanges, -1: it cannot be said.
 func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
+	b = whittle.Bound{What: boundForm, MarginHigh: 0.02}
 	open := slices.DeleteFunc(slices.Clone(f.paths), func(p *formPath) bool {
 		return p.rule == formAny || p.rule == formValue || f.expected(p) != ""
 	})
 	for _, p := range open {
-		if x, ok := f.against(p); ok && x.at == 0 {
-			return whittle.Bound{What: boundForm, MarginHigh: 0.02, Estimate: x.estimate, High: x.high, Summary: f.name(p) + " " + x.what + ": suspected, not shown"}, -1, true
+		if x, ok := f.finding(p); ok && !x.Decided {
+			b.Estimate, b.High = eprocess.Ratio(x.Count, x.Of), eprocess.Share{N: x.Of, Differing: x.Count}.High(alikeAlpha)
+			b.Summary = f.said(p, x.Summary) + ": suspected, not shown"
+			return b, -1, true
 		}
 	}
 	for _, p := range open {
 		of := p.Feature[featForm].Of
 		if need := formEnough - of; need > more && !p.own && n-p.Born < formLong && p.values() {
-			more = need
-			b = whittle.Bound{
-				What: boundForm, MarginHigh: 0.02, High: math.Min(1, 5/float64(of+1)),
-				Summary: fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", f.name(p), units.Grouped(of), units.Grouped(need)),
-			}
+			more, b.High = need, math.Min(1, 5/float64(of+1))
+			b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", f.said(p, p.Path), units.Grouped(of), units.Grouped(need))
 		}
 	}
 	for _, p := range open {
@@ -145,7 +146,8 @@ func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
 		}
 	}
 	if why := f.hollow(); more == 0 && why != "" {
-		return whittle.Bound{What: boundForm, MarginHigh: 0.02, High: 1, Summary: why}, -1, true
+		b.High, b.Summary = 1, why
+		return b, -1, true
 	}
 	return b, more, more != 0
 }

@@ -35,6 +35,8 @@ func (c *category) words(k int) string {
 		return c.value.form.String()
 	case featSize:
 		return sizeWords(c.value.form, c.value.size)
+	case featTime:
+		return [...]string{"as usual", "earlier", "later"}[c.code]
 	case featRepeat:
 		return [...]string{"a new value", "an earlier value"}[c.code]
 	}

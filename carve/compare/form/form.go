@@ -5,8 +5,8 @@ package form
 
 import (
 	"bytes"
+	"maps"
 	"slices"
-	"strings"
 
 	"whittle"
 	"whittle/carve/compare/digest"
@@ -21,7 +21,7 @@ import (
 
 // Bounds of what is compared by form.
 const (
-	most = 64 // places, values at one place of a body, and sizes that are told apart
+	most = 64 // places, values at one place of a body and of a side's last ones, and sizes that are told apart
 	few  = 16 // categories of one derived place, and distances of the last times
 )
 
@@ -40,9 +40,8 @@ const (
 // exchangeable. So a finding also takes that the monolith's own second response
 // does not deviate by half as much as the candidate's.
 //
-// Error rate: alpha in all. The j-th place gets the part 1/(2j(j+1)) + 1/128 of it,
-// which sums to at most 1 over 64 places, in equal parts for those derived from it. A test
-// begins with the exchange after the one that named the place.
+// Error rate: alpha in all. The j-th place gets the part 1/(j(j+1)) of it, in equal parts for
+// those derived from it. A test begins with the exchange after the one that named the place.
 // Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type Forms struct {
 	rules  []formRule
@@ -85,19 +84,11 @@ func (f *Forms) Learn(learnt map[noise.Key]bool, n int) {
 		return
 	}
 	f.known = len(learnt)
-	keys := make([]noise.Key, 0, len(learnt))
-	for k := range learnt {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b noise.Key) int {
-		return strings.Compare(a.Path+"\x00"+a.Way, b.Path+"\x00"+b.Way)
-	})
 	f.over = 0
-	for _, k := range keys {
-		if IsPiece(k.Path) {
-			continue // the whole is looked at
+	for _, k := range slices.SortedFunc(maps.Keys(learnt), noise.Key.Compare) {
+		if !IsPiece(k.Path) { // the whole is looked at
+			f.take(k, n)
 		}
-		f.take(k, n)
 	}
 }
 
@@ -167,7 +158,7 @@ func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 		if again {
 			e.values[Repeat] = f.sides[Repeat][i]
 		}
-		e.alpha = alpha * formWeight(i+f.dropped) / features
+		e.alpha = eprocess.OfNth(alpha, i+f.dropped+1) / features
 		if p.settle(&e) && len(p.Samples) < display.MaxSamples && f.samples < display.MaxKept && !f.Show.Has(p.Samples, x) {
 			p.Samples = append(p.Samples, f.sample(x, p.Path, &e))
 			f.samples++
@@ -184,20 +175,11 @@ func (f *Forms) sample(x *whittle.Exchange, path string, e *formExchange) whittl
 		case len(values) == 0:
 			return "missing"
 		case f.named:
-			return formSaid(&values[0])
+			return values[0].form.String()
 		}
 		return f.Show.Value(at, values[0].raw)
 	}
 	return f.Show.SampleAt(x, display.Spot{Where: path, From: shown(e.values[Monolith]), To: shown(e.values[Candidate])})
-}
-
-// formWeight is the part of the error rate of the place at index i.
-func formWeight(i int) float64 {
-	w := eprocess.OfNth(0.5, i+1)
-	if i < most {
-		w += 0.5 / most
-	}
-	return w
 }
 
 // MarkOwn takes note that each server holds a state of its own at a place. The forms of such

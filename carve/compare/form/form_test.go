@@ -95,7 +95,7 @@ func TestFormWords(t *testing.T) {
 	want := map[string]string{
 		"uuid": "a UUID v4, new each time", "hex": "hexadecimal, new each time", "prefixed": "a prefixed id (letters and digits in mixed case), new each time",
 		"now": "a time as 2006-01-02T15:04:05.000Z, new each time", "day": "a time as 2006-01-02",
-		"own": "an integer, new each time", "word": "a word", "cached": "a UUID v4", "null": "null or a UUID v7, new each time",
+		"own": "an integer, new each time", "word": "a word", "cached": "a UUID v4", "null": "null or another form, new each time",
 	}
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(1, 2)))
 	f := formsOf(t, comparetest.FormComparison)

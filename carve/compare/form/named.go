@@ -23,12 +23,12 @@ func (f *Forms) Declare(reason string) {
 	f.declared = cmp.Or(f.declared, reason)
 }
 
-// name is what a place is called where the kind of place does not say it.
-func (f *Forms) name(p *formPath) string {
+// said is what is said of a place where its kind does not say that it is a header.
+func (f *Forms) said(p *formPath, s string) string {
 	if f.named && !p.Fresh {
-		return "header " + p.Path
+		return "header " + s
 	}
-	return p.Path
+	return s
 }
 
 // Begin forgets the values of the exchange before.
@@ -77,13 +77,4 @@ func (f *Forms) Places() []string {
 		list = append(list, p.Path)
 	}
 	return list
-}
-
-// formSaid is the form of a value.
-func formSaid(v *value) string {
-	s := v.form.String()
-	if v.size >= 0 {
-		s += ", " + sizeWords(v.form, v.size)
-	}
-	return s
 }

@@ -2,7 +2,6 @@ package form
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -23,10 +22,8 @@ type formPath struct {
 	Fresh bool `json:"fresh,omitempty"`
 	// Varies are the ways in which the monolith varies there.
 	Varies []string `json:"v"`
-	// Offsets are those of the monolith's last times, in ms; Off is a recent one of the
-	// candidate that lay elsewhere.
+	// Offsets are those of the monolith's last times, in ms.
 	Offsets []int64 `json:"o,omitempty"`
-	Off     int64   `json:"off,omitempty"`
 	// Padded says that digits of the monolith began with zeros.
 	Padded bool `json:"z,omitempty"`
 	// Of Said values of the candidate's, so many were among the monolith's last ones.
@@ -215,9 +212,6 @@ func (p *formPath) remember(e *formExchange) {
 			p.Said++
 			p.Shared += int(eprocess.Indicator(p.Recent[Monolith].came(h)))
 		}
-		if c, ok := p.timeCode(Candidate, &candidate[i], e); ok && c != asUsual {
-			p.Off = candidate[i].at.Sub(e.moment(Candidate)).Milliseconds()
-		}
 	}
 	if !slices.EqualFunc(monolith, candidate, func(a, b value) bool { return bytes.Equal(a.raw, b.raw) }) {
 		p.Apart++
@@ -251,33 +245,25 @@ func (p *formPath) step(x float64) {
 	}
 }
 
-// remembered is how many values of each side are remembered, as hashes.
-const remembered = 128
-
-// recentValues are the hashes of the last values of one side, in 4 bytes each.
+// recentValues are the hashes of the last values of one side.
 type recentValues struct {
-	Ring []byte   `json:"r,omitempty"`
+	Ring []uint32 `json:"r,omitempty"`
 	Next int      `json:"n,omitempty"`
 	body []uint64 // those of the body in hand
 }
 
 // came reports whether a value was there before, in this body too.
 func (m *recentValues) came(h uint64) bool {
-	for i := 0; i+4 <= len(m.Ring); i += 4 {
-		if binary.LittleEndian.Uint32(m.Ring[i:]) == uint32(h) {
-			return true
-		}
-	}
-	return slices.Contains(m.body, h)
+	return slices.Contains(m.Ring, uint32(h)) || slices.Contains(m.body, h)
 }
 
 func (m *recentValues) add(h uint64) {
-	if len(m.Ring) < 4*remembered {
-		m.Ring = binary.LittleEndian.AppendUint32(m.Ring, uint32(h))
+	if len(m.Ring) < most {
+		m.Ring = append(m.Ring, uint32(h))
 		return
 	}
-	binary.LittleEndian.PutUint32(m.Ring[4*m.Next:], uint32(h))
-	m.Next = (m.Next + 1) % remembered
+	m.Ring[m.Next] = uint32(h)
+	m.Next = (m.Next + 1) % most
 }
 
 // nowRange is within which distances from now times lie that are made anew: half of it is no

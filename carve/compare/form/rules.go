@@ -20,7 +20,8 @@ type formRule struct {
 
 // New compiles the rules of a comparison.
 func New(c whittle.Comparison) (*Forms, error) {
-	f := &Forms{index: map[uint64]int{}, own: map[string]bool{}, below: map[uint64]bool{}}
+	f := NewNamed(nil)
+	f.named = false
 	for i, r := range c.Forms {
 		p, err := jsondoc.ParsePath(r.Path)
 		if err != nil {
@@ -37,7 +38,6 @@ func New(c whittle.Comparison) (*Forms, error) {
 		return nil, err
 	}
 	f.ignore, err = jsondoc.ParsePaths("compare.ignore", c.Ignore)
-	f.fields = newFieldCount()
 	return f, err
 }
 

@@ -15,14 +15,13 @@ const stateMost = 208 << 10 // bytes
 type formState struct {
 	Paths  []json.RawMessage `json:"paths,omitempty"`
 	Fields []uint64          `json:"fields,omitempty"`
-	More   bool              `json:"more,omitempty"`
 	// Dropped is how many places were left out; their parts of the error rate are not given again.
 	Dropped int `json:"dropped,omitempty"`
 }
 
 // State is what is known, in bounded length.
 func (f *Forms) State() json.RawMessage {
-	s := formState{Dropped: f.dropped, Fields: slices.Sorted(maps.Keys(f.fields.at)), More: f.fields.more}
+	s := formState{Dropped: f.dropped, Fields: slices.Sorted(maps.Keys(f.fields.at))}
 	left := stateMost - 24*len(s.Fields)
 	for i, p := range f.paths {
 		b, err := json.Marshal(p)
@@ -62,7 +61,6 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 		f.samples += len(p.Samples)
 	}
 	f.fields = newFieldCount()
-	f.fields.more = s.More
 	for _, h := range s.Fields {
 		f.fields.at[h] = true
 	}

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,8 @@ func epochTime(s []byte) (at time.Time, f form, ok bool) {
 	return at, f, false
 }
 
-// readTime reads a text as a time.
+// readTime reads a text as a time. The form has the digits after the second and the zone: a
+// service writes each time with as many, or leaves zeros out.
 func readTime(s []byte) (at time.Time, f form, ok bool) {
 	if len(s) < len(time.DateOnly) || len(s) > 40 {
 		return at, f, false
@@ -40,62 +42,48 @@ func readTime(s []byte) (at time.Time, f form, ok bool) {
 		f.as += ", in a string"
 		return at, f, true
 	}
-	if s[0] < 'A' {
-		return isoTime(s)
-	}
-	at, layout := namedDate(string(s))
-	return at, form{class: classTime, as: " as " + layout}, layout != ""
-}
-
-// isoZones are the layouts of what follows the seconds, by how long it is.
-var isoZones = map[int][]string{0: {""}, 1: {"Z"}, 2: {" Z"}, 3: {"-07"}, 4: {" UTC", " -07"}, 5: {"-0700"}, 6: {"-07:00", " -0700"}, 7: {" -07:00"}}
-
-// isoTime reads a date, and a date with a time, as ISO 8601 and RFC 3339 have them. The form has
-// the digits after the second and the zone: a service writes each time with as many, or leaves
-// zeros out.
-func isoTime(s []byte) (at time.Time, f form, ok bool) {
-	if s[4] != '-' || s[7] != '-' {
+	layouts := isoLayouts
+	if s[0] >= 'A' {
+		layouts = namedLayouts
+	} else if s[4] != '-' || s[7] != '-' {
 		return at, f, false
 	}
-	f.class = classTime
-	if len(s) == len(time.DateOnly) {
-		_, err := time.Parse(time.DateOnly, string(s))
-		f.as = " as " + time.DateOnly
-		return at, f, err == nil // it is hours away from now
-	}
-	layout := "2006-01-02T15:04:05"
-	if s[10] == ' ' {
-		layout = time.DateTime
-	}
-	if len(s) < len(layout) {
-		return at, f, false
-	}
-	zone, fraction := s[len(layout):], ""
-	if len(zone) > 0 && (zone[0] == '.' || zone[0] == ',') {
-		digits := jsondoc.SkipDigits(zone, 1) - 1
-		if digits == 0 {
-			return at, f, false
+	at, layout := parsed(string(s), layouts)
+	f = form{class: classTime, as: " as " + layout}
+	switch {
+	case layout == time.DateOnly:
+		at = time.Time{} // it is hours away from now
+	case layout != "" && s[0] < 'A':
+		zone := s[len(time.DateTime):]
+		if digits := bytes.TrimLeft(zone, ".,"); len(digits) < len(zone) {
+			n := jsondoc.SkipDigits(digits, 0)
+			f.as, zone = " as "+layout[:len(time.DateTime)]+"."+strings.Repeat("0", n), digits[n:]
+		} else {
+			f.as = " as " + layout[:len(time.DateTime)]
 		}
-		zone, fraction = zone[1+digits:], "."+strings.Repeat("0", digits)
+		f.as += string(zone)
 	}
-	for _, written := range isoZones[len(zone)] {
-		if at, err := time.Parse(layout+written, string(s)); err == nil {
-			f.as = " as " + layout + fraction + string(zone)
-			return at, f, true
-		}
-	}
-	return at, f, false
+	return at, f, layout != ""
 }
 
-// dateLayouts are those with names of days and months: the one of HTTP, and others.
-var dateLayouts = []string{
+// isoLayouts are those of ISO 8601 and RFC 3339, and what programs make of them.
+var isoLayouts = func() []string {
+	list := []string{time.DateOnly}
+	for _, zone := range []string{"Z07:00", "", "Z0700", "Z07", " Z07:00", " Z0700", " Z07", " UTC"} {
+		list = append(list, "2006-01-02T15:04:05"+zone, time.DateTime+zone)
+	}
+	return list
+}()
+
+// namedLayouts are those with names of days and months: the one of HTTP, and others.
+var namedLayouts = []string{
 	"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.UnixDate,
 	"Mon, 02-Jan-2006 15:04:05 MST", "Mon, 02-Jan-06 15:04:05 MST",
 }
 
-// namedDate reads a date with names, and gives its layout; empty: it is none.
-func namedDate(s string) (at time.Time, layout string) {
-	for _, layout := range dateLayouts {
+// parsed reads a time by the first layout that fits; empty: none does.
+func parsed(s string, layouts []string) (at time.Time, layout string) {
+	for _, layout := range layouts {
 		if at, err := time.Parse(layout, s); err == nil {
 			return at, layout
 		}
@@ -105,7 +93,7 @@ func namedDate(s string) (at time.Time, layout string) {
 
 // Date reads a date as HTTP has it (RFC 9110, section 5.6.7), or as old cookies do.
 func Date(s string) (at time.Time, ok bool) {
-	at, layout := namedDate(s)
+	at, layout := parsed(s, namedLayouts)
 	return at, layout != ""
 }
 

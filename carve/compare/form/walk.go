@@ -7,7 +7,6 @@ import (
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
-	"whittle/internal/jsonpath"
 )
 
 // walker finds the values at the places of interest in a body.
@@ -146,11 +145,6 @@ func prefixHashes(set map[uint64]bool, pattern string) {
 			set[h] = true
 		}
 	}
-}
-
-// ignored reports whether a pattern is one that the config leaves out.
-func ignored(list []jsonpath.Path, pattern string) bool {
-	return jsonpath.AnyCovers(list, TrailOf(pattern))
 }
 
 // patternOf is the pattern of a node's place.
