@@ -1,4 +1,4 @@
-// Package cputime reads another process's CPU clock, for benchmarks.
+// Package cputime reads the CPU clock of a process.
 package cputime
 
 import (

@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package cputime reads another process's CPU clock, for benchmarks.
+// Package cputime reads the CPU clock of a process.
 package cputime
 
 import (
@@ -10,5 +10,5 @@ import (
 
 // Of needs Linux, which alone gives one process the CPU clock of another.
 func Of(int) (time.Duration, error) {
-	return 0, errors.New("benchmarks need Linux: no other system gives the CPU clock of another process")
+	return 0, errors.New("only Linux gives the CPU clock of another process")
 }
