@@ -94,7 +94,6 @@ func init() {
 		"setProperty":     {2, 3, (*reader).setPropertyCall},
 		"FileToString":    {1, 3, (*reader).fileToString},
 		"timeShift":       {4, 5, (*reader).timeShift},
-		"dateTimeConvert": {3, 4, (*reader).convertTime},
 
 		// What depends on nothing but its arguments.
 		"urlencode": {1, 1, ofTexts(noVariable, func(a []string) string { return charset{}.formEscape(a[0]) })},
@@ -119,7 +118,7 @@ func fixedText(text string) expr.Expression {
 var forms = map[string]struct{ needs, empty []int }{
 	"P": {needs: []int{0}}, "property": {needs: []int{0}}, "setProperty": {needs: []int{0}}, "Random": {needs: []int{0, 1}}, "RandomString": {needs: []int{0, 1}},
 	"counter": {needs: []int{0}}, "digest": {needs: []int{0, 1}}, "V": {needs: []int{0}},
-	"FileToString": {needs: []int{0}, empty: []int{1}}, "timeShift": {needs: []int{0}, empty: []int{-2}}, "dateTimeConvert": {needs: []int{0, 1, 2}},
+	"FileToString": {needs: []int{0}, empty: []int{1}}, "timeShift": {needs: []int{0}, empty: []int{-2}},
 }
 
 // checkForm refuses a call in another form.
@@ -200,7 +199,7 @@ func (j *reader) function(n plan.Position, inner string, depth int) expr.Express
 }
 
 // functionVariables finds the variables that calls of functions fill.
-var functionVariables = regexp.MustCompile(`\$\{__(?:Random|RandomString|time|timeShift|dateTimeConvert|counter|intSum|` +
+var functionVariables = regexp.MustCompile(`\$\{__(?:Random|RandomString|time|timeShift|counter|intSum|` +
 	`jexl2|jexl3|groovy|javaScript|digest|FileToString)\([^(){}]*,\s*([A-Za-z_]\w*)\s*\)\}`)
 
 // propertyVariables finds those of __property.
@@ -296,7 +295,7 @@ func (j *reader) time(c *functionCall) expr.Expression {
 	} else if format != "" {
 		var ok bool
 		if shape, ok = Dated(format); !ok {
-			panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported", c.raw, format))
+			panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported%s", c.raw, format, instead(format)))
 		}
 	}
 	return j.stored(c, 1, func(s *expr.Scope) string { return shape(clock(s)) })

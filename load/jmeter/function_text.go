@@ -151,9 +151,17 @@ func (j *reader) dateFormat(c *functionCall, pattern string, reads bool) (write 
 	layout, ok := Layout(pattern)
 	write, known := Dated(pattern)
 	if reads && !ok || !known {
-		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported", c.raw, pattern))
+		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported%s", c.raw, pattern, instead(pattern)))
 	}
 	return write, layout
+}
+
+// instead says what to write in place of a year of weeks, which is seldom meant.
+func instead(pattern string) string {
+	if strings.Contains(pattern, "Y") {
+		return ": write yyyy for the year"
+	}
+	return ""
 }
 
 func (j *reader) timeShift(c *functionCall) expr.Expression {
@@ -186,16 +194,4 @@ func (j *reader) timeShift(c *functionCall) expr.Expression {
 func sameOffset(offset int, t time.Time) bool {
 	_, now := t.Zone()
 	return offset == now
-}
-
-func (j *reader) convertTime(c *functionCall) expr.Expression {
-	_, from := j.dateFormat(c, c.fixed(1, ""), true)
-	write, _ := j.dateFormat(c, c.fixed(2, ""), false)
-	return j.stored(c, 3, func(s *expr.Scope) string {
-		t, err := time.ParseInLocation(from, strings.TrimSpace(c.first(s)), time.Local)
-		if err != nil {
-			return ""
-		}
-		return write(t)
-	})
 }

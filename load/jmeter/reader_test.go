@@ -45,7 +45,7 @@ func TestACallSaysHowManyArgumentsItTakes(t *testing.T) {
 		"${__Random(1)}": "__Random takes 2 to 3",
 		// A form of a call that is not held next to JMeter is refused, never guessed.
 		"${__Random(1,)}": "an empty argument 2 is not supported", "${__RandomString(5,,x)}": "an empty argument 2 is not supported", "${__intSum(2147483648,1)}": `"2147483648" is no whole number of 32 bits`,
-		"${__timeShift(dd MMMM yyyy,21 janvier 2018,P2D,fr_FR,)}": "the argument 4 is not supported: leave it empty", "${__dateTimeConvert(2024-01-01,,yyyy,)}": "an empty argument 2 is not supported",
+		"${__timeShift(dd MMMM yyyy,21 janvier 2018,P2D,fr_FR,)}": "the argument 4 is not supported: leave it empty", "${__time(YYYY-MM-dd,)}": `the date format "YYYY-MM-dd" is not supported: write yyyy for the year`,
 		"${__P(user.dir)}": "user.dir is a property of JMeter's Java, which is not here: give it by --property", "${__FileToString(a,UTF-16,)}": "the argument 2 is not supported: leave it empty",
 	} {
 		func() {

@@ -1,7 +1,6 @@
 package jmeter
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -317,7 +316,6 @@ func Dated(pattern string) (func(time.Time) string, bool) {
 	var pieces []func(time.Time) string
 	ok := eachPiece(pattern, func(text string, literal bool) bool {
 		layout, known := layouts[text]
-		number, counted := dateNumbers[text[0]]
 		switch {
 		case literal:
 			pieces = append(pieces, func(time.Time) string { return text })
@@ -325,10 +323,6 @@ func Dated(pattern string) (func(time.Time) string, bool) {
 			pieces = append(pieces, func(t time.Time) string { return t.Format(".000")[1:] })
 		case known:
 			pieces = append(pieces, func(t time.Time) string { return t.Format(layout) })
-		case counted && text == "YY":
-			pieces = append(pieces, func(t time.Time) string { return fmt.Sprintf("%02d", weekYear(t)%100) })
-		case counted && len(text) <= number.most:
-			pieces = append(pieces, func(t time.Time) string { return fmt.Sprintf("%0*d", len(text), number.of(t)) })
 		default:
 			return false
 		}
@@ -345,19 +339,3 @@ func Dated(pattern string) (func(time.Time) string, bool) {
 		return b.String()
 	}, true
 }
-
-// dateNumbers are the letters of numbers that Go's layouts have not, each with how often
-// it may stand.
-var dateNumbers = map[byte]struct {
-	most int
-	of   func(time.Time) int
-}{
-	'D': {3, time.Time.YearDay},
-	'k': {2, func(t time.Time) int { return (t.Hour()+23)%24 + 1 }},
-	'K': {2, func(t time.Time) int { return t.Hour() % 12 }},
-	'Y': {9, weekYear},
-}
-
-// weekYear is the year that a week belongs to, as in English: a week begins on Sunday, and
-// the one with the first of January is the year's first.
-func weekYear(t time.Time) int { return t.AddDate(0, 0, 6-int(t.Weekday())).Year() }
