@@ -1,8 +1,6 @@
 package jmeter
 
 import (
-	"strings"
-
 	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -30,14 +28,6 @@ func (j *reader) belowSampler(e *element, env elementScope) (ahead, behind []pla
 
 // preProcessor reads what is done before a sampler. Nil: it is done elsewhere.
 func (j *reader) preProcessor(e, sampler *element) plan.Action {
-	switch e.name {
-	case "UserParameters":
-		// One for all samplers in its scope, so that its counters count on from one to the next.
-		if j.shared[e] == nil {
-			j.shared[e] = j.userParameters(e)
-		}
-		return j.shared[e]
-	}
 	if isScript(e.name) {
 		return j.scriptAction(e, sampler)
 	}
@@ -61,43 +51,6 @@ func stopNow(u plan.User) bool    { u.StopAll(true); return stopUser(u) }
 func restart(plan.User) bool      { return false }
 func nextOfLoop(u plan.User) bool { return leave(u, nextRound) }
 func breakLoop(u plan.User) bool  { return leave(u, breaks) }
-
-// userParameters gives each user values of its own, of the first list to the first user.
-func (j *reader) userParameters(e *element) plan.Action {
-	j.refuseOthers(e, "UserParameters.names", "UserParameters.thread_values", "UserParameters.per_iteration")
-	names, lists := e.prop("UserParameters.names"), e.prop("UserParameters.thread_values")
-	if names == nil || lists == nil || len(lists.children) == 0 {
-		return does(func(plan.User) bool { return true })
-	}
-	var slots []int
-	for _, n := range names.children {
-		slots = append(slots, j.Define(strings.TrimSpace(n.text)))
-	}
-	var values [][]expr.Template
-	for _, list := range lists.children {
-		var own []expr.Template
-		for _, v := range list.children {
-			own = append(own, j.compile(v.at, v.text, expr.AsText))
-		}
-		values = append(values, own)
-	}
-	once := e.is("UserParameters.per_iteration")
-	return does(func(u plan.User) bool {
-		if once {
-			if at := userState[groupRound](u, e); at.loop == u.Loop()+1 {
-				return true
-			} else {
-				at.loop = u.Loop() + 1
-			}
-		}
-		s := u.Scope()
-		own := values[u.Number()%len(values)]
-		for i, slot := range slots[:min(len(slots), len(own))] {
-			s.Values[slot] = expr.TextValue(own[i].Text(s))
-		}
-		return true
-	})
-}
 
 // login reads the names and passwords of the managers around a sampler, of which the
 // innermost counts.

@@ -38,8 +38,6 @@ func (j *reader) newPerLoop(e *element) plan.Action {
 		return j.dataSet(e)
 	case "CounterConfig":
 		return j.counterElement(e)
-	case "RandomVariableConfig":
-		return j.randomVariable(e)
 	}
 	return nil
 }
@@ -304,29 +302,4 @@ func digitsOf(before string, n int64, width int) string {
 		sign, n = "-", -n
 	}
 	return fmt.Sprintf("%s%s%0*d", sign, before, width, n)
-}
-
-// randomVariable draws a number at each loop.
-func (j *reader) randomVariable(e *element) plan.Action {
-	j.refuseOthers(e, "maximumValue", "minimumValue", "outputFormat", "perThread", "randomSeed", "variableName")
-	slot := j.Define(j.fixed(e.tag, "variableName"))
-	low := j.text(e, "minimumValue")
-	high := j.text(e, "maximumValue")
-	format := j.decimalFormat(e, "outputFormat")
-	if _, err := strconv.ParseInt(j.fixed(e.tag, "randomSeed"), 10, 64); err == nil {
-		panic(e.where("randomSeed").Errorf(whittle.Unsupported, "%s: a seed is not supported: the numbers drawn are others than Java's", e.title()))
-	}
-	return does(func(u plan.User) bool {
-		s := u.Scope()
-		a, b := renderInt(low, s), renderInt(high, s)
-		if a > b {
-			return true // as in JMeter, the variable stays as it was
-		}
-		n := b - a + 1
-		if n > math.MaxInt32 || n <= 0 {
-			n = math.MaxInt32
-		}
-		s.Values[slot] = expr.TextValue(format(a + s.RNG.Int64N(n)))
-		return true
-	})
 }

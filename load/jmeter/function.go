@@ -89,11 +89,11 @@ func init() {
 		"jexl3":           {1, 2, (*reader).jexl},
 
 		// What reads or fills variables, properties and files.
-		"V":               {1, 2, variableByName},
-		"eval":            {1, 1, (*reader).evaluate},
-		"setProperty":     {2, 3, (*reader).setPropertyCall},
-		"FileToString":    {1, 3, (*reader).fileToString},
-		"timeShift":       {4, 5, (*reader).timeShift},
+		"V":            {1, 2, variableByName},
+		"eval":         {1, 1, (*reader).evaluate},
+		"setProperty":  {2, 3, (*reader).setPropertyCall},
+		"FileToString": {1, 3, (*reader).fileToString},
+		"timeShift":    {4, 5, (*reader).timeShift},
 
 		// What depends on nothing but its arguments.
 		"urlencode": {1, 1, ofTexts(noVariable, func(a []string) string { return charset{}.formEscape(a[0]) })},

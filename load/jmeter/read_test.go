@@ -64,6 +64,8 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`VariableThroughputTimer is not supported: use a Concurrency`:         testPlan(threadGroup(1, 1, sampler("/", `<kg.apc.jmeter.timers.VariableThroughputTimer/><hashTree/>`))),
 		`the function __split is not supported: use ${__groovy(…)}`:           testPlan(threadGroup(1, 1, sampler("/${__split(a,b)}", ""))),
 		`File.path: a value that varies during the run is not supported`:      testPlan(threadGroup(1, 1, `<CounterConfig><stringProp name="CounterConfig.name">f</stringProp></CounterConfig><hashTree/><HTTPSamplerProxy><stringProp name="HTTPSampler.method">POST</stringProp><elementProp name="HTTPsampler.Files"><collectionProp name="HTTPFileArgs.files"><elementProp name="x"><stringProp name="File.path">${f}</stringProp></elementProp></collectionProp></elementProp></HTTPSamplerProxy><hashTree/>`)),
+		`UserParameters is not supported: use a CSV Data Set`:                 testPlan(threadGroup(1, 1, sampler("/", `<UserParameters/><hashTree/>`))),
+		`RandomVariableConfig is not supported: use ${__Random(…)}`:           testPlan(threadGroup(1, 1, `<RandomVariableConfig/><hashTree/>`+sampler("/", ""))),
 		`JMESPathExtractor is not supported`:                                  testPlan(threadGroup(1, 1, sampler("/", `<JMESPathExtractor/><hashTree/>`))),
 		`RunTime is not supported`:                                            testPlan(threadGroup(1, 1, `<RunTime/><hashTree>`+sampler("/", "")+`</hashTree>`)),
 		`to evaluate the condition for all children is not supported`:         testPlan(threadGroup(1, 1, `<IfController><boolProp name="IfController.evaluateAll">true</boolProp></IfController><hashTree>`+sampler("/", "")+`</hashTree>`)),

@@ -45,7 +45,6 @@ type reader struct {
 	loop           *repeat                         // the loop controller that is being read
 	onError        plan.OnError                    // of the group that is being read
 	perLoops       map[*element]plan.Action
-	shared         map[*element]plan.Action   // pre-processors that are one for all samplers
 	sends          map[*element]*plan.Request // of HTTP samplers
 	odd            bool                       // a request's URL is sent otherwise than it is written, or may be
 	looksAtURL     []string                   // what looks at a URL
@@ -96,7 +95,7 @@ func Parse(name string, src []byte, s plan.Source) (p *plan.Plan, err error) {
 	}
 	j := &reader{
 		Builder: plan.NewBuilder(s, name), raw: src, constants: map[string]string{}, runtime: map[string]bool{}, listed: map[string]bool{},
-		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, shared: map[*element]plan.Action{}, early: map[*element]bool{},
+		files: map[string][][]expr.Value{}, perLoops: map[*element]plan.Action{}, early: map[*element]bool{},
 		sends: map[*element]*plan.Request{}, eithers: map[*plan.Request]*either{}, homeless: map[*plan.Request]*element{},
 		labels: map[*plan.Request]expr.Template{},
 	}
@@ -279,6 +278,7 @@ var inPlaceOf = map[string]string{
 	"SizeAssertion": "use a Response Assertion", "JMESPathExtractor": "use a JSON Extractor", "JMESPathAssertion": "use a JSON Assertion",
 	"CriticalSectionController": "use a Thread Group of one user", "RandomOrderController": "use a Random Controller",
 	"InterleaveControl": "use a Switch Controller with a counter", "SyncTimer": "use a Concurrency Thread Group, or take it out",
+	"UserParameters": "use a CSV Data Set", "RandomVariableConfig": "use ${__Random(…)}",
 	"IncludeController":                            "put the fragment into this plan, and use a Module Controller",
 	"kg.apc.jmeter.timers.VariableThroughputTimer": "use a Concurrency Thread Group, or send at a --rate",
 }

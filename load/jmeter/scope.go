@@ -50,7 +50,7 @@ var roles = map[string]role{
 	"ConstantTimer": ofTime, "UniformRandomTimer": ofTime, "GaussianRandomTimer": ofTime, "PoissonRandomTimer": ofTime, "ConstantThroughputTimer": ofTime,
 	"JSR223Timer": ofTime, "BeanShellTimer": ofTime,
 
-	"JSR223PreProcessor": ahead, "BeanShellPreProcessor": ahead, "UserParameters": ahead,
+	"JSR223PreProcessor": ahead, "BeanShellPreProcessor": ahead,
 
 	"ResponseAssertion": asserts, "JSONPathAssertion": asserts, "DurationAssertion": asserts,
 	"JSR223Assertion": asserts, "BeanShellAssertion": asserts,
@@ -58,7 +58,7 @@ var roles = map[string]role{
 	"RegexExtractor": extracts, "BoundaryExtractor": extracts, "JSONPostProcessor": extracts, "HtmlExtractor": extracts,
 	"JSR223PostProcessor": extracts, "BeanShellPostProcessor": extracts,
 
-	"CSVDataSet": elsewhere, "CounterConfig": elsewhere, "RandomVariableConfig": elsewhere, "ResultAction": elsewhere, "Arguments": elsewhere,
+	"CSVDataSet": elsewhere, "CounterConfig": elsewhere, "ResultAction": elsewhere, "Arguments": elsewhere,
 
 	"Summariser": leftOut, "BackendListener": leftOut, "ProxyControl": leftOut, "HttpMirrorControl": leftOut, "PropertyControlGui": leftOut, "DebugPostProcessor": leftOut,
 	"DNSCacheManager": leftOut, "KeystoreConfig": leftOut, "ResultSaver": leftOut, "com.blazemeter.jmeter.RandomCSVDataSetConfigGui": leftOut,

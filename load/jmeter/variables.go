@@ -274,20 +274,12 @@ func (j *reader) findRuntime(e *element) {
 		add(e.value("variableNames"), ",")
 	case "CounterConfig":
 		j.runtime[strings.TrimSpace(e.value("CounterConfig.name"))] = true // also the name of nothing
-	case "RandomVariableConfig":
-		add(e.value("variableName"), ",")
 	case "RegexExtractor", "BoundaryExtractor", "HtmlExtractor":
 		extracted(e.value(e.name+".refname"), ",")
 	case "JSONPostProcessor":
 		extracted(e.value("JSONPostProcessor.referenceNames"), ";")
 	case "ForeachController":
 		add(e.value("ForeachController.returnVal"), ",")
-	case "UserParameters":
-		if names := e.prop("UserParameters.names"); names != nil {
-			for _, n := range names.children {
-				add(n.text, ",")
-			}
-		}
 	default:
 		if isScript(e.name) {
 			j.findAssigned(e)
