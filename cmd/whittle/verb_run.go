@@ -67,8 +67,7 @@ const heapBallast = 32 << 20
 
 // Run serves until ctx ends.
 func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	sources := config.SourcesOf(v.Config)
-	seen := statesOf(sources.Now()) // before it is read, so that no change is missed
+	seen := statesOf(config.SourcesOf(v.Config).Now()) // before it is read, so that no change is missed
 	f, err := readConfig(v.Config)
 	if err != nil {
 		return err
@@ -97,7 +96,7 @@ func (v *runVerb) Run(ctx context.Context, s cmdline.Streams) error {
 	if err != nil {
 		return f.Locate(err)
 	}
-	d.sources, d.seen = sources, seen
+	d.seen = seen
 	d.requests = requests
 	return d.serve(ctx, func() {
 		fmt.Fprintf(s.Out, "listening public=%s admin=%s\n", strings.Join(d.addresses(), ","), d.adminAddr())
@@ -241,6 +240,8 @@ func open(ctx context.Context, f *config.File, log *slog.Logger, in inherited, m
 		return nil, err
 	}
 	d.notices.Put(f.Notices)
+	d.sources = config.SourcesOf(f.Path)
+	d.seen = statesOf(d.sources.Now())
 	d.admin, err = newAdminServer(ctx, d)
 	for _, name := range d.sockets.Unused() {
 		log.Warn("an inherited socket matches no address of the config, and was closed", "socket", name)
