@@ -64,23 +64,14 @@ func (f *Forms) Teaches(k noise.Key) bool {
 // Excuses reports whether the config says that a value is compared by form, or not
 // at all, before the monolith was seen to change it.
 func (f *Forms) Excuses(k noise.Key) bool {
-	if k.Way != jsondiff.HowValue {
-		return false
-	}
 	r := f.rule(k.Path)
-	return r != "" && r != formValue
+	return k.Way == jsondiff.HowValue && r != "" && r != formValue
 }
 
 // Replaces reports whether comparing by form takes the place of comparing by value:
 // where the config says so, and at times that are made anew, which two clocks a
 // second apart write otherwise though the monolith's own second response may not.
 func (f *Forms) Replaces(k noise.Key) bool {
-	if f.Excuses(k) {
-		return true
-	}
-	if k.Way != jsondiff.HowValue {
-		return false
-	}
 	i, ok := f.index[digest.FNV([]byte(k.Path))]
-	return ok && f.paths[i].ofNow()
+	return f.Excuses(k) || k.Way == jsondiff.HowValue && ok && f.paths[i].ofNow()
 }
