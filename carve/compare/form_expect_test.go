@@ -15,7 +15,7 @@ import (
 func TestADeclaredFormExcusesNoOther(t *testing.T) {
 	t.Parallel()
 	c := testMatch
-	c.Expect = []whittle.Expectation{{Kind: whittle.FoundForm, Path: "$.quote_id", Reason: "ids of its own"}}
+	c.Forms = []whittle.FieldForm{{Path: "$.quote_id", Form: "any"}}
 	j := judgeOf(t, c)
 	r := rand.New(rand.NewPCG(1, 2))
 	say := func(least int) whittle.Response {

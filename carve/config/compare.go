@@ -203,7 +203,7 @@ func checkHeaders(a at, t *whittle.Route) {
 }
 
 var findingKinds = []whittle.FindingKind{
-	whittle.FoundStatus, whittle.FoundContentType, whittle.FoundHeader, whittle.FoundBody, whittle.FoundField, whittle.FoundForm, whittle.FoundMean,
+	whittle.FoundStatus, whittle.FoundContentType, whittle.FoundHeader, whittle.FoundBody, whittle.FoundField, whittle.FoundMean,
 	whittle.FoundSpread, whittle.FoundDistribution, whittle.FoundRepeats, whittle.FoundWrongValue, whittle.FoundUnreadable, whittle.FoundFailure,
 }
 
@@ -219,10 +219,7 @@ func expectation(e *whittle.Expectation, c *whittle.Comparison) value {
 				e.Path = name
 			}
 		}
-		if e.Kind == whittle.FoundForm && (e.From != "" || e.To != "") {
-			a.fail("a form is declared for a path as a whole: leave from and to out")
-		}
-		if (e.Kind == whittle.FoundField || e.Kind == whittle.FoundForm) && e.Path != "" {
+		if e.Kind == whittle.FoundField && e.Path != "" {
 			if _, err := pathShape.parse(e.Path); err != nil {
 				a.failKey("path", "%v", err)
 			}

@@ -12,7 +12,6 @@ import (
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
 	"whittle/carve/compare/twosample"
@@ -46,8 +45,7 @@ const (
 type Forms struct {
 	rules  []formRule
 	ignore []jsonpath.Path
-	expect jsondiff.Expectations
-	// declared is why every difference of form is intended; empty: it is not.
+	// declared is why every difference of form in cookies is intended; empty: it is not.
 	declared string
 	Show     *display.View
 	// Timeless says that the two responses are not of the same time.

@@ -114,12 +114,12 @@ func TestFormWords(t *testing.T) {
 	}
 }
 
-// TestFormIntended: another form that is declared as a difference stays visible and
-// makes nobody DIFFERENT.
+// TestFormIntended: another form of a class that is declared makes nobody DIFFERENT, and is
+// waited for no longer than until it was compared often enough.
 func TestFormIntended(t *testing.T) {
 	t.Parallel()
 	c := comparetest.FormComparison
-	c.Expect = []whittle.Expectation{{Kind: whittle.FoundForm, Path: "$.uuid", Reason: "v7 sorts by time"}}
+	c.Forms = []whittle.FieldForm{{Path: "$.uuid", Form: "uuid"}}
 	f := formsOf(t, c)
 	f.take(noise.Key{Path: "$.uuid", Way: jsondiff.HowValue}, 0)
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(8, 8)))
@@ -129,12 +129,11 @@ func TestFormIntended(t *testing.T) {
 		x.Candidate.Body = []byte(`{"uuid":"` + w.UUID("7") + `"}`)
 		f.See(x, nil, 0.01, n)
 	}
-	list := f.Findings()
-	if len(list) != 1 || list[0].Decided || list[0].Expected != "v7 sorts by time" || list[0].Count < 90 {
+	if list := f.Findings(); len(list) > 0 {
 		t.Errorf("got %+v", list)
 	}
 	if _, _, waits := f.Bound(100); waits {
-		t.Error("a declared difference keeps EQUIVALENT from being said")
+		t.Error("a declared form keeps EQUIVALENT from being said")
 	}
 }
 

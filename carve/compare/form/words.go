@@ -120,11 +120,8 @@ func (f *Forms) Findings() []whittle.Finding {
 
 // expected is the reason of the declaration that covers a place; empty: none.
 func (f *Forms) expected(p *formPath) string {
-	switch {
-	case p.Fresh:
+	if p.Fresh {
 		return f.declared
-	case len(f.expect) == 0:
-		return ""
 	}
-	return f.expect.Reason(TrailOf(p.Path))
+	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonpath"
 )
@@ -39,16 +38,6 @@ func NewExpectations(c whittle.Comparison, kind whittle.FindingKind) (Expectatio
 		list = append(list, x)
 	}
 	return list, nil
-}
-
-// Reason is that of the first declaration that covers a place, whatever the values; empty: none does.
-func (l Expectations) Reason(trail []jsondoc.Place) string {
-	for _, e := range l {
-		if e.path == nil || e.path.Matches(trail) {
-			return display.Reason(e.Expectation)
-		}
-	}
-	return ""
 }
 
 // find gives the index in the config of the first expectation that declares d,
