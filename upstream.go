@@ -5,8 +5,7 @@ import "time"
 // Upstream is a server that the gateway calls.
 type Upstream struct {
 	// URL has scheme (http, https or h2c), host and an optional path prefix. A name
-	// stands for all of its addresses; srv+http and the like are followed by a name
-	// with SRV records, unix by the path of a socket.
+	// stands for all of its addresses; unix is followed by the path of a socket.
 	URL string
 	// Others are the URLs of more instances of the same server, which share its
 	// requests; scheme and path are URL's. Empty: there is one.

@@ -174,5 +174,5 @@ func portIn(raw string) (scheme, port string) {
 	if err != nil {
 		return "", ""
 	}
-	return strings.TrimPrefix(u.Scheme, "srv+"), u.Port()
+	return u.Scheme, u.Port()
 }

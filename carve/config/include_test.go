@@ -88,7 +88,7 @@ func TestInclude(t *testing.T) {
 		}, []string{
 			`DIR/whittle.yaml:4:14: log.level: "loud" is unknown; write one of: debug, info, warn, error`,
 			`DIR/routes/a.yaml:2:12: routes[0].match: "GET a": the path does not begin with /, or has a space in it: write POST /Count, or /Count for every method, whatever the host`,
-			`DIR/routes/b.yaml:4:17: routes[1].candidate: "ftp://c" is not a URL: write http://HOST:PORT; schemes are http, https, h2c, srv+http, srv+https, srv+h2c`,
+			`DIR/routes/b.yaml:4:17: routes[1].candidate: "ftp://c" is not a URL: write http://HOST:PORT; schemes are http, https, h2c`,
 		}},
 		{"what belongs into the config", map[string]string{
 			"whittle.yaml": head + "include: a.yaml\n", "a.yaml": "monolith: http://h\ninclude: b.yaml\nroutes: []\nroutes: []\n", "b.yaml": "",

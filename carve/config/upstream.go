@@ -39,7 +39,7 @@ var (
 // upstreamKeys are those of both sides.
 func upstreamKeys(u *whittle.Upstream, w waits) []key {
 	return []key{
-		{"url", instances(u), required, "`http://`, `https://`, `h2c://` (HTTP/2 without TLS), `srv+http://` (SRV records), or `unix:///PATH`. A path is a prefix; a list means several instances"},
+		{"url", instances(u), required, "`http://`, `https://`, `h2c://` (HTTP/2 without TLS) or `unix:///PATH`. A path is a prefix; a list means several instances"},
 		{"resolver", word(&u.Resolver, hostPort, parseResolver), "(the system's)", "DNS server for names, such as `10.0.0.2:53`"},
 		{"host", word(&u.Host, serverName, parseHost), "client", "`Host` sent upstream: the client's, the URL's (`url`), or a name"},
 		{"build", word(&u.Build, matching("text", "", "number", "boolean"), parseBuild), "(none)", "the running version, such as a commit. A new one begins the evidence afresh"},
@@ -71,7 +71,7 @@ func checkUpstream(a at, u *whittle.Upstream, grpc bool) {
 	if u.Insecure {
 		a.useless("with insecure: true, which accepts any certificate", "tls.ca", "tls.verify_name")
 	}
-	scheme, _, _ := strings.Cut(strings.TrimPrefix(u.URL, "srv+"), ":")
+	scheme, _, _ := strings.Cut(u.URL, ":")
 	if u.Health.GRPC && !grpc && (scheme == "http" || scheme == "unix") {
 		a.failKey("health.grpc", "cannot be asked, since the URL's server speaks HTTP/1.1; write an h2c:// or https:// URL")
 	}
@@ -117,7 +117,7 @@ func instances(u *whittle.Upstream) value {
 	}}
 }
 
-var upstreamURL = matching("URL such as `http://127.0.0.1:3000`", `^([hH][tT][tT][pP][sS]?|h2c|srv\+(https?|h2c))://[^?#\s]+$|^unix:///[^?#%]+$`)
+var upstreamURL = matching("URL such as `http://127.0.0.1:3000`", `^([hH][tT][tT][pP][sS]?|h2c)://[^?#\s]+$|^unix:///[^?#%]+$`)
 
 // parseUpstream reads the URL of an upstream.
 func parseUpstream(s string) (string, error) {
@@ -128,13 +128,7 @@ func parseUpstream(s string) (string, error) {
 		}
 		return s, nil
 	}
-	v, err := parseURL(s, "http", "https", "h2c", "srv+http", "srv+https", "srv+h2c")
-	if err == nil && strings.HasPrefix(v, "srv+") {
-		if u, err := url.Parse(v); err == nil && (u.Port() != "" || addressOf(u.Hostname()).IsValid()) {
-			return "", fmt.Errorf("%s: SRV records belong to a name and give the port: write srv+http://_web._tcp.shop.example", quote(s))
-		}
-	}
-	return v, err
+	return parseURL(s, "http", "https", "h2c")
 }
 
 // kindOf is what all URLs of one upstream must have in common.
@@ -146,7 +140,7 @@ func kindOf(raw string) string {
 	case u.Scheme == "unix":
 		return "http://"
 	}
-	return strings.TrimPrefix(u.Scheme, "srv+") + "://" + u.EscapedPath()
+	return u.Scheme + "://" + u.EscapedPath()
 }
 
 // isNamed reports whether a URL's host is looked up in DNS.
@@ -155,7 +149,7 @@ func isNamed(raw string) bool {
 	return err == nil && u.Scheme != "unix" && !addressOf(u.Hostname()).IsValid()
 }
 
-func isHTTPS(raw string) bool { return strings.HasPrefix(strings.TrimPrefix(raw, "srv+"), "https://") }
+func isHTTPS(raw string) bool { return strings.HasPrefix(raw, "https://") }
 
 // clientTLS are the keys by which a client speaks TLS.
 func clientTLS(t *whittle.UpstreamTLS) []key {

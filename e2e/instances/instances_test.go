@@ -98,24 +98,18 @@ func TestInstancesKilledInTurn(t *testing.T) {
 	t.Logf("%d requests, %d writes done, %d failed", l.n, len(l.written), len(l.failed))
 }
 
-// TestDNSMovesUnderLoad moves an upstream from one instance to the next by its SRV
-// records, with the config read again and DNS failing in between. Nobody sees an error,
+// TestDNSMovesUnderLoad moves an upstream from one instance to the next by its
+// name, with the config read again and DNS failing in between. Nobody sees an error,
 // and an instance that is no longer in DNS gets no requests.
 func TestDNSMovesUnderLoad(t *testing.T) {
 	done := filepath.Join(t.TempDir(), "done")
 	dns := dnstest.New(t)
-	dns.Set("host.example", 3600, "127.0.0.1")
-	at := func(p *process.Process) dnstest.Service {
-		var port uint16
-		if _, err := fmt.Sscanf(p.Public, "127.0.0.1:%d", &port); err != nil {
-			t.Fatal(err)
-		}
-		return dnstest.Service{Port: port, Target: "host.example"}
-	}
-	const name = "_app._tcp.example"
+	const name = "app.example"
 	old := start(t, "0", "127.0.0.1:0", done)
-	dns.SetServices(name, 0, at(old))
-	config := fmt.Sprintf("monolith: {url: srv+http://%s, resolver: %q}\n", name, dns.Address)
+	dns.Set(name, 0, "127.0.0.1")
+	_, port, _ := strings.Cut(old.Public, ":")
+	url := "http://" + name + ":" + port
+	config := fmt.Sprintf("monolith: {url: %q, resolver: %q}\n", url, dns.Address)
 	g := run(t, config)
 	l := begin("http://"+g.Public, readers, writers)
 	more := func(name string) {
@@ -126,16 +120,17 @@ func TestDNSMovesUnderLoad(t *testing.T) {
 	more("0")
 	ready := func(n int) {
 		t.Helper()
-		line := fmt.Sprintf(`whittle_upstream_instances{state="ready",upstream="srv+http://%s"}`, name)
+		line := fmt.Sprintf(`whittle_upstream_instances{state="ready",upstream=%q}`, url)
 		process.Until(t, fmt.Sprintf("%d instances", n), func() bool { return process.Metrics(g.Admin)[line] == float64(n) })
 	}
 	for i := 1; i <= 2; i++ {
 		next := fmt.Sprint(i)
-		p := start(t, next, "127.0.0.1:0", done)
-		dns.SetServices(name, 0, at(old), at(p))
+		was, is := fmt.Sprintf("127.0.0.%d", i), fmt.Sprintf("127.0.0.%d", i+1)
+		p := start(t, next, is+":"+port, done)
+		dns.Set(name, 0, was, is)
 		ready(2)
 		more(next)
-		dns.SetServices(name, 0, at(p))
+		dns.Set(name, 0, is)
 		ready(1)
 		// What was chosen before may still be under way: a round of all users ends it.
 		want := l.count("") + 10*(readers+writers)

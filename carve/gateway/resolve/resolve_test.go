@@ -25,15 +25,6 @@ func TestLookup(t *testing.T) {
 	s.Set("empty.example", 60)
 	s.Alias("alias.example", 7, "one.example")
 	s.Alias("short.example", 70, "many.example")
-	s.SetServices("_web._tcp.example", 9,
-		dnstest.Service{Priority: 1, Weight: 7, Port: 80, Target: "one.example"},
-		dnstest.Service{Priority: 1, Port: 81, Target: "many.example"},
-		dnstest.Service{Priority: 1, Port: 82, Target: "gone.example"},
-		dnstest.Service{Priority: 2, Weight: 9, Port: 83, Target: "one.example"},
-		dnstest.Service{Priority: 3, Port: 80, Target: "one.example"})
-	s.SetServices("_closed._tcp.example", 9, dnstest.Service{Target: "."})
-	s.SetServices("_lost._tcp.example", 9, dnstest.Service{Target: "gone.example"})
-	s.SetServices("_none._tcp.example", 9)
 	for _, tt := range []struct {
 		name string
 		want []string
@@ -50,17 +41,9 @@ func TestLookup(t *testing.T) {
 		{"127.0.0.9", []string{"127.0.0.9:80"}},
 		{"empty.example", nil},
 		{"gone.example", nil},
-		{"_web._tcp.example", []string{
-			"127.0.0.1:80 (priority 1, weight 7)", "127.0.0.1:81 (priority 1, weight 0)", "127.0.0.2:81 (priority 1, weight 0)", "127.0.0.3:81 (priority 1, weight 0)",
-			"127.0.0.1:83 (priority 2, weight 9)",
-		}},
-		{"_closed._tcp.example", nil},
-		{"_lost._tcp.example", nil},
-		{"_none._tcp.example", nil},
 	} {
-		n := Name{Host: tt.name, Port: "80", Service: tt.name[0] == '_', Server: s.Address}
-		found, err := n.Lookup(t.Context())
-		if got := texts(found); (err != nil) != (tt.want == nil) || !slices.Equal(got, tt.want) {
+		n := Name{Host: tt.name, Port: "80", Server: s.Address}
+		if got, err := n.Lookup(t.Context()); (err != nil) != (tt.want == nil) || !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, %v; want %q", tt.name, got, err, tt.want)
 		}
 	}
@@ -72,25 +55,17 @@ func TestFamiliesWithoutARouteAreLeftOut(t *testing.T) {
 	const away = "[2001:db8::1]:80" // for documentation: routed nowhere, but by a default route
 	if c, err := net.Dial("udp", away); err == nil {
 		c.Close()
-		if got := reachable([]Address{{To: away}, {To: "127.0.0.1:80"}}); len(got) != 2 {
+		if got := reachable([]string{away, "127.0.0.1:80"}); len(got) != 2 {
 			t.Errorf("%q", got)
 		}
 		return
 	}
-	if got := texts(reachable([]Address{{To: away}, {To: "127.0.0.1:80"}})); !slices.Equal(got, []string{"127.0.0.1:80"}) {
+	if got := reachable([]string{away, "127.0.0.1:80"}); !slices.Equal(got, []string{"127.0.0.1:80"}) {
 		t.Errorf("%q", got)
 	}
-	if got := texts(reachable([]Address{{To: away}})); !slices.Equal(got, []string{away}) {
+	if got := reachable([]string{away}); !slices.Equal(got, []string{away}) {
 		t.Errorf("%q", got)
 	}
-}
-
-// texts are addresses as they are logged.
-func texts(all []Address) (out []string) {
-	for _, a := range all {
-		out = append(out, a.String())
-	}
-	return out
 }
 
 // TestAddressesAreBounded: a name with more is no way to fill the memory.
@@ -121,8 +96,8 @@ func TestFollow(t *testing.T) {
 	came, ended := make(chan found), make(chan struct{})
 	go func() {
 		defer close(ended)
-		Name{Host: "app.example", Port: "80", Server: s.Address}.Follow(ctx, func(addresses []Address, err error) {
-			came <- found{texts(addresses), err}
+		Name{Host: "app.example", Port: "80", Server: s.Address}.Follow(ctx, func(addresses []string, err error) {
+			came <- found{addresses, err}
 		})
 	}()
 	if f := <-came; !slices.Equal(f.addresses, []string{"127.0.0.1:80"}) || f.err != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/gateway/resolve"
 )
 
 // instance is one of an upstream's servers, at one address, with the connections
@@ -27,8 +26,6 @@ type instance struct {
 	ways transports
 	// running counts the requests under way through net/http.
 	running atomic.Int64
-	// priority and weight are those of its name's record; a weight is above 0.
-	priority, weight atomic.Int64
 	// failed counts the requests in a row that failed.
 	failed atomic.Int32
 	// end ends the checks.
@@ -173,8 +170,7 @@ func (i *instance) close() {
 type group struct {
 	all []*instance
 	// sound are those that their checks find healthy, ready those of them that are
-	// not ejected; both of the lowest priority at which they are enough to bear all
-	// requests. Where they are too few at each, either is all.
+	// not ejected. Where they are too few to bear all requests, either is all.
 	sound, ready []*instance
 	// panics says that instances are among ready that are not fit for requests.
 	panics bool
@@ -220,7 +216,7 @@ func (u *Upstream) choose(ctx context.Context, tries *attempts, aside bool) (*in
 	}
 	if len(tries.failed) > 0 {
 		if among = tries.others(among); len(among) == 0 {
-			among = nearest(tries.others(g.all))
+			among = tries.others(g.all)
 		}
 		if len(among) == 0 {
 			among = g.all // they have changed meanwhile
@@ -229,52 +225,19 @@ func (u *Upstream) choose(ctx context.Context, tries *attempts, aside bool) (*in
 	return lessBusy(among), nil
 }
 
-// nearest are those of the lowest priority.
-func nearest(among []*instance) []*instance {
-	if len(among) == 0 {
-		return nil
-	}
-	least := slices.MinFunc(among, func(a, b *instance) int { return cmp.Compare(a.priority.Load(), b.priority.Load()) }).priority.Load()
-	return slices.DeleteFunc(among, func(i *instance) bool { return i.priority.Load() != least })
-}
-
-// lessBusy draws two, by their weights, and gives the one with less under way for its
-// weight.
+// lessBusy draws two, and gives the one with less under way.
 func lessBusy(among []*instance) *instance {
-	a := drawn(among, nil)
+	at := rand.IntN(len(among))
+	a := among[at]
 	if len(among) == 1 {
 		return a
 	}
-	b := drawn(among, a)
-	if b.load()*a.weight.Load() < a.load()*b.weight.Load() {
+	b := among[(at+1+rand.IntN(len(among)-1))%len(among)]
+	if b.load() < a.load() {
 		return b
 	}
 	return a
 }
-
-// drawn draws one by weight, but not the one that is given.
-func drawn(among []*instance, not *instance) *instance {
-	var sum int64
-	for _, i := range among {
-		if i != not {
-			sum += i.weight.Load()
-		}
-	}
-	at := rand.Int64N(sum)
-	for _, i := range among {
-		if i == not {
-			continue
-		}
-		if at -= i.weight.Load(); at < 0 {
-			return i
-		}
-	}
-	return among[0] // weights have changed meanwhile
-}
-
-// weightOf is the part of the requests that an address of a weight gets. One of weight 0
-// has a small chance next to others (RFC 2782).
-func weightOf(weight uint16) int64 { return max(100*int64(weight), 1) }
 
 // further reports whether a request that failed at i may be sent to another
 // instance: no connection came about, so that nothing was sent, or the request may be
@@ -310,7 +273,7 @@ func (u *shared) regroup() {
 	next := &group{replaced: make(chan struct{})}
 	var failed error
 	for at, s := range u.origins {
-		addresses := []resolve.Address{{To: s.address}}
+		addresses := []string{s.address}
 		if s.name != nil {
 			addresses, failed = u.found[at].addresses, cmp.Or(failed, u.found[at].err)
 		}
@@ -338,64 +301,43 @@ func (u *shared) regroup() {
 }
 
 // add takes old's instance of that address, or makes it.
-func (g *group) add(u *shared, old *group, s origin, address resolve.Address) {
+func (g *group) add(u *shared, old *group, s origin, address string) {
 	is := func(i *instance) bool {
-		return i.address == address.To && i.network == s.network && i.server == s.server
+		return i.address == address && i.network == s.network && i.server == s.server
 	}
 	if slices.ContainsFunc(g.all, is) {
 		return // two names have it
 	}
-	var i *instance
 	if at := slices.IndexFunc(old.all, is); at >= 0 {
-		i = old.all[at]
+		g.all = append(g.all, old.all[at])
 	} else {
-		i = u.newInstance(s, address.To)
+		g.all = append(g.all, u.newInstance(s, address))
 	}
-	i.priority.Store(int64(address.Priority))
-	i.weight.Store(weightOf(1))
-	if s.name != nil && s.name.Service {
-		i.weight.Store(weightOf(address.Weight))
-	}
-	g.all = append(g.all, i)
 }
 
 // sort finds the instances that are fit.
 func (g *group) sort(panicBelow whittle.Share) {
-	for rest := slices.Clone(g.all); len(rest) > 0; {
-		level := nearest(slices.Clone(rest))
-		rest = slices.DeleteFunc(rest, func(i *instance) bool { return slices.Contains(level, i) })
-		enough := func(fit func(*instance) bool) []*instance {
-			some := slices.DeleteFunc(slices.Clone(level), func(i *instance) bool { return !fit(i) })
-			if len(some)*int(whittle.All) < int(panicBelow)*len(level) {
-				return nil
-			}
-			return some
+	enough := func(fit func(*instance) bool) []*instance {
+		some := slices.DeleteFunc(slices.Clone(g.all), func(i *instance) bool { return !fit(i) })
+		if len(some) == 0 || len(some)*int(whittle.All) < int(panicBelow)*len(g.all) {
+			return g.all
 		}
-		if len(g.sound) == 0 {
-			g.sound = enough(func(i *instance) bool { return !i.unhealthy })
-		}
-		if len(g.ready) == 0 {
-			g.ready = enough(func(i *instance) bool { return !i.unhealthy && !i.ejected })
-		}
+		return some
 	}
-	if len(g.sound) == 0 {
-		g.sound = g.all
-	}
-	if len(g.ready) == 0 {
-		g.ready = g.all
-	}
+	g.sound = enough(func(i *instance) bool { return !i.unhealthy })
+	g.ready = enough(func(i *instance) bool { return !i.unhealthy && !i.ejected })
 	g.panics = slices.ContainsFunc(g.ready, func(i *instance) bool { return i.unhealthy || i.ejected })
 }
 
 // found is what the last lookup of an origin's name came to.
 type found struct {
-	addresses []resolve.Address
+	addresses []string
 	err       error // nil again after the next that succeeds
 }
 
 // follow takes in what a lookup of an origin's name has found. Addresses that are no
 // longer there get no further request; a lookup that fails changes nothing.
-func (u *shared) follow(at int, addresses []resolve.Address, err error) {
+func (u *shared) follow(at int, addresses []string, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {

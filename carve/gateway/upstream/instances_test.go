@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -68,19 +67,6 @@ func (s *named) startAs(how []func(*httptest.Server)) {
 	for _, f := range how {
 		f(s.Server)
 	}
-}
-
-func (s *named) port(t *testing.T) uint16 {
-	t.Helper()
-	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return uint16(n)
 }
 
 func upstreamOf(t *testing.T, spec whittle.Upstream) *Upstream {

@@ -136,7 +136,7 @@ func (u *shared) begin() {
 	for at, s := range u.origins {
 		if s.name != nil {
 			u.work.Go(func() {
-				s.name.Follow(ctx, func(addresses []resolve.Address, err error) { u.follow(at, addresses, err) })
+				s.name.Follow(ctx, func(addresses []string, err error) { u.follow(at, addresses, err) })
 			})
 		}
 	}
@@ -299,22 +299,12 @@ func parseURL(raw, resolver string) (s origin, err error) {
 	case u.Port() != "" && !isPort(u.Port()):
 		return s, badURL(raw, "its port is not from 1 to 65535")
 	}
-	scheme, service := strings.CutPrefix(u.Scheme, "srv+")
-	if scheme != "http" && scheme != "https" && scheme != "h2c" {
-		return s, badURL(raw, "the scheme must be http, https or h2c, with srv+ before it for SRV records, or unix")
+	if u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c" {
+		return s, badURL(raw, "the scheme must be http, https, h2c or unix")
 	}
-	u.Scheme = scheme
 	host := u.Hostname()
 	s = origin{url: u, server: host, network: "tcp", address: withPort(u)}
-	switch {
-	case service:
-		if u.Port() != "" {
-			return s, badURL(raw, "SRV records say the port")
-		}
-		s.name = &resolve.Name{Host: host, Service: true, Server: resolver}
-		s.server = domainOf(host)
-		u.Host = s.server
-	case net.ParseIP(strings.Trim(host, "[]")) == nil && !strings.Contains(host, "%") && !isLocalhost(host):
+	if net.ParseIP(strings.Trim(host, "[]")) == nil && !strings.Contains(host, "%") && !isLocalhost(host) {
 		_, port, _ := net.SplitHostPort(s.address)
 		s.name = &resolve.Name{Host: host, Port: port, Server: resolver}
 	}
@@ -330,19 +320,6 @@ func isPort(text string) bool {
 // two of one server.
 func isLocalhost(host string) bool {
 	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost")
-}
-
-// domainOf is the name whose service is meant: shop.example for
-// _web._tcp.shop.example.
-func domainOf(service string) string {
-	for strings.HasPrefix(service, "_") {
-		_, rest, ok := strings.Cut(service, ".")
-		if !ok {
-			break
-		}
-		service = rest
-	}
-	return service
 }
 
 func pathOf(u *url.URL) string { return strings.TrimSuffix(u.EscapedPath(), "/") }

@@ -75,25 +75,6 @@ func (s *Server) Alias(name string, ttl uint32, target string) {
 	s.put(name, []dnsmessage.Resource{{Header: h, Body: &dnsmessage.CNAMEResource{CNAME: dnsmessage.MustNewName(dotted(target))}}})
 }
 
-// Service is one SRV record.
-type Service struct {
-	Priority, Weight, Port uint16
-	Target                 string
-}
-
-// SetServices gives a name its SRV records.
-func (s *Server) SetServices(name string, ttl uint32, services ...Service) {
-	records := []dnsmessage.Resource{}
-	for _, v := range services {
-		h := header(name, ttl)
-		h.Type = dnsmessage.TypeSRV
-		records = append(records, dnsmessage.Resource{Header: h, Body: &dnsmessage.SRVResource{
-			Priority: v.Priority, Weight: v.Weight, Port: v.Port, Target: dnsmessage.MustNewName(dotted(v.Target)),
-		}})
-	}
-	s.put(name, records)
-}
-
 func (s *Server) put(name string, records []dnsmessage.Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
