@@ -43,18 +43,8 @@ func Group(entries iter.Seq2[*capture.Entry, error]) (*Groups, error) {
 			g.list = append(g.list, grouped{e.method, e.segments, e.label()})
 		}
 	}
-	slices.SortStableFunc(g.list, func(a, b grouped) int { return cmp.Compare(b.literals(), a.literals()) })
+	slices.SortStableFunc(g.list, func(a, b grouped) int { return cmp.Compare(pattern.Literals(b.segments), pattern.Literals(a.segments)) })
 	return g, nil
-}
-
-func (g *grouped) literals() int {
-	n := 0
-	for _, s := range g.segments {
-		if !s.Wildcard {
-			n++
-		}
-	}
-	return n
 }
 
 // Of returns the endpoint of a request, "GET /users/{user_id}"; empty: it has

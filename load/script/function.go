@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/grafana/sobek"
 
@@ -117,13 +118,16 @@ func Export(v Value) (any, error) {
 
 const maxExported = 1_000_000
 
+// numbers writes numbers, for which the engine needs no state.
+var numbers = sync.OnceValue(sobek.New)
+
 // Text is a value that Export gave as JavaScript writes it.
 func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
 	case float64:
-		return sobek.New().ToValue(v).String()
+		return numbers().ToValue(v).String()
 	}
 	return fmt.Sprint(v)
 }

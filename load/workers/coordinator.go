@@ -16,6 +16,7 @@ import (
 	client "github.com/nats-io/nats.go"
 
 	"whittle"
+	"whittle/internal/notify"
 	"whittle/load"
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -288,7 +289,7 @@ func (s *session) begin(ctx context.Context, runner *load.Runner) error {
 		defer close(pulsed)
 		for ctx.Err() == nil {
 			s.publish(message{Kind: toPulse})
-			sleep(ctx, beat)
+			notify.Sleep(ctx, beat)
 		}
 	}()
 	defer func() { stop(); <-pulsed }()

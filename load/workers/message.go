@@ -17,6 +17,7 @@ import (
 
 	"whittle"
 	"whittle/internal/natslink"
+	"whittle/internal/notify"
 	"whittle/load"
 	"whittle/load/plan"
 )
@@ -90,7 +91,7 @@ func (l *Link) connect(ctx context.Context, name string) (conn *client.Conn, los
 			conn.Close()
 			return nil, nil, whittle.Errorf(whittle.Unavailable, "connect to NATS at %s: %w", l.NATS.Servers, err).WithHint("is it running there, and are its credentials right?")
 		}
-		sleep(ctx, connectWithin/500)
+		notify.Sleep(ctx, connectWithin/500)
 	}
 	return conn, lost, nil
 }
@@ -225,13 +226,4 @@ func fetch(o blob, limit int, ask func(from int) ([]byte, error)) ([]byte, error
 		return nil, whittle.Errorf(whittle.Invalid, "its bytes are not those that were announced")
 	}
 	return out, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

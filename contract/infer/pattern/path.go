@@ -125,6 +125,16 @@ func Matches(segments []Segment, path []string) bool {
 	return true
 }
 
+// Literals counts the segments that are none of a wildcard.
+func Literals(segments []Segment) (n int) {
+	for _, s := range segments {
+		if !s.Wildcard {
+			n++
+		}
+	}
+	return n
+}
+
 // Key distinguishes patterns, whatever their wildcards are called.
 func Key(method string, segments []Segment) string {
 	var b strings.Builder

@@ -99,19 +99,8 @@ func (k *Checker) Method(method string, path []string) *Checked {
 	var best *Checked
 	literals := -1
 	for _, m := range k.methods {
-		if m.HTTP.Method != method || len(m.segments) != len(path) {
-			continue
-		}
-		n, ok := 0, true
-		for i, s := range m.segments {
-			if !s.Wildcard && s.Literal != path[i] || s.Wildcard && path[i] == "" {
-				ok = false
-			} else if !s.Wildcard {
-				n++
-			}
-		}
-		if ok && n > literals {
-			best, literals = m, n
+		if m.HTTP.Method == method && pattern.Matches(m.segments, path) && pattern.Literals(m.segments) > literals {
+			best, literals = m, pattern.Literals(m.segments)
 		}
 	}
 	return best
