@@ -5,8 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"whittle/carve/compare/eprocess"
 )
 
 // TestBeyond: a candidate may change what is noise as often as the monolith and in
@@ -22,27 +20,6 @@ func TestBeyond(t *testing.T) {
 		allowed := c.candidate <= c.monolith+Slack+1e-12 || c.candidate <= noiseFactor*c.monolith+1e-12
 		if (got <= Slack+1e-12) != allowed {
 			t.Errorf("%v and %v: within %v, allowed %v", c.candidate, c.monolith, got <= Slack, allowed)
-		}
-	}
-}
-
-// TestBound: the bound is what the candidate may change at most beyond what the
-// monolith changes at least, each at half of the error rate; the estimate lies below.
-func TestBound(t *testing.T) {
-	for _, c := range []Changed{
-		{Candidate: 20, N: 1000, Monolith: 10, Repeats: 500},
-		{Candidate: 900, N: 1000, Monolith: 450, Repeats: 500},
-		{Candidate: 3, N: 10, Monolith: 0, Repeats: 0},
-		{},
-	} {
-		c.Bound(0.01)
-		low := eprocess.Share{N: c.Repeats, Differing: c.Monolith}.Low(0.005)
-		high := eprocess.Share{N: c.N, Differing: c.Candidate}.High(0.005)
-		if want := high - max(low, 2*low-Slack); c.Excess != want {
-			t.Errorf("%+v: want a bound of %v", c, want)
-		}
-		if want := Beyond(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats)); c.estimate != want || c.estimate > c.Excess {
-			t.Errorf("%+v: want an estimate of %v", c, want)
 		}
 	}
 }

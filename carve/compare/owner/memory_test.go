@@ -84,24 +84,3 @@ func TestOthersAreBounded(t *testing.T) {
 		t.Errorf("the first body is %d", is)
 	}
 }
-
-// BenchmarkOthers is the price of a body whose hash is asked, and of one that is
-// remembered.
-func BenchmarkOthers(b *testing.B) {
-	x := comparetest.Gave(0, 1, "/orders/1", `{"id":48211,"ref":"R-99120","state":"open","lines":[{"sku":"A-1","n":2},{"sku":"A-2","n":1}]}`)
-	b.Run("find", func(b *testing.B) {
-		var o Memory
-		o.Remember(x)
-		b.ReportAllocs()
-		for range b.N {
-			o.find(x, x.Monolith.Body)
-		}
-	})
-	b.Run("remember", func(b *testing.B) {
-		var o Memory
-		b.ReportAllocs()
-		for range b.N {
-			o.Remember(x)
-		}
-	})
-}

@@ -202,16 +202,3 @@ func TestStateOfATest(t *testing.T) {
 		t.Errorf("%+v\n%+v", whole, half)
 	}
 }
-
-func BenchmarkSee(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	list := make([][]Value, 1024)
-	for i := range list {
-		list[i] = number(r.NormFloat64())
-	}
-	t := &Test{}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		t.See(list[i&1023], list[(i+7)&1023], nil)
-	}
-}
