@@ -11,15 +11,15 @@ const (
 	// OfGuards is the guards' part, which is split evenly over those that are set, and over
 	// attempts by OfAttempts. TestTableOfGuards has what it comes to.
 	OfGuards = 0.4
-	// OfMirrored is the verdict's where the monolith was asked first, OfRest that of each of six
-	// others: where the candidate was, and the five bets on what asking again has shown.
-	OfMirrored = 0.36
+	// OfRest is that of each of six: the verdict where the candidate was asked first, and the five bets
+	// on what asking again has shown. OfMirrored is what is left, the verdict's where the monolith was.
 	OfRest     = 0.04
+	OfMirrored = 1 - OfGuards - 6*OfRest
 
-	// OfBodies is the part of the first two that bodies have, OfHead that of each of status, content
-	// type, failure and the two of headers.
+	// OfBodies is the part of either verdict that bodies have. OfHead, what is left, is split evenly over
+	// status, content type, failure and the two of headers.
 	OfBodies = 0.80
-	OfHead   = 0.04
+	OfHead   = (1 - OfBodies) / 5
 
 	// OfPlaces is the part of bodies that should be the same which differences at single places
 	// have (OfNth). The form of what varies has the rest.

@@ -38,7 +38,7 @@ func TestMoreUntilIsTheFirst(t *testing.T) {
 		t.Error("a rate at the limit gets below it by waiting")
 	}
 	for limit, within := range map[float64]bool{-1: false, 0: false, 1e-14: false, 1e-11: true} {
-		if more := (Share{}).MoreUntil(0.01, limit); (more >= 0) != within || more > sharesMost {
+		if more := (Share{}).MoreUntil(0.01, limit); (more >= 0) != within || more > CountMost {
 			t.Errorf("a limit of %v needs %d", limit, more)
 		}
 	}
@@ -58,7 +58,7 @@ func TestNeededForIsTheFirst(t *testing.T) {
 			t.Errorf("the bound of %d rounds needs %d", n, got)
 		}
 	}
-	for p, want := range map[float64]int{1: 0, 2: 0, 0: 0, -1: 0, 1e-15: sharesMost} {
+	for p, want := range map[float64]int{1: 0, 2: 0, 0: 0, -1: 0, 1e-15: CountMost} {
 		if got := NeededFor(p, 0.05); got != want {
 			t.Errorf("%v needs %d, not %d", p, got, want)
 		}

@@ -73,11 +73,11 @@ func crossing(inside, far float64, outside func(float64) bool) float64 {
 	return far
 }
 
-// sharesMost is up to how many rounds it is looked: a billion a second for 18 minutes.
-const sharesMost = 1 << 40
+// CountMost is more events than any service has: a billion a second for 18 minutes.
+const CountMost = 1 << 40
 
 // MoreUntil estimates how many more rounds bring the upper bound to limit if the rate stays what it
-// is; −1 if it never would, or not within sharesMost.
+// is; −1 if it never would, or not within CountMost.
 func (s Share) MoreUntil(alpha, limit float64) int {
 	rate := Ratio(s.Differing, s.N)
 	enough := func(more int) bool {
@@ -89,7 +89,7 @@ func (s Share) MoreUntil(alpha, limit float64) int {
 	}
 	most := 1
 	for !enough(most) {
-		if most *= 2; most > sharesMost {
+		if most *= 2; most > CountMost {
 			return -1
 		}
 	}
@@ -105,7 +105,7 @@ func NeededFor(p, alpha float64) int {
 	if n := (Share{}).MoreUntil(alpha, p); n >= 0 {
 		return n
 	}
-	return sharesMost
+	return CountMost
 }
 
 // LogChance is the log-likelihood of k events in n rounds, averaged over a Beta(a, b) prior of their

@@ -7,18 +7,25 @@ func LogSum(a, b float64) float64 {
 	return max(a, b) + math.Log1p(math.Exp(-math.Abs(a-b)))
 }
 
-// stakeEvery is how many plays lie between two fresh stakes.
-const stakeEvery = 8
+const (
+	// stakeEvery is how many plays lie between two fresh stakes.
+	stakeEvery = 8
+	// kept is the part of the first wealth that is kept for later: of a quarter, a candidate that
+	// breaks at once and one that breaks after 5,000 plays are found equally soon
+	// (TestGuardDetection).
+	kept = 0.25
+)
 
 // Staked keeps a test awake. A bet that has run through thousands of good
 // responses has lost its wealth and would need as many bad ones to win it back;
-// so half of the first wealth is kept, and staked bit by bit as time goes on.
-// The k-th bit is 1/(2·L(k)) − 1/(2·L(k+1)) with L(k) = 1 + log(k): the bits
-// add up to a half, so the whole is still an e-process, and a candidate that
+// so a part of the first wealth is kept, and staked bit by bit as time goes on.
+// The k-th bit is kept/L(k) − kept/L(k+1) with L(k) = 1 + log(k): the bits
+// add up to kept, so the whole is still an e-process, and a candidate that
 // breaks after n plays is found at a price of no more than about
 // log(n) + 2·log(log(n)) in evidence. (A mixture over the time of the change;
 // compare Shin, Ramdas & Rinaldo 2022, arXiv 2203.03532.)
 type Staked struct {
+	// Arms have 1 at first, for what is not kept.
 	Arms  Arms `json:"arms"`
 	Plays int  `json:"plays"`
 }
@@ -27,7 +34,7 @@ type Staked struct {
 func (s *Staked) Play(bet func(*Arms)) {
 	if s.Plays++; s.Plays%stakeEvery == 0 {
 		k := s.Plays / stakeEvery
-		fresh := math.Log(1/unstaked(k) - 1/unstaked(k+1))
+		fresh := math.Log(kept / (1 - kept) * (1/unstaked(k) - 1/unstaked(k+1)))
 		for i := range s.Arms {
 			s.Arms[i] = LogSum(s.Arms[i], fresh)
 		}
@@ -39,8 +46,7 @@ func unstaked(k int) float64 { return 1 + math.Log(float64(max(1, k))) }
 
 // LogEValue is the logarithm of the wealth staked and kept.
 func (s *Staked) LogEValue() float64 {
-	kept := -math.Log(unstaked(s.Plays/stakeEvery + 1))
-	return LogSum(s.Arms.LogEValue(), kept) - math.Ln2
+	return LogSum(s.Arms.LogEValue()+math.Log1p(-kept), math.Log(kept/unstaked(s.Plays/stakeEvery+1)))
 }
 
 // AsNumber is the e-value as a number that can be shown.

@@ -152,7 +152,7 @@ func TestGuardWithManyUsersResumes(t *testing.T) {
 	whole := newGuardedRoute(5000, rand.New(rand.NewPCG(4, 4)))
 	half := newGuardedRoute(5000, rand.New(rand.NewPCG(4, 4)))
 	for _, route := range []*guardedRoute{whole, half} {
-		route.paired, route.does.slower = true, 1
+		route.paired, route.does.slower, route.noise = true, 1, 0.01
 	}
 	for _, s := range []whittle.Share{0, 100, 2500, 0, 500, whittle.All} {
 		for _, route := range []*guardedRoute{whole, half} {
@@ -178,25 +178,11 @@ func TestGuardWithManyUsersResumes(t *testing.T) {
 	if !bytes.Equal(a, b) || half.g.Attempt != 2 {
 		t.Errorf("the states differ, or attempt %d is not the second", half.g.Attempt)
 	}
-}
-
-func BenchmarkGuardKnownUsers(b *testing.B) {
-	route := newGuardedRoute(10_000, rand.New(rand.NewPCG(1, 1)))
-	route.does.slower = 1
-	route.to(0)
-	for range 20_000 {
-		route.next()
+	other := New(whittle.Guard{Errors: 0.5, Confidence: 0.9})
+	if err := other.UnmarshalBinary(a); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Errorf("evidence gathered under other limits: %v", err)
 	}
-	route.to(2500)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		u := &route.users[i%1000]
-		side := whittle.Monolith
-		if u.slot < 2500 {
-			side = whittle.Candidate
-		}
-		o := outcome(i, side, 200, time.Duration(i%1000)*time.Microsecond)
-		o.User = u.id
-		route.g.Outcome(o)
+	if err := other.UnmarshalBinary([]byte(`{"v":7}`)); whittle.CodeOf(err) != whittle.Unsupported {
+		t.Errorf("another version: %v", err)
 	}
 }

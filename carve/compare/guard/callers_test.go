@@ -67,7 +67,6 @@ type guardedRoute struct {
 	paired  bool    // exchanges are compared: served ones all at first, later 1 in 20
 	sample  float64 // mirrored part of the monolith's exchanges
 	noise   float64 // share of both sides' responses that are odd by chance
-	unknown bool    // the guard does not know who the users are
 	second  float64 // what is asked second takes so many times as long
 	at      time.Time
 	every   time.Duration // between two requests
@@ -133,9 +132,6 @@ func (t *guardedRoute) next() (breached bool) {
 		other = t.response(u, 1-side, work, false)
 	}
 	first.BothBad = side == whittle.Candidate && first.Bad() && other.Bad()
-	if t.unknown {
-		first.User = 0
-	}
 	t.g.Outcome(first)
 	if compare {
 		t.pair(first, other, side)

@@ -8,16 +8,20 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// TestGroundsBeginWithOne: all parts together are a wealth of 1, of which each has its own.
+// TestGroundsBeginWithOne: what the pairs and all generations of users begin with is a wealth of 1.
 func TestGroundsBeginWithOne(t *testing.T) {
 	e := newGrounds()
-	for k := range 2000 {
-		if k > 0 {
-			e.roll()
+	sum, _ := e.eValue(0)
+	pairs := parts[fromPairs] + parts[fromMirrored]
+	for k := 1; k <= 2000; k++ {
+		wealth, _ := e.eValue(k)
+		if want := max(pairs, parts[fromFirsts]*eprocess.OfAttempts(k+1)); math.Abs(wealth-want) > 1e-12 {
+			t.Fatalf("generation %d: it begins with %v, not with %v", k, wealth, want)
 		}
-		if wealth, _ := e.eValue(k); math.Abs(wealth-(1-min(1, float64(k))*parts[fromLater])) > 1e-12 {
-			t.Fatalf("generation %d: it begins with %v", k, wealth)
-		}
+		sum += parts[fromFirsts] * eprocess.OfAttempts(k+1)
+	}
+	if sum > 1 || sum < 0.999 {
+		t.Errorf("together they begin with %v", sum)
 	}
 }
 

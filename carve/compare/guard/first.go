@@ -32,10 +32,6 @@ type firsts struct {
 	// never on what the responses are like.
 	Waiting []response   `json:"waiting"`
 	Of      whittle.Side `json:"of"`
-	// Alone says that the monolith gives no responses now; References counts how often that has
-	// begun.
-	Alone      bool `json:"alone"`
-	References int  `json:"references"`
 	// Users are those seen in the present generation, and Marked how many.
 	Users  userSet `json:"users"`
 	Marked int     `json:"marked,omitempty"`
@@ -45,24 +41,14 @@ type firsts struct {
 	// responses to a user who was seen in it, and falls with each other one.
 	Generation int `json:"generation,omitempty"`
 	Stale      int `json:"stale,omitempty"`
-	// SincePair counts the candidate's responses since one was compared, where
-	// EverPair says that one was.
-	SincePair int  `json:"since_pair"`
-	EverPair  bool `json:"ever_pair"`
+	// Paired is for how many more of the candidate's responses without a pair served exchanges
+	// count as compared: windowSize in all, of which the least watch share, 5 %, makes a hundred pairs.
+	Paired int `json:"paired"`
 }
 
-const (
-	// waitMost is how many responses of one side wait for one of the other: of the monolith's the
-	// newest count, and after so many of the candidate's the monolith gives none. Further ones of
-	// the monolith would hardly add to a block of which one is the candidate's.
-	waitMost = 64
-	// pairedWithin is after how many responses of the candidate without a pair its
-	// served exchanges count as not compared any more: 50 times the least watch share, 5 %.
-	pairedWithin = 1000
-)
-
-// paired reports whether served exchanges are being compared.
-func (f *firsts) paired() bool { return f.EverPair && f.SincePair < pairedWithin }
+// waitMost is how many responses of one side, the newest, wait for one of the other. Further
+// ones would hardly add to a block of which one is the other's.
+const waitMost = 64
 
 // isFirst says whether this is a user's first response, and remembers the user.
 func (f *firsts) isFirst(user uint64, side whittle.Side) bool {
@@ -103,8 +89,7 @@ func (g *Guard) rollSpent() {
 func (g *Guard) roll() {
 	f := &g.Firsts
 	f.Generation++
-	g.Errors.roll()
-	g.Slow.roll()
+	g.Errors.Firsts, g.Slow.Firsts = contest{}, contest{}
 	g.forgetUsers()
 }
 
@@ -112,7 +97,7 @@ func (g *Guard) roll() {
 func (g *Guard) forgetUsers() {
 	f := &g.Firsts
 	g.letGo(len(f.Waiting))
-	f.Users, f.Marked, f.Stale, f.Alone = userSet{}, 0, 0, false
+	f.Users, f.Marked, f.Stale = userSet{}, 0, 0
 }
 
 // letGo takes the oldest n out of those that wait. The monolith's are past then.
@@ -127,47 +112,30 @@ func (g *Guard) letGo(n int) {
 }
 
 // first takes a user's first response: it makes a block with those of the other side that wait, or
-// waits itself. What was too long ago says nothing of how the two are now. Where the monolith
-// stays silent, only requests of no known user go on alone: known ones may be a few busy users
-// out of many.
-func (g *Guard) first(side whittle.Side, a response, unknown bool) {
+// waits itself. What was too long ago says nothing of how the two are now.
+func (g *Guard) first(side whittle.Side, a response) {
 	f := &g.Firsts
 	old := 0
 	for old < len(f.Waiting) && a.At-f.Waiting[old].At > int64(sameTime) {
 		old++
 	}
 	g.letGo(old)
-	f.Alone = f.Alone && side == whittle.Candidate
-	switch {
-	case len(f.Waiting) > 0 && f.Of != side:
-		ms, cs := f.Waiting, []response{a}
-		if side == whittle.Monolith {
-			ms, cs = cs, ms
-		}
-		g.settle(ms, cs)
-		g.letGo(len(f.Waiting))
-		if side == whittle.Monolith {
-			g.Past.add(a)
+	if len(f.Waiting) == 0 || f.Of == side {
+		f.Of, f.Waiting = side, append(f.Waiting, a)
+		if len(f.Waiting) >= waitMost {
+			g.letGo(1)
 		}
 		return
-	case f.Alone && unknown:
-		g.settleAlone(a)
-		return
 	}
-	f.Of, f.Waiting = side, append(f.Waiting, a)
-	if len(f.Waiting) < waitMost {
-		return
+	ms, cs := f.Waiting, []response{a}
+	if side == whittle.Monolith {
+		ms, cs = cs, ms
 	}
-	if side == whittle.Candidate && unknown {
-		f.Alone = true
-		f.References++
-		for _, p := range f.Waiting {
-			g.settleAlone(p)
-		}
-		f.Waiting = nil
-		return
+	g.settle(ms, cs)
+	g.letGo(len(f.Waiting))
+	if side == whittle.Monolith {
+		g.Past.add(a)
 	}
-	g.letGo(1)
 }
 
 // settle plays one block in the tests of errors and latency.
@@ -196,29 +164,20 @@ func (g *Guard) pastReference() reference {
 	return reference{g.Past.seen(), g.Past.above(tau), tau}
 }
 
-// settleAlone plays a response of the candidate while the monolith gives none, against
-// the upper bound on its rate. Of users who are known every response
-// counts, and only at a full share: the same users in the same
-// proportions were all on the monolith before the first of them moved, and that
-// is what they are held against.
+// settleAlone plays a response of the candidate at a full share without pairs, where the monolith
+// gives none, against the upper bound on its rate: as it was with all users on it, where that is
+// known. The same users in the same proportions were all on the monolith before the first of them
+// moved. The chance that a bound is wrong is eprocess.OfReference of the error rate.
 func (g *Guard) settleAlone(a response) {
-	ref, errors, slow := g.aloneLimits()
-	g.Errors.Firsts.alone(a.Bad, errors)
-	if g.cfg.P99 > 0 && ref.Tau > 0 && !a.Bad {
-		g.Slow.Firsts.alone(float64(a.Latency) > float64(ref.Tau)*g.cfg.P99, slow)
-	}
-	g.check()
-}
-
-// aloneLimits are the bounds on the monolith's rates that a candidate is held to without it: as it
-// was with all users on it, where that is known. The chance that the k-th of them
-// is wrong is a tenth of the error rate, split by 1/(k(k+1)).
-func (g *Guard) aloneLimits() (ref reference, errors, slow float64) {
-	if ref = g.Whole; g.Part != whittle.All || ref.All.N == 0 {
+	ref, beta := g.Whole, eprocess.OfReference*g.level()
+	if ref.All.N == 0 {
 		ref = g.pastReference()
 	}
-	beta := eprocess.OfNth(eprocess.OfReference*g.level(), max(1, g.Firsts.References))
-	return ref, ref.All.high(beta) + g.cfg.Errors, ref.Slow.high(beta)
+	g.Errors.Firsts.alone(a.Bad, ref.All.high(beta)+g.cfg.Errors)
+	if g.cfg.P99 > 0 && ref.Tau > 0 && !a.Bad {
+		g.Slow.Firsts.alone(float64(a.Latency) > float64(ref.Tau)*g.cfg.P99, ref.Slow.high(beta))
+	}
+	g.check()
 }
 
 // userSetBits is the size of the set of users that were seen, 4 KiB of a state of 64. Two users on

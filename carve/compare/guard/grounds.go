@@ -10,9 +10,6 @@ import (
 type grounds struct {
 	// Firsts is the test of the present generation of users.
 	Firsts contest `json:"firsts"`
-	// Began is what the first generation had made of 1 when a source began, or when the
-	// generation was over; 0: not yet, and the source's part is with the first generation.
-	Began [sources]float64 `json:"began"`
 	// Bets are on pairs, by source.
 	Bets [sources]eprocess.Bets `json:"bets"`
 	// Candidate and Monolith count all of the responses of this attempt, for the
@@ -24,23 +21,18 @@ type grounds struct {
 
 // The sources of a meter's evidence.
 const (
-	fromFirsts   = iota
-	fromPairs    // served
-	fromTails    // of served ones
-	fromMirrored // while users are on the candidate: of latency together with served ones
-	fromLater    // the generations of users after the first
+	fromFirsts   = iota // the first response of each user
+	fromPairs           // the candidate asked first
+	fromMirrored        // the monolith asked first, while users are on the candidate
 	sources
 )
 
-// parts is what each source has of all wealth. What has not begun yet bets with the first
-// generation of users, so a source that never bets (there are no pairs, nobody is known) costs the
-// others nothing. Who divides a wealth and bets on with the parts has an e-process still, whatever
-// ties the bets together. Set by TestTableOfGuards.
-//
-// The k-th generation after the first begins with 1/(k(k+1)) of its part and is held to the bar
-// alone, because those of two generations may be the same users on the same sides: what the one
-// has won may be won again by the other, and only the sum of their chances is bounded.
-var parts = [sources]float64{fromFirsts: 0.3, fromPairs: 0.2, fromTails: 0.1, fromMirrored: 0.2, fromLater: 0.2}
+// parts is what each source has of all wealth: a mean of e-processes is one, whatever ties them
+// together. Set by TestTableOfGuards. That of users is split over their generations by
+// eprocess.OfAttempts. A later generation is held to the bar alone, because those of two may be the same
+// users on the same sides: what the one has won may be won again by the other, and only the sum of
+// their chances is bounded.
+var parts = [sources]float64{fromFirsts: 0.8, fromPairs: 0.1, fromMirrored: 0.1}
 
 // seen counts responses.
 type seen struct {
@@ -64,59 +56,31 @@ func newGrounds() (e grounds) {
 	for i := range e.Bets {
 		e.Bets[i] = eprocess.NewBets()
 	}
-	e.Began[fromLater] = 1
 	return e
-}
-
-// begin parts a source from the first generation.
-func (e *grounds) begin(source int) {
-	if e.Began[source] == 0 {
-		e.Began[source] = eprocess.AsNumber(e.Firsts.LogEValue())
-	}
-}
-
-// roll ends a generation.
-func (e *grounds) roll() {
-	for i := range e.Began {
-		e.begin(i)
-	}
-	e.Firsts = contest{}
 }
 
 // bet plays a source of pairs.
 func (e *grounds) bet(source int, payoff, level float64) {
-	e.begin(source)
 	b := &e.Bets[source]
 	b.Bet(payoff, level, b.Rounds+1)
 }
 
-// wealth is what each source has, in the k-th generation after the first.
-func (e *grounds) wealth(k int) (w [sources]float64) {
-	first := eprocess.AsNumber(e.Firsts.LogEValue())
-	for i, began := range e.Began {
-		if began == 0 {
-			began = first
-		}
-		w[i] = parts[i] * began * e.Bets[i].Now
+// eValue is the wealth of the first generation of users and of the pairs, or a later generation's if
+// that is more; and the source of most of it.
+func (e *grounds) eValue(generation int) (sum float64, most int) {
+	w := parts
+	for i := range w {
+		w[i] *= e.Bets[i].Now
 	}
-	if k > 0 {
-		w[fromLater] *= eprocess.OfNth(first, k)
-	}
-	return w
-}
-
-// eValue is the whole wealth, or a later generation's if that is more; and the source of most of it.
-func (e *grounds) eValue(k int) (sum float64, most int) {
-	w := e.wealth(k)
-	later := w[fromLater]
-	if k > 0 {
-		w[fromLater] = 0 // held to the bar alone
+	users := parts[fromFirsts] * eprocess.OfAttempts(generation+1) * eprocess.AsNumber(e.Firsts.LogEValue())
+	if w[fromFirsts] = users; generation > 0 {
+		w[fromFirsts] = 0
 	}
 	for _, v := range w {
 		sum += v
 	}
-	if most = slices.Index(w[:], slices.Max(w[:])); later > sum {
-		sum, most = later, fromFirsts
+	if most = slices.Index(w[:], slices.Max(w[:])); users > sum {
+		sum, most = users, fromFirsts
 	}
 	return min(sum, eprocess.EValueCap), most
 }

@@ -43,7 +43,7 @@ const (
 //     from the past. A candidate whose latency is at most P99 times the
 //     monolith's keeps to it for any τ, so neither an inexact τ nor a load under
 //     which both get slower breaches;
-//   - mismatch: the share of compared exchanges that differ is at most that of
+//   - mismatch: the share of compared exchanges that differ is at most a bound on that of
 //     the monolith from itself plus Guard.Mismatch (mismatch.go).
 //
 // In addition, mirrored latencies may delay a rise (slowness.go).
@@ -54,10 +54,6 @@ type Guard struct {
 	alpha float64 // of each meter, over all attempts
 	state
 }
-
-// unknownShare is the share before the first is set: then users are on the candidate
-// wherever a response of it says so.
-const unknownShare = whittle.All + 1
 
 // New makes a guard. A Confidence outside (0, 1) stands for 0.99; P99 = 0
 // leaves latency unguarded.
@@ -70,7 +66,7 @@ func New(g whittle.Guard) *Guard {
 		meters++
 	}
 	return &Guard{cfg: g, alpha: eprocess.OfGuards * (1 - g.Confidence) / meters, state: state{
-		Attempt: 1, Part: unknownShare, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch), Slowness: newSlowness(),
+		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch, seen{}), Slowness: newSlowness(),
 	}}
 }
 
@@ -87,7 +83,8 @@ func (g *Guard) Reset() {
 	g.Attempt++
 	g.forgetUsers()
 	g.Errors, g.Slow, g.Firsts = newGrounds(), newGrounds(), firsts{}
-	g.Mismatch.restart(g.cfg.Mismatch, g.level())
+	g.Mismatch = newMismatch(g.cfg.Mismatch, g.Mismatch.Own)
+	g.Mismatch.bound(g.cfg.Mismatch, g.level())
 	g.Recent, g.Row = window{}, 0
 }
 
@@ -97,8 +94,8 @@ func (g *Guard) Share(s whittle.Share) {
 	if s == g.Part {
 		return
 	}
-	begins := g.Part == 0 || g.Part == unknownShare
-	g.Part, g.Pairs.Since = s, logRatios{}
+	begins := g.Part == 0
+	g.Part = s
 	if s == 0 {
 		return
 	}
@@ -148,7 +145,7 @@ func (g *Guard) monolith(user uint64, a response) {
 		g.Errors.Monolith.add(a.Bad)
 	}
 	if g.Firsts.isFirst(user, whittle.Monolith) {
-		g.first(whittle.Monolith, a, user == 0)
+		g.first(whittle.Monolith, a)
 	} else {
 		g.Past.add(a)
 	}
@@ -164,17 +161,18 @@ func (g *Guard) candidate(user uint64, a response) {
 		g.Slow.Candidate.add(float64(a.Latency) > float64(tau)*g.cfg.P99)
 	}
 	g.rollSpent()
-	g.Firsts.SincePair++
-	first := g.Firsts.isFirst(user, whittle.Candidate)
-	if g.Firsts.came(first); first {
-		g.first(whittle.Candidate, a, user == 0)
-	}
-	if user != 0 && g.Part == whittle.All && !g.Firsts.paired() {
+	f := &g.Firsts
+	f.Paired = max(0, f.Paired-1)
+	first := f.isFirst(user, whittle.Candidate)
+	switch f.came(first); {
+	case g.Part == whittle.All && f.Paired == 0:
 		g.settleAlone(a)
+	case first:
+		g.first(whittle.Candidate, a)
 	}
 }
 
-// shifting reports whether users are on the candidate, or may be.
+// shifting reports whether users are on the candidate.
 func (g *Guard) shifting() bool { return g.Part != 0 }
 
 // check settles whether a limit is passed.
@@ -198,7 +196,7 @@ func (g *Guard) Pair(p whittle.Pair) {
 	if !g.shifting() || p.First != whittle.Candidate {
 		return
 	}
-	g.Firsts.SincePair, g.Firsts.EverPair = 0, true
+	g.Firsts.Paired = windowSize
 	if p.User == 0 {
 		// Without users, the monolith's responses to the same requests are a
 		// sample over the same time; at a full share they are the only one.

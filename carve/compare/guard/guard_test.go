@@ -35,6 +35,7 @@ const warmup = 300
 // responses, from breakFrom on, it came; 0 for never.
 func (tr *traffic) drive(g *Guard, r *rand.Rand) int {
 	candidate := 0
+	g.Share(whittle.Share(tr.share * float64(whittle.All)))
 	for i := range warmup + tr.requests {
 		t := max(0, float64(i-warmup)) / float64(tr.requests)
 		o := whittle.Outcome{At: simtest.Start.Add(time.Duration(i) * 20 * time.Millisecond), Status: 200}

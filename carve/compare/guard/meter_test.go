@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -14,6 +13,13 @@ import (
 
 func outcome(i int, side whittle.Side, status int, latency time.Duration) whittle.Outcome {
 	return whittle.Outcome{At: simtest.Start.Add(time.Duration(i) * time.Millisecond), Side: side, Status: status, Latency: latency}
+}
+
+// shifting is a guard with half of the users on the candidate.
+func shifting(cfg whittle.Guard) *Guard {
+	g := New(cfg)
+	g.Share(whittle.All / 2)
+	return g
 }
 
 // healthy feeds n good responses of the monolith, 1 to 20 ms.
@@ -40,7 +46,7 @@ func TestMismatchFalseAlarms(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
 	simtest.AtMost(0.01, 0.001).Play(t, "breached", func(int) bool {
-		g := New(whittle.Guard{Mismatch: 0.01, Confidence: 0.99})
+		g := shifting(whittle.Guard{Mismatch: 0.01, Confidence: 0.99})
 		for range 1500 {
 			g.Pair(compared(r.Float64() < 0.01))
 		}
@@ -86,7 +92,7 @@ func TestABreachNamesItsSource(t *testing.T) {
 		c := outcome(1000+i, whittle.Candidate, 200, latency)
 		g.Pair(whittle.Pair{User: uint64(1 + i), At: c.At, First: first, Monolith: outcome(1000+i, whittle.Monolith, 200, 10*time.Millisecond), Candidate: c})
 		if m := meterOf(t, g, meterP99); m.Breached {
-			if !strings.Contains(m.Summary, "0 of 0 candidate responses slower") || !strings.HasSuffix(m.Summary, ": breached by served and mirrored pairs together") {
+			if !strings.Contains(m.Summary, "0 of 0 candidate responses slower") || !strings.HasSuffix(m.Summary, ": breached by served pairs, the candidate asked first") {
 				t.Errorf("it says %s", m.Summary)
 			}
 			return
@@ -102,7 +108,7 @@ func TestGuardIsSoonSure(t *testing.T) {
 		meterErrors: func(i int) whittle.Outcome { return outcome(i, whittle.Candidate, 500, time.Millisecond) },
 		meterP99:    func(i int) whittle.Outcome { return outcome(i, whittle.Candidate, 200, time.Second) },
 	} {
-		g := New(testGuard)
+		g := shifting(testGuard)
 		healthy(g, 1000)
 		needed := 0
 		for ; !meterOf(t, g, name).Breached && needed < 9; needed++ {
@@ -113,7 +119,7 @@ func TestGuardIsSoonSure(t *testing.T) {
 			t.Errorf("%s: not breached after %d: %+v", name, needed, m)
 		}
 	}
-	g, needed := New(testGuard), 0
+	g, needed := shifting(testGuard), 0
 	for ; !g.Mismatch.Breached && needed < 9; needed++ {
 		g.Pair(compared(true))
 	}
@@ -126,6 +132,7 @@ func TestGuardIsSoonSure(t *testing.T) {
 // the monolith's last responses, and against nothing where there were none.
 func TestGuardWithoutMonolith(t *testing.T) {
 	g := New(testGuard)
+	g.Share(whittle.All)
 	for i := range 500 {
 		g.Outcome(outcome(i, whittle.Candidate, 500, time.Second))
 	}
@@ -135,6 +142,7 @@ func TestGuardWithoutMonolith(t *testing.T) {
 	}
 	g = New(testGuard)
 	healthy(g, 3000)
+	g.Share(whittle.All)
 	for range 64 {
 		g.Outcome(outcome(3000, whittle.Candidate, 200, 5*time.Millisecond))
 	}
@@ -145,15 +153,10 @@ func TestGuardWithoutMonolith(t *testing.T) {
 	if took > 6 {
 		t.Errorf("at 100 %% a broken candidate was stopped after %d responses", took)
 	}
-	before := g.Errors.Firsts.Candidate.N
-	g.Outcome(outcome(3001, whittle.Monolith, 200, time.Millisecond))
-	if g.Firsts.Alone || g.Errors.Firsts.Candidate.N != before {
-		t.Error("a response of the monolith does not end the time without it")
-	}
 }
 
 func TestGuardOutcomes(t *testing.T) {
-	g := New(testGuard)
+	g := shifting(testGuard)
 	healthy(g, 500)
 	for i := range 7 {
 		g.Outcome(outcome(500+i, whittle.Candidate, 503, 0))
@@ -171,7 +174,7 @@ func TestGuardOutcomes(t *testing.T) {
 	}
 	g.Reset()
 	m := meterOf(t, g, meterErrors)
-	if m.Breached || m.Count != 0 || m.EValue != 1 {
+	if m.Breached || m.Count != 0 || m.EValue > 1 {
 		t.Errorf("after a reset: %+v", m)
 	}
 	if len(g.Meters()) != 3 || len(New(whittle.Guard{}).Meters()) != 2 {
@@ -179,83 +182,28 @@ func TestGuardOutcomes(t *testing.T) {
 	}
 }
 
-// TestGuardOldResponses: what the monolith did long before is not the same time.
+// TestGuardOldResponses: what one side did long before the other is not the same time.
 func TestGuardOldResponses(t *testing.T) {
-	g := New(testGuard)
-	healthy(g, 300)
-	o := outcome(0, whittle.Candidate, 500, time.Millisecond)
-	o.At = o.At.Add(time.Hour)
-	g.Outcome(o)
-	if f := &g.Firsts; len(f.Waiting) != 1 || f.Of != whittle.Candidate || g.Errors.Firsts.Candidate.N != 0 || g.Past.seen().N != 300 {
-		t.Errorf("%d of %s wait, %d in the past", len(f.Waiting), f.Of, g.Past.seen().N)
-	}
-}
-
-// TestGuardResumes: a guard restored in the middle of a run goes on as if it
-// had never been put away, in bounded space.
-func TestGuardResumes(t *testing.T) {
-	r := rand.New(rand.NewPCG(9, 9))
-	whole, half := New(testGuard), New(testGuard)
-	for i := range 9000 {
-		o := outcome(i, whittle.Side(min(1, r.IntN(5))^1), 200, time.Duration(r.ExpFloat64()*1e7))
-		if r.IntN(50) == 0 {
-			o.Status = 500
-		}
-		whole.Outcome(o)
-		half.Outcome(o)
-		whole.Pair(compared(i%900 == 0))
-		half.Pair(compared(i%900 == 0))
-		if i%1237 == 0 {
-			state, err := half.MarshalBinary()
-			if err != nil || len(state) > 64<<10 {
-				t.Fatalf("%d bytes, %v", len(state), err)
+	for _, first := range []whittle.Side{whittle.Candidate, whittle.Monolith} {
+		for gap, want := range map[time.Duration]bool{sameTime: true, sameTime + time.Second: false} {
+			g := shifting(testGuard)
+			for range 20 {
+				g.Outcome(whittle.Outcome{Side: first, At: simtest.Start, Status: 503})
 			}
-			half = New(testGuard)
-			if err := half.UnmarshalBinary(state); err != nil {
-				t.Fatal(err)
+			g.Outcome(whittle.Outcome{Side: 1 - first, At: simtest.Start.Add(gap), Status: 200})
+			if n := g.Errors.Firsts.Candidate.N; (n > 0) != want {
+				t.Errorf("%s first, %v before: %d responses in the test", first, gap, n)
 			}
 		}
-	}
-	a, _ := whole.MarshalBinary()
-	b, _ := half.MarshalBinary()
-	if !bytes.Equal(a, b) {
-		t.Error("the states differ")
-	}
-	other := New(whittle.Guard{Errors: 0.5, Confidence: 0.9})
-	if err := other.UnmarshalBinary(a); whittle.CodeOf(err) != whittle.FailedPrecondition {
-		t.Errorf("evidence gathered under other limits: %v", err)
-	}
-	if err := other.UnmarshalBinary([]byte(`{"v":7}`)); whittle.CodeOf(err) != whittle.Unsupported {
-		t.Errorf("another version: %v", err)
 	}
 }
 
 func BenchmarkGuardOutcome(b *testing.B) {
-	g := New(testGuard)
+	g := shifting(testGuard)
 	healthy(g, 1000)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		g.Outcome(outcome(i, whittle.Side(i&1), 200, time.Duration(i%1000)*time.Microsecond))
-	}
-}
-
-// Nor do responses of the candidate that no response of the monolith's came near.
-func TestGuardOldResponsesOfTheCandidate(t *testing.T) {
-	at := func(side whittle.Side, after time.Duration, status int) whittle.Outcome {
-		return whittle.Outcome{Side: side, At: simtest.Start.Add(after), Status: status}
-	}
-	for _, tt := range []struct {
-		gap  time.Duration
-		want int // of the candidate's responses in the test
-	}{{sameTime, 20}, {sameTime + time.Second, 0}} {
-		g := New(testGuard)
-		for range 20 {
-			g.Outcome(at(whittle.Candidate, 0, 503))
-		}
-		g.Outcome(at(whittle.Monolith, tt.gap, 200))
-		if g.Errors.Firsts.Candidate.N != tt.want {
-			t.Errorf("after %v: %d responses in the test, want %d", tt.gap, g.Errors.Firsts.Candidate.N, tt.want)
-		}
 	}
 }
 

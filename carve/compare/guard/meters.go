@@ -19,18 +19,18 @@ func (g *Guard) Meters() []whittle.Meter {
 }
 
 // meterOf has what all meters have.
-func (g *Guard) meterOf(name string, e *grounds, mirrored string) (m whittle.Meter, source string) {
+func (g *Guard) meterOf(name string, e *grounds) (m whittle.Meter, source string) {
 	wealth, most := e.eValue(g.Firsts.Generation)
 	m = whittle.Meter{Name: name, EValue: wealth, Threshold: g.threshold(), Count: e.Candidate.N, Breached: e.Breached}
 	if e.Breached { // the counts are of users' responses and may say nothing
-		source = " by " + [sources]string{"the first response of each user", "served pairs, the candidate asked first", "the slowest of served pairs", mirrored}[most]
+		source = " by " + [sources]string{"the first response of each user", "served pairs, the candidate asked first", "mirrored pairs, the monolith asked first"}[most]
 	}
 	return m, source
 }
 
 func (g *Guard) errorsMeter() whittle.Meter {
 	e := &g.Errors
-	m, by := g.meterOf(meterErrors, e, "mirrored pairs, the monolith asked first")
+	m, by := g.meterOf(meterErrors, e)
 	m.Monolith, m.Candidate = e.Monolith.rate(), e.Candidate.rate()
 	if past := g.Past.seen(); e.Monolith.N == 0 {
 		m.Monolith = past.rate()
@@ -44,7 +44,7 @@ func (g *Guard) errorsMeter() whittle.Meter {
 
 func (g *Guard) p99Meter() whittle.Meter {
 	e := &g.Slow
-	m, by := g.meterOf(meterP99, e, "served and mirrored pairs together")
+	m, by := g.meterOf(meterP99, e)
 	m.Monolith, m.Candidate = millis(g.Past.p99()), millis(g.Recent.p99())
 	m.Limit = m.Monolith * g.cfg.P99
 	if m.Monolith == 0 {

@@ -11,7 +11,7 @@ import (
 // differs whichever it was. The monolith's own repeats show how often. Two tests
 // stand side by side, for served and for mirrored exchanges apart, since a
 // candidate that is right only when asked second must not be drowned in mirrored
-// ones; the mean of the four e-values is the meter's.
+// ones; the mean of the e-values is the meter's, in which the first test counts twice.
 //
 //   - all exchanges: against the limit plus an upper bound on how often the
 //     monolith differs from itself. Source: eprocess.Arms.Single; the bound is a
@@ -37,16 +37,8 @@ type mismatch struct {
 	Limit float64 `json:"limit"`
 }
 
-func newMismatch(limit float64) mismatch {
-	return mismatch{Limit: limit, Repeated: [2]eprocess.Bets{eprocess.NewBets(), eprocess.NewBets()}}
-}
-
-// restart forgets the candidate and keeps the monolith.
-func (m *mismatch) restart(allowed, level float64) {
-	own := m.Own
-	*m = newMismatch(allowed)
-	m.Own = own
-	m.bound(allowed, level)
+func newMismatch(limit float64, own seen) mismatch {
+	return mismatch{Limit: limit, Own: own, Repeated: [2]eprocess.Bets{eprocess.NewBets(), eprocess.NewBets()}}
 }
 
 // bound finds the limit anew.
@@ -67,7 +59,7 @@ func (m *mismatch) play(first whittle.Side, differs bool) {
 
 func (m *mismatch) eValue() (mean float64) {
 	for first := range m.Tests {
-		mean += (eprocess.AsNumber(m.Tests[first].LogEValue()) + min(m.Repeated[first].Now, eprocess.EValueCap)) / 4
+		mean += eprocess.AsNumber(m.Tests[first].LogEValue())/3 + min(m.Repeated[first].Now, eprocess.EValueCap)/6
 	}
 	return mean
 }

@@ -13,7 +13,7 @@ const guardVersion = 6
 type state struct {
 	// Attempt counts the shifts of users to the candidate, from 1.
 	Attempt int `json:"attempt"`
-	// Part is what part of the users the candidate has; unknownShare: nobody said.
+	// Part is what part of the users the candidate has.
 	Part whittle.Share `json:"share"`
 
 	Past   window `json:"past"`   // the monolith's responses that have left the blocks

@@ -70,24 +70,6 @@ func TestAWeekAtAFullShare(t *testing.T) {
 	})
 }
 
-// The same users deceive a guard that takes their requests for independent ones:
-// the simulation above is one that can fail.
-func TestStickyUsersDeceiveWhoeverCountsRequests(t *testing.T) {
-	t.Parallel()
-	const runs = 100
-	fell := 0
-	for run := range runs {
-		route := newGuardedRoute(20, rand.New(rand.NewPCG(uint64(run), 20)))
-		route.does.slower, route.unknown = 1, true
-		if route.rollout(3000) >= 0 {
-			fell++
-		}
-	}
-	if t.Logf("%d of %d rolled back", fell, runs); fell <= 2*runs/100 {
-		t.Errorf("%d of %d rolled back", fell, runs)
-	}
-}
-
 func whichBreached(t *guardedRoute) string {
 	text := fmt.Sprintf("attempt %d at %d bp:", t.g.Attempt, t.share)
 	for _, m := range t.g.Meters() {

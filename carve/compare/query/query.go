@@ -159,9 +159,6 @@ func (g *Guard) alone() bool { return !g.cfg.Tests() && g.cfg.Value.Monolith == 
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// most bounds the events of one interval that a bet is placed on.
-const most = 1 << 40
-
 // test bets on what was counted since the last reading.
 //
 // Hypothesis: in each interval in which users are on the candidate, whatever went before,
@@ -220,7 +217,7 @@ func candidate(v *whittle.SideValues) float64 { return v.Candidate }
 // counter went back, or more was bad than there was.
 func between(from, to *whittle.QueryReading, of func(*whittle.SideValues) float64) (counted, bool) {
 	c := counted{Bad: math.Round(of(&to.Bad) - of(&from.Bad)), All: math.Round(of(&to.Total) - of(&from.Total))}
-	return c, c.Bad >= 0 && c.All >= c.Bad && c.All <= most
+	return c, c.Bad >= 0 && c.All >= c.Bad && c.All <= eprocess.CountMost
 }
 
 // rule counts how many figures in a row are beyond the limit. It claims no error rate.
