@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"whittle"
-	"whittle/carve/compare/header"
 	"whittle/internal/jsonpath"
 )
 
@@ -96,7 +95,7 @@ func TestHeadersStayBounded(t *testing.T) {
 	kept := stateOf(t, j)
 	v := j.Verdict()
 	t.Logf("%d bytes are kept, of %d findings", len(kept), len(v.Findings))
-	if n := len(findingsOf(&v, whittle.FoundHeader)); n == 0 || n > 3*header.PlacesMost {
+	if n := len(findingsOf(&v, whittle.FoundHeader)); n == 0 || n > maxMarks {
 		t.Errorf("%d findings of headers", n)
 	}
 	again := judgeOf(t, c)

@@ -53,7 +53,7 @@ func TestOtherHeadersAreShown(t *testing.T) {
 	if v.State != whittle.Different || differ != 30 || len(list) != 2 || list[0].DecidedAt == 0 || list[0].DecidedAt > 25 {
 		t.Fatalf("%s, %d differ: %+v", v.Summary, differ, list)
 	}
-	for i, want := range []string{"header Cache-Control is missing instead of no-store in 30 of 30", "header Location is /orders/8 instead of /orders/7 in 30 of 30"} {
+	for i, want := range []string{"header Cache-Control is set by one side only in 30 of 30 responses, 30 times no-store → missing", "header Location has another value in 30 of 30 responses, 30 times /orders/7 → /orders/8"} {
 		if list[i].Summary != want || list[i].Count != 30 || len(list[i].Samples) != 1 {
 			t.Errorf("%+v, want %s", list[i], want)
 		}
@@ -147,7 +147,7 @@ func TestWhatIsMadeForEachResponse(t *testing.T) {
 		}
 		v := j.Verdict()
 		for _, f := range findingsOf(&v, whittle.FoundHeader) {
-			if !strings.Contains(f.Cause, "declare it") || strings.Contains(f.Cause, "asked twice") != (every == 0) {
+			if !strings.Contains(f.Cause, "declare it") || strings.Contains(f.Cause, "no request has been repeated") != (every == 0) {
 				t.Errorf("%+v", f)
 			}
 		}

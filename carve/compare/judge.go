@@ -78,16 +78,17 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 
 // shareNoise lets both orders learn of one monolith.
 func (j *Judge) shareNoise() {
-	j.mirrored.headers.ShareNoise(&j.served.headers)
 	if s, ok := j.served.method.(*distribution.Method); ok {
 		elder, _ := j.mirrored.method.(*distribution.Method)
 		s.Follow(elder)
 	}
-	if a, b := j.mirrored.match, j.served.match; a != nil {
-		a.noise.Join(b.noise)
-		b.noise = a.noise
-		a.tell()
-		b.tell()
+	for _, m := range [][2]*match{{j.mirrored.match, j.served.match}, {j.mirrored.headers.match, j.served.headers.match}} {
+		if a, b := m[0], m[1]; a != nil {
+			a.noise.Join(b.noise)
+			b.noise = a.noise
+			a.tell()
+			b.tell()
+		}
 	}
 }
 
@@ -98,11 +99,12 @@ func (j *Judge) RepeatsAreChosen() {
 	if m := j.mirrored.match; m != nil {
 		m.chosen = true
 	}
-	j.mirrored.headers.Choose()
+	j.mirrored.headers.chosen = true
 }
 
 // IsOfALog says that the exchanges are those of a log, of which no more will come.
 func (j *Judge) IsOfALog() {
+	j.mirrored.headers.log, j.served.headers.log = true, true
 	if j.mirrored.match != nil {
 		j.mirrored.match.log, j.served.match.log = true, true
 	}
@@ -111,8 +113,7 @@ func (j *Judge) IsOfALog() {
 // HeadersByRepeats has the noise of headers learned from repeats, also where none is
 // learned of bodies, so that a text that the monolith makes anew is no difference.
 func (j *Judge) HeadersByRepeats() {
-	j.mirrored.headers.LearnNoise()
-	j.served.headers.LearnNoise()
+	j.mirrored.headers.learn, j.served.headers.learn = true, true
 }
 
 // seriesOf is the evidence that an exchange belongs to.
@@ -170,7 +171,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 
 // ownCount is at how many places each server was seen to hold a state of its own.
 func (j *Judge) ownCount() int {
-	n := j.mirrored.headers.OwnCount() + j.served.headers.OwnCount()
+	n := len(j.mirrored.headers.noise.Own)
 	if m := j.mirrored.match; m != nil {
 		n += len(m.noise.Own)
 	}

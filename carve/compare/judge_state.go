@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 
 	"whittle"
-	"whittle/carve/compare/header"
 	"whittle/carve/compare/novelty"
 )
 
 const (
-	judgeVersion = 8
+	judgeVersion = 9
 	// stateMost bounds the kept state, in bytes.
 	stateMost = 4 << 20
 )
@@ -29,13 +28,17 @@ type keptJudge struct {
 
 type keptSeries struct {
 	tallies
-	Headers header.Headers `json:"headers"`
-	Method  []byte         `json:"method"`
+	Headers keptHeaders `json:"headers"`
+	Method  []byte      `json:"method"`
 }
 
 func (s *series) kept() (keptSeries, error) {
 	m, err := s.method.MarshalBinary()
-	return keptSeries{tallies: s.tallies, Headers: s.headers.Kept(), Method: m}, err
+	if err != nil {
+		return keptSeries{}, err
+	}
+	h, err := s.headers.kept()
+	return keptSeries{tallies: s.tallies, Headers: h, Method: m}, err
 }
 
 // MarshalBinary keeps all that the judge knows, in less than 4 MiB.
@@ -85,24 +88,29 @@ func (j *Judge) UnmarshalBinary(b []byte) error {
 		*series
 		kept *keptSeries
 	}{{j.mirrored, &k.Mirrored}, {j.served, &k.Served}}
-	var headers [len(orders)]header.Headers
-	for i, o := range orders { // neither is changed unless both can be
+	for _, o := range orders { // neither is changed unless both can be
 		tried, err := newMethod(j.c, 1)
 		if err == nil {
 			err = tried.UnmarshalBinary(o.kept.Method)
 		}
 		if err == nil {
-			headers[i], err = o.headers.Restored(&o.kept.Headers, o.kept.Compared)
+			var h headers
+			if h, err = newHeaders(j.c, 1, j.show); err == nil {
+				err = h.restore(&o.kept.Headers)
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for i, o := range orders {
+	for _, o := range orders {
 		if err := o.method.UnmarshalBinary(o.kept.Method); err != nil {
 			return err
 		}
-		o.tallies, o.headers = o.kept.tallies, headers[i]
+		if err := o.headers.restore(&o.kept.Headers); err != nil {
+			return err
+		}
+		o.tallies = o.kept.tallies
 	}
 	j.shareNoise()
 	j.rechecks, j.users, j.seconds, j.shownAt = k.Rechecks, *k.Users, k.Seconds, k.ShownAt
@@ -122,7 +130,7 @@ func (j *Judge) showAgain() {
 				j.show.Again(s.Heads[i].Changes[k].Samples, nil)
 			}
 		}
-		s.headers.ShowAgain()
+		s.headers.showAgain()
 		s.method.ShowAgain()
 	}
 }

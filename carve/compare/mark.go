@@ -61,7 +61,9 @@ type mark struct {
 	// was put away, which is all that is kept of drift.
 	Unsure bool `json:"unsure,omitempty"`
 	// Gated says that the monolith varies often there, so that no bet decides (see betFurther).
-	Gated   bool             `json:"gated,omitempty"`
+	Gated bool `json:"gated,omitempty"`
+	// Direct bets on which side says what, of a header's.
+	Direct  *direction       `json:"direct,omitempty"`
 	Rate    eprocess.Arms    `json:"rate"`
 	Settled int              `json:"settled"`
 	RateAt  int              `json:"at,omitempty"`
@@ -76,6 +78,8 @@ type mark struct {
 	now [2]int
 	// drift says whether the values here move by themselves. It is learned anew in each process.
 	drift own.Drift
+	// spells say so of a header, whatever the request.
+	spells *own.Spells
 	// why counts the causes that fit.
 	why cause.Tally
 }
@@ -100,7 +104,10 @@ func (k *mark) decided() bool { return k.decidedAt() > 0 }
 
 // decidedAt is the exchange at which the evidence passed its level, 0 before.
 func (k *mark) decidedAt() int {
-	if k.Own || k.isExplained() {
+	switch {
+	case k.Direct != nil:
+		return k.directedAt()
+	case k.Own || k.isExplained():
 		return k.RateAt
 	}
 	return max(k.RateAt, k.Pair.At)

@@ -34,7 +34,7 @@ const (
 // monolith would have done; they count in the bound that EQUIVALENT needs.
 //
 // Error rate: alpha in all. The j-th path that shows a difference gets 1/(j(j+1)) of the part
-// OfPlaces, and its test begins with the exchange after the one that named it, so that the choice
+// places, and its test begins with the exchange after the one that named it, so that the choice
 // of paths costs nothing.
 // Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type match struct {
@@ -45,10 +45,14 @@ type match struct {
 	show   *display.View
 	learn  bool
 	alpha  float64
+	places float64     // the part of alpha for differences at single places; the form of what varies has the rest
 	forms  *form.Forms // of exact none
 	others *owner.Memory
 	evidence
 
+	// learnAfter repeats are wanted before any exchange is called different.
+	learnAfter int
+	expect     jsondiff.Expectations
 	// chosen says that the requests that are repeated are no random ones.
 	chosen bool
 	// log says that the exchanges are those of a log.
@@ -79,15 +83,21 @@ func newEvidence() evidence {
 // newMatch makes the method of the kinds exact and json. A wrong path is a
 // *whittle.Error with Field relative to the route.
 func newMatch(c whittle.Comparison) (*match, error) {
-	m := &match{c: c, kind: whittle.FoundBody, alpha: methodAlpha(c), learn: c.LearnNoise, evidence: newEvidence()}
 	if c.Kind == whittle.JSON {
-		m.kind = whittle.FoundField
+		return newMatchOf(c, whittle.FoundField)
 	}
+	return newMatchOf(c, whittle.FoundBody)
+}
+
+// newMatchOf makes one whose findings are of a kind.
+func newMatchOf(c whittle.Comparison, kind whittle.FindingKind) (*match, error) {
+	m := &match{c: c, kind: kind, alpha: methodAlpha(c), places: eprocess.OfPlaces, learn: c.LearnNoise, learnAfter: learnRepeats, evidence: newEvidence()}
 	expect, err := jsondiff.NewExpectations(c, m.kind)
 	if err != nil {
 		return nil, err
 	}
-	if len(expect) > maxExpect {
+	m.expect = expect
+	if len(expect) > maxExpect && kind != whittle.FoundHeader {
 		return nil, whittle.Errorf(whittle.Invalid, "%d declared differences of kind %s are more than %d", len(expect), m.kind, maxExpect).
 			WithField("compare.expect").WithHint("declare one difference for a whole path, or ignore the path")
 	}
@@ -208,9 +218,17 @@ func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, 
 // saw has a mark keep what the candidate did, with a sample while there is room.
 func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 	k.saw(d, m.n)
+	if k.Direct != nil {
+		from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
+		k.Direct.now = directOf(d.How, from, to)
+	}
 	m.explained(k, d, x)
 	if m.samples < display.MaxKept && len(k.Samples) < display.MaxSamples && !m.show.Has(k.Samples, x) {
-		k.Samples = append(k.Samples, m.show.SampleAt(x, m.differ.Spot(d, x.Monolith.Body, x.Candidate.Body)))
+		spot := m.differ.Spot(d, x.Monolith.Body, x.Candidate.Body)
+		if k.Direct != nil {
+			spot.Where = headerWords(k.Path)
+		}
+		k.Samples = append(k.Samples, m.show.SampleAt(x, spot))
 		m.samples++
 	}
 }
@@ -231,6 +249,10 @@ func (m *match) mark(d *jsondiff.Difference) int {
 		}
 	}
 	mk := newMark(key, m.n)
+	if m.kind == whittle.FoundHeader {
+		declared := m.expect.Cover(form.TrailOf(key.Path)) || len(m.expect) > 0 && key.Path == jsondiff.ManyPaths
+		mk.Direct = &direction{Bets: eprocess.NewBets(), Noisy: m.noise.Learnt[key.noise()], Declared: declared}
+	}
 	m.marks = append(m.marks, &mk)
 	m.index[key] = len(m.marks) - 1
 	if m.forms.Excuses(key.noise()) {

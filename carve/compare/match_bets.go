@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 
+	"whittle"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/own"
 )
@@ -20,15 +21,18 @@ func (m *match) anyOpen(list []int) bool {
 
 // test settles the present exchange in every test that it concerns.
 func (m *match) test(repeated bool) {
-	if !m.learn {
+	ofHeaders := m.kind == whittle.FoundHeader
+	if !m.learn || ofHeaders {
 		for _, i := range m.cand {
 			if mk := m.marks[i]; mk.Expect < 0 && mk.Born < m.n {
 				mk.event(m.c.MaxDiffer, m.markAlpha(i), m.n)
+				if ofHeaders {
+					mk.Direct.bet(mk.How, m.markAlpha(i)*directPart, m.n)
+				}
 			}
 		}
-		return
 	}
-	if !repeated {
+	if !repeated || !m.learn && !ofHeaders {
 		return
 	}
 	for _, k := range m.marks {
@@ -56,9 +60,16 @@ func (m *match) test(repeated bool) {
 	}
 }
 
-// markAlpha is the error rate of the mark at index i; the sum is alpha*OfPlaces.
+// directPart is how much of what bets on repeats may spend those on direction may.
+const directPart = 5. / 6
+
+// markAlpha is the error rate of bets on repeats at the mark at index i; the sum, with those on
+// direction, is alpha*places.
 func (m *match) markAlpha(i int) float64 {
-	return eprocess.OfNth(m.alpha*eprocess.OfPlaces, i+1)
+	if m.kind == whittle.FoundHeader {
+		return eprocess.OfNth(m.alpha*m.places/(1+directPart), i+1)
+	}
+	return eprocess.OfNth(m.alpha*m.places, i+1)
 }
 
 // bet settles a repeated exchange in which one side differs from the monolith's first

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
@@ -43,10 +42,10 @@ func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 func (m *match) changedByNoise() []noise.Changed {
 	var list []noise.Changed
 	for _, k := range m.marks {
-		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || form.IsPiece(k.Path) || m.forms.Replaces(k.noise()) {
+		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || form.IsPiece(k.Path) && k.Direct == nil || m.forms.Replaces(k.noise()) {
 			continue
 		}
-		c := noise.Changed{Path: k.Path, Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
+		c := noise.Changed{Path: m.pathWords(k.Path), Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
 		if m.chosen {
 			c.Candidate, c.N = k.Again, m.repeats
 		}
@@ -62,24 +61,38 @@ func (m *match) rare(k noise.Key) bool {
 }
 
 // learnRepeats is how many repeats there must be before a path that the monolith changes by
-// itself is known: until then no exchange is called different.
-const learnRepeats = 10
+// itself is known, or how many exchanges: until then none is called different.
+const (
+	learnRepeats  = 10  // repeats
+	learnCompared = 500 // exchanges
+)
 
 // learning reports whether too few requests have been repeated to tell noise
 // from difference.
 func (m *match) learning() bool {
-	return m.learn && m.noise.Repeats < learnRepeats && m.noise.N < header.LearnCompared
+	return m.learn && m.noise.Repeats < m.learnAfter && m.noise.N < learnCompared
 }
 
 // learnFrom takes what the monolith changed by itself as noise.
 func (m *match) learnFrom(self []int) (learned bool) {
 	for _, i := range self {
-		if k := m.marks[i].markKey; k.learnable() && m.forms.Teaches(k.noise()) && m.noise.Learn(k.noise()) {
-			learned = true
-			m.tell()
+		if k := m.marks[i]; k.Direct == nil || k.Expect < 0 {
+			learned = m.learnOf(k.markKey) || learned
 		}
 	}
+	m.tell()
 	return learned
+}
+
+// learnOf takes a difference of the monolith's own as noise. What varies in form varies in value.
+func (m *match) learnOf(k markKey) bool {
+	if !k.learnable() || !m.forms.Teaches(k.noise()) {
+		return false
+	}
+	if k.How == howForm {
+		m.noise.Learn(noise.Key{Path: k.Path, Way: jsondiff.HowValue})
+	}
+	return m.noise.Learn(k.noise())
 }
 
 // Varies implements method. What it teaches does not count among the repeats,
@@ -92,9 +105,7 @@ func (m *match) Varies(a, b *whittle.Response) {
 	for learned := true; learned; { // once more for the pieces of what is known to vary now
 		learned = false
 		for _, d := range m.diff(a.Body, b.Body) {
-			if k := (markKey{Path: d.Path, How: d.How, Expect: d.Expect}); d.Expect < 0 && k.learnable() && m.forms.Teaches(k.noise()) {
-				learned = m.noise.Learn(k.noise()) || learned
-			}
+			learned = d.Expect < 0 && m.learnOf(markKey{Path: d.Path, How: d.How, Expect: d.Expect}) || learned
 		}
 	}
 	m.tell()
@@ -113,7 +124,10 @@ const pieceBeyond = 0.1
 // is valid until the next comparison.
 func (m *match) diff(a, b []byte) []jsondiff.Difference {
 	list := m.differ.Diff(a, b)
-	if !m.learn || m.kind != whittle.FoundField {
+	if m.kind == whittle.FoundHeader {
+		list = m.headerWays(list, a, b)
+	}
+	if !m.learn || m.kind == whittle.FoundBody {
 		return list
 	}
 	list = list[:len(list):len(list)]
@@ -168,7 +182,7 @@ func (m *match) diffShown(monolith, candidate []byte) []jsondiff.Difference {
 
 // seeForms has the form of what varies compared in the present exchange.
 func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
-	if m.c.Kind == whittle.Exact {
+	if m.kind == whittle.FoundBody {
 		return
 	}
 	m.forms.Timeless = m.chosen
@@ -177,5 +191,5 @@ func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
 		again = x.Repeat.Body
 	}
 	m.forms.Learn(m.noise.Learnt, m.n)
-	m.forms.See(x, again, m.alpha*(1-eprocess.OfPlaces), m.n)
+	m.forms.See(x, again, m.alpha*(1-m.places), m.n)
 }

@@ -2,11 +2,13 @@ package compare
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
+	"whittle/carve/compare/header"
 	"whittle/carve/compare/noise"
 	"whittle/carve/compare/own"
 )
@@ -17,8 +19,9 @@ import (
 // sides said to the same request at other times tells such a state from a candidate that is
 // wrong.
 
-// watched reports whether the values at a mark may be those of a state of each server's.
-func (k *mark) watched() bool { return k.Expect < 0 && !k.Own && k.learnable() }
+// watched reports whether the values at a mark may be those of a state of each server's. Those
+// of headers are watched by spells.
+func (k *mark) watched() bool { return k.Expect < 0 && !k.Own && k.learnable() && k.Direct == nil }
 
 // contested reports whether somebody has bet on a mark, so that it matters whether the
 // values there move.
@@ -171,6 +174,9 @@ func (m *match) stepsOf(a, b []byte) map[markKey]own.Step {
 // explains how often the candidate differs there (noiseBound).
 func (m *match) markOwn() {
 	for _, k := range m.marks {
+		if k.Direct != nil {
+			k.Direct.Noisy = m.noise.Learnt[k.noise()]
+		}
 		if !k.Own && m.noise.Own[k.noise()] && k.Expect < 0 {
 			k.Own = true
 			m.forms.MarkOwn(k.Path)
@@ -180,7 +186,12 @@ func (m *match) markOwn() {
 
 // isExplained reports whether a state of each server's may be what the bets have won on.
 // Where the monolith varies often, no bet counts.
-func (k *mark) isExplained() bool { return k.Gated || k.drift.Explains() || k.isEarly() }
+func (k *mark) isExplained() bool {
+	if k.Direct != nil {
+		return k.Gated || k.spells != nil && k.spells.Open(!header.IsPolicy(header.NameOf(k.Path)))
+	}
+	return k.Gated || k.drift.Explains() || k.isEarly()
+}
 
 // isEarly reports whether a mark has not been watched for long enough for a state of each
 // server's to be seen to move: what is the same for all requests, and that of which such a
@@ -207,17 +218,26 @@ func (m *match) isUnsure(k *mark) bool {
 }
 
 // unsureWords say why what isUnsure reports is not shown, and what settles it.
-func (k *mark) unsureWords() string {
-	settles := ": ignore the path, or give it a form"
+func (m *match) unsureWords(k *mark) string {
+	settles := m.settles(k.Path)
 	switch {
 	case k.Own:
-		return "both sides' values move, at different times, so each server seems to keep a state of its own, which says nothing about the candidate" + settles
+		return "both sides' values move, at different times, so each server seems to keep a state of its own, which says nothing about the candidate: " + settles
 	case k.isEarly() && !k.Gated && !k.drift.Explains():
 		return "each side gives the same value for many requests; a minute of traffic is needed to tell a wrong value from one that each server keeps for a while"
 	case k.Self == 0:
-		return "the monolith's value moves, and whether the candidate's moves with it, or each server holds a state of its own, is not known yet" + settles
+		return "the monolith's value moves, and whether the candidate's moves with it, or each server holds a state of its own, is not known yet: " + settles
 	}
-	return "the monolith itself changes it, and the candidate does so more often or at more places: nothing tells a fault from a state of its own that moves in each server: if it is one, ignore the path, or give it a form; if not, the candidate's is wrong"
+	return "the monolith itself changes it, and the candidate does so more often or at more places: nothing tells a fault from a state of its own that moves in each server: if it is one, " + settles + "; if not, the candidate's is wrong"
+}
+
+// settles says how a place is left out whose values are each server's own.
+func (m *match) settles(path string) string {
+	if m.kind != whittle.FoundHeader {
+		return "ignore the path, or give it a form"
+	}
+	name, _, _ := strings.Cut(header.NameOf(path), " ") // of a piece, a cookie, a field of the trailer
+	return "compare.headers: {except: [" + name + "]} leaves it out"
 }
 
 // unsureBound keeps EQUIVALENT from being said while a candidate seems to differ at
@@ -225,7 +245,7 @@ func (k *mark) unsureWords() string {
 func (m *match) unsureBound() (b whittle.Bound, ok bool) {
 	for _, k := range m.marks {
 		if m.isUnsure(k) {
-			return whittle.Bound{ID: "places", What: boundNoise, High: 1, MarginHigh: noise.Slack, Summary: k.Path + ": " + k.unsureWords()}, true
+			return whittle.Bound{ID: "places", What: boundNoise, High: 1, MarginHigh: noise.Slack, Summary: m.pathWords(k.Path) + ": " + m.unsureWords(k)}, true
 		}
 	}
 	return b, false

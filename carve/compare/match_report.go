@@ -10,6 +10,7 @@ import (
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/owner"
@@ -38,12 +39,11 @@ func (m *match) noisyPlaces() []string {
 // NoisyHeaders lists the compared headers that the monolith was seen to change by
 // itself. Where noise is learned, a difference of the kind in which they vary counts
 // only beyond a bound; elsewhere it counts like any other.
-func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.Noisy() }
+func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.noisy() }
 
 // Report implements method.
 func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
-	m.refresh()
-	findings := m.findings()
+	findings, bounds, more := m.doubts(alpha)
 	low, high := m.share.Low(alpha), m.share.High(alpha)
 	limit := marginOf(m.c.MaxDiffer)
 	b := whittle.Bound{
@@ -56,12 +56,22 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
 	}
-	more := m.share.MoreUntil(alpha, limit)
+	left := m.share.MoreUntil(alpha, limit)
 	if b.Estimate > m.c.MaxDiffer {
 		b.Summary += seenTooOften(m.c.MaxDiffer)
-		more = -1 // nobody knows when what was seen will be explained
+		left = -1 // nobody knows when what was seen will be explained
 	}
-	bounds := []whittle.Bound{b}
+	bounds, more = append([]whittle.Bound{b}, bounds...), longer(more, left)
+	if slices.ContainsFunc(findings, func(f whittle.Finding) bool { return f.Decided }) {
+		more = 0
+	}
+	return findings, bounds, more
+}
+
+// doubts are the findings, and the bounds that EQUIVALENT waits for at single places.
+func (m *match) doubts(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, more int) {
+	m.refresh()
+	findings = m.findings()
 	if noise, left, ok := m.noiseBound(alpha); ok {
 		bounds, more = append(bounds, noise), longer(more, left)
 	}
@@ -77,9 +87,6 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 		}
 	}
 	orderFindings(findings)
-	if slices.ContainsFunc(findings, func(f whittle.Finding) bool { return f.Decided }) {
-		more = 0
-	}
 	return findings, bounds, more
 }
 
@@ -117,10 +124,7 @@ func (m *match) finding(k *mark) whittle.Finding {
 
 // sentence says what differs, how often, and how.
 func (m *match) sentence(k *mark) string {
-	where := k.Path
-	if where == jsondiff.ManyPaths {
-		where = "other paths"
-	}
+	where := m.pathWords(k.Path)
 	var b strings.Builder
 	if types, ok := jsondiff.TypesOf(k.How); ok {
 		fmt.Fprintf(&b, "%s has another type (%s)", where, strings.Replace(types, "/", " and ", 1))
@@ -139,9 +143,22 @@ func (m *match) sentence(k *mark) string {
 	return b.String()
 }
 
+// pathWords name a place.
+func (m *match) pathWords(path string) string {
+	switch {
+	case m.kind == whittle.FoundHeader:
+		return headerWords(path)
+	case path == jsondiff.ManyPaths:
+		return "other paths"
+	}
+	return path
+}
+
 var waysInWords = map[string]string{
 	jsondiff.HowBytes:    "the bodies%s differ",
 	jsondiff.HowValue:    "%s has another value",
+	howForm:              "%s has another form",
+	jsondiff.WayPresence: "%s is set by one side only",
 	jsondiff.HowMissing:  "%s is missing from the candidate's response",
 	jsondiff.HowExtra:    "%s is in the candidate's response only",
 	jsondiff.HowLength:   "%s has another number of elements",
@@ -161,20 +178,23 @@ func joined(a, b string) string {
 }
 
 // oneForAll is said where one value of each side's stands against one of the other's.
-const oneForAll = "each side says one and the same in every response, as a host name, a version or the time of its start: if it is each server's own, name it in compare.ignore; if not, the candidate's is wrong"
+const oneForAll = "each side says one and the same in every response, as a host name, a version or the time of its start: if it is each server's own, %s; if not, the candidate's is wrong"
 
 // guess is why the candidate may differ; empty: nothing is known.
 func (m *match) guess(k *mark) string {
 	words := k.why.Words()
+	if k.Direct != nil && header.IsPolicy(header.NameOf(k.Path)) {
+		return words
+	}
 	if words == "" && k.Count > m.n-k.Born && k.Self == 0 && k.why.IsOne() && !m.isUnsure(k) {
-		words = oneForAll
+		words = fmt.Sprintf(oneForAll, m.settles(k.Path))
 	}
 	return words
 }
 
 // noRepeats is said of a difference that nothing has held against the monolith's
 // own changes.
-const noRepeats = "no request has been repeated to the monolith, so it may be noise"
+const noRepeats = "no request has been repeated to the monolith, so it may be noise: if it is, declare it in compare.expect"
 
 func (m *match) cause(k *mark) string {
 	switch {
@@ -187,7 +207,7 @@ func (m *match) cause(k *mark) string {
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole: name what changes in compare.ignore_text",
 			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.isUnsure(k):
-		return k.unsureWords()
+		return m.unsureWords(k)
 	case m.learn && k.Self > 0:
 		return fmt.Sprintf("the monolith itself changes it, in %s of %s repeats: the candidate does so more often", units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.learn && m.repeats == 0:

@@ -7,7 +7,6 @@ import (
 	"whittle"
 	"whittle/carve/compare/body"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/header"
 	"whittle/carve/compare/owner"
 )
 
@@ -25,6 +24,8 @@ const (
 	// shown that in the thousands of mirrored exchanges before (their rechecks repeat it to the
 	// monolith). Set by TestLateAndRare.
 	movesMost = 0.001
+	// placesMost is of how many places it is counted what asking again has shown.
+	placesMost = 64
 	// suspectFor is for how many compared exchanges after the candidate alone was odd all of
 	// its responses to users are worth comparing.
 	suspectFor = 2000
@@ -239,13 +240,13 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	t.Asked++
 	if m := s.match; m != nil {
 		m.asked(r)
-		t.voidOwn(j.ownCount())
 	}
+	t.voidOwn(j.ownCount())
 	n, alpha := j.compared(), alphaOf(j.c)
 	if o.monolith {
 		for i := range r.Rounds {
 			s.method.Varies(&x.Monolith, &r.Rounds[i].Monolith)
-			s.headers.Varies(x, &x.Monolith, &r.Rounds[i].Monolith)
+			s.headers.varies(x, &x.Monolith, &r.Rounds[i].Monolith)
 		}
 	}
 	served := x.First() == whittle.Candidate
@@ -340,7 +341,7 @@ func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 // at finds or makes the counts of a place; nil where there are too many.
 func (t *rechecks) at(place string) *recheckPlace {
 	p := t.find(place)
-	if p == nil && len(t.Places) < header.PlacesMost {
+	if p == nil && len(t.Places) < placesMost {
 		t.Places = append(t.Places, recheckPlace{Place: place})
 		p = &t.Places[len(t.Places)-1]
 	}

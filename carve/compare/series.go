@@ -25,7 +25,7 @@ type series struct {
 	show   *display.View
 
 	tallies
-	headers header.Headers
+	headers headers
 	// bound is the shortest time after which a candidate's response was given up.
 	bound time.Duration
 }
@@ -66,10 +66,12 @@ func newSeries(c whittle.Comparison, part float64, show *display.View) (*series,
 	}
 	m.ShowBy(show)
 	same, _ := m.(*match)
-	return &series{
+	s := &series{
 		c: c, alpha: part * eprocess.OfHead * alphaOf(c), method: m, match: same, show: show,
-		tallies: tallies{Heads: [...]header.Head{header.NewHead(), header.NewHead(), header.NewHead()}}, headers: header.New(c, show),
-	}, nil
+		tallies: tallies{Heads: [...]header.Head{header.NewHead(), header.NewHead(), header.NewHead()}},
+	}
+	s.headers, err = newHeaders(c, s.alpha, show)
+	return s, err
 }
 
 // monolithFailed takes note of a request to which the monolith gave no response.
@@ -118,7 +120,7 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	if same = same || s.goesOn(whittle.FoundStatus, &x.Monolith, &x.Candidate); same {
 		differs, same = s.seeHead(x, whittle.FoundContentType, shape, s.Compared)
 		same = same || s.goesOn(whittle.FoundContentType, &x.Monolith, &x.Candidate)
-		loose, other = s.headers.See(header.WithTrailers(x), shape, header.Level{Limit: s.limit(), Alpha: s.alpha, N: s.Compared})
+		loose, other = s.headers.see(x)
 	}
 	if !same {
 		s.Partly += int(eprocess.Indicator(!differs))
@@ -273,14 +275,8 @@ func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound, in
 	for i, words := range [...]string{"the candidate gave", "status", "content type"} {
 		list = append(list, s.Heads[i].Findings(headKinds[i], words)...)
 	}
-	list = append(list, s.headers.Findings(s.limit())...)
-	if b, left, ok := s.headers.NoiseBound(alphaOf(s.c)); ok {
-		b.ID = "header noise" // apart from the fields' own
-		bounds, more = append(bounds, b), longer(more, left)
-	}
-	if b, left, ok := s.headers.FormBound(s.Compared); ok {
-		bounds, more = append(bounds, b), longer(more, left)
-	}
+	ofHeaders, more2, left := s.headers.report(alphaOf(s.c))
+	list, bounds, more = append(list, ofHeaders...), append(bounds, more2...), longer(more, left)
 	return append(list, found...), append(bounds, s.looseBound(explained)), more
 }
 
@@ -310,11 +306,8 @@ func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, nois
 			return []string{string(kind)}, nil
 		}
 	}
-	for _, name := range s.headers.Differing(x, header.WithTrailer(a), header.WithTrailer(b)) {
-		list = append(list, "header "+name)
-	}
 	body, rare := s.method.Places(a, b)
-	return append(list, body...), rare
+	return append(s.headers.differing(x, a, b), body...), rare
 }
 
 // goesOn reports whether the rest of two responses is compared although they differ in status

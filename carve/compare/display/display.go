@@ -32,19 +32,36 @@ func (d *View) Redacts() bool { return d != nil && d.redactor != nil }
 // RedactBy has all that is shown redacted from now on.
 func (d *View) RedactBy(with Redactor) { d.redactor = with }
 
+// RedactRequest takes out of a request what is secret.
+func (d *View) RedactRequest(q *whittle.Request) {
+	if d.Redacts() {
+		d.redactor.Request(q)
+	}
+}
+
+// RedactResponse takes out of a response what is secret.
+func (d *View) RedactResponse(a *whittle.Response) {
+	if d.Redacts() {
+		d.redactor.Response(a)
+	}
+}
+
 // HeaderValue is the value of a header, redacted.
 func (d *View) HeaderValue(name, value string) string {
-	if !d.Redacts() {
-		return value
-	}
 	a := whittle.Response{Header: whittle.Header{name: {value}}}
-	d.redactor.Response(&a)
+	d.RedactResponse(&a)
 	return a.Header.Get(name)
 }
 
 // View makes what a finding shows of an exchange. Whether two responses are
 // the same is judged on what came; only what is shown is redacted.
-type View struct{ redactor Redactor }
+type View struct {
+	redactor Redactor
+	whole    *whittle.Exchange
+}
+
+// Whole has an exchange shown in place of the part of it that is compared; nil: no longer.
+func (d *View) Whole(x *whittle.Exchange) { d.whole = x }
 
 // What is shown of an exchange, at most.
 const (
@@ -94,9 +111,7 @@ func (d *View) Has(list []whittle.Sample, x *whittle.Exchange) bool {
 
 func (d *View) request(x *whittle.Exchange) string {
 	q := x.Request
-	if d != nil && d.redactor != nil {
-		d.redactor.Request(&q)
-	}
+	d.RedactRequest(&q)
 	request := q.Method + " " + q.Target
 	if len(q.Body) > 0 {
 		request += " " + string(q.Body[:min(len(q.Body), BodyShown)])
@@ -106,6 +121,9 @@ func (d *View) request(x *whittle.Exchange) string {
 
 // Sample is an exchange in short.
 func (d *View) Sample(x *whittle.Exchange) whittle.Sample {
+	if d != nil && d.whole != nil {
+		x = d.whole
+	}
 	return whittle.Sample{
 		At: x.At.Round(time.Millisecond).UTC(), Request: d.request(x),
 		Monolith: d.Response(x.Monolith), Candidate: d.Response(x.Candidate),
@@ -126,9 +144,7 @@ func (d *View) Response(a whittle.Response) string {
 		return FailureWord(&a) + ": " + Snippet([]byte(d.Kept(nil, a.Detail)), BodyShown)
 	}
 	size := len(a.Body)
-	if d != nil && d.redactor != nil {
-		d.redactor.Response(&a)
-	}
+	d.RedactResponse(&a)
 	if size > 0 && a.Body == nil {
 		return fmt.Sprintf("(%d bytes that cannot be shown redacted)", size)
 	}

@@ -163,17 +163,17 @@ func (f *Forms) hollow() (why string) {
 	}
 	for _, p := range f.paths {
 		switch not := p.unformed(); {
-		case f.named && !p.Fresh: // it says nothing of cookies
+		case f.named != nil && !p.Fresh: // it says nothing of cookies
 		case not == "" && p.values():
 			return ""
 		case not != "" && p.rule == "" && f.expected(p) == "":
-			why = p.Path + " is " + not
+			why = f.said(p, p.Path) + " is " + not
 		}
 	}
 	switch {
 	case why == "":
 		return ""
-	case f.named:
+	case f.named != nil:
 		return "no value of a cookie is compared: " + why + "; compare.headers: {except: [Set-Cookie]} leaves cookies out"
 	}
 	return "no value of the bodies is compared: " + why + ", and there is no other field"

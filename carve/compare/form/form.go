@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 
 	"whittle"
 	"whittle/carve/compare/digest"
@@ -53,12 +54,13 @@ type Forms struct {
 
 	known   int // entries of the learned noise that were taken
 	paths   []*formPath
-	named   bool // see NewNamed
-	over    int  // places beyond most
-	dropped int  // places of which nothing was kept over a restart
+	named   func(path string) string // see ByName
+	over    int                      // places beyond most
+	dropped int                      // places of which nothing was kept over a restart
 	index   map[uint64]int
 	own     map[string]bool // see MarkOwn
 	below   map[uint64]bool
+	pieced  map[uint64]bool // texts of which pieces are compared
 	fields  fieldCount
 	samples int
 
@@ -84,7 +86,7 @@ func (f *Forms) Learn(learnt map[noise.Key]bool, n int) {
 	f.known = len(learnt)
 	f.over = 0
 	for _, k := range slices.SortedFunc(maps.Keys(learnt), noise.Key.Compare) {
-		if !IsPiece(k.Path) { // the whole is looked at
+		if !IsPiece(k.Path) || f.named != nil { // else the whole is looked at
 			f.take(k, n)
 		}
 	}
@@ -111,13 +113,16 @@ func (f *Forms) put(p *formPath) {
 	f.index[digest.FNV([]byte(p.Path))] = len(f.paths)
 	f.paths = append(f.paths, p)
 	prefixHashes(f.below, p.Path)
+	if IsPiece(p.Path) {
+		f.pieced[digest.FNV([]byte(p.Path[:strings.LastIndex(p.Path, " (")]))] = true
+	}
 }
 
 // See takes exchange n of a route, after what it teaches of noise was learned.
 // alpha is the error rate of all places together. repeat is nil where the monolith
 // was asked once.
 func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
-	if f.fields.due(n) {
+	if f.named == nil && f.fields.due(n) {
 		f.fields.see(&f.walk, x.Monolith.Body, x.Candidate.Body, f.ignore)
 	}
 	same := bytes.Equal(x.Monolith.Body, x.Candidate.Body) && repeat == nil
@@ -127,7 +132,7 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	if same {
 		if f.gather(Monolith, x.Monolith.Body) {
 			for i, p := range f.paths {
-				p.settleSame(f.sides[Monolith][i], &f.drawn)
+				p.settleSame(f.sides[Monolith][i], f.named != nil, &f.drawn)
 			}
 		}
 		return
@@ -146,7 +151,7 @@ func isWhole(n int) bool { return n <= most*most || n/most%8 == 0 }
 // Settle takes the values that were gathered to the tests of all places. again says
 // that the monolith was asked twice.
 func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
-	e := formExchange{n: n, at: x.At, again: again, timeless: f.Timeless, named: f.named, lists: &f.lists, drawn: &f.drawn}
+	e := formExchange{n: n, at: x.At, again: again, timeless: f.Timeless, named: f.named != nil, lists: &f.lists, drawn: &f.drawn}
 	e.clocks[Monolith], e.clocks[Candidate] = responseDate(&x.Monolith), responseDate(&x.Candidate)
 	if again && x.Repeat != nil {
 		e.clocks[Repeat] = responseDate(x.Repeat)
@@ -158,26 +163,22 @@ func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 		}
 		e.alpha = eprocess.OfNth(alpha, i+f.dropped+1) / features
 		if p.settle(&e) && len(p.Samples) < display.MaxSamples && f.samples < display.MaxKept && !f.Show.Has(p.Samples, x) {
-			p.Samples = append(p.Samples, f.sample(x, p.Path, &e))
+			p.Samples = append(p.Samples, f.sample(x, p, &e))
 			f.samples++
 		}
 	}
 }
 
-// sample shows an exchange and the first value at the place on each side, of what has a name
-// its form.
-func (f *Forms) sample(x *whittle.Exchange, path string, e *formExchange) whittle.Sample {
-	at := TrailOf(path)
+// sample shows an exchange and the first value at the place on each side.
+func (f *Forms) sample(x *whittle.Exchange, p *formPath, e *formExchange) whittle.Sample {
+	at := TrailOf(p.Path)
 	shown := func(values []value) string {
-		switch {
-		case len(values) == 0:
+		if len(values) == 0 {
 			return "missing"
-		case f.named:
-			return values[0].form.String()
 		}
 		return f.Show.Value(at, values[0].raw)
 	}
-	return f.Show.SampleAt(x, display.Spot{Where: path, From: shown(e.values[Monolith]), To: shown(e.values[Candidate])})
+	return f.Show.SampleAt(x, display.Spot{Where: f.said(p, p.Path), From: shown(e.values[Monolith]), To: shown(e.values[Candidate])})
 }
 
 // MarkOwn takes note that each server holds a state of its own at a place. The forms of such
@@ -201,8 +202,29 @@ func (f *Forms) gather(side int, body []byte) bool {
 		if i, ok := f.index[at.pattern]; ok && len(values[i]) < most {
 			values[i] = append(values[i], f.walk.look(node))
 		}
+		if f.pieced[at.pattern] {
+			f.gatherPieces(values, node, at.pattern)
+		}
 	})
 	return true
+}
+
+// gatherPieces reads the values of the pieces of a text.
+func (f *Forms) gatherPieces(values [][]value, node uint32, pattern uint64) {
+	list, _ := Pieces(f.walk.text(node))
+	for _, piece := range list {
+		i, ok := f.index[digest.FNVOn(pattern, []byte(" ("+f.Show.Text(piece.Name)+")"))]
+		if !ok || len(values[i]) >= most {
+			continue
+		}
+		text := []byte(piece.Text)
+		v := valueOfText(text)
+		if jsondoc.IsNumber(text) {
+			v = valueOfNumber(text)
+		}
+		v.raw = text
+		values[i] = append(values[i], v)
+	}
 }
 
 // empty makes room for the values of one response.

@@ -8,6 +8,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/own"
 	"whittle/carve/compare/twosample"
 )
@@ -116,13 +117,16 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 }
 
 // settleSame takes what both sides say in an exchange.
-func (p *formPath) settleSame(values []value, scratch *[3][]twosample.Value) {
+func (p *formPath) settleSame(values []value, named bool, scratch *[3][]twosample.Value) {
 	if p.own || p.rule != "" {
 		return
 	}
 	held := p.isHeld()
 	if p.hold(values); !held {
 		list := p.drawnValues(&scratch[Monolith], values)
+		if named && len(values) == 0 && p.varies(jsondiff.WayPresence) {
+			list = []twosample.Value{{Kind: twosample.Absent}}
+		}
 		p.Alike.See(list, list, nil)
 	}
 }

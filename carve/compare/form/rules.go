@@ -20,8 +20,7 @@ type formRule struct {
 
 // New compiles the rules of a comparison.
 func New(c whittle.Comparison) (*Forms, error) {
-	f := NewNamed(nil)
-	f.named = false
+	f := &Forms{index: map[uint64]int{}, own: map[string]bool{}, below: map[uint64]bool{}, pieced: map[uint64]bool{}, fields: newFieldCount()}
 	for i, r := range c.Forms {
 		p, err := jsondoc.ParsePath(r.Path)
 		if err != nil {

@@ -55,7 +55,7 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 		p.rule, p.own = f.rule(p.Path), f.own[p.Path]
 		paths = append(paths, p)
 	}
-	f.paths, f.index, f.below, f.samples = nil, map[uint64]int{}, map[uint64]bool{}, 0
+	f.paths, f.index, f.below, f.pieced, f.samples = nil, map[uint64]int{}, map[uint64]bool{}, map[uint64]bool{}, 0
 	for _, p := range paths {
 		f.put(p)
 		f.samples += len(p.Samples)
@@ -71,12 +71,6 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 // ShowAgain redacts what was restored. A form says nothing secret.
 func (f *Forms) ShowAgain() {
 	for _, p := range f.paths {
-		was := slices.Clone(p.Samples)
 		f.Show.Again(p.Samples, TrailOf(p.Path))
-		for i := range was {
-			if f.named {
-				p.Samples[i].MonolithValue, p.Samples[i].CandidateValue = was[i].MonolithValue, was[i].CandidateValue
-			}
-		}
 	}
 }

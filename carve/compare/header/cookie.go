@@ -137,17 +137,14 @@ func cookieWordOf(list []sentCookie) string {
 	return strings.Join(out, ", ")
 }
 
-// cookieWords are what two responses say in their cookies. Lifetimes that no client
-// can distinguish are the same, in the same words whoever has which.
-func cookieWords(a, b whittle.Header, x *whittle.Exchange) (from, to string) {
-	p, q := cookiesOf(a, x), cookiesOf(b, x)
-	for i := range min(len(p), len(q)) {
-		if d := p[i].life - q[i].life; p[i].life > 0 && q[i].life > 0 && d <= lifeSlack && d >= -lifeSlack {
-			p[i].life = min(p[i].life, q[i].life)
-			q[i].life = p[i].life
+// aged has cookies be kept for as long as those of another list, where no client can tell.
+func aged(list, as []sentCookie) []sentCookie {
+	for i := range min(len(list), len(as)) {
+		if d := list[i].life - as[i].life; list[i].life > 0 && as[i].life > 0 && d <= lifeSlack && d >= -lifeSlack {
+			list[i].life = as[i].life
 		}
 	}
-	return cookieWordOf(p), cookieWordOf(q)
+	return list
 }
 
 // masked is a Set-Cookie without the value.

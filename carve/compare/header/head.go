@@ -1,5 +1,5 @@
-// Package header compares what stands before the body of two responses: status,
-// content type, failures, and every header, with learned noise and cookies by form.
+// Package header has what stands before the body of two responses: the evidence on status,
+// content type and failures, and what the headers say as places.
 package header
 
 import (
@@ -16,8 +16,7 @@ import (
 // Bounds of a head.
 const (
 	changesMost = 24 // changes of value distinguished
-	leanSlots   = 64
-	otherValues = "other values"
+	LeanSlots   = 64
 )
 
 // Head counts the exchanges in which the two sides gave another status,
@@ -42,7 +41,7 @@ type Head struct {
 	// SelfCount of the Repeats, the monolith's second responses, differed from its first.
 	SelfCount int              `json:"self_count"`
 	Repeats   int              `json:"repeats,omitempty"`
-	Lean      [leanSlots]int32 `json:"lean,omitzero"`
+	Lean      [LeanSlots]int32 `json:"lean,omitzero"`
 	Overall   int32            `json:"overall"`
 	Changes   []Change         `json:"changes"`
 }
@@ -73,13 +72,8 @@ type Pair struct {
 	Shape       uint64
 	Reason      string // the declared reason of this change
 	// OneWay says that the change from to to from is declared.
-	OneWay bool
-	Unbet  bool // it is not to be bet on
-	// way is how a header differs, pair what the two sides say, without saying who does, and
-	// side who.
-	way      way
-	pair     uint64
-	side     int32
+	OneWay   bool
+	Unbet    bool // it is not to be bet on
 	Exchange *whittle.Exchange
 	Show     *display.View
 	// Spot gives the place that differs; nil: the whole.
@@ -88,11 +82,8 @@ type Pair struct {
 
 // sample is the exchange in short.
 func (o *Pair) sample() whittle.Sample {
-	switch {
-	case o.Spot != nil:
+	if o.Spot != nil {
 		return o.Show.SampleAt(o.Exchange, o.Spot())
-	case o.Path != "":
-		return o.Show.SampleAt(o.Exchange, display.Spot{Where: "header " + o.Path, From: o.From, To: o.To})
 	}
 	return o.Show.Sample(o.Exchange)
 }
@@ -106,29 +97,25 @@ func (t *Head) ObserveSame(limit, alpha float64, n int) {
 
 // See settles one exchange and reports whether it differs undeclared.
 func (t *Head) See(o *Pair, limit, alpha float64, n int) bool {
-	if o.From != o.To {
-		t.keep(o, changesMost, display.MaxSamples)
+	differs := o.From != o.To
+	if differs {
+		t.keep(o)
 	}
-	return t.settle(o, o.From != o.To, Level{limit, alpha, n}, alpha)
-}
-
-// settle is See for a change that was kept; repeats is the error rate of the bets on repeats.
-func (t *Head) settle(o *Pair, differs bool, at Level, repeats float64) bool {
 	t.N++
 	open := differs && o.Reason == ""
 	if open {
 		t.Count++
 	}
 	if differs && !o.Unbet && (open || !o.OneWay) {
-		t.lean(o, at.Alpha, at.N)
+		t.lean(o, alpha, n)
 	}
-	t.Share.SeeShare(open, at.Limit, at.Alpha, at.N)
+	t.Share.SeeShare(open, limit, alpha, n)
 	if o.Again {
 		t.Repeats++
 		if o.Self {
 			t.SelfCount++
 		}
-		t.Self.Bet(eprocess.Indicator(open)-eprocess.Indicator(o.Self), repeats, at.N)
+		t.Self.Bet(eprocess.Indicator(open)-eprocess.Indicator(o.Self), alpha, n)
 	}
 	return open
 }
@@ -151,7 +138,7 @@ func (t *Head) lean(o *Pair, alpha float64, n int) {
 		return
 	}
 	direction := sign(*slot)
-	if direction == 0 && o.pair == 0 {
+	if direction == 0 {
 		direction = sign(t.Overall)
 	}
 	t.Same.Bet(float64(direction*side), alpha, n)
@@ -166,9 +153,6 @@ const oneWayMost = 8
 // slot is where the direction of a pair's values is remembered, the same one when
 // they change places; side says which way they lie, +1 or -1.
 func (t *Head) slot(o *Pair) (_ *int32, side int32) {
-	if o.pair != 0 {
-		return &t.Lean[digest.Mix(o.pair)%leanSlots], o.side
-	}
 	low, high := o.From, o.To
 	side = 1
 	if low > high {
@@ -178,28 +162,27 @@ func (t *Head) slot(o *Pair) (_ *int32, side int32) {
 	h.Text(o.Path)
 	h.Text(low)
 	h.Text(high)
-	return &t.Lean[digest.Mix(uint64(h))%leanSlots], side
+	return &t.Lean[digest.Mix(uint64(h))%LeanSlots], side
 }
 
 func sign(v int32) int32 { return int32(cmp.Compare(v, 0)) }
 
 func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
 
-// keep counts a change and keeps up to samples of it; of more than most changes
-// the first are distinguished, but one that is not declared takes the place of the
-// last that is.
-func (t *Head) keep(o *Pair, most, samples int) {
+// keep counts a change and keeps samples of it; of more than changesMost the first are
+// distinguished, but one that is not declared takes the place of the last that is.
+func (t *Head) keep(o *Pair) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
 		if c.Path == o.Path && c.From == o.From && c.To == o.To && c.Expected == o.Reason {
 			c.Count++
-			if len(c.Samples) < samples && !o.Show.Has(c.Samples, o.Exchange) {
+			if len(c.Samples) < display.MaxSamples && !o.Show.Has(c.Samples, o.Exchange) {
 				c.Samples = append(c.Samples, o.sample())
 			}
 			return
 		}
 	}
-	if len(t.Changes) >= most && o.Reason == "" {
+	if len(t.Changes) >= changesMost && o.Reason == "" {
 		for i := len(t.Changes) - 1; i >= 0; i-- {
 			if t.Changes[i].Expected != "" {
 				t.Changes = slices.Delete(t.Changes, i, i+1)
@@ -207,34 +190,9 @@ func (t *Head) keep(o *Pair, most, samples int) {
 			}
 		}
 	}
-	if len(t.Changes) < most {
-		c := Change{Path: o.Path, From: o.From, To: o.To, Count: 1, Expected: o.Reason}
-		if samples > 0 {
-			c.Samples = []whittle.Sample{o.sample()}
-		}
-		t.Changes = append(t.Changes, c)
+	if len(t.Changes) < changesMost {
+		t.Changes = append(t.Changes, Change{Path: o.Path, From: o.From, To: o.To, Count: 1, Expected: o.Reason, Samples: []whittle.Sample{o.sample()}})
 	}
-}
-
-// keepFew keeps a change of a header: of many the first by its values, and the rest as one of
-// other values.
-func (t *Head) keepFew(o *Pair, most int) {
-	one, samples := *o, 1
-	first, known := true, false
-	for _, c := range t.Changes {
-		if c.Path == o.Path && c.Expected == o.Reason && (c.From == Missing) == (o.From == Missing) && (c.To == Missing) == (o.To == Missing) {
-			first, known = false, known || c.From == o.From && c.To == o.To
-		}
-	}
-	if !first && !known {
-		samples = 0 // the first has one
-		for _, word := range []*string{&one.From, &one.To} {
-			if o.way != there || *word != Missing {
-				*word = otherValues
-			}
-		}
-	}
-	t.keep(&one, most, samples)
 }
 
 // DecidedAt is the exchange at which the difference was shown; 0: not.
@@ -252,20 +210,7 @@ func (t *Head) DecidedAt() int {
 // Findings gives one finding per change of value; one of a body that has a path
 // is one of a field. what names it in a sentence: "status".
 func (t *Head) Findings(kind whittle.FindingKind, what string) []whittle.Finding {
-	return t.findingsAt(kind, what, t.DecidedAt())
-}
-
-// changeWords says what a change made of a value.
-func changeWords(c *Change) string {
-	if c.From == otherValues && c.To == otherValues {
-		return "differs in further ways"
-	}
-	return fmt.Sprintf("is %s instead of %s", c.To, c.From)
-}
-
-// findingsAt is findings with the exchange at which they were shown; 0: they are
-// not.
-func (t *Head) findingsAt(kind whittle.FindingKind, what string, at int) []whittle.Finding {
+	at := t.DecidedAt()
 	list := make([]whittle.Finding, 0, len(t.Changes))
 	for _, c := range t.Changes {
 		f := whittle.Finding{
@@ -278,15 +223,19 @@ func (t *Head) findingsAt(kind whittle.FindingKind, what string, at int) []whitt
 		}
 		f.Summary = fmt.Sprintf("%s %s instead of %s in %d of %d", what, c.To, c.From, c.Count, t.N)
 		if c.Path != "" {
-			if kind == whittle.FoundBody {
-				f.Kind = whittle.FoundField
-			}
-			f.Summary = fmt.Sprintf("%s %s %s in %d of %d", what, c.Path, changeWords(&c), c.Count, t.N)
+			f.Kind = whittle.FoundField
+			f.Summary = fmt.Sprintf("%s %s is %s instead of %s in %d of %d", what, c.Path, c.To, c.From, c.Count, t.N)
 		}
 		list = append(list, f)
 	}
 	return list
 }
+
+// What distinguishes two words of which the same is shown.
+const (
+	OneSuffix     = " (one)"
+	AnotherSuffix = " (another)"
+)
 
 // Usable reports whether a repeat can teach what the monolith changes by itself.
 func Usable(r, first *whittle.Response) bool {

@@ -10,24 +10,24 @@ import (
 // inTrailer marks the names of fields that came after the body.
 const inTrailer = " (trailer)"
 
-// WithTrailers is an exchange whose responses have the fields of their trailers among
+// withTrailers is an exchange whose responses have the fields of their trailers among
 // those of their headers, under names of their own.
-func WithTrailers(x *whittle.Exchange) *whittle.Exchange {
+func withTrailers(x *whittle.Exchange) *whittle.Exchange {
 	if len(x.Monolith.Trailer)+len(x.Candidate.Trailer) == 0 && (x.Repeat == nil || len(x.Repeat.Trailer) == 0) {
 		return x
 	}
 	out := *x
-	out.Monolith, out.Candidate = *WithTrailer(&x.Monolith), *WithTrailer(&x.Candidate)
+	out.Monolith, out.Candidate = *withTrailer(&x.Monolith), *withTrailer(&x.Candidate)
 	if x.Repeat != nil {
-		out.Repeat = WithTrailer(x.Repeat)
+		out.Repeat = withTrailer(x.Repeat)
 	}
 	return &out
 }
 
-// WithTrailer is a response with the fields of its trailer among those of its header.
+// withTrailer is a response with the fields of its trailer among those of its header.
 // gRPC's are the same in either place: a response without a message has them in its
 // header.
-func WithTrailer(a *whittle.Response) *whittle.Response {
+func withTrailer(a *whittle.Response) *whittle.Response {
 	if len(a.Trailer) == 0 {
 		return a
 	}

@@ -7,46 +7,34 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/compare/display"
 	"whittle/carve/compare/form"
 )
 
 // The words for a header that is missing, which no header can have as its value, and
-// the words shown for it and for one with an empty value.
+// the word shown for it.
 const (
-	absent      = "\x00"
-	Missing     = "missing"
-	emptyHeader = "empty"
-	headerShown = 2 * display.ValueShown // bytes of a value
+	absent  = "\x00"
+	Missing = "missing"
 )
 
-// What distinguishes two words of which the same is shown.
-const (
-	OneSuffix     = " (one)"
-	AnotherSuffix = " (another)"
-)
-
-// headerWords are what the monolith and another say in a header. An address on
-// the host that was asked is the same with the host and without.
-func headerWords(name string, x *whittle.Exchange, other *whittle.Response) (from, to string) {
-	if name == SetCookie {
-		return cookieWords(x.Monolith.Header, other.Header, x)
+// wordAs is what a response says in a header of an exchange, in the monolith's words where these
+// say the same: an address on the host that was asked is the same with the host and without,
+// and so are lifetimes of cookies that no client can distinguish.
+func wordAs(name string, x *whittle.Exchange, a *whittle.Response) string {
+	switch {
+	case name == SetCookie:
+		return cookieWordOf(aged(cookiesOf(a.Header, x), cookiesOf(x.Monolith.Header, x)))
+	case name != "Location":
+		return headerWord(name, a.Header, x)
 	}
-	from, to = headerWord(name, x.Monolith.Header, x), headerWord(name, other.Header, x)
-	if name == "Location" && from != to {
+	from, to := headerWord(name, x.Monolith.Header, x), headerWord(name, a.Header, x)
+	for _, ways := range [2][2]string{{from, to}, {to, from}} {
 		// To what was asked itself it leads by another scheme, or in a circle.
-		if bare, ok := onHost(from, x.Request.Host); ok && rooted(to) && bare != x.Request.Target {
-			from = bare
-		} else if bare, ok := onHost(to, x.Request.Host); ok && rooted(from) && bare != x.Request.Target {
-			to = bare
+		if bare, ok := onHost(ways[0], x.Request.Host); ok && bare == ways[1] && bare != x.Request.Target {
+			return from
 		}
 	}
-	return from, to
-}
-
-// rooted reports whether an address is a path from the host's root.
-func rooted(address string) bool {
-	return strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "//")
+	return to
 }
 
 // onHost gives the path of an address on a host.
@@ -173,36 +161,4 @@ func respondedAt(h whittle.Header, x *whittle.Exchange) time.Time {
 		return time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	return x.At
-}
-
-// shownHeader is the word of a header fit to be shown.
-func shownHeader(d *display.View, name, word string) string {
-	switch word {
-	case absent:
-		return Missing
-	case "":
-		return emptyHeader
-	}
-	if name = wholeOf(name); name == SetCookie { // it has no value, but a path
-		word = d.Kept(nil, word)
-	} else {
-		word = d.HeaderValue(configured(name), word)
-	}
-	return display.Snippet([]byte(word), headerShown)
-}
-
-// shownHeaderAgain is shownHeader for a word that was shown before.
-func shownHeaderAgain(d *display.View, name, word string) string {
-	if word == Missing || word == emptyHeader || word == otherValues {
-		return word
-	}
-	for _, suffix := range []string{OneSuffix, AnotherSuffix} {
-		if bare, ok := strings.CutSuffix(word, suffix); ok {
-			return shownHeaderAgain(d, name, bare) + suffix
-		}
-	}
-	if bare, ok := strings.CutSuffix(word, "…"); ok {
-		return shownHeaderAgain(d, name, bare) + "…"
-	}
-	return shownHeader(d, name, word)
 }

@@ -68,7 +68,7 @@ func TestWhatAHeaderSays(t *testing.T) {
 				(*h)[tc.name] = *values
 			}
 		}
-		if a, b := headerWords(tc.name, x, &x.Candidate); (a == b) != tc.same {
+		if a, b := wordAs(tc.name, x, &x.Monolith), wordAs(tc.name, x, &x.Candidate); (a == b) != tc.same {
 			t.Errorf("%s: %q says %q, %q says %q", tc.name, tc.a, a, tc.b, b)
 		}
 	}

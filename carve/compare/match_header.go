@@ -1,0 +1,202 @@
+package compare
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/form"
+	"whittle/carve/compare/header"
+	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/own"
+)
+
+// headers compares the headers of responses as places, by the same evidence as the fields of JSON
+// bodies, and by direction besides.
+type headers struct {
+	*match
+	texts   header.Texts
+	cookies []string               // the places of those of which the values are compared by form
+	more    bool                   // there were further ones
+	spells  map[string]*own.Spells // of each header that has differed
+}
+
+// cookiesMost bounds the cookies of which the values are compared, by name.
+const cookiesMost = 16
+
+// newHeaders compares the headers that a comparison names, with an error rate of twice alpha.
+func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (headers, error) {
+	h := headers{texts: header.NewTexts(&c, show), spells: map[string]*own.Spells{}}
+	var err error
+	if h.match, err = newMatchOf(h.texts.Comparison(), whittle.FoundHeader); err != nil {
+		return h, err
+	}
+	h.alpha, h.places, h.learnAfter = 2*alpha, 11./12, 3
+	h.forms.ByName(headerWords)
+	h.forms.Declare(h.texts.CookiesDeclared())
+	h.ShowBy(header.ViewOf(show))
+	return h, nil
+}
+
+// see takes an exchange in which the status is the same. loose: an undeclared header differs
+// that the monolith was never seen to vary. differs: that is known.
+func (h *headers) see(x *whittle.Exchange) (loose, differs bool) {
+	h.texts.List(x)
+	h.nameCookies(x)
+	h.show.Whole(x)
+	o := h.Observe(h.texts.Exchange(x, h.forms.Any()))
+	h.show.Whole(nil)
+	h.watch(x)
+	return o.Differs || o.Early, o.Differs
+}
+
+// watch follows the headers that have differed: where each server turns out to hold its own,
+// what was won is void.
+func (h *headers) watch(x *whittle.Exchange) {
+	for _, k := range h.marks {
+		name := wholeOf(k.Path)
+		if k.Path == jsondiff.ManyPaths || k.spells != nil {
+			continue
+		}
+		if h.spells[name] == nil {
+			h.spells[name] = &own.Spells{}
+		}
+		k.spells = h.spells[name]
+	}
+	for name, s := range h.spells {
+		if s.See(x.At, h.texts.Said(name, x)); !s.Own() {
+			continue
+		}
+		for _, k := range h.marks {
+			if k.spells == s {
+				h.noise.LearnOwn(k.noise())
+			}
+		}
+	}
+	h.tell()
+}
+
+// wholeOf is the name of the header that a place is, or is a piece of.
+func wholeOf(path string) string {
+	if form.IsPiece(path) {
+		path = path[:strings.LastIndex(path, " (")]
+	}
+	return header.NameOf(path)
+}
+
+// nameCookies has the values of cookies compared by form, of each name from the first exchange
+// that sets it.
+func (h *headers) nameCookies(x *whittle.Exchange) {
+	for _, name := range h.texts.Cookies(x) {
+		path := header.CookiePath(name)
+		switch {
+		case slices.Contains(h.cookies, path):
+		case len(h.cookies) == cookiesMost:
+			h.more = true
+		default:
+			h.cookies = append(h.cookies, path)
+			h.forms.NameFresh(path, h.n+1)
+		}
+	}
+}
+
+// differing lists the headers in which two responses to the same request differ undeclared, and
+// in a way in which the monolith was not seen to vary.
+func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Response) (names []string) {
+	of := h.texts.Pair(x, a, b)
+	list, _ := h.Places(&of.Monolith, &of.Candidate)
+	for _, path := range list {
+		names = append(names, "header "+header.NameOf(path))
+	}
+	return names
+}
+
+// varies takes note that the monolith gave two different responses to a request.
+func (h *headers) varies(x *whittle.Exchange, a, b *whittle.Response) {
+	of := h.texts.Pair(x, a, b)
+	h.Varies(&of.Monolith, &of.Candidate)
+}
+
+// report gives the findings and bounds so far.
+func (h *headers) report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, more int) {
+	findings, bounds, more = h.doubts(alpha)
+	for i := range findings {
+		f := &findings[i]
+		if f.Kind == whittle.FoundForm {
+			f.Summary = strings.Replace(f.Summary, f.Path, header.NameOf(f.Path), 1)
+			if f.Cause != "" { // a form is declared for fields of JSON alone
+				f.Cause = "if it is each side's own, " + h.settles(f.Path) + "; if not, the candidate's is wrong"
+			}
+			f.Summary = "header " + f.Summary
+		}
+		f.Kind, f.Path = whittle.FoundHeader, header.NameOf(f.Path)
+	}
+	for i := range bounds {
+		b := &bounds[i]
+		b.ID, b.What = "header "+cmp.Or(b.ID, b.What), "header "+b.What
+	}
+	return append(findings, h.texts.Findings()...), bounds, more
+}
+
+// noisy lists the headers that the monolith changed by itself.
+func (h *headers) noisy() (list []string) {
+	for k := range h.noise.Learnt {
+		if !form.IsPiece(k.Path) {
+			list = append(list, header.NameOf(k.Path))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// cover adds what of headers is compared by form, and not at all.
+func (h *headers) cover(c *whittle.Coverage) {
+	before := len(c.ByForm)
+	h.forms.Cover(c, h.n)
+	h.texts.Cover(c)
+	for _, f := range c.ByForm[before:] {
+		if f.Class == "jwt" && strings.HasPrefix(f.Path, header.SetCookie) {
+			c.Not(f.Path+" (claims)", "of a token in a cookie the form is compared, not what stands in it")
+		}
+	}
+	if c.Cookies = len(h.cookies); h.more {
+		c.Not(header.SetCookie+" *", fmt.Sprintf("the values of more cookies than the %d that are compared by form", cookiesMost))
+	}
+}
+
+// headerWords name a header, or a cookie.
+func headerWords(path string) string {
+	name := header.NameOf(path)
+	if strings.HasPrefix(name, header.SetCookie+" ") {
+		return name
+	}
+	return "header " + name
+}
+
+// keptHeaders is what is kept of headers.
+type keptHeaders struct {
+	Match   json.RawMessage `json:"match"`
+	Texts   header.Texts    `json:"texts"`
+	Cookies []string        `json:"cookies,omitempty"`
+}
+
+func (h *headers) kept() (keptHeaders, error) {
+	b, err := h.MarshalBinary()
+	return keptHeaders{Match: b, Texts: h.texts, Cookies: h.cookies}, err
+}
+
+// restore takes what was kept; on an error nothing is known.
+func (h *headers) restore(k *keptHeaders) error {
+	h.cookies = k.Cookies
+	h.texts.Restore(&k.Texts)
+	return h.UnmarshalBinary(k.Match)
+}
+
+func (h *headers) showAgain() {
+	h.ShowAgain()
+	h.texts.ShowAgain()
+}
