@@ -30,20 +30,20 @@ var realBugs = []causeCase{
 	{"sum of rounded lines against rounded sum", "candidate minus monolith is 0.01", []string{`10.12`, `10.13`, `99.99`, `100.00`, `7.45`, `7.46`}},
 
 	// Formats of numbers.
-	{"trailing zeros (Newtonsoft.Json 2220)", "trailing zeros are left out, or added", []string{`"12.30"`, `"12.3"`, `"87.50"`, `"87.5"`, `"1.00"`, `"1"`}},
-	{"fixed to two decimals", "trailing zeros are left out, or added", []string{`"12.3"`, `"12.30"`, `"87.5"`, `"87.50"`, `"1"`, `"1.00"`}},
+	{"trailing zeros (Newtonsoft.Json 2220)", "", []string{`"12.30"`, `"12.3"`, `"87.50"`, `"87.5"`, `"1.00"`, `"1"`}},
+	{"fixed to two decimals", "", []string{`"12.3"`, `"12.30"`, `"87.5"`, `"87.50"`, `"1"`, `"1.00"`}},
 	{"0.1 + 0.2", "the value went through a binary float on one side: its last digits", []string{`0.3`, `0.30000000000000004`, `2.2`, `2.2000000000000002`, `4.35`, `4.3499999999999996`}},
 	{"float32 in a struct (dart-lang/sdk 26951)", "the value went through a binary float on one side: its last digits", []string{`1.2`, `1.2000000476837158`, `11.4`, `11.399999618530273`, `1245.678`, `1245.677978515625`}},
 	{"snowflake ids through a double (upickle 522)", "the value went through a binary float on one side: its last digits", []string{`738529527931269425`, `738529527931269376`, `1610521604143693812`, `1610521604143693824`, `6150769120280496265`, `6150769120280496000`}},
-	{"thousands separators", "the same number, written otherwise", []string{`"1234567"`, `"1,234,567"`, `"12345.50"`, `"12,345.50"`, `"9876"`, `"9,876"`}},
-	{"zip codes as numbers", "the same number, written otherwise", []string{`"01067"`, `"1067"`, `"00501"`, `"501"`, `"07030"`, `"7030"`}},
+	{"thousands separators", "", []string{`"1234567"`, `"1,234,567"`, `"12345.50"`, `"12,345.50"`, `"9876"`, `"9,876"`}},
+	{"zip codes as numbers", "", []string{`"01067"`, `"1067"`, `"00501"`, `"501"`, `"07030"`, `"7030"`}},
 	{"cents for euros", "multiplied by 100", []string{`12.5`, `1250`, `3`, `300`, `99.99`, `9999`}},
 	{"a constant for a counter", "one and the same value", []string{`17`, `100`, `29`, `100`, `44`, `100`, `81`, `100`}},
 
 	// Types and nothing.
-	{"ids as strings (powermem 91)", "a number is a string", []string{`653247040368672768`, `"653247040368672768"`, `17`, `"17"`, `4`, `"4"`}},
-	{"decimals as numbers", "a string is a number", []string{`"12.30"`, `12.3`, `"7"`, `7`, `"0.5"`, `0.5`}},
-	{"tinyint(1)", "true or false is a number", []string{`true`, `1`, `false`, `0`, `true`, `1`}},
+	{"ids as strings (powermem 91)", "", []string{`653247040368672768`, `"653247040368672768"`, `17`, `"17"`, `4`, `"4"`}},
+	{"decimals as numbers", "", []string{`"12.30"`, `12.3`, `"7"`, `7`, `"0.5"`, `0.5`}},
+	{"tinyint(1)", "", []string{`true`, `1`, `false`, `0`, `true`, `1`}},
 	{"nil slice (radar 283)", "an empty list is null", []string{`[]`, `null`, `[]`, `null`, `[]`, `null`}},
 	{"Jackson NON_NULL", "null is what is left out", []string{`null`, ``, `null`, ``, `null`, ``}},
 	{"proto3 strings", "null is an empty string", []string{`null`, `""`, `null`, `""`, `null`, `""`}},
@@ -54,26 +54,26 @@ var realBugs = []causeCase{
 	// Times.
 	{"local time for UTC (w3act 261)", "shifted by +1 h", []string{`"2013-03-07T12:12:20Z"`, `"2013-03-07T13:12:20Z"`, `"2013-04-06T13:00:00Z"`, `"2013-04-06T14:00:00Z"`, `"2013-11-02T08:30:00Z"`, `"2013-11-02T09:30:00Z"`}},
 	{"an offset in place of Z", "same instant in another time zone", []string{`"2024-01-07T12:12:20Z"`, `"2024-01-07T13:12:20+01:00"`, `"2024-07-07T12:12:20Z"`, `"2024-07-07T14:12:20+02:00"`, `"2024-02-07T01:12:20Z"`, `"2024-02-07T02:12:20+01:00"`}},
-	{"+00:00 in place of Z", "the same time in another form", []string{`"2024-01-07T12:12:20Z"`, `"2024-01-07T12:12:20+00:00"`, `"2024-07-07T12:12:20Z"`, `"2024-07-07T12:12:20+00:00"`, `"2024-02-07T01:12:20Z"`, `"2024-02-07T01:12:20+00:00"`}},
-	{"a time zone lost (data-peek 197)", "the same time in another form", []string{`"2024-01-07T12:12:20Z"`, `"2024-01-07T12:12:20"`, `"2024-07-07T12:12:20Z"`, `"2024-07-07T12:12:20"`, `"2024-02-07T01:12:20Z"`, `"2024-02-07T01:12:20"`}},
-	{"microseconds (built_value.dart 206)", "digits after the second", []string{`"2017-08-10 03:59:29.575328Z"`, `"2017-08-10 03:59:29.575Z"`, `"2017-08-11 13:59:29.123999Z"`, `"2017-08-11 13:59:29.123Z"`, `"2017-09-10 03:00:00.000001Z"`, `"2017-09-10 03:00:00.000Z"`}},
+	{"+00:00 in place of Z", "", []string{`"2024-01-07T12:12:20Z"`, `"2024-01-07T12:12:20+00:00"`, `"2024-07-07T12:12:20Z"`, `"2024-07-07T12:12:20+00:00"`, `"2024-02-07T01:12:20Z"`, `"2024-02-07T01:12:20+00:00"`}},
+	{"a time zone lost (data-peek 197)", "", []string{`"2024-01-07T12:12:20Z"`, `"2024-01-07T12:12:20"`, `"2024-07-07T12:12:20Z"`, `"2024-07-07T12:12:20"`, `"2024-02-07T01:12:20Z"`, `"2024-02-07T01:12:20"`}},
+	{"microseconds (built_value.dart 206)", "", []string{`"2017-08-10 03:59:29.575328Z"`, `"2017-08-10 03:59:29.575Z"`, `"2017-08-11 13:59:29.123999Z"`, `"2017-08-11 13:59:29.123Z"`, `"2017-09-10 03:00:00.000001Z"`, `"2017-09-10 03:00:00.000Z"`}},
 	{"a date a day early", "shifted by -24 h", []string{`"2024-03-01"`, `"2024-02-29"`, `"2024-07-15"`, `"2024-07-14"`, `"2025-01-01"`, `"2024-12-31"`}},
 	{"epoch in ms for s", "the value is multiplied by 1,000: another unit", []string{`1543269513`, `1543269513000`, `1543269514`, `1543269514000`, `1600000000`, `1600000000000`}},
 
 	// Texts.
 	{"double UTF-8 (everything2 3042)", "letters outside ASCII are read in one encoding and written in another, or lost", []string{`"Åmål"`, `"Ã…mÃ¥l"`, `"Müller"`, `"MÃ¼ller"`, `"Ätschegäbele"`, `"Ã„tschegÃ¤bele"`}},
 	{"replacement characters", "letters outside ASCII are read in one encoding and written in another, or lost", []string{`"Döring"`, `"D�ring"`, `"Müller"`, `"M�ller"`, `"Åmål"`, `"�m�l"`}},
-	{"entities (lbry.go 51)", "text is escaped otherwise (HTML, URL or JSON)", []string{`"a & b"`, `"a &amp; b"`, `"x < y"`, `"x &lt; y"`, `"\"q\""`, `"&#34;q&#34;"`}},
-	{"URL encoding", "text is escaped otherwise (HTML, URL or JSON)", []string{`"a b"`, `"a%20b"`, `"x&y"`, `"x%26y"`, `"ü"`, `"%C3%BC"`}},
+	{"entities (lbry.go 51)", "", []string{`"a & b"`, `"a &amp; b"`, `"x < y"`, `"x &lt; y"`, `"\"q\""`, `"&#34;q&#34;"`}},
+	{"URL encoding", "", []string{`"a b"`, `"a%20b"`, `"x&y"`, `"x%26y"`, `"ü"`, `"%C3%BC"`}},
 	{"upper case enum", "upper and lower case differ", []string{`"open"`, `"OPEN"`, `"paid"`, `"PAID"`, `"closed"`, `"CLOSED"`}},
 	{"CHAR(10) trimmed", "white space differs", []string{`"abc       "`, `"abc"`, `"de        "`, `"de"`, `"f         "`, `"f"`}},
 	{"CRLF", "white space differs", []string{`"a\r\nb"`, `"a\nb"`, `"c\r\nd\r\n"`, `"c\nd\n"`, `"\r\n"`, `"\n"`}},
 	{"VARCHAR(10)", "cut off after 10 characters", []string{`"a name that is long"`, `"a name tha"`, `"Constantinople"`, `"Constantin"`, `"Llanfairpwllgwyn"`, `"Llanfairpw"`}},
 
 	// Lists.
-	{"page from 0 (roadie 17)", "begins 3 elements later", []string{`[1,2,3,4,5,6]`, `[4,5,6,7,8,9]`, `[11,12,13,14,15,16]`, `[14,15,16,17,18,19]`, `[21,22,23,24,25,26]`, `[24,25,26,27,28,29]`}},
+	{"page from 0 (roadie 17)", "candidate minus monolith is 3", []string{`[1,2,3,4,5,6]`, `[4,5,6,7,8,9]`, `[11,12,13,14,15,16]`, `[14,15,16,17,18,19]`, `[21,22,23,24,25,26]`, `[24,25,26,27,28,29]`}},
 	{"a default limit", "always after 3 elements", []string{`[1,2,3,4,5]`, `[1,2,3]`, `[7,8,9,10]`, `[7,8,9]`, `[4,4,5,6,7,8]`, `[4,4,5]`}},
-	{"ORDER BY ... DESC lost", "the list is in another order", []string{`[5,4,3]`, `[3,4,5]`, `[9,2,1]`, `[1,2,9]`, `[8,7]`, `[7,8]`}},
+	{"ORDER BY ... DESC lost", "", []string{`[5,4,3]`, `[3,4,5]`, `[9,2,1]`, `[1,2,9]`, `[8,7]`, `[7,8]`}},
 
 	// Nothing can be said of these, though something may look as if it could.
 	{"two pairs are too few", "", []string{`"open"`, `"OPEN"`, `"paid"`, `"PAID"`}},
@@ -90,15 +90,15 @@ var realBugs = []causeCase{
 	{"lost values that are not empty", "", []string{`17`, ``, `"a"`, ``, `true`, ``}},
 	{"null in place of values", "", []string{`"a"`, `null`, `17`, `null`, `"a"`, `null`}},
 	{"lists with other elements", "", []string{`[1,2,3]`, `[1,9,3]`, `[4,5,6]`, `[4,5,8]`, `[7,8,9]`, `[7,0,9]`}},
-	{"shuffled lists", "the list is in another order", []string{`[3,1,2,4]`, `[1,3,4,2]`, `[9,7,8,6]`, `[6,9,7,8]`, `[5,2,4,1]`, `[2,5,1,4]`}},
+	{"shuffled lists", "", []string{`[3,1,2,4]`, `[1,3,4,2]`, `[9,7,8,6]`, `[6,9,7,8]`, `[5,2,4,1]`, `[2,5,1,4]`}},
 	{"a wrong total", "", []string{`100.00`, `84.03`, `50.00`, `46.73`, `19.90`, `16.5`}},
 }
 
 // realTexts are faults of bodies that are compared by their bytes.
 var realTexts = []causeCase{
-	{"JSON compared by its bytes", "the same JSON, written otherwise", []string{`{"a":1,"b":2}`, `{"b":2,"a":1}`, `[1,2]`, `[1, 2]`, `{"u":"a/b"}`, `{"u":"a\/b"}`}},
-	{"escaped entities in a page", "text is escaped otherwise (HTML, URL or JSON)", []string{"<p>it's</p>", "<p>it&#39;s</p>", "<p>a'b</p>", "<p>a&#39;b</p>", "<p>'</p>", "<p>&#39;</p>"}},
-	{"an amount in a text", "trailing zeros are left out, or added", []string{"You owe 1.50 EUR.", "You owe 1.5 EUR.", "You owe 20.00 EUR.", "You owe 20 EUR.", "You owe 7.10 EUR.", "You owe 7.1 EUR."}},
+	{"JSON compared by its bytes", "", []string{`{"a":1,"b":2}`, `{"b":2,"a":1}`, `[1,2]`, `[1, 2]`, `{"u":"a/b"}`, `{"u":"a\/b"}`}},
+	{"escaped entities in a page", "", []string{"<p>it's</p>", "<p>it&#39;s</p>", "<p>a'b</p>", "<p>a&#39;b</p>", "<p>'</p>", "<p>&#39;</p>"}},
+	{"an amount in a text", "", []string{"You owe 1.50 EUR.", "You owe 1.5 EUR.", "You owe 20.00 EUR.", "You owe 20 EUR.", "You owe 7.10 EUR.", "You owe 7.1 EUR."}},
 	{"a time in a text", "shifted by +2 h", []string{"at 2024-07-07T10:00:00Z, by A", "at 2024-07-07T12:00:00Z, by A", "at 2024-07-08T11:30:00Z, by B", "at 2024-07-08T13:30:00Z, by B", "at 2024-07-09T23:00:00Z", "at 2024-07-10T01:00:00Z"}},
 	{"double UTF-8 in a page", "letters outside ASCII are read in one encoding and written in another, or lost", []string{"Grüße", "GrÃ¼ÃŸe", "Öl", "Ã–l", "für", "fÃ¼r"}},
 	{"no body", "", []string{"<a href=a>Found</a>", "", "<a href=b>Found</a>", "", "<a href=c>Found</a>", ""}},

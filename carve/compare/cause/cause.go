@@ -1,6 +1,6 @@
-// Package cause explains how the candidate's value derives from the monolith's: by a
-// rounding mode, a time zone, another order, text cut off. It guesses, counts in how
-// many exchanges each guess fits, and says so. Words are made when they are asked for.
+// Package cause explains how the candidate's value derives from the monolith's, where the two
+// do not show it: by a rounding mode, a time zone, a limit, another user's response. It guesses,
+// counts in how many exchanges each guess fits, and says so. Words are made when they are asked for.
 package cause
 
 import (
@@ -29,22 +29,14 @@ const (
 	otherRequest kind = iota
 	otherUser
 	stale
-	listShifted
 	listCut
-	listOrder
 	nothing
-	otherType
-	jsonForm
+	letterCase
 	space
 	encoding
-	escaped
 	zone
-	timeForm
 	shift
-	zeros
-	numberForm
 	binaryFloat
-	letterCase
 	textCut
 	rounding
 	factor
@@ -61,22 +53,14 @@ var kinds = [...]struct {
 	otherRequest: {"the monolith gave this to another request in the last minutes: it belongs there", true},
 	otherUser:    {"the monolith gave this to another user's request in the last minutes: it belongs there", true},
 	stale:        {"the monolith gave this to the same request some time before: it is stale", true},
-	listShifted:  {"the list begins % elements later: another page, or an offset", false},
 	listCut:      {"the list ends early, always after % elements: a limit", false},
-	listOrder:    {"the list is in another order", false},
 	nothing:      {"%", false},
-	otherType:    {"%", false},
-	jsonForm:     {"the same JSON, written otherwise (order of keys, spaces, escapes): compare it by json", false},
+	letterCase:   {"upper and lower case differ", false},
 	space:        {"white space differs", false},
 	encoding:     {"letters outside ASCII are read in one encoding and written in another, or lost", false},
-	escaped:      {"text is escaped otherwise (HTML, URL or JSON)", false},
 	zone:         {"the same instant in another time zone", false},
-	timeForm:     {"the same time in another form, or with other digits after the second", false},
 	shift:        {"times are shifted by % h: a time zone is applied twice, or not at all", true},
-	zeros:        {"trailing zeros are left out, or added", false},
-	numberForm:   {"the same number, written otherwise", false},
 	binaryFloat:  {"the value went through a binary float on one side: its last digits", false},
-	letterCase:   {"upper and lower case differ", false},
 	textCut:      {"the text is cut off after % characters", true},
 	rounding:     {"the candidate %", true},
 	factor:       {"the value is %: another unit", true},

@@ -2,12 +2,9 @@ package cause
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"html"
 	"math"
 	"math/big"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,19 +46,12 @@ func only(k kind, says string) []Cause { return []Cause{{k, says}} }
 // ofBodies are the causes of two texts that are whole bodies: those of all of
 // them, or else of the words that stand where they first differ.
 func ofBodies(monolith, candidate []byte) []Cause {
-	if len(monolith) <= textMost && len(candidate) <= textMost {
-		if jsondiff.Same(monolith, candidate) {
-			return only(jsonForm, "")
-		}
-		if list := ofTexts(string(monolith), string(candidate)); len(list) > 0 {
-			return list
-		}
+	if list := ofTexts(string(monolith), string(candidate)); len(list) > 0 {
+		return list
 	}
 	x, y := jsondiff.WordsAt(monolith, candidate, jsondiff.FirstDifference(monolith, candidate))
 	return ofTexts(strings.TrimRight(string(x), ".:"), strings.TrimRight(string(y), ".:"))
 }
-
-const aNumber, aString, aBool = "a number", "a string", "true or false"
 
 // ofValues are the causes of two JSON values that are not the same; nil stands
 // for one that is missing.
@@ -72,47 +62,17 @@ func ofValues(from, to []byte) (list []Cause) {
 	if p, q := nothingOf(from), nothingOf(to); p != q && p != "" && q != "" {
 		list = append(list, Cause{nothing, p + " is " + q})
 	}
-	p, a := innerOf(from)
-	q, b := innerOf(to)
+	p, _ := jsondoc.KindOf(from)
+	q, _ := jsondoc.KindOf(to)
 	switch {
-	case p == "" || q == "":
-	case p != q:
-		if truth(a) == truth(b) || isSameFigure(a, b) {
-			list = append(list, Cause{otherType, p + " is " + q})
-		}
-	case p == aNumber:
-		list = append(list, ofNumbers(a, b)...)
-	case p == aString:
-		list = append(list, ofTexts(a, b)...)
+	case p == jsondoc.Number && q == jsondoc.Number:
+		list = append(list, ofNumbers(string(from), string(to))...)
+	case p == jsondoc.String && q == jsondoc.String:
+		a, _ := jsondoc.Unquote(nil, from)
+		b, _ := jsondoc.Unquote(nil, to)
+		list = append(list, ofTexts(string(a), string(b))...)
 	}
 	return list
-}
-
-// innerOf is a value's type and what it says whatever its type is; empty: it is of
-// no such type.
-func innerOf(v []byte) (is, text string) {
-	kind, _ := jsondoc.KindOf(v)
-	switch {
-	case kind == jsondoc.Number:
-		return aNumber, string(v)
-	case kind == jsondoc.String:
-		s, _ := jsondoc.Unquote(nil, v)
-		return aString, string(s)
-	case len(v) > 0 && (v[0] == 't' || v[0] == 'f'):
-		return aBool, string(v)
-	}
-	return "", ""
-}
-
-// truth has one word for each way to say true or false.
-func truth(text string) string {
-	switch text = strings.ToLower(text); text {
-	case "1", "yes":
-		return "true"
-	case "0", "no":
-		return "false"
-	}
-	return text
 }
 
 // nothings name what stands for no value, as a service has it that is written in another
@@ -132,22 +92,8 @@ func nothingOf(v []byte) string {
 
 // ofLists are the causes of two lists that are not the same.
 func ofLists(p, q []string) []Cause {
-	n, m := len(p), len(q)
-	switch {
-	case n == 0 || slices.Equal(p, q):
-		return nil
-	case m < n && slices.Equal(p[:m], q):
-		return only(listCut, strconv.Itoa(m))
-	case m == n && slices.Equal(slices.Sorted(slices.Values(p)), slices.Sorted(slices.Values(q))):
-		return only(listOrder, "")
-	}
-	for k := 1; k < min(n, m+1); k++ {
-		if isTail(p[k:], q) {
-			return only(listShifted, strconv.Itoa(k))
-		}
-		if k < m && isTail(q[k:], p) {
-			return only(listShifted, strconv.Itoa(-k))
-		}
+	if 0 < len(q) && len(q) < len(p) && slices.Equal(p[:len(q)], q) {
+		return only(listCut, strconv.Itoa(len(q)))
 	}
 	return nil
 }
@@ -163,39 +109,22 @@ func texts(d *jsondoc.Document, array int32) (list []string) {
 	return list
 }
 
-// isTail reports whether a list begins with a tail: at least half of it, and
-// three elements that are not all alike.
-func isTail(tail, list []string) bool {
-	n := min(len(tail), len(list))
-	return n >= 3 && 2*n >= min(len(list), len(tail)+1) && slices.Equal(tail[:n], list[:n]) &&
-		slices.ContainsFunc(tail[1:n], func(s string) bool { return s != tail[0] })
-}
-
-// rewritten are ways to write one text otherwise: two texts are the same if one of them is
-// the other's.
-var rewritten = []struct {
-	kind kind
-	as   func(string) string
-}{
-	{letterCase, strings.ToLower},
-	{space, spaced},
-	{escaped, html.UnescapeString},
-	{escaped, unescapedURL},
-	{escaped, unescapedJSON},
-}
-
 // ofTexts are the causes of two texts that are not the same.
 func ofTexts(a, b string) (list []Cause) {
 	if a == b || len(a) > textMost || len(b) > textMost {
 		return nil
 	}
-	if list = append(ofTimes(a, b), ofFigures(a, b)...); len(list) > 0 {
+	if list, ok := ofTimes(a, b); ok {
 		return list
 	}
-	for _, c := range rewritten {
-		if x, y := c.as(a), c.as(b); x == y || x == b || y == a {
-			list = append(list, Cause{kind: c.kind})
-		}
+	if isFigure(a) && isFigure(b) {
+		return ofFigures(a, b)
+	}
+	if strings.EqualFold(a, b) {
+		list = only(letterCase, "")
+	}
+	if spaced(a) == spaced(b) {
+		list = append(list, Cause{kind: space})
 	}
 	if l := letters(a); l == letters(b) && l != "" && l != a {
 		list = append(list, Cause{kind: encoding})
@@ -211,21 +140,6 @@ func spaced(s string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\ufeff", "")), " ")
 }
 
-func unescapedURL(s string) string {
-	if out, err := url.QueryUnescape(s); err == nil {
-		return out
-	}
-	return s
-}
-
-func unescapedJSON(s string) string {
-	var out string
-	if json.Unmarshal([]byte(`"`+s+`"`), &out) != nil {
-		return s
-	}
-	return out
-}
-
 // letters are those of ASCII, without what stands for others.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -236,29 +150,20 @@ func letters(s string) string {
 	}, s)
 }
 
+// isFigure reports whether a text is a number.
+func isFigure(s string) bool {
+	_, _, ok := readRat(s)
+	return ok
+}
+
 // ofFigures are the causes of numbers in texts. An id or a code, which is digits only, is none
 // that one would calculate with.
 func ofFigures(a, b string) []Cause {
-	x, dx, okX := readRat(a)
-	y, dy, okY := readRat(b)
 	isCalculated := func(s string) bool { return strings.ContainsAny(s, ".eE") || len(s) < 10 && s[0] != '0' }
-	switch same := okX && okY && x.Cmp(y) == 0; {
-	case same && dx != dy && !strings.ContainsAny(a+b, "eE"):
-		return only(zeros, "")
-	case same, isSameFigure(ungrouped(a), ungrouped(b)):
-		return only(numberForm, "")
-	case okX && okY && isCalculated(a) && isCalculated(b):
-		return ofNumbers(a, b)
+	if !isCalculated(a) || !isCalculated(b) {
+		return nil
 	}
-	return nil
-}
-
-// ungrouped is a number without what groups its digits, and with a point for a comma.
-func ungrouped(s string) string {
-	if at := strings.IndexByte(s, ','); !strings.Contains(s, ".") && at >= 0 && at == strings.LastIndexByte(s, ',') && len(s)-at-1 != 3 {
-		s = s[:at] + "." + s[at+1:]
-	}
-	return strings.NewReplacer(",", "", "'", "", " ", "", "\u00a0", "").Replace(s)
+	return ofNumbers(a, b)
 }
 
 // readRat reads a decimal number as it is written; decimals are those after the
@@ -276,13 +181,6 @@ func readRat(s string) (r *big.Rat, decimals int, ok bool) {
 		decimals = len(after)
 	}
 	return r, decimals, ok
-}
-
-// isSameFigure reports whether two texts are one number.
-func isSameFigure(a, b string) bool {
-	x, _, okX := readRat(a)
-	y, _, okY := readRat(b)
-	return okX && okY && x.Cmp(y) == 0
 }
 
 // ofNumbers are the causes of two numbers that are not the same.
@@ -351,11 +249,8 @@ func roundedAs(x, y *big.Rat, d int) (list []Cause) {
 	return list
 }
 
-// clock is a time as it is written.
-type clock struct {
-	at, wall time.Time // the instant, and the clock's reading as if it were UTC
-	digits   int       // after the second
-}
+// clock is a time as it is written: the instant, and the clock's reading as if it were UTC.
+type clock struct{ at, wall time.Time }
 
 // clockForms are ways to write a time. A fraction of the second is read by each.
 var clockForms = []string{
@@ -370,8 +265,7 @@ func readClock(s string) (c clock, ok bool) {
 	for _, form := range clockForms {
 		if at, err := time.Parse(form, s); err == nil && at.Year() >= 1 {
 			_, east := at.Zone()
-			_, rest, _ := strings.Cut(s, ".")
-			return clock{at, at.UTC().Add(time.Duration(east) * time.Second), len(rest) - len(strings.TrimLeft(rest, "0123456789"))}, true
+			return clock{at, at.UTC().Add(time.Duration(east) * time.Second)}, true
 		}
 	}
 	return c, false
@@ -380,25 +274,18 @@ func readClock(s string) (c clock, ok bool) {
 // shiftsMost is the most that two time zones are apart.
 const shiftsMost = 26 * time.Hour
 
-// ofTimes are the causes of two written times; none where one is none.
-func ofTimes(a, b string) []Cause {
+// ofTimes are the causes of two written times; ok is false where one is none.
+func ofTimes(a, b string) (list []Cause, ok bool) {
 	x, okX := readClock(a)
 	y, okY := readClock(b)
 	if !okX || !okY {
-		return nil
+		return nil, false
 	}
-	unit := time.Second
-	for range min(x.digits, y.digits, 9) {
-		unit /= 10
-	}
-	same := func(s, t time.Time) bool { return s.Truncate(unit).Equal(t.Truncate(unit)) }
 	switch off := y.at.Sub(x.at); {
 	case off == 0 && !x.wall.Equal(y.wall):
-		return only(zone, "")
-	case same(x.at, y.at), same(x.wall, y.wall):
-		return only(timeForm, "")
-	case off.Abs() <= shiftsMost && off%(15*time.Minute) == 0:
-		return only(shift, fmt.Sprintf("%+g", off.Hours()))
+		list = only(zone, "")
+	case off != 0 && off.Abs() <= shiftsMost && off%(15*time.Minute) == 0 && !x.wall.Equal(y.wall):
+		list = only(shift, fmt.Sprintf("%+g", off.Hours()))
 	}
-	return nil
+	return list, true
 }
