@@ -99,7 +99,7 @@ var realTexts = []causeCase{
 	{"JSON compared by its bytes", "", []string{`{"a":1,"b":2}`, `{"b":2,"a":1}`, `[1,2]`, `[1, 2]`, `{"u":"a/b"}`, `{"u":"a\/b"}`}},
 	{"escaped entities in a page", "", []string{"<p>it's</p>", "<p>it&#39;s</p>", "<p>a'b</p>", "<p>a&#39;b</p>", "<p>'</p>", "<p>&#39;</p>"}},
 	{"an amount in a text", "", []string{"You owe 1.50 EUR.", "You owe 1.5 EUR.", "You owe 20.00 EUR.", "You owe 20 EUR.", "You owe 7.10 EUR.", "You owe 7.1 EUR."}},
-	{"a time in a text", "shifted by +2 h", []string{"at 2024-07-07T10:00:00Z, by A", "at 2024-07-07T12:00:00Z, by A", "at 2024-07-08T11:30:00Z, by B", "at 2024-07-08T13:30:00Z, by B", "at 2024-07-09T23:00:00Z", "at 2024-07-10T01:00:00Z"}},
+	{"a time in a text", "", []string{"at 2024-07-07T10:00:00Z, by A", "at 2024-07-07T12:00:00Z, by A", "at 2024-07-08T11:30:00Z, by B", "at 2024-07-08T13:30:00Z, by B", "at 2024-07-09T23:00:00Z", "at 2024-07-10T01:00:00Z"}},
 	{"double UTF-8 in a page", "letters outside ASCII are read in one encoding and written in another, or lost", []string{"Grüße", "GrÃ¼ÃŸe", "Öl", "Ã–l", "für", "fÃ¼r"}},
 	{"no body", "", []string{"<a href=a>Found</a>", "", "<a href=b>Found</a>", "", "<a href=c>Found</a>", ""}},
 	{"other sentences", "", []string{"The order was sent.", "Your order is on its way", "Not found.", "No such order", "Try later.", "Please wait"}},

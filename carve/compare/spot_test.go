@@ -67,11 +67,11 @@ func TestTheDifferingPlaceIsShown(t *testing.T) {
 		{"the whole", whittle.JSON, `17`, `18`, "$", "17", "18"},
 		{
 			"a line's end", whittle.Exact, lines + "the end\r\n", lines + "the end\n",
-			"byte 1007, line 101, column 8", "end␍␊", "end␊",
+			"byte 1007, line 101, column 8", "…fore␊as before␊as before␊the end␍␊", "…fore␊as before␊as before␊the end␊",
 		},
-		{"a word", whittle.Exact, "price 1.50 EUR", "price 1.5 EUR", "byte 9, line 1, column 10", "1.50", "1.5"},
+		{"a word", whittle.Exact, "price 1.50 EUR", "price 1.5 EUR", "byte 9, line 1, column 10", "price 1.50 EUR", "price 1.5 EUR"},
 		{"nothing", whittle.Exact, "done\n", "done", "byte 4, line 1, column 5", "done␊", "done"},
-		{"a space", whittle.Exact, "a, b", "a,b", "byte 2, line 1, column 3", "␠b", "b"},
+		{"a space", whittle.Exact, "a, b", "a,b", "byte 2, line 1, column 3", "a, b", "a,b"},
 	} {
 		s := firstSample(t, c.kind, c.monolith, c.candidate, nil)
 		if s.Where != c.where || s.MonolithValue != c.from || s.CandidateValue != c.to {

@@ -28,7 +28,7 @@ const (
 func Of(in jsondiff.Differ, d *jsondiff.Difference, monolith, candidate []byte) []Cause {
 	from, to, ok := in.Sides(d)
 	if !ok {
-		return ofBodies(monolith, candidate)
+		return ofTexts(string(monolith), string(candidate))
 	}
 	var list []Cause
 	if x, y, ok := from.ListWith(&to); ok {
@@ -42,16 +42,6 @@ func Of(in jsondiff.Differ, d *jsondiff.Difference, monolith, candidate []byte) 
 
 // only is a list of one cause.
 func only(k kind, says string) []Cause { return []Cause{{k, says}} }
-
-// ofBodies are the causes of two texts that are whole bodies: those of all of
-// them, or else of the words that stand where they first differ.
-func ofBodies(monolith, candidate []byte) []Cause {
-	if list := ofTexts(string(monolith), string(candidate)); len(list) > 0 {
-		return list
-	}
-	x, y := jsondiff.WordsAt(monolith, candidate, jsondiff.FirstDifference(monolith, candidate))
-	return ofTexts(strings.TrimRight(string(x), ".:"), strings.TrimRight(string(y), ".:"))
-}
 
 // ofValues are the causes of two JSON values that are not the same; nil stands
 // for one that is missing.

@@ -75,19 +75,13 @@ func (e *Exact) Diff(monolith, candidate []byte) []Difference {
 		At: fmt.Sprintf("first at byte %d (line %d), %d against %d bytes", at, line, len(monolith), len(candidate)),
 	}
 	d.Expect = e.Expect.find(nil, &d, monolith, candidate)
-	d.From, d.To = e.windows(monolith, candidate)
+	if s := TextSpot(e.Show, monolith, candidate); s.From != s.To {
+		d.From, d.To = s.From, s.To
+	} else { // what differs is not to be shown
+		d.From, d.To = fmt.Sprintf("%d bytes", len(monolith)), fmt.Sprintf("%d bytes", len(candidate))
+	}
 	e.out[0] = d
 	return e.out[:]
-}
-
-// windows shows the two sides where they first differ, without what is secret.
-func (e *Exact) windows(monolith, candidate []byte) (from, to string) {
-	a, b, ok := e.Show.Bodies(monolith, candidate)
-	if !ok {
-		return fmt.Sprintf("%d bytes", len(monolith)), fmt.Sprintf("%d bytes", len(candidate))
-	}
-	at := FirstDifference(a, b)
-	return windowAt(a, at), windowAt(b, at)
 }
 
 // FirstDifference is the length of the common prefix.
