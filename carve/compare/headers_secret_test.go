@@ -53,8 +53,8 @@ func TestHeadersAreRedactedByTheirNames(t *testing.T) {
 	}
 }
 
-// TestCookiesInTrailersAreNoSecretOut: the value of a cookie is a secret in a trailer, too, whatever
-// else is redacted.
+// TestCookiesInTrailersAreNoSecretOut: a cookie in a trailer, which no client takes, is not
+// compared, and its value shown nowhere.
 func TestCookiesInTrailersAreNoSecretOut(t *testing.T) {
 	t.Parallel()
 	j := headerJudge(t)
@@ -64,7 +64,7 @@ func TestCookiesInTrailersAreNoSecretOut(t *testing.T) {
 		j.Observe(x)
 	}
 	v := j.Verdict()
-	if s := fmt.Sprintf("%+v", v); strings.Contains(s, "-monolith") || strings.Contains(s, "-candidate") || len(findingsOf(&v, whittle.FoundHeader)) == 0 {
+	if s := fmt.Sprintf("%+v", v); strings.Contains(s, "-monolith") || strings.Contains(s, "-candidate") || len(findingsOf(&v, whittle.FoundHeader)) > 0 {
 		t.Errorf("%s", s)
 	}
 }

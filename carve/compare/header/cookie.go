@@ -146,19 +146,3 @@ func aged(list, as []sentCookie) []sentCookie {
 	}
 	return list
 }
-
-// masked is a Set-Cookie without the value.
-func masked(v string) string {
-	first, rest, attributes := strings.Cut(v, ";")
-	name, _, named := strings.Cut(first, "=")
-	switch {
-	case named:
-		v = name + "=…"
-	default:
-		v = "…"
-	}
-	if attributes {
-		v += ";" + rest
-	}
-	return v
-}

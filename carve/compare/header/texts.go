@@ -144,6 +144,9 @@ func (t *Texts) names(sides []*whittle.Response) (names []string) {
 // compares reports whether a difference in a header counts, in these responses. A strong Etag is
 // one that somebody chose to send; a weak one is what frameworks make of the body.
 func (t *Texts) compares(name string, sides []*whittle.Response) bool {
+	if name == SetCookie+inTrailer { // no client takes it
+		return false
+	}
 	return t.c.ComparesHeader(configured(name)) || whittle.ComparedByPresence(name) && t.c.ListsHeader(name) &&
 		slices.ContainsFunc(sides, func(a *whittle.Response) bool {
 			v := a.Header.Get(name)

@@ -102,11 +102,8 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 		}
 	default:
 		for _, v := range values {
-			switch {
-			case name == "Content-Disposition":
+			if name == "Content-Disposition" {
 				v = dispositionWord(v)
-			case configured(name) == SetCookie: // in a trailer, where no client takes it
-				v = masked(v)
 			}
 			out = append(out, strings.TrimSpace(v))
 		}
