@@ -60,14 +60,17 @@ type reader struct {
 // propertySetter finds what sets a property in a script.
 var propertySetter = regexp.MustCompile(`setProperty|\bprops\s*\.\s*put`)
 
+// lastAsked finds what asks for the last response in a script.
+var lastAsked = regexp.MustCompile(`\bprev\b|[pP]reviousResult`)
+
 // findUses notes what elements use, for which others have something to keep.
 func (j *reader) findUses(e *element, t *tag) {
 	if isScript(e.name) {
-		j.asksLast = j.asksLast || strings.Contains(t.text, "prev") || strings.Contains(t.text, "getPreviousResult")
+		j.asksLast = j.asksLast || lastAsked.MatchString(t.text)
 		j.setsProperties = j.setsProperties || propertySetter.MatchString(t.text)
 	}
 	if strings.Contains(t.text, "${") {
-		j.asksLast = j.asksLast || scriptCalled.MatchString(t.text) && strings.Contains(t.text, "prev")
+		j.asksLast = j.asksLast || scriptCalled.MatchString(t.text) && lastAsked.MatchString(t.text)
 		j.setsProperties = j.setsProperties || strings.Contains(t.text, "{__setProperty") || scriptCalled.MatchString(t.text) && propertySetter.MatchString(t.text)
 	}
 	if strings.Contains(t.text, "__jm__") {

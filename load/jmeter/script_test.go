@@ -77,6 +77,27 @@ func TestEverydayScriptsRun(t *testing.T) {
 	}
 }
 
+// Every response is kept only where a script asks for the last one.
+func TestWhoAsksForTheLastResponse(t *testing.T) {
+	for _, c := range []struct {
+		element, text string
+		want          bool
+	}{
+		{"HTTPSamplerProxy", "/preview/${__groovy(1 + 1)}", false},
+		{"HTTPSamplerProxy", "/prev", false},
+		{"HTTPSamplerProxy", "/a/${__groovy(prev.getTime())}", true},
+		{"JSR223PreProcessor", "vars.put('to', '/preview')", false},
+		{"JSR223PreProcessor", "vars.put('t', '' + prev?.time)", true},
+		{"JSR223PreProcessor", "def p = ctx.previousResult", true},
+		{"BeanShellPreProcessor", "r = ctx.getPreviousResult();", true},
+	} {
+		var j reader
+		if j.findUses(&element{tag: &tag{name: c.element}}, &tag{text: c.text}); j.asksLast != c.want {
+			t.Errorf("%s of %s: %t", c.text, c.element, j.asksLast)
+		}
+	}
+}
+
 // What is not known is refused with its line and what to do instead, whatever other object
 // has it and however the script comes by the object.
 func TestWhatScriptsAskBeyondTheEverydayIsRefused(t *testing.T) {
