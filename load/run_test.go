@@ -66,7 +66,7 @@ config:
   variables: {times: 1000, who: "a b"}
 scenarios:
   - flow:
-      - post: {url: "/Count?x={{ who }}", json: {times: "{{ times }}", note: "for {{ who }}"}}
+      - post: {url: "/Count?x={{ who }}&c={{ who[0] }}{{ who.length }}{{ who[3] }}", json: {times: "{{ times }}", note: "for {{ who }}"}}
       - think: 10ms
       - get: {url: /, qs: {q: "{{ who }}&", n: 2}, name: home, expect: {statusCode: 200, contentType: text/plain}}
 `)
@@ -77,7 +77,7 @@ scenarios:
 		}})
 		for u := range 2 {
 			for _, k := range []seen{
-				{"POST /Count?x=a%20b", "application/json", fmt.Sprint("u", u), `{"times":1000,"note":"for a b"}`},
+				{"POST /Count?x=a%20b&c=a3undefined", "application/json", fmt.Sprint("u", u), `{"times":1000,"note":"for a b"}`},
 				{"GET /?q=a+b%26&n=2", "", fmt.Sprint("u", u), ""},
 			} {
 				if got[k] != 20 {

@@ -92,4 +92,9 @@ func TestShowFollows(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
+	var all strings.Builder // JSON has no bound of lines
+	v := recordShow{Log: dir, JSON: "-"}
+	if err := v.Run(t.Context(), cmdline.Streams{Out: &all, Err: io.Discard}, &kong.Context{}); err != nil || strings.Count(all.String(), "\n") != defaultShown+3 {
+		t.Errorf("%d lines of JSON, %v", strings.Count(all.String(), "\n"), err)
+	}
 }

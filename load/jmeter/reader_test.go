@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -31,6 +32,17 @@ func TestDigestsAreJavas(t *testing.T) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := time.Local
+	time.Local = berlin // no test of this package that knows zones runs beside it
+	// Java counts hours from one to the other side of summer time otherwise: a failure, not a guess.
+	if got := evaluated(t, "${__timeShift(yyyy-MM-dd HH:mm,2024-03-31 00:30,PT2H,,)} ${__timeShift(yyyy-MM-dd HH:mm,2024-03-31 04:30,PT2H,,)}"); got != " 2024-03-31 06:30" {
+		t.Errorf("over the beginning of summer time: %q", got)
+	}
+	time.Local = here
 	defer func() {
 		if e, ok := recover().(error); !ok || !strings.Contains(e.Error(), "the digest MD2 is not supported") {
 			t.Error(e)

@@ -84,6 +84,13 @@ func TestATableIsHeldToTheRequests(t *testing.T) {
 			t.Errorf("%s: %s has no requests: %v", name, c.want, p.Requests)
 		}
 	}
+	// A 404 is of a route only where its function ran for one.
+	r := &router{endpoints: []string{"GET /things/:id", "GET /:page"}, missed: map[string]bool{"GET /:page": true}}
+	for name, want := range map[string]string{"404 GET /things/17": noRoute, "404 GET /about": "GET /:page", "GET /things/17": "GET /things/:id"} {
+		if got := r.endpoint(name); got != want {
+			t.Errorf("%s is of %q, want %q", name, got, want)
+		}
+	}
 	if got := cutPrefix("GET /m/things/17", "* /things/:id"); !reflect.DeepEqual(got, "/m") {
 		t.Errorf("prefix %q", got)
 	}

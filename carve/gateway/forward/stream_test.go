@@ -3,6 +3,7 @@ package forward
 import (
 	"net/http"
 	"testing"
+	"time"
 )
 
 // TestIsStream: a media type is one in any case, and whatever its parameters are.
@@ -15,5 +16,22 @@ func TestIsStream(t *testing.T) {
 		if got := IsStream(http.Header{"Content-Type": {contentType}}); got != want {
 			t.Errorf("%q: %v", contentType, got)
 		}
+	}
+}
+
+// TestIdleStreamsAreNotLookedAt: a response that waits for its upstream is left out by the
+// next look, and the looking ends where nothing is waited for.
+func TestIdleStreamsAreNotLookedAt(t *testing.T) {
+	p := &Forwarder{}
+	s := &spill{f: &forwarding{p: p}, looked: true}
+	p.lookout.spills = map[*spill]struct{}{s: {}}
+	s.look(time.Now())
+	if n := len(p.lookout.present(nil)); n != 0 || s.looked || p.lookout.goesOn() {
+		t.Errorf("%d are looked at", n)
+	}
+	s.waiting, s.began, s.looked = true, time.Now(), true
+	p.lookout.spills[s] = struct{}{}
+	if s.look(s.began.Add(readily / 2)); !s.looked || !p.lookout.goesOn() {
+		t.Error("who waits for a client is not looked at")
 	}
 }

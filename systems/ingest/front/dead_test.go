@@ -110,8 +110,8 @@ func TestRejectedEventsAreDeadLetters(t *testing.T) {
 		t.Fatalf("%d %s", a.code, a.text)
 	}
 	all := letters(t, dead)
-	if len(all) != 2 {
-		t.Fatalf("%+v", all)
+	if n := testutil.ToFloat64(s.front.metrics.deadLetters.WithLabelValues(anySource)); len(all) != 2 || n != 2 {
+		t.Fatalf("%v are counted of %+v", n, all)
 	}
 	for i, at := range []int{1, 3} {
 		r, l := a.Results[at], all[i]
