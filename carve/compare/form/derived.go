@@ -43,10 +43,6 @@ func (c *category) words(k int) string {
 	return ""
 }
 
-func (c *category) row(k int) row {
-	return row{c.code, display.Snippet([]byte(c.words(k)), display.ValueShown), 1, c.value.form.class}
-}
-
 // The codes of times.
 const (
 	asUsual uint64 = iota
@@ -116,14 +112,14 @@ type feature struct {
 	Odd   int        `json:"odd,omitempty"`
 	Dev   [3]float64 `json:"dev"`
 	Again int        `json:"again,omitempty"`
-	// Last is what the candidate's last unusual value was.
-	Last row `json:"last,omitzero"`
+	// Odds are the categories of these, a few.
+	Odds []row `json:"odds,omitempty"`
 }
 
 type row struct {
 	Code  uint64 `json:"k"`
 	Words string `json:"w,omitempty"`
-	Count int    `json:"n,omitempty"`
+	Count int    `json:"n"`
 	// Class is that of the feature form.
 	Class formClass `json:"c,omitempty"`
 }
@@ -137,10 +133,12 @@ func (f *feature) count(code uint64) int {
 	return 0
 }
 
-// top is the most frequent category; the zero row where there is none.
-func (f *feature) top() row {
+func (f *feature) top() row { return topOf(f.Rows) }
+
+// topOf is the most frequent category; the zero row where there is none.
+func topOf(rows []row) row {
 	var best row
-	for _, r := range f.Rows {
+	for _, r := range rows {
 		if r.Count > best.Count {
 			best = r
 		}
@@ -207,30 +205,37 @@ func (p *formPath) settleFeature(k int, e *formExchange, ready bool) (odd bool) 
 		f.Again += int(eprocess.Indicator(len(e.lists[Repeat]) > 0))
 		if odd = last != nil && high[Monolith] <= 0.5; odd {
 			f.Odd++
-			f.Last = last.row(k)
+			f.Odds = counted(f.Odds, k, last)
 		}
 	}
 	for i := range e.lists[Monolith] {
-		f.add(k, &e.lists[Monolith][i])
+		f.N++
+		f.Rows = counted(f.Rows, k, &e.lists[Monolith][i])
 	}
 	return odd
 }
 
-func (f *feature) add(k int, c *category) {
-	f.N++
-	if i := slices.IndexFunc(f.Rows, func(r row) bool { return r.Code == c.code }); i >= 0 {
-		f.Rows[i].Count++
-	} else if len(f.Rows) < few {
-		f.Rows = append(f.Rows, c.row(k))
+// counted counts a category, if there is room for it.
+func counted(rows []row, k int, c *category) []row {
+	if i := slices.IndexFunc(rows, func(r row) bool { return r.Code == c.code }); i >= 0 {
+		rows[i].Count++
+	} else if len(rows) < few {
+		rows = append(rows, row{c.code, display.Snippet([]byte(c.words(k)), display.ValueShown), 1, c.value.form.class})
 	}
+	return rows
 }
 
-// isExcused reports whether the candidate's last unusual value is a usual one by what is known
+// isExcused reports whether half of what was unusual of the candidate is usual by what is known
 // now, or the monolith's own second responses deviate from its first ones by half as much as the
 // candidate's do, so that it is the order of asking that makes the difference.
 func (p *formPath) isExcused(k int) bool {
 	f := &p.Feature[k]
-	if f.Odd == 0 || p.unusual(k, f.Last.Code, f.Last.Class) <= 0.5 {
+	all, still := 0, 0
+	for _, r := range f.Odds {
+		all += r.Count
+		still += r.Count * int(eprocess.Indicator(p.unusual(k, r.Code, r.Class) > 0.5))
+	}
+	if 2*still <= all {
 		return true
 	}
 	of := func(side, n int) float64 { return f.Dev[side] / float64(max(1, n)) }

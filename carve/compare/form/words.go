@@ -87,7 +87,7 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 // deviates says how the candidate deviates at a derived place and what the monolith does.
 func (p *formPath) deviates(k int, x *whittle.Finding) {
 	f := &p.Feature[k]
-	x.Candidate, x.Monolith, x.Count, x.Of = f.Last.Words, f.top().Words, f.Odd, f.Of
+	x.Candidate, x.Monolith, x.Count, x.Of = topOf(f.Odds).Words, f.top().Words, f.Odd, f.Of
 	what, named := featureWords[k], k == featWord // by words or prefixes
 	switch {
 	case k == featForm && p.rule != "":
