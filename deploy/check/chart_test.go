@@ -176,7 +176,7 @@ func TestTheChartAsItIs(t *testing.T) {
 		}
 	}
 	config := the(t, all, func(c *core.ConfigMap) bool { return c.Name == "shop" }).Data["whittle.yaml"]
-	for _, line := range []string{"listen: :8080", "state: /var/lib/whittle/whittle.db", "listen: 127.0.0.1:8081", "monolith: http://monolith:3000"} {
+	for _, line := range []string{"listen: :8080", "state: /var/lib/whittle/whittle.db", "listen: 127.0.0.1:8081", "monolith: http://monolith:3000", "forwarded:\n  trust:\n  - 10.0.0.0/8"} {
 		if !strings.Contains(config, line) {
 			t.Errorf("the config has no %s:\n%s", line, config)
 		}
@@ -270,5 +270,8 @@ func TestTheSidecar(t *testing.T) {
 	hardened(t, pod.Containers[1], pod)
 	if s := the(t, all, func(*core.Service) bool { return true }); s.Spec.Ports[0].TargetPort.StrVal != pod.Containers[1].Ports[0].Name {
 		t.Error("the service does not lead to whittle")
+	}
+	if config := the(t, all, func(*core.ConfigMap) bool { return true }).Data["whittle.yaml"]; !strings.Contains(config, "\nforwarded: {trust: [10.0.0.0/8,") {
+		t.Errorf("it trusts no proxy:\n%s", config)
 	}
 }
