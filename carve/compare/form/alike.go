@@ -139,7 +139,7 @@ func (p *formPath) leadCause(l *twosample.Lead) string {
 
 // waits says what of the way in which both sides draw is not known closely enough yet for
 // EQUIVALENT, and how many exchanges it still takes, -1 where it cannot be said. What comes in
-// less than half of them is waited for as long as formLong; the coverage says how little is
+// less than half of them is waited for twice as long as formLong; the coverage says how little is
 // known of it then.
 func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
 	if p.own || p.rule != "" || p.isHeld() {
@@ -148,13 +148,13 @@ func (p *formPath) waits(f *Forms, n int) (b whittle.Bound, more int, ok bool) {
 	l, more, ok := p.Alike.Open(p.isRanged(), alikeAlpha)
 	since := n - p.Born
 	seldom := 2*l.N < since
-	if !ok || seldom && since >= formLong {
+	if !ok || seldom && since >= 2*formLong {
 		return b, 0, false
 	}
 	if more > 0 {
 		more = int(min(1e9, float64(more)*float64(since+1)/float64(max(1, l.N))+1))
 		if seldom {
-			more = min(more, formLong-since)
+			more = min(more, 2*formLong-since)
 		}
 	}
 	var x whittle.Finding

@@ -22,7 +22,7 @@ const boundForm = "form"
 // has been the same each time would have been shown by then.
 const (
 	formEnough = 40   // responses
-	formLong   = 2000 // exchanges
+	formLong   = 1000 // exchanges
 )
 
 // Cover adds to a coverage what is compared by form after n exchanges, and what of it is not

@@ -287,12 +287,3 @@ func (j *JSON) lone(m *member, how string) {
 		j.report(how, nil, j.b.Text(m.node), noValue, "")
 	}
 }
-
-// Same reports whether two texts are the same JSON.
-func Same(a, b []byte) bool {
-	j := JSON{columns: map[uint64]uint64{}, suspects: map[uint64]bool{}}
-	if j.a.Scan(a) != jsondoc.Scanned || j.b.Scan(b) != jsondoc.Scanned || len(j.a.Nodes) == 0 || j.a.Nodes[0].Kind < jsondoc.Array {
-		return false
-	}
-	return len(j.Diff(a, b)) == 0
-}
