@@ -37,9 +37,9 @@ func (b *Broker) configure() error {
 		"broker.heartbeat.interval.ms":      "200",
 		"num.recovery.threads.per.data.dir": "1",
 	}
-	// The broker's clock and that of the code under test may be years apart (make clock-test).
-	settings["log.message.timestamp.after.max.ms"] = "9223372036854775807"
-	settings["log.retention.ms"] = "-1"
+	// The broker stamps by its own clock, from which that of the code under test may be years
+	// apart (make clock-test): it forgets producers whose last stamp is a day old.
+	settings["log.message.timestamp.type"] = "LogAppendTime"
 	for _, factor := range []string{
 		"offsets.topic.replication.factor", "transaction.state.log.replication.factor",
 		"transaction.state.log.min.isr", "share.coordinator.state.topic.replication.factor",
