@@ -15,8 +15,8 @@ import (
 	"whittle/carve/compare/own"
 )
 
-// headers compares the headers of responses as places, by the same evidence as the fields of JSON
-// bodies, and by direction besides.
+// headers compares the headers of responses as places, by the evidence that fields of JSON bodies
+// have, and by the direction of their differences.
 type headers struct {
 	*match
 	texts   header.Texts

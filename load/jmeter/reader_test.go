@@ -37,7 +37,7 @@ func TestDigestsAreJavas(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := time.Local
-	time.Local = berlin // no test of this package that knows zones runs beside it
+	time.Local = berlin // no test of this package that knows zones runs in parallel
 	// Java counts hours from one to the other side of summer time otherwise: a failure, not a guess.
 	if got := evaluated(t, "${__timeShift(yyyy-MM-dd HH:mm,2024-03-31 00:30,PT2H,,)} ${__timeShift(yyyy-MM-dd HH:mm,2024-03-31 04:30,PT2H,,)}"); got != " 2024-03-31 06:30" {
 		t.Errorf("over the beginning of summer time: %q", got)

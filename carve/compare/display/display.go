@@ -32,14 +32,14 @@ func (d *View) Redacts() bool { return d != nil && d.redactor != nil }
 // RedactBy has all that is shown redacted from now on.
 func (d *View) RedactBy(with Redactor) { d.redactor = with }
 
-// RedactRequest takes out of a request what is secret.
+// RedactRequest removes secrets from a request.
 func (d *View) RedactRequest(q *whittle.Request) {
 	if d.Redacts() {
 		d.redactor.Request(q)
 	}
 }
 
-// RedactResponse takes out of a response what is secret.
+// RedactResponse removes secrets from a response.
 func (d *View) RedactResponse(a *whittle.Response) {
 	if d.Redacts() {
 		d.redactor.Response(a)

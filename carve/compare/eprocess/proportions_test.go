@@ -81,7 +81,7 @@ func TestSingleIsFair(t *testing.T) {
 func TestShareCovers(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
-	for _, p := range []float64{0.001, 0.01, 0.3} {
+	for _, p := range []float64{0.0005, 0.001, 0.01, 0.3} {
 		const runs = 1000
 		missed := 0
 		for range runs {

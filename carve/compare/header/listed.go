@@ -13,15 +13,15 @@ import (
 // addedReason says why what servers add decides nothing.
 const addedReason = "servers and frameworks add it by themselves, so it decides nothing; compare.headers: {also: [NAME]} compares it"
 
-// partly are headers by which clients act, and of which the value is not compared, with what is.
+// partly are headers that clients act on and whose values are not compared, each with the reason.
 var partly = [...]struct{ name, reason string }{
 	{"Age", "how old a copy is, which is each cache's own"},
 	{"Expires", "for how long a response may be kept: only whether it may be is compared"},
 	{"Last-Modified", "the date itself: which each server may take from elsewhere"},
 }
 
-// List counts the differences in what servers add by themselves: that it is there, and its
-// form. They decide nothing. It takes note, too, of the headers that are compared in part.
+// List counts differences in the presence and form of headers that servers add by themselves.
+// These differences decide nothing. List also notes which headers are compared in part.
 func (t *Texts) List(x *whittle.Exchange) {
 	t.N++
 	if !t.c.AllHeaders {
