@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // rooms is the architecture: a package imports only packages of a strictly
@@ -63,6 +65,7 @@ var rooms = map[string]int{
 	"whittle/profile":               10,
 	"whittle/internal/label":        0,
 	"whittle/internal/needs":        0,
+	"whittle/internal/fatal":        0,
 	"whittle/internal/child":        0,
 	"whittle/internal/filelock":     0,
 	"whittle/internal/adminport":    0,
@@ -228,9 +231,7 @@ type listed struct {
 func packages(t *testing.T) []listed {
 	t.Helper()
 	all, err := listing()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return all
 }
 

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 var (
@@ -22,9 +24,7 @@ func TestCommandsOfTheDocsTestSomething(t *testing.T) {
 	commands := 0
 	for _, page := range pages(t) {
 		b, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, command := range goTest.FindAllString(string(b), -1) {
 			commands++
 			var names []string
@@ -39,9 +39,7 @@ func TestCommandsOfTheDocsTestSomething(t *testing.T) {
 				}
 				for _, file := range files {
 					src, err := os.ReadFile(file)
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					for _, f := range function.FindAllStringSubmatch(string(src), -1) {
 						names = append(names, f[1])
 					}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 var (
@@ -22,9 +24,7 @@ var (
 func TestDesignNamesWhatIsThere(t *testing.T) {
 	read := func(path string) string {
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return string(b)
 	}
 	design := read("DESIGN.md")

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // filesMost is how many files a package may have, tests apart: more is more than
@@ -37,9 +39,7 @@ func TestExported(t *testing.T) {
 		for _, name := range p.GoFiles {
 			set := token.NewFileSet()
 			file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if ast.IsGenerated(file) {
 				continue
 			}
@@ -194,9 +194,7 @@ func TestSkipsAreListed(t *testing.T) {
 		}
 		for _, name := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
 			text, err := os.ReadFile(filepath.Join(p.Dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if at := skip.Find(text); at != nil {
 				t.Errorf("%s: %s has %s…): skip by whittle/internal/needs, so that it is listed", p.ImportPath, name, at)
 			}

@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestTheListOfAddedHeadersIsDocumented: docs/comparing.md names every header that
 // counts as added by servers, and no other.
 func TestTheListOfAddedHeadersIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("docs/comparing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, section, _ := strings.Cut(string(text), "### Headers that servers add\n")
 	section, _, _ = strings.Cut(section, "\nSecurity headers")
 	var named []string

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // lengths are the most words that pages of the documentation may have together, so that
@@ -59,9 +61,7 @@ func TestDocsLength(t *testing.T) {
 	words := 0
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		words += len(bytes.Fields(text))
 	}
 	if words > mostWords {

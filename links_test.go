@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 var (
@@ -29,9 +31,7 @@ func anchors(page string) (names []string) {
 func pages(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, folder := range []string{"docs", "examples"} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if strings.HasSuffix(path, ".md") {
@@ -39,9 +39,7 @@ func pages(t *testing.T) []string {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	return all
 }
@@ -87,9 +85,7 @@ var metric = regexp.MustCompile(`(?:NewDesc\(|Name:\s*)"(whittle_\w+)"`)
 // recorder.
 func TestMetricsAreListed(t *testing.T) {
 	page, err := os.ReadFile("docs/operate.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	found := 0
 	for _, room := range []string{"carve", "record"} {
 		err := filepath.WalkDir(room, func(path string, _ fs.DirEntry, err error) error {
@@ -105,9 +101,7 @@ func TestMetricsAreListed(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	if found < 30 {
 		t.Errorf("only %d metrics were found", found)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"regexp"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestVersion: the first section of CHANGELOG.md names the version to tag and its day. The
@@ -11,9 +13,7 @@ import (
 func TestVersion(t *testing.T) {
 	find := func(file, pattern string) [][]byte {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		found := regexp.MustCompile(pattern).FindSubmatch(text)
 		if found == nil {
 			t.Fatalf("%s names no version", file)

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestTheSecondSignalEnds: a program that saw its context end dies of the next
@@ -15,13 +17,9 @@ func TestTheSecondSignalEnds(t *testing.T) {
 	if os.Getenv("WHITTLE_TEST_SIGNALS") != "" {
 		ctx, _ := UntilSignal(t.Context())
 		self, err := os.FindProcess(os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for range 2 {
-			if err := self.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, self.Signal(syscall.SIGTERM))
 			<-ctx.Done()
 		}
 		select {} // the second one is under way

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/load/cpu"
 	"whittle/load/plan"
@@ -20,9 +21,7 @@ import (
 func newBlocks(t *testing.T, p *plan.Plan, o Options, length time.Duration) *Blocks {
 	t.Helper()
 	r, err := NewRunner(p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r.Blocks(length)
 }
 
@@ -112,9 +111,7 @@ func TestDataSetsGoOnFromBlockToBlock(t *testing.T) {
 	counter := `<CounterConfig>` + prop("CounterConfig.name", "i") + prop("CounterConfig.incr", "1") + `</CounterConfig><hashTree/>`
 	set := `<CSVDataSet>` + prop("filename", "u.csv") + `</CSVDataSet><hashTree/>`
 	p, err := readJMX(t, jmx(threads(2, 1, set+counter+get("/${name}", "")+get("/i${i}", ""))), map[string]string{"u.csv": rows.String()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sendBlocks(t, p, Options{Target: d.URL}, 3)
 	got := deals(t, d)
 	for name, n := range got {
@@ -145,9 +142,7 @@ func TestClosedUsersGoThroughAPayloadInSequence(t *testing.T) {
 	p, err := Parse("p.yml", []byte(`
 config: {payload: {path: rows.csv, fields: [name], order: sequence}}
 scenarios: [{flow: [{get: {url: "/{{ name }}"}}]}]`), plan.Source{Open: openText(rows.String())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if p, err = p.WithUsers(plan.Closed{Users: 3, Loops: 4}); err != nil {
 		t.Fatal(err)
 	}
@@ -181,14 +176,10 @@ func TestScriptsRestWhenARunIsOver(t *testing.T) {
 		"plan.yml": "config: {processor: ./p.js}\nscenarios: [{flow: [{get: {url: /, beforeRequest: f}}]}]",
 		"p.js":     "setInterval(() => console.log('still here'), 1); exports.f = (r, c, e, next) => next()",
 	} {
-		if err := os.WriteFile(dir+"/"+name, []byte(src), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(dir+"/"+name, []byte(src), 0o600))
 	}
 	p, err := ReadPlan(dir + "/plan.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rests := 0
 	rest := p.Rest
 	p.Rest = func() { rest(); rests++ }
@@ -213,14 +204,10 @@ func TestAsyncMethodsAreAwaited(t *testing.T) {
 				async b(r, c) { await null; r.url = '/' + c.vars.f + c.vars.s + c.vars.a },
 			}`,
 	} {
-		if err := os.WriteFile(dir+"/"+name, []byte(src), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(dir+"/"+name, []byte(src), 0o600))
 	}
 	p, err := ReadPlan(dir + "/plan.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d := newDiary(t, func(w http.ResponseWriter, _ *http.Request) {})
 	run(t, p, Options{Target: d.URL})
 	if asked := d.read(); len(asked) != 1 || !strings.Contains(asked[0], "/fsa") {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/latency"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -20,9 +21,7 @@ import (
 func users(t testing.TB, flow string, c plan.Closed) *plan.Plan {
 	t.Helper()
 	p, err := parsed(t, "scenarios: [{flow: ["+flow+"]}]").WithUsers(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 
@@ -102,9 +101,7 @@ func TestTheEndOfTheContextEndsAClosedRun(t *testing.T) {
 		}))
 		p := users(t, "{get: {url: /}}", plan.Closed{Users: 20, Loops: 1_000_000})
 		r, err := Run(ctx, p, Options{Target: srv.URL, Grace: grace})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !r.Early || r.Requests < 20 || r.Completed+r.Unfinished != r.Requests || (r.Unfinished > 0) != hang {
 			t.Errorf("hang %v: early %v, %d requests, %d completed, %d unfinished", hang, r.Early, r.Requests, r.Completed, r.Unfinished)
 		}

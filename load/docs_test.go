@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -17,9 +18,7 @@ import (
 func schemaTable(t *testing.T) (runs, refused map[string]bool) {
 	t.Helper()
 	src, err := os.ReadFile("../docs/load.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, text, _ := strings.Cut(string(src), "## What of Artillery's schema runs")
 	text, _, _ = strings.Cut(text, "\n## ")
 	quoted, word := regexp.MustCompile("`[^`]+`"), regexp.MustCompile(`[A-Za-z][\w-]*`)
@@ -125,9 +124,7 @@ func TestWhatTheTableRefusesIsRefused(t *testing.T) {
 // The table of the report has every field that a report has.
 func TestEveryFieldOfTheReportIsInTheTable(t *testing.T) {
 	src, err := os.ReadFile("../docs/load.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, text, _ := strings.Cut(string(src), "\n## The report\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	of := reflect.TypeFor[report.Report]()

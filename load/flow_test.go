@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/load/artillery"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -131,9 +132,7 @@ func TestFormsCarryFiles(t *testing.T) {
 	p, err := Parse("p.yml", []byte(`
 config: {variables: {who: ann}}
 scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc: {fromFile: up/a.txt, filename: 'a"b.txt', contentType: text/x}}}}]}]`), plan.Source{Open: open})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r := run(t, once(p), Options{Target: d.URL}); r.Completed != 1 {
 		t.Error(r.Errors)
 	}

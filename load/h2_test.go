@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/load/report"
 	"whittle/load/wire"
 )
@@ -106,9 +107,7 @@ func TestHTTP2IsCutWithTheRun(t *testing.T) {
 			}
 		}})
 		cancel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if r.Unfinished != 5 || r.Failed != 0 {
 			t.Errorf("pool %d: %d unfinished, %d failed %v; want 5 and none", pool, r.Unfinished, r.Failed, r.Errors)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 	"whittle/load/jmeter"
 	"whittle/load/plan"
@@ -127,9 +128,7 @@ func TestAPlanOfUsersMayArriveAndTheOtherWayRound(t *testing.T) {
 	srv := newAsked(t, nil)
 	flow := `<OnceOnlyController/><hashTree>` + get("/once", "") + `</hashTree>` + get("/${__threadNum}/${__counter(TRUE)}", "")
 	closed, err := readJMX(t, jmx(threads(3, 2, flow)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r := run(t, closed.WithPhases(plan.Phase{Count: 2, HasCount: true, Duration: 20 * time.Millisecond}), Options{Target: srv.URL, MaxLate: time.Minute})
 	srv.want(t, map[string]int{"GET /once": 2, "GET /1/1": 1, "GET /2/1": 1})
 	if r.Model != report.ModelOpen {
@@ -138,9 +137,7 @@ func TestAPlanOfUsersMayArriveAndTheOtherWayRound(t *testing.T) {
 	clear(srv.seen)
 	open := closed.WithPhases(plan.Constant(9, 9*time.Second))
 	back, err := open.WithUsers(plan.Closed{Users: 2, Loops: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r := run(t, back, Options{Target: srv.URL, MaxLate: time.Minute}); r.Model != report.ModelClosed {
 		t.Errorf("the model is %s", r.Model)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -95,9 +96,7 @@ func readJMX(t testing.TB, src string, files map[string]string) (*plan.Plan, err
 func runJMX(t testing.TB, src string, files map[string]string, o Options) *report.Report {
 	t.Helper()
 	p, err := readJMX(t, src, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	o.MaxLate = time.Minute
 	return run(t, p, o)
 }
@@ -108,21 +107,15 @@ func TestTheIngestionPlanRunsWithAnyNumberOfUsers(t *testing.T) {
 	t.Parallel()
 	srv := newAsked(t, nil)
 	src, err := os.ReadFile("testdata/jmx/ingest.jmx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, users := range []int{1, 50, 500, 1000} {
 		p, err := Parse("ingest.jmx", src, plan.Source{Properties: map[string]string{"users": fmt.Sprint(users), "ramp": fmt.Sprint(users / 10), "loops": "2"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if g := p.Groups[0]; g.Users != users || g.Ramp != time.Duration(users/10)*time.Second || g.Loops != 2 {
 			t.Errorf("%d users: %+v", users, g.Closed)
 		}
 		quick, err := p.WithUsers(plan.Closed{Users: users, Ramp: time.Duration(users) * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r := run(t, quick, Options{Target: srv.URL, MaxLate: time.Minute})
 		if want := int64(2 * users); r.Completed != want || r.Failed != 0 || r.Users.Started != int64(users) {
 			t.Errorf("%d users: %d completed, want %d; %v", users, r.Completed, want, r.Errors)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/latency"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -25,13 +26,9 @@ import (
 func sent[T any](t *testing.T, v *T) *T {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	out := new(T)
-	if err := json.Unmarshal(b, out); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(b, out))
 	return out
 }
 
@@ -82,9 +79,7 @@ func TestPartsAreReportedAsOneRun(t *testing.T) {
 		sum, got := newTally(len(p.Names)), &report.Report{Seconds: 10, Codes: map[string]int64{}}
 		for _, r := range parts {
 			part, err := sent(t, &PartResult{tally: *r.total()}).checked(len(p.Names), len(p.Groups))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			sum.merge(part)
 		}
 		sum.fill(got, p)
@@ -98,9 +93,7 @@ func TestPartsAreReportedAsOneRun(t *testing.T) {
 func inJSON(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(b)
 }
 
@@ -178,18 +171,12 @@ func inParts(t *testing.T, p *plan.Plan, n int, o Options) *report.Report {
 	}
 	o.Seed = 7
 	r, err := NewRunner(p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w, err := r.Joint(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer w.Close()
 	base, err := w.Before(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	start := time.Now()
 	w.Begin(t.Context(), start)
 	var wg sync.WaitGroup
@@ -235,9 +222,7 @@ func TestPartsSendWhatTheWholeSends(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, err := Parse("p.yml", []byte(text), plan.Source{Open: func(string) ([]byte, error) { return []byte(rows(60)), nil }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			p.Scripted = name == "goroutines"
 			url, seen := rowServer(t)
 			r := inParts(t, p, 4, Options{Target: url, MaxLate: time.Minute})
@@ -277,9 +262,7 @@ func TestClosedPartsAddUp(t *testing.T) {
 	t.Parallel()
 	url, seen := rowServer(t)
 	p, err := Parse("p.jmx", []byte(dealtPlan), plan.Source{Open: func(string) ([]byte, error) { return []byte("row\n" + rows(40)), nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r := inParts(t, p, 4, Options{Target: url, MaxLate: time.Minute})
 	checkRows(t, seen(), 40)
 	if r.Users.Started != 8 || r.Requests != 40 {
@@ -288,9 +271,7 @@ func TestClosedPartsAddUp(t *testing.T) {
 	for _, users := range []int{1, 2, 3, 7} {
 		url, seen := rowServer(t)
 		p, err := Workload{Plan: url + "/x", Users: users, Requests: 50}.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r := inParts(t, p, 3, Options{MaxLate: time.Minute})
 		if !reflect.DeepEqual(seen(), map[string]int{"/x": 50}) || r.Requests != 50 || r.Users.Started != int64(users) {
 			t.Errorf("%d users: %v, %d requests reported", users, seen(), r.Requests)
@@ -322,9 +303,7 @@ func TestWhatCannotBeDividedIsRefused(t *testing.T) {
 			continue
 		}
 		r, err := NewRunner(p, Options{Target: "http://127.0.0.1:1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := r.Joint(t.Context(), 3); whittle.CodeOf(err) != whittle.Unsupported || !strings.Contains(err.Error(), strings.TrimPrefix(says, "a ")) {
 			t.Errorf("%s: %v", says, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/load/wire"
 )
 
@@ -82,9 +83,7 @@ func TestALoginInAURL(t *testing.T) {
 	// By flags, templates in the path stay what they are.
 	seen = nil
 	p, err := Workload{Plan: with(srv.URL) + "/{{ $randomNumber(7, 7) }}"}.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if run(t, p, Options{}); len(seen) != 1 || seen[0] != "srv/7"+login || strings.Contains(p.Name, "@") {
 		t.Errorf("%q of %s", seen, p.Name)
 	}

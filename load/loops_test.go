@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -37,9 +38,7 @@ func TestLoopsByLoad(t *testing.T) {
 		t.Errorf("%d event loops for a plan that reads bodies, want as many as there are cores", got)
 	}
 	closed, err := parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]").WithUsers(plan.Closed{Users: 130})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got := loopsFor(closed, plan.Part{}); got != 3 {
 		t.Errorf("%d event loops for 130 users, want 3", got)
 	}
@@ -88,9 +87,7 @@ scenarios: [{flow: [{think: 1ms}, {get: {url: /}}]}, {flow: [{think: 600}]}]`)
 			cancel()
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !r.Early || r.Completed != 0 || r.Failed != 0 || r.Users.Finished != 12 {
 		t.Errorf("early %v, %d completed, %d failed, %d users finished; want early, none, none, all 12", r.Early, r.Completed, r.Failed, r.Users.Finished)
 	}

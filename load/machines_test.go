@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -42,9 +43,7 @@ func TestNoUserResumesAnothersTLSSession(t *testing.T) {
 		run(t, p, o)
 		sendBlocks(t, p, o, 2, plan.Arrival{}, plan.Arrival{})
 		closed, err := p.WithUsers(plan.Closed{Users: 2, Loops: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		run(t, closed, o)
 		if asked.Load() != 20 || resumed.Load() != 0 {
 			t.Errorf("%s: of %d requests %d were of a session that another had", protocol, asked.Load(), resumed.Load())
@@ -64,28 +63,18 @@ func TestTheGeneratorsOwnLimits(t *testing.T) {
 	needs.Linux(t, "a limit of open files for a process of its own")
 	const target, files = "WHITTLE_TEST_TARGET", 24
 	if at := os.Getenv(target); at != "" {
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: files, Max: files}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: files, Max: files}))
 		p, err := parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]").WithUsers(plan.Closed{Users: 50, Duration: 500 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		o := Options{Target: at, MaxLate: time.Minute}
 		whole := run(t, p, o)
 		o.Part = plan.Part{Of: 2}
 		worker, err := NewRunner(p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		part, err := worker.RunPart(t.Context(), PartStart{Start: time.Now()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		b, err := json.Marshal([]any{whole, part})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		fmt.Printf("reports %s\n", b)
 		return
 	}
@@ -101,9 +90,7 @@ func TestTheGeneratorsOwnLimits(t *testing.T) {
 	}
 	var r report.Report
 	var part PartResult
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&[]any{&r, &part}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.NewDecoder(strings.NewReader(text)).Decode(&[]any{&r, &part}))
 	if n := part.Errors[report.ErrorGenerator]; n == 0 || n > 100 || !strings.Contains(part.Void, "had no more for") {
 		t.Errorf("a part: %v, void: %s", part.Errors, part.Void)
 	}

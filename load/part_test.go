@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -14,16 +15,12 @@ import (
 func TestAPartThatDoesNotBeginLeavesNothingOpen(t *testing.T) {
 	needs.Linux(t, "the descriptors of event loops, from /proc")
 	r, err := NewRunner(parsed(t, small), Options{Target: "http://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	end()
 	open := func() int {
 		all, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return len(all)
 	}
 	const times = 200

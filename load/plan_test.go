@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/wire"
@@ -21,15 +22,11 @@ func TestReadPlanFindsItsFile(t *testing.T) {
 	if _, err := ReadPlan(path); whittle.CodeOf(err) != whittle.NotFound {
 		t.Errorf("no file: %v", err)
 	}
-	if err := os.WriteFile(path, []byte(small), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(small), 0o600))
 	if p, err := ReadPlan(path); err != nil || p.Name != path {
 		t.Errorf("%v %v", p, err)
 	}
-	if err := os.WriteFile(path, make([]byte, plan.MaxBytes+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, make([]byte, plan.MaxBytes+1), 0o600))
 	if _, err := ReadPlan(path); whittle.CodeOf(err) != whittle.ResourceExhausted {
 		t.Errorf("a huge file: %v", err)
 	}
@@ -43,9 +40,7 @@ func FuzzPlan(f *testing.F) {
 	f.Add("a: &x {url: /, qs: {q: '{{ $randomString(3) }}'}}\nscenarios: [{flow: [{get: *x}]}]")
 	for _, file := range []string{"shop.yml", "api.yml", "legacy.yml"} {
 		src, err := os.ReadFile("testdata/plans/" + file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(string(src))
 	}
 	f.Add("config: {ensure: {conditions: [{expression: http.requests > 1 and max(1, 2) in (2)}]}}\nscenarios: [{flow: [{parallel: [{get: {url: '{{ a " +
@@ -71,9 +66,7 @@ func FuzzPlan(f *testing.F) {
 				continue // written when its URL is known
 			}
 			out, err := n.NewClient().Render(q, &s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			head, _, ok := strings.Cut(string(out), "\r\n\r\n")
 			if !ok {
 				t.Fatalf("no end of the head: %q", out)

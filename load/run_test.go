@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"whittle/internal/fatal"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -32,18 +33,14 @@ func TestMain(m *testing.M) {
 func parsed(t testing.TB, src string) *plan.Plan {
 	t.Helper()
 	p, err := Parse("plan.yml", []byte(src), plan.Source{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 
 func run(t testing.TB, p *plan.Plan, o Options) *report.Report {
 	t.Helper()
 	r, err := Run(t.Context(), p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
@@ -119,9 +116,7 @@ func TestTheEndOfTheContextEndsTheRunWithAReport(t *testing.T) {
 			defer srv.Close()
 			p := parsed(t, "config: {phases: [{duration: 24h, arrivalRate: 500}]}\nscenarios: [{flow: [{get: {url: "+c.path+"}}]}]")
 			r, err := Run(ctx, p, Options{Target: srv.URL, Grace: c.grace})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if !r.Early || r.Requests < 20 || r.Failed != 0 || r.Users.Failed != 0 || (r.Unfinished > 0) != c.unfinished {
 				t.Errorf("early %v, requests %d, failed %d %v, unfinished %d", r.Early, r.Requests, r.Failed, r.Errors, r.Unfinished)
 			}

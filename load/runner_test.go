@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestWhatMeansNothingIsRefusedBeforeAnythingIsSent(t *testing.T) {
@@ -39,9 +40,7 @@ func TestARunnerMayRunAgain(t *testing.T) {
 	r, err := NewRunner(parsed(t, `
 config: {target: '`+d.URL+`', phases: [{duration: 0.1, arrivalCount: 5}]}
 scenarios: [{flow: [{get: {url: '/{{ $randomNumber(1, 1000000) }}'}}]}]`), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var asked [2]map[string]int
 	for i := range asked {
 		if _, err := r.Run(t.Context()); err != nil {

@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/load/report"
 )
 
 // One error of each kind is reported with its text, made safe for a terminal.
 func TestErrorsAreReportedWithASample(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	refusing := "http://" + l.Addr().String()
 	l.Close()
 	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }))

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/load/report"
 )
 
@@ -13,9 +14,7 @@ import (
 // bounded by 30 KB each, the server's end of the connections included.
 func TestAVirtualUserIsSmall(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	accepted := make(chan struct{})
 	go func() {
 		defer close(accepted)
@@ -53,9 +52,7 @@ scenarios: [{flow: [{post: {url: /, json: {times: "{{ $randomNumber(1, 9) }}"}}}
 			enough()
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !seen {
 		t.Fatal("the thousand users were never under way at once")
 	}

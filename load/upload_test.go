@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -26,14 +27,10 @@ scenarios: [{flow: [{post: {url: /, beforeRequest: mark, formData: {f: {fromFile
 		"p.js":    []byte("let n = 0; exports.mark = (p, c, e, done) => { p.headers = {'x-n': String(++n)}; done(); }"),
 		"big.bin": bytes.Repeat([]byte("x"), 5<<20),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	p, err := ReadPlan(filepath.Join(dir, "p.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if p, err = p.WithUsers(plan.Closed{Users: 1, Loops: 5}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,14 +46,10 @@ func TestAHookThatMakesNoRequestIsAFailure(t *testing.T) {
 		"p.yml": "config: {target: 'http://127.0.0.1:1', processor: p.js}\nscenarios: [{flow: [{get: {url: /, beforeRequest: spoil}}]}]",
 		"p.js":  "exports.spoil = (p, c, e, done) => { p.headers = {'no name': 'x'}; done(); }",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	p, err := ReadPlan(filepath.Join(dir, "p.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if p, err = p.WithUsers(plan.Closed{Users: 1}); err != nil {
 		t.Fatal(err)
 	}

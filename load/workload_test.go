@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestWorkloadsAreReadOrRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	yml, body, jmx := file("p.yml", small), file("body", "hello"), file("p.jmx", "<jmeterTestPlan/>")
@@ -93,9 +92,7 @@ func TestAMissingPlanMayBeAServer(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "plan.yml")
-	if err := os.WriteFile(file, []byte("config: {processor: ./none.js}\nscenarios: [{flow: [{get: {url: /}}]}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte("config: {processor: ./none.js}\nscenarios: [{flow: [{get: {url: /}}]}]"), 0o600))
 	_, err := Workload{Plan: file}.Read()
 	if e, ok := errors.AsType[*whittle.Error](err); !ok || e.Code != whittle.NotFound || e.Hint != "" {
 		t.Errorf("a processor that is not there: %v, hint %q", err, e.Hint)

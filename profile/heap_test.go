@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	pprof "github.com/google/pprof/profile"
+
+	"whittle/internal/fatal"
 )
 
 // A snapshot of the heap is read as go tool pprof does; what says that its allocations are
@@ -23,9 +25,7 @@ func TestWhichValuesOfTheHeapAreMeant(t *testing.T) {
 			Sample:     []*pprof.Sample{{Location: []*pprof.Location{l}, Value: []int64{4, 400, 1, 100}}},
 		}
 		var b bytes.Buffer
-		if err := in.Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, in.Write(&b))
 		p, err := ReadPprof(b.Bytes(), "")
 		if err != nil || p.Kind != c.want || p.Total() != map[Kind]int64{Heap: 100, Allocations: 400}[c.want] {
 			t.Errorf("%+v: %v, %v", c, p, err)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // look reads a profile of the count monolith, under Node.js 20, one second long
@@ -12,13 +14,9 @@ import (
 func look(t *testing.T, name string) *Profile {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "inlined", name+".cpuprofile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p, err := ReadV8CPU(b, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p.LabelEndpoints(func(f *Function) string {
 		if f.File != "/srv/shop/app.js" {
 			return ""

@@ -18,6 +18,7 @@ import (
 	"whittle/internal/needs"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // build makes a profile of stacks given leaf first, "name:owner" each.
@@ -230,9 +231,7 @@ func burn(r *rand.Rand, n int) (sum uint64) {
 func goProfile(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := pprof.StartCPUProfile(&b); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pprof.StartCPUProfile(&b))
 	pprof.Do(t.Context(), pprof.Labels(EndpointLabel, "POST /Count"), func(context.Context) {
 		r := rand.New(rand.NewPCG(1, 2))
 		// Enough work to be seen where others have the machine, and enough time.
@@ -247,9 +246,7 @@ func goProfile(t testing.TB) []byte {
 
 func TestReadsWhatGoWrites(t *testing.T) {
 	p, err := Read(goProfile(t), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if p.Kind != CPU || p.Runtime != Go || p.Duration < 200*time.Millisecond || time.Since(p.Began) > time.Hour {
 		t.Errorf("kind %s, runtime %s, duration %s, began %s", p.Kind, p.Runtime, p.Duration, p.Began)
 	}
@@ -268,9 +265,7 @@ func TestReadsWhatGoWrites(t *testing.T) {
 
 func TestReadsOtherKindsOfGo(t *testing.T) {
 	var b bytes.Buffer
-	if err := pprof.Lookup("heap").WriteTo(&b, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pprof.Lookup("heap").WriteTo(&b, 0))
 	for _, kind := range []Kind{Allocations, Heap} {
 		if p, err := ReadPprof(b.Bytes(), kind); err != nil || p.Kind != kind {
 			t.Errorf("%s: %v", kind, err)
@@ -280,9 +275,7 @@ func TestReadsOtherKindsOfGo(t *testing.T) {
 		t.Errorf("CPU of a heap profile: %v", err)
 	}
 	b.Reset()
-	if err := pprof.Lookup("goroutine").WriteTo(&b, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pprof.Lookup("goroutine").WriteTo(&b, 0))
 	if p, err := Read(b.Bytes(), ""); err != nil || p.Kind != Goroutines || p.Total() < 2 {
 		t.Errorf("goroutines: %v", err)
 	}
@@ -296,9 +289,7 @@ func TestReadsWhatNodeWrites(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	p, err := Read(only(t, dir, "*.cpuprofile"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if p.Kind != CPU || p.Runtime != Node || p.Duration < 300*time.Millisecond {
 		t.Errorf("kind %s, runtime %s, duration %s", p.Kind, p.Runtime, p.Duration)
 	}
@@ -323,9 +314,7 @@ func only(t *testing.T, dir, pattern string) []byte {
 		t.Fatalf("%s: %v %v", pattern, found, err)
 	}
 	b, err := os.ReadFile(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }
 

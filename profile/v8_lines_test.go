@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestANodesLinesAreSpreadOverItsSamples: V8 does not say which sample had which
@@ -17,9 +19,7 @@ func TestANodesLinesAreSpreadOverItsSamples(t *testing.T) {
 		"positionTicks":[{"line":4,"ticks":30},{"line":8,"ticks":60},{"line":9,"ticks":-5}]}],
 		"samples":[%s1],"timeDeltas":[%s10],"startTime":0,"endTime":2000}`, strings.Repeat("1,", samples-1), strings.Repeat("10,", samples-1))
 	p, err := ReadV8CPU([]byte(raw), time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	lines := map[int32]int{}
 	for i, s := range p.Samples {
 		if lines[s.Stack[0].Line]++; i == 49 && (lines[4] != 15 || lines[8] != 30 || lines[0] != 5) {
@@ -45,9 +45,7 @@ func TestWhatWhittleRunsIsItsOwn(t *testing.T) {
 		{"id":6,"callFrame":{"functionName":"emit","url":"node:events"},"positionTicks":[{"line":7,"ticks":1}]}],
 		"samples":[2,4,6,5],"timeDeltas":[10,10,10,10],"startTime":0,"endTime":50}`
 	p, err := ReadV8CPU([]byte(raw), time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var got []string
 	for _, s := range p.Samples {
 		text := ""

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestVerdictIsRead(t *testing.T) {
@@ -11,9 +13,7 @@ func TestVerdictIsRead(t *testing.T) {
 	const text = `{"verdict":"x","void":"","pairs":24,"figures":[
 		{"key":"median","ratio":1.03,"low":1.01,"high":1.05,"p":0.004,"different":true},
 		{"key":"p99","ratio":1.2,"low":0.7,"high":null,"p":0.4,"different":false}]}`
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(text), &v))
 	if keys := v.different(); len(keys) != 1 || keys[0] != "median" {
 		t.Errorf("called different: %v", keys)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestBodies(t *testing.T) {
@@ -32,9 +34,7 @@ func TestBodies(t *testing.T) {
 // What nobody asked for is neither measured nor started, and no flag is out of its range.
 func TestParse(t *testing.T) {
 	s, _, err := parse([]string{"-only", "^(single_64|memory)/ingest$", "-steady", "12s"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for subject, want := range map[string]bool{ours: true, bare: false} {
 		if s.needs(subject) != want {
 			t.Errorf("%s is needed: %v", subject, !want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/load"
 )
 
@@ -27,9 +28,7 @@ func TestLatenessIsReadFromAReport(t *testing.T) {
 		`{"latency":{}}`: false,
 		`{`:              false,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 		if p50, p99, err := lateness(path); (err == nil) != ok || ok && (p50 != 0.02 || p99 != 0.15) {
 			t.Errorf("%s: %v, %v, %v", text, p50, p99, err)
 		}
@@ -39,9 +38,7 @@ func TestLatenessIsReadFromAReport(t *testing.T) {
 func TestEveryToolGetsTheSame(t *testing.T) {
 	s := settings{folder: t.TempDir(), duration: 4 * time.Second, conns: 32, rate: 10_000, whittle: "whittle"}
 	tools, err := findTools(t.Context(), s, "127.0.0.1:1234", "127.0.0.1:1235")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, x := range tools {
 		for _, a := range append(x.saturated, x.paced...) {
 			if strings.Contains(a, "{{") {
@@ -51,9 +48,7 @@ func TestEveryToolGetsTheSame(t *testing.T) {
 	}
 	for _, name := range []string{"paced.yml", "templated.yml"} {
 		p, err := load.ReadPlan(filepath.Join(s.folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if p.HTTP.Pool != 32 || p.Phases[0].Planned() != 40_000 {
 			t.Errorf("%s: pool %d, %d planned", name, p.HTTP.Pool, p.Phases[0].Planned())
 		}

@@ -19,6 +19,7 @@ import (
 	"whittle"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) {
@@ -104,9 +105,7 @@ func handler(t *testing.T, o admin.Options) http.Handler {
 		o.Address = "127.0.0.1:8081"
 	}
 	h, err := admin.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return h
 }
 
@@ -161,14 +160,10 @@ func TestResponsesAreAsDocumented(t *testing.T) {
 			got := http.StatusText(w.Code) + "\n" + w.Body.String()
 			path := filepath.Join("testdata", file)
 			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.WriteFile(path, []byte(got), 0o600))
 			}
 			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if got != string(want) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
@@ -347,9 +342,7 @@ func FuzzOrder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, verb, body string) {
 		d := newDesk()
 		h, err := admin.New(admin.Options{Controller: d, Address: "127.0.0.1:1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		w := ask(h, "POST", "/api/v1/routes/GET%20%2F/"+url.PathEscape(verb), body)
 		switch w.Code {
 		case http.StatusOK:

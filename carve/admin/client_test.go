@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // serve puts the API behind a real socket.
@@ -25,9 +26,7 @@ func serve(t *testing.T, h http.Handler) string {
 func dial(t *testing.T, addr, token string) *admin.Client {
 	t.Helper()
 	c, err := admin.Dial(addr, token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	return c
 }

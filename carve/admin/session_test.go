@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/carve/admin"
+	"whittle/internal/fatal"
 )
 
 // login gives the cookie that a token buys.
@@ -113,16 +114,12 @@ func follow(t *testing.T, url string, change ...func(*http.Request)) *reading {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, f := range change {
 		f(req)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r := &reading{lines: bufio.NewScanner(resp.Body), end: func() { cancel(); resp.Body.Close() }}
 	r.lines.Buffer(nil, 1<<20)
 	t.Cleanup(r.end)
@@ -137,9 +134,7 @@ func (r *reading) next(t *testing.T) admin.Update {
 	for r.lines.Scan() {
 		if data, ok := strings.CutPrefix(r.lines.Text(), "data: "); ok {
 			var u admin.Update
-			if err := json.Unmarshal([]byte(data), &u); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal([]byte(data), &u))
 			return u
 		}
 	}
@@ -216,13 +211,9 @@ func TestPagesAreBounded(t *testing.T) {
 		follow(t, server.URL).next(t)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("page 65 got %d", resp.StatusCode)
@@ -237,9 +228,7 @@ func TestAPageOfFindings(t *testing.T) {
 	h := handler(t, admin.Options{Controller: d})
 	var f admin.Findings
 	w := ask(h, "GET", "/api/v1/routes/GET%20%2F/findings?q=f99&offset=100&limit=5", "")
-	if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(w.Body.Bytes(), &f))
 	if f.Total != 111 || f.Offset != 100 || len(f.Findings) != 5 || f.Findings[0].Path != "$.f9989" {
 		t.Errorf("%d in all, from %d on: %+v", f.Total, f.Offset, f.Findings)
 	}

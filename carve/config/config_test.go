@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -41,9 +42,7 @@ func countDescriptor(t testing.TB) []byte {
 		},
 		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Carved"), Method: []*descriptorpb.MethodDescriptorProto{method("Count", false), method("Follow", true)}}},
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }
 
@@ -69,23 +68,17 @@ func readable(t testing.TB) func(string) ([]byte, error) {
 func mustParse(t testing.TB, src string) *File {
 	t.Helper()
 	f, err := Parse("whittle.yaml", []byte(src), readable(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return f
 }
 
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got != string(want) {
 		t.Errorf("%s differs; go test ./carve/config -update writes it anew\n got:\n%s\nwant:\n%s", path, got, want)
 	}
@@ -105,9 +98,7 @@ func TestGolden(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		t.Run(name, func(t *testing.T) {
 			src, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			f, err := Parse("whittle.yaml", src, readable(t))
 			if good := !strings.HasPrefix(name, "wrong-"); good != (err == nil) {
 				t.Errorf("Parse = %v", err)
@@ -131,9 +122,7 @@ func TestGolden(t *testing.T) {
 func TestCases(t *testing.T) {
 	const path = "testdata/cases.txt"
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var b strings.Builder
 	for _, one := range strings.Split(string(text), "=== ")[1:] {
 		head, _, _ := strings.Cut(one, "\n---\n")
@@ -224,15 +213,11 @@ routes:
 func TestEverythingIsSettable(t *testing.T) {
 	t.Setenv("WHITTLE_TEST_PORT", "3000")
 	src, err := os.ReadFile("testdata/everything.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	f := mustParse(t, string(src))
 	for _, path := range []string{"testdata/sink.yaml", "testdata/observer.yaml", "testdata/steered.yaml"} { // which have what nothing else goes with
 		src, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		f.Routes = append(f.Routes, mustParse(t, string(src)).Routes...)
 	}
 	whole := &mustParse(t, "monolith: http://h\nroutes: [{match: GET /a, candidate: http://c}]").Routes[0]
@@ -276,14 +261,10 @@ func TestLoad(t *testing.T) {
 	path := filepath.Join(dir, "whittle.yaml")
 	src := "monolith: http://h\nadmin: {listen: ':9', token_file: token}\ntls: {cert: c.pem, key: /k.pem}\n"
 	for name, content := range map[string]string{"whittle.yaml": src, "token": "0123456789abcdef0123456789abcdef\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	f, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if f.AdminToken != "0123456789abcdef0123456789abcdef" || f.State != filepath.Join(dir, "whittle.db") {
 		t.Errorf("token %q, state %q", f.AdminToken, f.State)
 	}
@@ -296,9 +277,7 @@ func TestLoad(t *testing.T) {
 	if _, err := Load(dir); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("a folder: %v", err)
 	}
-	if err := os.WriteFile(path, make([]byte, maxSource+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, make([]byte, maxSource+1), 0o600))
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "larger than 1MiB") {
 		t.Errorf("a long file: %v", err)
 	}
@@ -394,14 +373,10 @@ routes:
 // errors that each begin with a place.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	for _, path := range files {
 		src, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(src)
 	}
 	f.Add([]byte("a: &a [*a]"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // tree writes files into a new folder, and links: a content "-> X" is one to X.
@@ -18,18 +19,14 @@ func tree(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o750))
 		var err error
 		if to, link := strings.CutPrefix(content, "-> "); link {
 			err = os.Symlink(to, path)
 		} else {
 			err = os.WriteFile(path, []byte(content), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	return dir
 }
@@ -143,23 +140,15 @@ func TestInclude(t *testing.T) {
 func TestIncludeIsBounded(t *testing.T) {
 	dir := tree(t, map[string]string{"whittle.yaml": "monolith: http://h\ninclude: many\n", "big.yaml": "monolith: http://h\ninclude: big\n", "pipe.yaml": "monolith: http://h\ninclude: [pipes, pipes/*, pipes/a.yaml]\n"})
 	for _, name := range []string{"many", "big", "pipes"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	for i := range maxIncludes + 1 {
-		if err := os.WriteFile(filepath.Join(dir, "many", fmt.Sprintf("%04d.yaml", i)), []byte("routes: []"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, "many", fmt.Sprintf("%04d.yaml", i)), []byte("routes: []"), 0o600))
 	}
 	for i := range 17 {
-		if err := os.WriteFile(filepath.Join(dir, "big", fmt.Sprintf("%d.yaml", i)), []byte("routes: [] #"+strings.Repeat(" ", int(mib)-12)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, "big", fmt.Sprintf("%d.yaml", i)), []byte("routes: [] #"+strings.Repeat(" ", int(mib)-12)), 0o600))
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipes", "a.yaml"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Mkfifo(filepath.Join(dir, "pipes", "a.yaml"), 0o600))
 	for name, want := range map[string]string{
 		"whittle.yaml": "more than 1000 files are included",
 		"big.yaml":     "the included files have more than 16MiB",
@@ -186,9 +175,7 @@ func TestLocateInIncluded(t *testing.T) {
 `,
 	})
 	f, err := Load(filepath.Join(dir, "whittle.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var found error = whittle.Errorf(whittle.Invalid, "no such field").WithField("routes[1].compare.per")
 	want := filepath.Join(dir, "routes", "a.yaml") + ":5:20: routes[0].compare.per: no such field"
 	for range 2 {
@@ -231,9 +218,7 @@ func TestSources(t *testing.T) {
 			if got := now(); !slices.Equal(got, tt.sources) {
 				t.Errorf("files %q, want %q", got, tt.sources)
 			}
-			if err := os.WriteFile(path, []byte("monolith: http://another\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, []byte("monolith: http://another\n"), 0o600))
 			if got := now(); !slices.Equal(got, []string{"w.yaml"}) {
 				t.Errorf("files %q without an include", got)
 			}

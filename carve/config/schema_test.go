@@ -14,6 +14,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"whittle/internal/fatal"
 )
 
 // rows gives each row of the table of keys with its path, which has [] behind a list. Of a
@@ -123,17 +125,11 @@ func written(like, standard string) string {
 func compiled(t testing.TB, text []byte) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("whittle.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.AddResource("whittle.schema.json", doc))
 	s, err := c.Compile("whittle.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
@@ -145,13 +141,9 @@ func valid(t testing.TB, s *jsonschema.Schema, src string) error {
 		return err
 	}
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s.Validate(doc)
 }
 
@@ -177,9 +169,7 @@ func TestTheSchemaAgreesWithTheReader(t *testing.T) {
 	t.Setenv("WHITTLE_TEST_HOST", "127.0.0.1")
 	s, included := compiled(t, Schema()), compiled(t, IncludedSchema())
 	text, err := os.ReadFile("testdata/corpus.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for line := range strings.Lines(string(text)) {
 		verdict, src, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		src = strings.ReplaceAll(src, `\n`, "\n")
@@ -219,14 +209,10 @@ func TestTheSchemaAgreesWithTheReader(t *testing.T) {
 	// The configs of testdata, of which no schema could name the faults of some.
 	beyond := []string{"wrong-embedded", "wrong-embedded-peers", "wrong-environment", "wrong-not-embedded", "wrong-notice", "wrong-observer", "wrong-overlap", "wrong-query-server", "wrong-sink", "wrong-token-env", "wrong-token-file", "wrong-underscores"}
 	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, path := range files {
 		src, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		isBad := strings.HasPrefix(name, "wrong-") && !slices.Contains(beyond, name)
 		if err := valid(t, s, string(src)); (err != nil) != isBad {
@@ -246,9 +232,7 @@ func TestTheGuidesExamples(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/*/*.md"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		pages = append(pages, found...)
 	}
 	files := readable(t)
@@ -264,9 +248,7 @@ func TestTheGuidesExamples(t *testing.T) {
 	shown, alone := 0, 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, m := range fenced.FindAllStringSubmatch(string(text), -1) {
 			src, ok := wholeConfig(t, strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n"))
 			if !ok {
@@ -313,9 +295,7 @@ func apart(t *testing.T, src string) (config, routes string) {
 	delete(v, "routes")
 	text := func(v map[string]yaml.Node) string {
 		b, err := yaml.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return string(b)
 	}
 	return text(v), text(map[string]yaml.Node{"routes": list})

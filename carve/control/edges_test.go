@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/control"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // TestStartDecidesOnlyAFall: what else is due when whittle begins is decided once it
@@ -21,13 +22,9 @@ func TestStartDecidesOnlyAFall(t *testing.T) {
 		h := newRig(t, disk, spec(last))
 		h.run()
 		h.say(whittle.Equivalent)
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test"}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test"}))
 		pass(time.Second)
-		if err := h.stop(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.stop())
 		saved := time.Now()
 		pass(time.Minute)
 		again := newRig(t, disk, spec(last, func(r *whittle.Route) {
@@ -68,9 +65,7 @@ func TestARiseOutlivesAReloadOfItsSteps(t *testing.T) {
 						r.Rollout.Steps = []whittle.Share{100, 5000, whittle.All}
 					}
 				})
-				if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{next}, noSwap); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{next}, noSwap))
 				disk.set(func(m *memory) { m.hang = nil })
 				close(release)
 				err := <-response
@@ -98,9 +93,7 @@ func TestARouteThatComesBackAfterATakeover(t *testing.T) {
 		h := newRig(t, disk, spec())
 		h.run()
 		pass(2 * time.Second)
-		if err := h.stop(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.stop())
 		o := h.options([]whittle.Route{spec()})
 		o.Follows = true
 		var err error

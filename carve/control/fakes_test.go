@@ -16,6 +16,7 @@ import (
 	"whittle"
 	"whittle/carve/control"
 	"whittle/carve/state"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -259,9 +260,7 @@ func newRigBefore(t *testing.T, disk *memory, monolith whittle.Upstream, routes 
 	}
 	disk.journal = h.journal
 	c, err := control.New(h.options(routes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	h.c = c
 	return h
 }
@@ -370,9 +369,7 @@ func pass(d time.Duration) {
 func (h *rig) status() whittle.RouteStatus {
 	h.t.Helper()
 	s, err := h.c.Route(name)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"whittle"
 	"whittle/carve/control"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // At a full share the monolith's only responses are those to watched requests.
@@ -35,14 +36,10 @@ func TestPoisonAtAFullShare(t *testing.T) {
 				o := h.options([]whittle.Route{route})
 				o.NewGuard = control.NewGuard
 				c, err := control.New(o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				h.c = c
 				h.run()
-				if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test", By: "test"}); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test", By: "test"}))
 				rng := rand.New(rand.NewPCG(2, 9))
 				const most = 30_000
 				n := 0

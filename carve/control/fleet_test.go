@@ -10,6 +10,7 @@ import (
 	"whittle/carve/control"
 	"whittle/carve/fleet"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // others are the other gateways of a fleet.
@@ -51,9 +52,7 @@ func lead(t *testing.T, disk *memory, o *others) *rig {
 	options := h.options([]whittle.Route{spec()})
 	options.Fleet = o
 	c, err := control.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	h.c = c
 	return h
 }
@@ -71,9 +70,7 @@ func TestALeaderBeginsBelowWhatIsKnown(t *testing.T) {
 		disk := &memory{}
 		h := shifted(t, disk)
 		saved := h.position()
-		if err := h.stop(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.stop())
 		kept := disk.records[name]
 		for what, c := range map[string]struct {
 			floor fleet.Floor
@@ -199,9 +196,7 @@ func TestWhatGatewaysSend(t *testing.T) {
 		if l.Total != 5 || l.Compared != 2 || l.Skipped[whittle.SkipStale] != 1 || l.Pending != 2 {
 			t.Errorf("%s", l.Account())
 		}
-		if err := h.stop(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.stop())
 
 		// The next leader goes on behind it, and a gateway that is restarted leaves what was
 		// pending interrupted.

@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // gated is a route with a gate of each kind.
@@ -132,9 +133,7 @@ func TestAGateTakesUsersOff(t *testing.T) {
 			t.Errorf("at %d: %+v", h.share(), last)
 		}
 		h.say(whittle.Undecided)
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}))
 		h.c.Gated(&ask, true, "last response 200") // that came late
 		pass(time.Second)
 		if s := h.status(); s.Phase != whittle.PhaseShadow {

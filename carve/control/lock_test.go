@@ -9,6 +9,7 @@ import (
 	"whittle"
 	"whittle/carve/control"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // slow is a judge that hangs in a comparison, or while it is encoded.
@@ -94,17 +95,13 @@ func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
 			}
 			o.Tick = time.Millisecond
 			c, err := control.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			h.c = c
 			ctx, cancel := newContext(t)
 			ended := make(chan error, 1)
 			go func() { ended <- c.Run(ctx) }()
 			<-c.Running()
-			if err := c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test"}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test"}))
 			hang(held, h)
 			if s := h.status(); s.Share != 100 {
 				t.Errorf("the status shows %d", s.Share)

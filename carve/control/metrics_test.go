@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle/carve/control"
+	"whittle/internal/fatal"
 )
 
 // metric reads the one series of a name that has no other label than route.
@@ -14,9 +15,7 @@ func metric(t *testing.T, c *control.Controller, name string) float64 {
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(c)
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
 			m := f.GetMetric()[0]

@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 func TestOrdersOnAHungDisk(t *testing.T) {
@@ -54,21 +55,15 @@ func TestAnOrderAgainstAnOlderView(t *testing.T) {
 				}))
 				shift(h)
 				if kind == rollout.Resume {
-					if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Hold}); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Hold}))
 				}
 				seen := h.status().Generation
 				h.users(whittle.Candidate, 200, 5)
 				if kind == rollout.Approve {
-					if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Approve}); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Approve}))
 				}
 				if kind == rollout.Resume {
-					if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Hold, Reason: "another"}); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Hold, Reason: "another"}))
 				}
 				pass(11 * time.Second) // to 25 %, unless it is held
 				give := func(generation uint64) error {

@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/state"
+	"whittle/internal/fatal"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -42,9 +43,7 @@ func judged(t *testing.T, j *knowing, share whittle.Share, change ...func(*Optio
 		c(&o)
 	}
 	c, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c.Start()
 	r := c.find("/x")
 	if share > 0 {

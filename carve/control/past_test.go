@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestTrafficIsWhatBothSidesDidLately(t *testing.T) {
@@ -52,9 +53,7 @@ func TestThePastIsBoundedAndWhole(t *testing.T) {
 			pass(2 * time.Second)
 		}
 		p, err := h.c.Past(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if n := len(p.Evidence); n < 60 || n > 120 {
 			t.Errorf("%d points of evidence", n)
 		}
@@ -72,9 +71,7 @@ func TestThePastIsBoundedAndWhole(t *testing.T) {
 		if last := p.Evidence[len(p.Evidence)-1].Compared; last < 900 {
 			t.Errorf("the last point is of %d exchanges of 1000", last)
 		}
-		if err := h.stop(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.stop())
 
 		again := newRig(t, disk, spec())
 		q, err := again.c.Past(name)

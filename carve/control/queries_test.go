@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // asked is a route with a limit rule and a test of proportions.
@@ -105,9 +106,7 @@ func TestAReloadKeepsWhatAQueryCounted(t *testing.T) {
 		h.reads(3, 1, 100, 0, 0)
 		reload := func(r whittle.Route) {
 			t.Helper()
-			if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{r}, func() error { return nil }); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{r}, func() error { return nil }))
 			pass(2 * time.Second)
 		}
 		reload(asked(func(r *whittle.Route) { r.Rollout.Hold = time.Minute }))

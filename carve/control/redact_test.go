@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/compare"
 	"whittle/carve/control"
+	"whittle/internal/fatal"
 )
 
 // TestNothingSecretIsShown: whatever differs, and by whichever kind of
@@ -39,13 +40,9 @@ func TestNothingSecretIsShown(t *testing.T) {
 			t.Run(string(kind)+" "+name, func(t *testing.T) {
 				c := whittle.Comparison{Kind: kind, AllHeaders: true, Value: "number in the body", Confidence: 0.99, MaxDiffer: 0.005, MinCompared: 10}
 				j, err := control.NewJudge(c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				former, err := compare.NewJudge(c) // of a version that did not redact
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				for i := range 60 {
 					kind, status := "text/plain", 200
 					if i%10 == 9 { // also through the heads
@@ -72,16 +69,10 @@ func TestNothingSecretIsShown(t *testing.T) {
 				}
 				nothingSecret(t, j, secrets)
 				kept, err := former.MarshalBinary()
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				restored, err := control.NewJudge(c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := restored.UnmarshalBinary(kept); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
+				fatal.If(t, restored.UnmarshalBinary(kept))
 				if name != "binary" { // of which only what is printable was kept, without a secret's name or shape
 					nothingSecret(t, restored, secrets)
 				}
@@ -95,13 +86,9 @@ func nothingSecret(t *testing.T, j control.Judge, secrets []string) {
 	t.Helper()
 	v := j.Verdict()
 	shown, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	kept, err := j.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(v.Findings) == 0 || !strings.Contains(string(shown), "redacted-") {
 		t.Errorf("nothing is shown: %s", shown)
 	}

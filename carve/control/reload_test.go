@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 func noSwap() error { return nil }
@@ -20,9 +21,7 @@ func TestReload(t *testing.T) {
 
 		// One more, and a policy with other steps.
 		wider := spec(func(r *whittle.Route) { r.Rollout.Steps = []whittle.Share{100, 5000, whittle.All} })
-		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{wider, other}, noSwap); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{wider, other}, noSwap))
 		if all := h.c.Status(); len(all) != 2 || h.share() != 100 {
 			t.Fatalf("share %d, status %+v", h.share(), all)
 		}
@@ -33,18 +32,14 @@ func TestReload(t *testing.T) {
 		}
 
 		// Gone, and back again where it was.
-		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{other}, noSwap); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{other}, noSwap))
 		if got := h.share(); got != 0 {
 			t.Errorf("share %d of a route that is gone", got)
 		}
 		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off}); whittle.CodeOf(err) != whittle.NotFound {
 			t.Errorf("an order for it: %v", err)
 		}
-		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{wider, other}, noSwap); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{wider, other}, noSwap))
 		if s := h.status(); h.share() != 5000 || s.Verdict.Compared < 11 {
 			t.Errorf("back with %d and %d compared", h.share(), s.Verdict.Compared)
 		}
@@ -94,9 +89,7 @@ func TestNothingRisesWhileReloading(t *testing.T) {
 			h.mu.Unlock()
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		pass(time.Minute)
 		if got := h.share(); got != 0 {
 			t.Errorf("share %d after the reload", got)

@@ -12,6 +12,7 @@ import (
 	"whittle/carve/control"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
+	"whittle/internal/fatal"
 )
 
 // Whatever save was the last before the process was killed, the next one goes
@@ -69,9 +70,7 @@ func ledgerIn(t *testing.T, r state.Record) whittle.Ledger {
 	var own struct {
 		Ledger whittle.Ledger `json:"ledger"`
 	}
-	if err := json.Unmarshal(r.Ledger, &own); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(r.Ledger, &own))
 	return own.Ledger
 }
 
@@ -85,9 +84,7 @@ func TestDifferentOnDiskStartsOnTheMonolith(t *testing.T) {
 		again := newRig(t, disk, spec())
 		again.word = whittle.Different
 		c, err := control.New(again.options([]whittle.Route{spec()}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		again.c = c
 		c.Start()
 		again.expectLog("applied 0")
@@ -253,9 +250,7 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 		mirrored(h, 9, whittle.Different)
 		pass(time.Second)
 		refused(h, "different", "the verdict is DIFFERENT")
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}))
 		mirrored(h, 5, whittle.Undecided)
 		refused(h, "after a reset", "only 5 of 20")
 		_ = h.stop()
@@ -264,9 +259,7 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 		h.run()
 		refused(h, "after a restart", "only 5 of 20")
 		for _, change := range []func(*whittle.Route){build, wants} {
-			if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{spec(change)}, noSwap); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{spec(change)}, noSwap))
 		}
 		refused(h, "after another build and back", "only 0 of 20")
 		mirrored(h, 20, whittle.Undecided)
@@ -281,9 +274,7 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 		mirrored(h, 1, whittle.Different)
 		pass(time.Second)
 		mirrored(h, 1, whittle.Undecided)
-		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{spec(build)}, noSwap); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{spec(build)}, noSwap))
 		if err := force(h); err != nil || h.share() != 100 {
 			t.Errorf("another build: share %d, %v", h.share(), err)
 		}
@@ -297,9 +288,7 @@ func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
 		h := shifted(t, disk)
 		err := h.stop()
 		h.trip("broken at the end") // nobody listens any more
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got := shareIn(disk.records[name]); got != 100 {
 			t.Errorf("share %d on disk", got)
 		}
@@ -309,9 +298,7 @@ func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
 		cancel()
 		h.c.Start()
 		h.trip("broken at the end")
-		if err := h.c.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Run(ctx))
 		if got := shareIn(disk.records[name]); got != 0 {
 			t.Errorf("share %d on disk after a trip", got)
 		}
@@ -323,9 +310,7 @@ func TestOffStaysOffWithAnotherCandidate(t *testing.T) {
 		disk := &memory{}
 		h := newRig(t, disk, spec())
 		h.run()
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off}))
 		if got := h.c.Observe(exchange(200)).Skip; got != whittle.SkipOff {
 			t.Errorf("observed while off: %q", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/control"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // steered makes a rig whose users are sent by a proxy that confirms shares when it is told to.
@@ -33,9 +34,7 @@ func steered(t *testing.T, disk *memory) (h *rig, confirm func(bool)) {
 		return out
 	}
 	c, err := control.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	h.c = c
 	h.run()
 	return h, func(yes bool) { h.set(func() { confirms = yes }) }
@@ -98,9 +97,7 @@ func TestARiseThatIsNotConfirmedIsGivenUp(t *testing.T) {
 		if s := h.status(); s.Share != 100 || s.Phase != whittle.PhaseShift || !s.Held {
 			t.Errorf("at last %d in %s, held: %v", s.Share, s.Phase, s.Held)
 		}
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Resume}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Resume}))
 		h.set(func() { h.inForce[name] = 50 }) // somebody has changed it at the proxy
 		pass(time.Minute)
 		if s := h.status(); !strings.Contains(s.Withheld, "the move is under way") || !strings.Contains(s.Next, "the move is under way") {

@@ -7,6 +7,7 @@ import (
 	"whittle"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
+	"whittle/internal/fatal"
 )
 
 // sheet is a store of one record.
@@ -17,9 +18,7 @@ func (s *sheet) Save(_ string, r state.Record) error { s.r = r; return nil }
 func (s *sheet) share(t *testing.T, c *Controller) whittle.Share {
 	t.Helper()
 	again, err := New(Options{Store: s, Routes: []whittle.Route{c.find("/x").spec}, Apply: c.o.Apply})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return again.find("/x").st.Share
 }
 
@@ -34,9 +33,7 @@ func TestATripIsKeptUntilTheFall(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.box.trip(trip{r.generation, "broken"})
-			if err := r.saveOnce(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, r.saveOnce())
 		},
 		"hold": func(t *testing.T, r *route) {
 			r.box.trip(trip{r.generation, "broken"})
@@ -64,9 +61,7 @@ func TestATripIsKeptUntilTheFall(t *testing.T) {
 					Rollout: whittle.Rollout{Steps: []whittle.Share{500, 2500, whittle.All}, Hold: time.Hour},
 				}},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			c.Start()
 			r := c.find("/x")
 			r.disk.open = true // and nobody decides or saves but this test
@@ -78,9 +73,7 @@ func TestATripIsKeptUntilTheFall(t *testing.T) {
 			}
 			reads(t, r)
 			r.step(true)
-			if err := r.saveOnce(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, r.saveOnce())
 			if r.st.Share != 0 || r.st.Phase != whittle.PhaseRolledBack || inForce != 0 || disk.share(t, c) != 0 {
 				t.Errorf("%s at %d, %d in force, %d after a restart", r.st.Phase, r.st.Share, inForce, disk.share(t, c))
 			}

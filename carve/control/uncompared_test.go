@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestWhatCannotBeComparedCountsAsWrong: where one request in five is too large to be
@@ -58,9 +59,7 @@ func TestWhatCannotBeComparedCountsAsWrong(t *testing.T) {
 		}
 		pass(time.Minute)
 		holds(h, "before the restart")
-		if err := h.stop(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, h.stop())
 		again := newRig(t, disk, spec(careful))
 		again.set(func() { again.word = whittle.Equivalent })
 		again.run()
@@ -68,15 +67,11 @@ func TestWhatCannotBeComparedCountsAsWrong(t *testing.T) {
 		holds(again, "after it")
 
 		longer := spec(careful, func(r *whittle.Route) { r.Mirror.MaxBody = 1 << 20 })
-		if err := again.c.Reload(whittle.Upstream{}, []whittle.Route{longer}, func() error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, again.c.Reload(whittle.Upstream{}, []whittle.Route{longer}, func() error { return nil }))
 		pass(time.Minute)
 		if s := again.status(); s.Share <= 100 || s.Harm.Uncompared != 0 || strings.Contains(s.Verdict.Summary, "compared (") {
 			t.Errorf("with another bound: share %d, %q, %+v", s.Share, s.Verdict.Summary, s.Harm)
 		}
-		if err := again.stop(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, again.stop())
 	})
 }

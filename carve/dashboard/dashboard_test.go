@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"whittle/carve/dashboard"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -26,9 +27,7 @@ func get(t *testing.T, method, path string, header ...string) (*http.Response, s
 	dashboard.Handler().ServeHTTP(w, r)
 	res := w.Result()
 	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return res, string(b)
 }
 
@@ -73,9 +72,7 @@ func TestEveryFileIsThere(t *testing.T) {
 	}
 	for _, pattern := range []string{"page/*.js", "page/css/*.css", "page/parts/*.js"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, f := range files {
 			found := false
 			for at := range seen {

@@ -13,6 +13,7 @@ import (
 	"whittle/carve/admin"
 	"whittle/carve/dashboard"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // order is one that the world was given.
@@ -53,9 +54,7 @@ func serveWith(t *testing.T, g *world, fleet func() *whittle.FleetStatus, tokens
 		o.Token, o.ViewerToken = tokens[0], tokens[1]
 	}
 	handler, err := admin.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		down, reach := g.down, g.reach

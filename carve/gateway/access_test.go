@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/accesslog"
+	"whittle/internal/fatal"
 	"whittle/record/redact"
 )
 
@@ -19,17 +20,13 @@ import (
 func TestLogsAreRedacted(t *testing.T) {
 	const token, address = "ghp_0123456789abcdefghij0123456789abcdef", "bob@example.com"
 	r, err := redact.New(redact.Rules{}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var access, failures bytes.Buffer
 	g, err := New(Options{
 		Monolith: whittle.Upstream{URL: nobody},
 		Access:   accesslog.New(slog.New(slog.NewJSONHandler(&access, nil)), accesslog.Default, r), Log: slog.New(slog.NewJSONHandler(&failures, nil)), Redact: r,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = g.Close(t.Context()) }()
 	served(t, g, httptest.NewRequest(http.MethodGet, "/users/"+address+"/keys/"+token, http.NoBody)).Body.Close()
 	g.logFailure(t.Context(), "GET /keys", whittle.Candidate, whittle.FailedMalform, "malformed response "+token, http.StatusBadGateway)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestSlowClientsHoldNoConnection: what fits into the buffers is taken from a client,
@@ -114,9 +115,7 @@ func slowly(t *testing.T, url, path string, http2 bool, sent []byte) (begin func
 		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
 	}}
 	c, err := d.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { c.Close() })
 	half := len(sent) / 2
 	begin = func() {
@@ -129,9 +128,7 @@ func slowly(t *testing.T, url, path string, http2 bool, sent []byte) (begin func
 	return begin, func() []byte {
 		_, _ = c.Write(sent[half:])
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		got, err := io.ReadAll(resp.Body)
 		if err != nil || path == "/unknown" && resp.Trailer.Get("X-Sum") != "sum" {
 			t.Errorf("%v, trailer %v", err, resp.Trailer)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
@@ -26,9 +27,7 @@ func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
 		DryRun:    &whittle.DryRunHeader{Header: "x-dry-run", Value: "yes"},
 	}
 	c, err := NewCaller(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	if !c.Allows("POST") || c.Harmless("POST") || !c.Harmless("GET") {
 		t.Error("a dry run is allowed and not harmless; a GET is harmless")
@@ -59,9 +58,7 @@ func TestMatcherIsTheGateways(t *testing.T) {
 		{Name: "beta", Match: whittle.Match{Method: "GET", Pattern: "/users/me", HeaderName: "X-Beta", HeaderValue: "1"}},
 	}
 	m, err := NewMatcher(routes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, c := range []struct {
 		method, target string
 		header         whittle.Header

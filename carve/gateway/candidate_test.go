@@ -16,6 +16,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/bodycopy"
+	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 )
 
@@ -239,9 +240,7 @@ func TestCandidateServesAndIsWatched(t *testing.T) {
 			s := open(t, spec, monolith, candidate)
 			s.apply(whittle.All, whittle.PhaseShift)
 			resp, err := http.DefaultClient.Do(s.sends(tt.method, tt.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			got, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			if err != nil || string(got) != tt.response || resp.Header.Get("X-Got") != tt.body || resp.Trailer.Get("X-Sum") != "7" || resp.Header.Get("X-Sum") != "" {

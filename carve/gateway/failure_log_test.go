@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestComplaintsAreBounded(t *testing.T) {
@@ -41,9 +42,7 @@ func TestComplaintsAreBounded(t *testing.T) {
 func TestADeadMonolithIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	g, err := New(Options{Monolith: whittle.Upstream{URL: nobody}, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = g.Close(t.Context()) }()
 	w := httptest.NewRecorder()
 	g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))

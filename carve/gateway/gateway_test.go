@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func served(t *testing.T, g *Gateway, r *http.Request) *http.Response {
@@ -29,9 +30,7 @@ func TestTraceIsPassedOn(t *testing.T) {
 		Monolith: whittle.Upstream{URL: u.URL},
 		Routes:   []whittle.Route{{Name: "GET /a", Match: whittle.Match{Method: "GET", Pattern: "/a"}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer g.Close(context.Background())
 	r := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
 	r.Header.Set("Traceparent", "00-parent")
@@ -54,21 +53,15 @@ func TestMetricsCount(t *testing.T) {
 		Monolith: whittle.Upstream{URL: u.URL},
 		Routes:   []whittle.Route{{Name: "/a", Match: whittle.Match{Pattern: "/a"}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer g.Close(context.Background())
 	reg := prometheus.NewPedanticRegistry()
-	if err := reg.Register(g); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, reg.Register(g))
 	for _, path := range []string{"/a", "/a", "/missing", "/a"} {
 		served(t, g, httptest.NewRequest(http.MethodGet, path, http.NoBody)).Body.Close()
 	}
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	got := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {
@@ -93,9 +86,7 @@ func TestReloadKeepsCounting(t *testing.T) {
 	routes := []whittle.Route{{Name: "/a", Match: whittle.Match{Pattern: "/a"}}}
 	o := Options{Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"}, Routes: routes}
 	g, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ask := func() { served(t, g, httptest.NewRequest(http.MethodGet, "/a", http.NoBody)).Body.Close() }
 	ask()
 	before := g.table.Load()
@@ -105,9 +96,7 @@ func TestReloadKeepsCounting(t *testing.T) {
 	if g.table.Load() != before {
 		t.Error("a bad reload changed the table")
 	}
-	if err := g.Reload(o.Monolith, append(routes, whittle.Route{Name: "/b", Match: whittle.Match{Pattern: "/b"}})); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, g.Reload(o.Monolith, append(routes, whittle.Route{Name: "/b", Match: whittle.Match{Pattern: "/b"}})))
 	ask()
 	after := g.table.Load()
 	if !after.monolith.Same(before.monolith) {

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"whittle/internal/fatal"
 )
 
 // h2Client is an HTTP/2 client of frames, which can do what no library's does.
@@ -27,9 +29,7 @@ type h2Client struct {
 func h2To(t *testing.T, url string, window uint32) *h2Client {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { c.Close() })
 	h := &h2Client{t: t, c: c, fr: http2.NewFramer(c, c), stream: 1}
 	h.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
@@ -41,9 +41,7 @@ func h2To(t *testing.T, url string, window uint32) *h2Client {
 
 func (h *h2Client) must(_ int, err error) {
 	h.t.Helper()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 }
 
 // asks sends a request without a body; fields are pairs of name and value.
@@ -109,9 +107,7 @@ func (h *h2Client) read() http2.Frame {
 	h.t.Helper()
 	h.must(0, h.c.SetReadDeadline(time.Now().Add(time.Minute)))
 	f, err := h.fr.ReadFrame()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	if s, ok := f.(*http2.SettingsFrame); ok && !s.IsAck() {
 		h.must(0, h.fr.WriteSettingsAck())
 	}

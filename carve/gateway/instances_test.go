@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // instances is an upstream at all of these URLs.
@@ -215,9 +216,7 @@ func TestARoutesOwnTimeout(t *testing.T) {
 			if rt := before; rt.env.monolith.Timeout() != short || g.table.Load().monolith.Timeout() != upstreamAt("").Timeout {
 				t.Error("the timeouts are mixed up")
 			}
-			if err := g.Reload(instances(scheme+"://"+there), []whittle.Route{brief("/work", &c)}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, g.Reload(instances(scheme+"://"+there), []whittle.Route{brief("/work", &c)}))
 			if g.table.Load().routes["/work"] != before {
 				t.Error("a reload that changes nothing made the route anew")
 			}

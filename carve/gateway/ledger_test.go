@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestLedgerAddsUpInEverySnapshot(t *testing.T) {
@@ -114,9 +115,7 @@ func TestLedgerGivesUpWhatIsBeingCompared(t *testing.T) {
 // TestReasonsAreInTheGuide: whoever reads a ledger finds each reason on the gateway's page.
 func TestReasonsAreInTheGuide(t *testing.T) {
 	page, err := os.ReadFile("../../docs/gateway.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, reason := range append(skipNames[:], skipDefect) {
 		if !bytes.Contains(page, []byte("| `"+reason+"` |")) {
 			t.Errorf("docs/gateway.md has no row for %s", reason)
@@ -131,9 +130,7 @@ func TestInterruptedElsewhere(t *testing.T) {
 	spec := everything()
 	spec.Candidate = &u
 	g, err := New(Options{Monolith: u, Routes: []whittle.Route{spec}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = g.Close(context.Background()) })
 	g.Interrupted(spec.Name, 3)
 	g.Interrupted(spec.Name, -1)

@@ -17,6 +17,7 @@ import (
 	"whittle"
 	"whittle/carve/gateway/inbound"
 	"whittle/carve/gateway/listener"
+	"whittle/internal/fatal"
 	"whittle/internal/http1"
 )
 
@@ -26,9 +27,7 @@ func facing(t *testing.T, n int) (ls []net.Listener, urls []string) {
 	t.Helper()
 	for range n {
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		ls, urls = append(ls, l), append(urls, "http://"+l.Addr().String())
 	}
 	return ls, urls
@@ -38,9 +37,7 @@ func facing(t *testing.T, n int) (ls []net.Listener, urls []string) {
 func behind(t *testing.T, l net.Listener, o Options) *Gateway {
 	t.Helper()
 	g, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, listener.Listener{Listener: l}) }()
@@ -64,23 +61,17 @@ func quick(url string) whittle.Upstream { return whittle.Upstream{URL: url, Time
 func ask(t *testing.T, method, url, body string, header ...string) (status int, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
 	resp, err := tr.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return resp.StatusCode, string(b)
 }
 
@@ -140,9 +131,7 @@ func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
 // TestNobodyElsesMarkIsRefused holds that a mark must be this gateway's, whole.
 func TestNobodyElsesMarkIsRefused(t *testing.T) {
 	g, err := New(Options{Monolith: quick("http://127.0.0.1:1")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for value, want := range map[string]bool{
 		g.requests.Mark: true,
 		"cdn.example, " + g.requests.Mark + "; a=b": true,

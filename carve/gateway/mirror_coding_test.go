@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // saying answers with a body in a content coding; "" is none, "lies" one that
@@ -72,14 +73,10 @@ func TestResponsesAreComparedWithoutTheirCoding(t *testing.T) {
 			s.apply(0, whittle.PhaseShadow)
 			r := s.sends(http.MethodGet, "", "Accept-Encoding", tt.accept)
 			resp, err := http.DefaultTransport.RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer resp.Body.Close()
 			got, err := io.ReadAll(resp.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if want := strings.Replace(tt.monolith, "lies", "gzip", 1); resp.Header.Get("Content-Encoding") != want {
 				t.Errorf("the user got %q, not %q", resp.Header.Get("Content-Encoding"), want)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"whittle/carve/control"
 	"whittle/carve/state"
+	"whittle/internal/fatal"
 )
 
 // sheets is a disk in memory.
@@ -37,9 +38,7 @@ func TestModel(t *testing.T) {
 // TestModelOnADisk is a shorter walk on the real state file.
 func TestModelOnADisk(t *testing.T) {
 	s, err := state.Open(filepath.Join(t.TempDir(), "whittle.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close()
 	walkModel(t, 2, 600, s)
 }
@@ -47,9 +46,7 @@ func TestModelOnADisk(t *testing.T) {
 func walkModel(t *testing.T, seed uint64, steps int, store control.Store) {
 	t.Helper()
 	w, err := newWorld(seed, store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	shares := map[string]int{}
 	for i := range steps {
 		if err := w.step(); err != nil {
@@ -70,8 +67,6 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 		return otherwise
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return n
 }

@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/carve/gateway/extproc"
 	"whittle/carve/gateway/listener"
+	"whittle/internal/fatal"
 )
 
 // told is one message of Envoy's filter, as gRPC frames it: fields are a header's, body else.
@@ -47,9 +48,7 @@ func told(kind extproc.Kind, end bool, cluster, body string, fields ...string) [
 // observes serves the fixture's gateway to an ext_proc filter, and gives a way to send it a stream.
 func (s *fixture) observes() (stream func(messages ...[]byte)) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
@@ -67,14 +66,10 @@ func (s *fixture) observes() (stream func(messages ...[]byte)) {
 	return func(messages ...[]byte) {
 		s.t.Helper()
 		r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+l.Addr().String()+extproc.Procedure, bytes.NewReader(bytes.Join(messages, nil)))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		fatal.If(s.t, err)
 		r.Header.Set("Content-Type", "application/grpc")
 		resp, err := h2c.RoundTrip(r)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		fatal.If(s.t, err)
 		defer resp.Body.Close()
 		if b, err := io.ReadAll(resp.Body); err != nil || len(b) > 0 || resp.Header.Get("Grpc-Status")+resp.Trailer.Get("Grpc-Status") != "0" {
 			s.t.Errorf("%v, %q, %v, %v", err, b, resp.Header, resp.Trailer)

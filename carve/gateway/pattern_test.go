@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestPatternMatches(t *testing.T) {
@@ -87,9 +88,7 @@ func TestNarrowestRouteWins(t *testing.T) {
 		whittle.Match{Method: "POST", Pattern: "/a/b", HeaderName: "x-beta", HeaderValue: "2"},
 		whittle.Match{Method: "GET", Pattern: "/a/{x}/c"},
 	)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, tc := range []struct{ method, target, beta, want string }{
 		{"GET", "/", "", ""},
 		{"GET", "/x", "", ""},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestPositions: of two positions the later one is in force, whatever the order in
@@ -110,9 +111,7 @@ func TestAClosedRouteTellsNobody(t *testing.T) {
 			defer close(tripping)
 			s.trip("broken", 1)
 		}()
-		if err := s.close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.close(t.Context()))
 		before := notices.Load()
 		<-tripping
 		if after := notices.Load(); after != before {

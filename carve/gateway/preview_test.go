@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/preview"
+	"whittle/internal/fatal"
 )
 
 const previewKey = "0123456789abcdef"
@@ -70,9 +71,7 @@ func TestPreview(t *testing.T) {
 					in = strings.NewReader("body")
 				}
 				r, err := http.NewRequestWithContext(t.Context(), method, urls[0]+route, in)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if header != "" {
 					r.Header.Set("X-Whittle-Preview", header)
 				}
@@ -80,14 +79,10 @@ func TestPreview(t *testing.T) {
 					r.Header.Set("Cookie", "a=1; whittle_preview="+cookie)
 				}
 				resp, err := client.Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				defer resp.Body.Close()
 				b, err := io.ReadAll(resp.Body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				return string(b), resp.Header
 			}
 			generation := uint64(0)

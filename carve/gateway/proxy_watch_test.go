@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/inbound"
+	"whittle/internal/fatal"
 )
 
 var proxyNets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/16")}
@@ -111,9 +112,7 @@ func TestUnnamedProxyIsLogged(t *testing.T) {
 			Monolith: quick(origin.URL), Routes: []whittle.Route{spec}, Trusted: proxyNets,
 			Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i := range 4 * manyForwarded {
 			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 			c.request(i, r)

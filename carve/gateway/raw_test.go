@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle/carve/gateway/accesslog"
+	"whittle/internal/fatal"
 )
 
 // TestPassingThroughInBytesIsAsByName: what a monolith sees of a request that only
@@ -38,9 +39,7 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: accesslog.New(slog.New(slog.DiscardHandler), []string{"response_header:x"}, nil)})
 	for i, way := range []string{"in bytes", "by name"} {
 		c, err := net.Dial("tcp", ls[i].Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() { c.Close() })
 		from := bufio.NewReader(c)
 		for _, tt := range []struct{ fields, want string }{
@@ -53,9 +52,7 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 				t.Fatal(err)
 			}
 			resp, err := http.ReadResponse(from, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			got, err := io.ReadAll(resp.Body)
 			if err != nil || string(got) != tt.want {
 				t.Errorf("%s, %q: %q, %v, want %q", way, tt.fields, got, err, tt.want)
@@ -75,9 +72,7 @@ func TestAccessLogInBytes(t *testing.T) {
 		Access: accesslog.New(slog.New(slog.NewJSONHandler(&out, nil)), accesslog.Default, nil),
 	})
 	resp, err := http.Get("http://" + ls[0].Addr().String() + "/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	id, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	http.DefaultClient.CloseIdleConnections()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // rounds counts the rounds that a test's judge was shown, and asks for some.
@@ -53,9 +54,7 @@ func TestBothSidesAreAskedAgain(t *testing.T) {
 			})
 			s.apply(share, whittle.PhaseShift)
 			resp, err := http.Post(s.url+"/work", "text/plain", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			resp.Body.Close()
 			<-again.ended
 			r := again.seen[0]
@@ -91,9 +90,7 @@ func TestUnseenShapesStayWithTheMonolith(t *testing.T) {
 	})
 	get := func() string {
 		resp, err := http.Get(s.url + "/work")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer resp.Body.Close()
 		b, _ := io.ReadAll(resp.Body)
 		return string(b)

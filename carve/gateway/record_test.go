@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/listener"
+	"whittle/internal/fatal"
 )
 
 // tape is what a gateway recorded.
@@ -72,9 +73,7 @@ func TestRecord(t *testing.T) {
 	ask := func(path, body string) {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodPut, s.url+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r.Header.Set("X-User", "u")
 		s.gets(r)
 	}
@@ -128,16 +127,12 @@ func TestRecordSkips(t *testing.T) {
 	ask := func(path, body string, header ...string) {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodPost, s.url+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i := 0; i+1 < len(header); i += 2 {
 			r.Header.Set(header[i], header[i+1])
 		}
 		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 	}
@@ -167,39 +162,29 @@ func TestRecordKeepsConnections(t *testing.T) {
 	srv := httptest.NewServer(says(http.StatusOK, "ok"))
 	defer srv.Close()
 	g, err := New(Options{Monolith: upstreamAt(srv.URL), Record: p.take})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g.SetRecording(whittle.Percent(50), 0)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- g.Serve(ctx, listener.Listener{Listener: l}) }()
 	const conns, each = 60, 4
 	for c := range conns {
 		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		in := bufio.NewReader(conn)
 		for i := range each {
 			fmt.Fprintf(conn, "GET /%d/%d HTTP/1.1\r\nHost: x\r\n\r\n", c, i)
 			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 		}
 		conn.Close()
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, <-ended)
 	for _, u := range g.table.Load().upstreams {
 		u.Close()
 	}
@@ -260,9 +245,7 @@ func TestNobodyWaitsForTheRecorder(t *testing.T) {
 		t.Cleanup(tr.CloseIdleConnections)
 		for path, size := range map[string]int{"/known": 5000, "/chunks": 5001} {
 			resp, err := (&http.Client{Transport: tr}).Get(urls[0] + path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			got, err := io.ReadAll(resp.Body)
 			if _ = resp.Body.Close(); err != nil || len(got) != size || resp.Proto != protocol {
 				t.Errorf("%s %s: %d bytes, %v", resp.Proto, path, len(got), err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestARemovedRouteReturnsItsMemory: a route whose candidate hangs is removed, again
@@ -28,9 +29,7 @@ func TestARemovedRouteReturnsItsMemory(t *testing.T) {
 	spec.Candidate = &at
 	o := Options{Monolith: upstreamAt(m.URL), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: 50 * time.Millisecond}}
 	g, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	long := strings.Repeat("x", 32<<10)
 	for range 3 {
 		g.Apply("/work", whittle.Position{Generation: 1, Phase: whittle.PhaseShadow})
@@ -42,13 +41,9 @@ func TestARemovedRouteReturnsItsMemory(t *testing.T) {
 		if g.copiesHeld.Load() == 0 {
 			t.Fatal("nothing is held")
 		}
-		if err := g.Reload(o.Monolith, nil); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, g.Reload(o.Monolith, nil))
 		waits(t, time.Minute, func() bool { return g.copiesHeld.Load() == 0 })
-		if err := g.Reload(o.Monolith, o.Routes); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, g.Reload(o.Monolith, o.Routes))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -71,9 +66,7 @@ func TestAReloadWaitsForNobody(t *testing.T) {
 	at.Timeout = time.Hour
 	spec.Candidate = &at
 	g, err := New(Options{Monolith: upstreamAt(m.URL), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: time.Hour}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g.Apply("/work", whittle.Position{Generation: 1, Phase: whittle.PhaseShadow})
 	g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work", http.NoBody))
 	if err := g.Reload(upstreamAt(m.URL), nil); err != nil { // it would take the hour

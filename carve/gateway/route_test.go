@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) {
@@ -171,9 +172,7 @@ func (s *fixture) sends(method, body string, header ...string) *http.Request {
 		rd = strings.NewReader(body)
 	}
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+"/work", rd)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, err)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

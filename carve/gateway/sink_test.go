@@ -12,14 +12,13 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/listener"
+	"whittle/internal/fatal"
 )
 
 // startSink serves the fixture's gateway as the sink of a mirror.
 func (s *fixture) startSink() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.If(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.g.Serve(ctx, listener.Listener{Listener: l, Sink: true}) }()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // inPieces responds with one piece, and with a second when next is closed.
@@ -40,9 +41,7 @@ func TestPiecesOfTheCandidateReachItsUser(t *testing.T) {
 				s := open(t, everything(), says(200, "monolith"), inPieces(kind, next))
 				s.apply(whittle.All, whittle.PhaseShift)
 				resp, err := http.DefaultClient.Do(s.sends(method, "", "Accept", "text/event-stream, application/json"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				defer resp.Body.Close()
 				first := make([]byte, len("one\n"))
 				if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "one\n" {
@@ -112,9 +111,7 @@ func TestAStickyKeyThatAResponseGives(t *testing.T) {
 			var got [2]string
 			for i := range got {
 				resp, err := client.Do(s.sends(http.MethodGet, "", "X-Wants", fmt.Sprint("session-", u)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				b, _ := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				got[i] = string(b)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 )
 
@@ -71,9 +72,7 @@ func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {
 			ls, urls := facing(t, 1)
 			behind(t, ls[0], Options{Monolith: impatient(url)})
 			resp, err := http.Post(urls[0]+"/", "text/plain", bytes.NewReader(upload))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusGatewayTimeout {
 				t.Errorf("status %d, want 504", resp.StatusCode)
@@ -115,9 +114,7 @@ func TestStreamsThatMayBeSilentAreNotGivenUp(t *testing.T) {
 			ls, urls := facing(t, 1)
 			behind(t, ls[0], Options{Monolith: impatient(strings.Replace(srv.URL, "http:", strings.TrimSuffix(how, "s")+":", 1))})
 			resp, err := http.Get(urls[0] + "/")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			first := make([]byte, len("data: 1\n\n"))
 			if _, err := io.ReadFull(resp.Body, first); err != nil {
 				t.Fatal(err)
@@ -131,9 +128,7 @@ func TestStreamsThatMayBeSilentAreNotGivenUp(t *testing.T) {
 			}
 			body := &slowUpload{pieces: []string{strings.Repeat("x", 5<<10), strings.Repeat("y", 5<<10)}}
 			resp, err = http.Post(urls[0]+"/", "text/plain", body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			text, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			if string(text) != "done" || err != nil {

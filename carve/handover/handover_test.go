@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // role is what this test's binary does when it is started as a successor.
@@ -87,9 +88,7 @@ func start(t *testing.T, as string, h Hooks) error {
 // followed, and the last word arrives.
 func TestReplace(t *testing.T) {
 	r := &replaced{ended: make(chan struct{})}
-	if err := start(t, "takes over", r.hooks()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, start(t, "takes over", r.hooks()))
 	<-r.ended // which comes behind the positions
 	r.after.Finish(map[string]int64{"a": 3})
 	r.mu.Lock()

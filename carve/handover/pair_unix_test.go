@@ -7,20 +7,18 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestNoFilesAreLeft: an attempt to replace the process that fails for want of descriptors
 // leaves none open, so that the next one may succeed.
 func TestNoFilesAreLeft(t *testing.T) {
 	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
 	few := before
 	few.Cur = min(before.Cur, 128)
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
 	var open []*os.File
 	more := func() (n int) {
 		for {
@@ -46,9 +44,7 @@ func TestNoFilesAreLeft(t *testing.T) {
 	more()
 	drop(1)
 	socket, err := os.Open(os.DevNull) // as of a listener that is handed on
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const free = 1 // too few for the connection, which takes two
 	drop(free)
 	if err := Replace(&exec.Cmd{Path: "/none", ExtraFiles: []*os.File{socket}}, Hooks{}); err == nil {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -140,9 +141,7 @@ func TestChosenEventsAndRoutes(t *testing.T) {
 	for g := range in.got {
 		var m Message
 		_, body, _ := strings.Cut(g, " ")
-		if err := json.Unmarshal([]byte(body), &m); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(body), &m))
 		got = append(got, string(m.Event)+" "+m.Route)
 	}
 	if strings.Join(got, ", ") != "rise POST /Count, trip POST /Count" {

@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 func TestCommand(t *testing.T) {
@@ -77,9 +78,7 @@ func TestCommand(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			switch {
 			case tt.text == "" && d != nil:
 				t.Errorf("decided %q, want none", d.Reason)

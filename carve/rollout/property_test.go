@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // walk drives the machine through a run of inputs made of bytes and checks,
@@ -155,9 +156,7 @@ func FuzzSequence(f *testing.F) {
 
 func FuzzDecode(f *testing.F) {
 	good, err := rollout.Encode(shift(500))
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"version":1,"phase":"shadow","share_bp":10000}`))
 	f.Fuzz(func(t *testing.T, b []byte) {

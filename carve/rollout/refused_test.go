@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // ground is evidence on so many exchanges of a candidate's build, of which 300
@@ -57,9 +58,7 @@ func TestResetDoesNotOverruleDifferent(t *testing.T) {
 				}
 			}
 			saved, err := rollout.Encode(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if s, err = rollout.Decode(saved); err != nil {
 				t.Fatal(err)
 			}
@@ -84,9 +83,7 @@ func TestDifferentIsRememberedByItself(t *testing.T) {
 	different := rollout.Input{Verdict: whittle.Different, Summary: "The mean is off.", Ground: ground("a", 20)}
 	s, _ := rollout.Step(byHand, shadow(), different, now)
 	s, _, err := rollout.Command(policy, s, rollout.Input{}, rollout.Order{Kind: rollout.Reset, By: rollout.Self, Reason: "the saved evidence cannot be read"}, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	forced := rollout.Order{Kind: rollout.Promote, Force: true, Reason: "now"}
 	_, _, err = rollout.Command(policy, s, rollout.Input{Verdict: whittle.Undecided, Ground: ground("a", 3)}, forced, now)
 	if err == nil || !strings.Contains(err.Error(), "was DIFFERENT before the reset: The mean is off; only 3 of 300") {

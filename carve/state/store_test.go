@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 var at = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -35,9 +36,7 @@ func tempPath(t *testing.T) string { return filepath.Join(t.TempDir(), "whittle.
 func mustOpen(t *testing.T, path string) *Store {
 	t.Helper()
 	s, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -49,23 +48,15 @@ func mustOpen(t *testing.T, path string) *Store {
 func TestSaveLoadAcrossAReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "folder", "whittle.db")
 	s, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := map[string]Record{}
 	for i := range 10 {
 		name := fmt.Sprintf("POST /route/%d", i)
 		want[name] = generation(i * 370)
-		if err := s.Save(name, generation(1)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Save(name, want[name]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.Save(name, generation(1)))
+		fatal.If(t, s.Save(name, want[name]))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Close())
 	s = mustOpen(t, path)
 	for name, w := range want {
 		if got, err := s.Load(name); err != nil || !reflect.DeepEqual(got, w) {
@@ -107,20 +98,12 @@ func TestOpenHeldByAnother(t *testing.T) {
 func TestDamageIsFound(t *testing.T) {
 	path := tempPath(t)
 	s, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.Save("r", generation(699)), s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, errors.Join(s.Save("r", generation(699)), s.Close()))
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	try := func(name string, b []byte) {
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, b, 0o600))
 		for range 2 { // nor is it left locked
 			if _, err := Open(path); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s: %v", name, err)
@@ -142,9 +125,7 @@ func TestDamageIsFound(t *testing.T) {
 func TestFailedSaveKeepsTheRecordBefore(t *testing.T) {
 	path := tempPath(t)
 	s := mustOpen(t, path)
-	if err := s.Save("r", generation(7)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Save("r", generation(7)))
 	if err := os.Mkdir(path+".new", 0o700); err != nil { // where the next file would be written
 		t.Fatal(err)
 	}
@@ -152,16 +133,12 @@ func TestFailedSaveKeepsTheRecordBefore(t *testing.T) {
 		t.Error("saved")
 	}
 	onDisk, err := read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want, _ := encode("r", generation(7))
 	if got, err := s.Load("r"); err != nil || !reflect.DeepEqual(got, generation(7)) || string(onDisk["r"]) != string(want) {
 		t.Errorf("after the failure: %s, %v", got.Epoch, err)
 	}
-	if err := os.Remove(path + ".new"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(path+".new"))
 	if err := s.Save("r", generation(9)); err != nil {
 		t.Errorf("after it: %v", err)
 	}
@@ -172,16 +149,12 @@ func TestFailedSaveKeepsTheRecordBefore(t *testing.T) {
 
 func TestSetAside(t *testing.T) {
 	path := tempPath(t)
-	if err := os.WriteFile(path, []byte("broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte("broken"), 0o600))
 	if _, err := Open(path); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("got %v", err)
 	}
 	aside, err := SetAside(path, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if b, err := os.ReadFile(aside); err != nil || string(b) != "broken" {
 		t.Errorf("%s holds %q, %v", aside, b, err)
 	}
@@ -190,9 +163,7 @@ func TestSetAside(t *testing.T) {
 
 func TestOpenNarrowsTheMode(t *testing.T) {
 	path := tempPath(t)
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, nil, 0o644))
 	mustOpen(t, path)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)

@@ -17,15 +17,14 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestCommand: it gets the share, its end with 0 confirms, and it is bounded with its children.
 func TestCommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "share")
 	c := &command{route: route, set: []string{"sh", "-c", `echo "$WHITTLE_ROUTE $WHITTLE_SHARE $WHITTLE_SHARE_BP" > "$0"`, file}}
-	if err := c.Set(t.Context(), 25); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.Set(t.Context(), 25))
 	if b, err := os.ReadFile(file); err != nil || string(b) != route+" 0.25 25\n" {
 		t.Errorf("it had %q, %v", b, err)
 	}
@@ -115,15 +114,11 @@ const httpRouteJSON = `{"metadata": {"generation": 1, "resourceVersion": "1"}, "
 // TestHTTPRoute holds the requests to the Kubernetes API, by a server that checks them.
 func TestHTTPRoute(t *testing.T) {
 	a := &api{t: t}
-	if err := json.Unmarshal([]byte(httpRouteJSON), &a.route); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(httpRouteJSON), &a.route))
 	server := httptest.NewServer(a)
 	defer server.Close()
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("a-token\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(token, []byte("a-token\n"), 0o600))
 	r := &httpRoute{whittle.SteerHTTPRoute{Namespace: "shop", Name: "shop", Candidate: "candidate", Monolith: "monolith", Server: server.URL, Token: token}}
 	reads := func(want whittle.Share, trouble string) {
 		t.Helper()
@@ -134,15 +129,11 @@ func TestHTTPRoute(t *testing.T) {
 	}
 	reads(0, "")
 	for _, share := range []whittle.Share{500, whittle.All, 0, 2500} {
-		if err := r.Set(t.Context(), share); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, r.Set(t.Context(), share))
 		reads(share, "")
 	}
 	a.slow = true
-	if err := r.Set(t.Context(), 100); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Set(t.Context(), 100))
 	reads(0, "a Gateway has an older one")
 	a.slow = false
 	rules := a.route["spec"].(map[string]any)["rules"].([]any)

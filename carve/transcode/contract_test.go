@@ -17,19 +17,16 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // contract is testdata/contract.txtpb with its imports, as buf build writes it.
 func contract(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile("testdata/contract.txtpb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	file := &descriptorpb.FileDescriptorProto{}
-	if err := prototext.Unmarshal(text, file); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, prototext.Unmarshal(text, file))
 	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{
 		protodesc.ToFileDescriptorProto(timestamppb.File_google_protobuf_timestamp_proto),
 		protodesc.ToFileDescriptorProto(wrapperspb.File_google_protobuf_wrappers_proto),
@@ -37,9 +34,7 @@ func contract(t testing.TB) []byte {
 		file,
 	}}
 	b, err := proto.Marshal(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }
 
@@ -51,9 +46,7 @@ func shop(t testing.TB, protocol whittle.Protocol, method string, options ...Opt
 func newTranscoder(t testing.TB, rpc whittle.RPC, options ...Option) *Transcoder {
 	t.Helper()
 	tr, err := New(rpc, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return tr
 }
 
@@ -79,13 +72,9 @@ func message(t testing.TB, tr *Transcoder, body []byte) protoreflect.Message {
 func wire(t testing.TB, tr *Transcoder, json string) []byte {
 	t.Helper()
 	m := tr.out.New()
-	if err := (protojson.UnmarshalOptions{Resolver: tr.types}).Unmarshal([]byte(json), m.Interface()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, (protojson.UnmarshalOptions{Resolver: tr.types}).Unmarshal([]byte(json), m.Interface()))
 	b, err := proto.Marshal(m.Interface())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // orders is a contract as whittle new makes one.
@@ -33,13 +34,9 @@ file { name: "o.proto" package: "o" syntax: "proto3"
 // wrote, or the request is refused.
 func TestLossless(t *testing.T) {
 	set := &descriptorpb.FileDescriptorSet{}
-	if err := prototext.Unmarshal([]byte(orders), set); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, prototext.Unmarshal([]byte(orders), set))
 	descriptor, err := proto.Marshal(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	with := func(change func(*whittle.RPC)) func(*whittle.RPC) {
 		return func(r *whittle.RPC) { r.Method = "o.S/Put"; change(r) }
 	}

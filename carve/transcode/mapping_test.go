@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func mapped(t testing.TB, change func(*whittle.RPC), options ...Option) *Transcoder {
@@ -97,9 +98,7 @@ func TestMappedRequest(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			m, want := message(t, tr, got.Body), message(t, tr, wire(t, tr, c.want))
 			if !proto.Equal(m.Interface(), want.Interface()) {
 				t.Errorf("sent %v, want %v", m.Interface(), want.Interface())

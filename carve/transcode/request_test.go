@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestRequestBody holds what a request says against the message that is sent,
@@ -49,9 +50,7 @@ func TestRequestBody(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := c.tr.Request(c.r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			m, want := message(t, c.tr, got.Body), message(t, c.tr, wire(t, c.tr, c.want))
 			if !proto.Equal(m.Interface(), want.Interface()) {
 				t.Errorf("sent %v, want %v", m.Interface(), want.Interface())
@@ -127,9 +126,7 @@ func TestRequestHeader(t *testing.T) {
 	}
 	before := len(r.Header)
 	got, err := shop(t, whittle.Twirp, "Plain").Request(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := whittle.Header{
 		"Authorization": {"Bearer x"}, "Cookie": {"sid=1"}, "Traceparent": {"00-1"}, "X-User": {"ann"}, "X-Request-Id": {"7"},
 		"User-Agent": {"u"}, "Content-Type": {"application/protobuf"}, "Accept-Encoding": {"identity"},

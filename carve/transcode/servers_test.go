@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/carve/transcode"
+	"whittle/internal/fatal"
 	"whittle/systems/count/rpc"
 )
 
@@ -68,23 +69,17 @@ func (e *plainError) Error() string { return e.text }
 func call(t *testing.T, base string, http2 bool, r *whittle.Request) *whittle.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), r.Method, base+r.Target, bytes.NewReader(r.Body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	req.Header = http.Header(r.Header)
 	transport := &http.Transport{Protocols: new(http.Protocols), DisableCompression: true}
 	transport.Protocols.SetHTTP1(!http2)
 	transport.Protocols.SetUnencryptedHTTP2(http2)
 	defer transport.CloseIdleConnections()
 	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return &whittle.Response{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: body}
 }
 
@@ -92,9 +87,7 @@ func call(t *testing.T, base string, http2 bool, r *whittle.Request) *whittle.Re
 // protocol, what the monolith's clients ask.
 func TestGeneratedServers(t *testing.T) {
 	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for protocol, server := range servers(t) {
 		for _, c := range []struct {
 			name, template, body string
@@ -112,15 +105,11 @@ func TestGeneratedServers(t *testing.T) {
 				tr, err := transcode.New(whittle.RPC{
 					Protocol: protocol, Descriptor: descriptor, Method: "twirp.carved.Carved/Count", Template: c.template,
 				}, transcode.Timeout(30e9))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				req, err := tr.Request(&whittle.Request{
 					Method: "POST", Target: "/Count", Body: []byte(c.body), Header: whittle.Header{"Content-Type": {"application/json; charset=utf-8"}},
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				a := tr.Response(call(t, server.URL, tr.HTTP2(), req))
 				if a.Failure != "" || a.Status != c.status || string(a.Body) != c.want {
 					t.Errorf("answer %d %q, failure %q (%s); want %d %q", a.Status, a.Body, a.Failure, a.Detail, c.status, c.want)
@@ -134,18 +123,12 @@ func TestGeneratedServers(t *testing.T) {
 // and never tells a user 404.
 func TestWrongServer(t *testing.T) {
 	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for protocol, server := range servers(t) {
 		tr, err := transcode.New(whittle.RPC{Protocol: protocol, Prefix: "/elsewhere", Descriptor: descriptor, Method: "twirp.carved.Carved/Count"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		req, err := tr.Request(&whittle.Request{Method: "POST", Target: "/Count"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if a := tr.Response(call(t, server.URL, tr.HTTP2(), req)); a.OK() || a.Status != 501 {
 			t.Errorf("%s: answer %d %q, failure %q (%s); want 501", protocol, a.Status, a.Body, a.Failure, a.Detail)
 		}

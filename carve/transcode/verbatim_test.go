@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/carve/transcode"
+	"whittle/internal/fatal"
 	"whittle/systems/count/rpc"
 )
 
@@ -59,9 +60,7 @@ func carrying(t *testing.T, members map[string]any) map[whittle.Protocol]*httpte
 // every protocol, from servers that others generate.
 func TestVerbatim(t *testing.T) {
 	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const plain = "not_found: no such thing\n"
 	long := strings.Repeat("long ", 12<<10)
 	for _, c := range []struct {
@@ -89,13 +88,9 @@ func TestVerbatim(t *testing.T) {
 				tr, err := transcode.New(whittle.RPC{
 					Protocol: protocol, Descriptor: descriptor, Method: "twirp.carved.Carved/Count", Verbatim: !c.off,
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				req, err := tr.Request(&whittle.Request{Method: "POST", Target: "/Count"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				a := tr.Response(call(t, server.URL, tr.HTTP2(), req))
 				if a.Failure != "" || a.Status != c.status || a.Header.Get("Content-Type") != c.contentType || string(a.Body) != c.body {
 					t.Errorf("%s %s: %d %q %.100q, want %d %q %.100q", a.Failure, a.Detail, a.Status, a.Header.Get("Content-Type"), a.Body, c.status, c.contentType, c.body)
@@ -109,9 +104,7 @@ func TestVerbatim(t *testing.T) {
 // a content type that fits a header.
 func FuzzVerbatim(f *testing.F) {
 	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Add([]byte(`{"code":"not_found","meta":{"http_status":"404","http_body":"x"}}`), "", false)
 	f.Add([]byte(`{"code":"not_found","details":[{"type":"google.protobuf.Struct","value":"CgA"}]}`), "", false)
 	f.Add([]byte{}, "CAUSABoA", true)

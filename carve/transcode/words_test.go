@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // wordy is a contract whose message has an enum in every place that one can be
@@ -59,13 +60,9 @@ func wordy(t testing.TB, words []string) *Transcoder {
 		}}},
 	}
 	b, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	tr, err := New(whittle.RPC{Protocol: whittle.Connect, Descriptor: b, Method: "w.v1.Words/Echo", Words: of})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return tr
 }
 
@@ -120,9 +117,7 @@ func TestWordsComeBack(t *testing.T) {
 		for range 10 {
 			wrong := false
 			doc, err := json.Marshal(thing(r, words, 0, &wrong))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			call, err := tr.Request(sent(asJSON, "/", string(doc)))
 			if wrong {
 				if err == nil || whittle.CodeOf(err) != whittle.Invalid {

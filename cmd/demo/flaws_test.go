@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/carve/config"
+	"whittle/internal/fatal"
 	"whittle/load"
 	"whittle/load/plan"
 )
@@ -59,13 +60,9 @@ func TestAFlawIsNamedByItsOwnFinding(t *testing.T) {
 // budget.
 func TestTheExportOfTheDemo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whittle.yaml")
-	if err := os.WriteFile(path, fmt.Appendf(nil, exportConfig, "127.0.0.1:1", "export"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, fmt.Appendf(nil, exportConfig, "127.0.0.1:1", "export"), 0o600))
 	c, err := config.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r := &c.Routes[0]; r.Name != exportRoute || r.Rollout.Harm != 0.005 {
 		t.Errorf("%q with a budget of %g", r.Name, r.Rollout.Harm)
 	}

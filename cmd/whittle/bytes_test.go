@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"whittle/internal/fatal"
 )
 
 // TestARunPassesOnInBytes: what the parts of a running gateway ask for does not keep
@@ -52,9 +54,7 @@ func metricOf(t *testing.T, c prometheus.Collector, name string) float64 {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(c)
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetCounter().GetValue()

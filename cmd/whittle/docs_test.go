@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle/cmdline"
+	"whittle/internal/fatal"
 )
 
 var (
@@ -37,17 +38,13 @@ func TestCommandsOfTheDocs(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/*/*.md", "../../examples/*/*.md"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		pages = append(pages, found...)
 	}
 	commands := 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var lines []string
 		for _, block := range shown.FindAllStringSubmatch(string(text), -1) {
 			for _, m := range called.FindAllStringSubmatch(block[1], -1) {

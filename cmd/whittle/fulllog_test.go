@@ -19,6 +19,7 @@ import (
 	"whittle"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // unread is a whittle process whose standard error is a pipe that nobody reads.
@@ -32,32 +33,22 @@ type unread struct {
 func startUnread(t *testing.T, config string) *unread {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "whittle.yaml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(config), 0o600))
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	u := &unread{log: r, cmd: exec.CommandContext(t.Context(), self, "run", "-c", path)}
 	u.cmd.Args[0], u.cmd.Stderr = "whittle", w
 	out, err := u.cmd.StdoutPipe()
 	if err == nil {
 		err = u.cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w.Close()
 	t.Cleanup(func() { r.Close() })
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := fmt.Sscanf(line, "listening public=%s admin=%s", &u.public, &u.admin); err != nil {
 		t.Fatalf("%q: %v", line, err)
 	}
@@ -99,9 +90,7 @@ routes:
 	}
 	fill()
 	orders, err := admin.Dial(u.admin, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer orders.Close()
 	for _, kind := range []rollout.Kind{rollout.Promote, rollout.Rollback} {
 		ctx, cancel := context.WithTimeout(t.Context(), scriptPatience)
@@ -136,9 +125,7 @@ routes:
 		t.Error("the dropped lines are not reported")
 	}
 	fill() // nobody reads any more
-	if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, u.cmd.Process.Signal(syscall.SIGTERM))
 	if err := u.cmd.Wait(); err != nil {
 		t.Errorf("the end: %v", err)
 	}
@@ -148,9 +135,7 @@ routes:
 func dropped(t *testing.T, client *http.Client, adminAddr string) (n int) {
 	t.Helper()
 	resp, err := client.Get("http://" + adminAddr + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle/carve/config"
+	"whittle/internal/fatal"
 	"whittle/internal/listening"
 )
 
@@ -43,9 +44,7 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 	status := func(what string) int {
 		t.Helper()
 		resp, err := client.Get("http://" + d.adminAddr() + what)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer resp.Body.Close()
 		return resp.StatusCode
 	}
@@ -75,17 +74,11 @@ func deployBefore(t *testing.T, monolith string) (d *deployment, end func(), ser
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "whittle.yaml")
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: %s\nstate: %s.db\n", monolith, path)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	f, err := config.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d, err = open(t.Context(), f, slog.New(slog.DiscardHandler), inherited{sockets: &listening.Set{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	ready, result := make(chan struct{}), make(chan error, 1)
 	go func() { result <- d.serve(ctx, func() { close(ready) }) }()

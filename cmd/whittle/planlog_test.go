@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"whittle/cmdline"
+	"whittle/internal/fatal"
 	"whittle/load/report"
 )
 
@@ -21,9 +22,7 @@ func TestLogStepsPrintTheirLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.yml")
 	plan := "config: {phases: [{duration: 0.1, arrivalCount: 2}]}\n" +
 		"scenarios: [{flow: [{get: {url: /, capture: {header: x-id, as: id}}}, {log: 'got {{ id }}'}]}]"
-	if err := os.WriteFile(path, []byte(plan), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(plan), 0o600))
 	for _, asJSON := range []bool{false, true} {
 		var out, err bytes.Buffer
 		args := []string{"load", path, "--target", srv.URL, "--max-late", "1m"}

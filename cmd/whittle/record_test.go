@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/show"
@@ -58,14 +59,10 @@ func TestStatusesAreChosen(t *testing.T) {
 func TestShowFollows(t *testing.T) {
 	dir := t.TempDir()
 	w, err := journal.Create(dir, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	write := func(target string, at time.Time) {
 		e := &capture.Entry{At: at, Request: whittle.Request{Method: "GET", Target: target}, Response: whittle.Response{Status: 200}}
-		if err := errors.Join(w.Append(e), w.Flush()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(w.Append(e), w.Flush()))
 	}
 	write("/before", time.Now().Add(-time.Minute))
 

@@ -23,6 +23,7 @@ import (
 	"whittle/carve/state"
 	"whittle/cmdline"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/listening"
 	"whittle/record/capture"
 	"whittle/record/journal"
@@ -31,18 +32,14 @@ import (
 func entriesOf(t *testing.T, dir string) (list []*capture.Entry) {
 	t.Helper()
 	r, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	for {
 		e, err := r.Next(t.Context(), journal.Filter{})
 		if errors.Is(err, io.EOF) {
 			return list
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		list = append(list, e.Clone())
 	}
 }
@@ -63,9 +60,7 @@ func runs(t *testing.T, text string) *heldGateway {
 	h := &heldGateway{t: t, path: filepath.Join(t.TempDir(), "whittle.yaml"), ended: make(chan error, 1)}
 	h.write(text)
 	f, err := readConfig(h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var ctx context.Context
 	ctx, h.stop = context.WithCancel(context.Background())
 	if h.d, err = open(ctx, f, slog.New(slog.DiscardHandler), inherited{sockets: &listening.Set{}}); err != nil {
@@ -80,9 +75,7 @@ func runs(t *testing.T, text string) *heldGateway {
 
 func (h *heldGateway) write(text string) {
 	h.t.Helper()
-	if err := os.WriteFile(h.path, []byte(text), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, os.WriteFile(h.path, []byte(text), 0o600))
 }
 
 func (h *heldGateway) file(name string) string { return filepath.Join(filepath.Dir(h.path), name) }
@@ -99,14 +92,10 @@ func (h *heldGateway) ends() {
 func (h *heldGateway) asks(path string) {
 	h.t.Helper()
 	req, err := http.NewRequest(http.MethodGet, h.url+path, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	req.Header.Set("Authorization", "Bearer s3cr3t-of-the-user")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 }
@@ -119,9 +108,7 @@ func (h *heldGateway) recorded(n float64) {
 	all.MustRegister(h.d.records)
 	process.Until(h.t, fmt.Sprintf("%v exchanges recorded", n), func() bool {
 		families, err := all.Gather()
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		fatal.If(h.t, err)
 		for _, f := range families {
 			for _, m := range f.GetMetric() {
 				if f.GetName() == "whittle_recorder_exchanges_total" && m.GetLabel()[0].GetValue() == "recorded" {
@@ -175,9 +162,7 @@ routes:
 	}
 	for _, path := range []string{"/api/v1/routes", "/api/v1/routes/GET%20%2Fuser", "/api/v1/config", "/metrics"} {
 		resp, err := http.Get(adminURL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_, _ = io.Copy(&shown, resp.Body)
 		resp.Body.Close()
 	}
@@ -191,9 +176,7 @@ routes:
 		t.Errorf("%d exchanges are recorded, want 41", len(list))
 	}
 	recorded, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, e := range list {
 		recorded = append(append(recorded, e.Request.Body...), e.Response.Body...)
 	}
@@ -210,9 +193,7 @@ routes:
 func keptBy(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, body, _ := bytes.Cut(b, []byte("\n"))
 	var all map[string]state.Record
 	if err := json.Unmarshal(body, &all); err != nil || len(all) == 0 {
@@ -308,9 +289,7 @@ func TestRecordLive(t *testing.T) {
 	address, _, _ := strings.Cut(rest, " ")
 	for i := range 5 {
 		resp, err := http.Get(fmt.Sprintf("http://%s/%d?api_key=k3y-of-a-user", address, i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if b, _ := io.ReadAll(resp.Body); !strings.Contains(string(b), "hunter2") {
 			t.Errorf("the user got %s", b)
 		}

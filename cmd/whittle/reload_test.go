@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle/carve/config"
+	"whittle/internal/fatal"
 )
 
 // A token that was changed because it leaked must not seem to be in force.
@@ -43,22 +44,14 @@ func TestNeedRestart(t *testing.T) {
 func TestWhatConcernsTheConfig(t *testing.T) {
 	dir := t.TempDir()
 	for _, v := range []string{"one", "two"} {
-		if err := os.Mkdir(filepath.Join(dir, v), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, v, "whittle.yaml"), []byte("monolith: http://127.0.0.1:1 # "+v), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Mkdir(filepath.Join(dir, v), 0o700))
+		fatal.If(t, os.WriteFile(filepath.Join(dir, v, "whittle.yaml"), []byte("monolith: http://127.0.0.1:1 # "+v), 0o600))
 	}
 	data, path := filepath.Join(dir, "..data"), filepath.Join(dir, "whittle.yaml")
 	link := func(to, at string) {
 		t.Helper()
-		if err := os.Symlink(to, at+".new"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(at+".new", at); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Symlink(to, at+".new"))
+		fatal.If(t, os.Rename(at+".new", at))
 	}
 	link("one", data)
 	link(filepath.Join("..data", "whittle.yaml"), path)
@@ -82,14 +75,10 @@ func TestWhatConcernsTheConfig(t *testing.T) {
 // that the log says so once.
 func TestConfigThatIsGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whittle.yaml")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, nil, 0o600))
 	var lines bytes.Buffer
 	d := &deployment{log: slog.New(slog.NewTextHandler(&lines, nil)), seen: statesOf([]string{path})}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(path))
 	for range 3 {
 		d.reread(statesOf([]string{path}))
 	}

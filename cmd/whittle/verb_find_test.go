@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle/cmdline"
+	"whittle/internal/fatal"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/profile"
@@ -70,14 +71,10 @@ func TestFindAddsUpRequestsOfPagesOfTheirOwn(t *testing.T) {
 func TestAPlanWatchesOnePageOnce(t *testing.T) {
 	targets, page := threeServices(t)
 	under, err := load.Parse("plan.yml", []byte(`{config: {target: "`+page.URL+`", phases: [{duration: 0.4, arrivalRate: 50}]}, scenarios: [{flow: [{get: {url: /work}}]}]}`), plan.Source{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m := measure.Settings{Metrics: page.URL + "/metrics", MaxLate: time.Minute}
 	all, err := m.MeasureAll(t.Context(), targets, []profile.Kind{profile.CPU}, under, cmdline.NewScreen(cmdline.Streams{Out: new(strings.Builder)}).Progress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, got := range all {
 		var watched []string
 		for _, p := range got.Load.Processes {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"whittle/cmdline"
+	"whittle/internal/fatal"
 )
 
 func TestCtrlCEndsALoadEarlyWithItsReport(t *testing.T) {
@@ -41,13 +42,9 @@ func TestCtrlCEndsALoadEarlyWithItsReport(t *testing.T) {
 // for a success in a script.
 func TestALoadOfNothingButFailuresFails(t *testing.T) {
 	refusing, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	nobody := "http://" + refusing.Addr().String()
-	if err := refusing.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, refusing.Close())
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -70,9 +67,7 @@ func TestALoadOfNothingButFailuresFails(t *testing.T) {
 	dir := t.TempDir()
 	plan := func(name, flow string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("scenarios: [{flow: ["+flow+"]}]"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte("scenarios: [{flow: ["+flow+"]}]"), 0o600))
 		return path
 	}
 	none := plan("none.yml", "{get: {url: /, probability: 0}}")

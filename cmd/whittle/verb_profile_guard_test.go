@@ -18,6 +18,7 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
+	"whittle/internal/fatal"
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
@@ -117,9 +118,7 @@ func guarding(t *testing.T, s *goService, folder string, more ...string) (status
 	t.Helper()
 	plan := filepath.Join(folder, "plan.yml")
 	text := `{config: {target: "http://127.0.0.1:1", phases: [{duration: 0.4, arrivalRate: 100}]}, scenarios: [{flow: [{get: {url: /work}}]}]}`
-	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(plan, []byte(text), 0o600))
 	args := []string{"profile", "guard", s.URL, "--during", plan, "--target", s.URL, "--baseline", filepath.Join(folder, "cost.json"), "--runs", "2", "--max-late", "10s"}
 	status, stdout, stderr := whittleOnce(t, append(args, more...)...)
 	return status, stdout + stderr
@@ -200,9 +199,7 @@ func readJSON[T any](t *testing.T, path string) (v T) {
 	if err == nil {
 		err = json.Unmarshal(b, &v)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return v
 }
 

@@ -16,6 +16,7 @@ import (
 	"whittle"
 	"whittle/carve/config"
 	"whittle/carve/state"
+	"whittle/internal/fatal"
 	"whittle/record/redact"
 )
 
@@ -24,9 +25,7 @@ func TestRemotePrecedence(t *testing.T) {
 	t.Setenv("ADMIN_TOKEN", "sixteen-characters")
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	write("other.yaml", "monolith: http://127.0.0.1:3000\nadmin: {listen: 127.0.0.1:2, token_env: ADMIN_TOKEN}\n")
 	write("bad.yaml", "monolith: [\n")
@@ -124,9 +123,7 @@ func TestEachSettingIsReloadedOrKept(t *testing.T) {
 		}
 	}
 	page, err := os.ReadFile("../../docs/config.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, line, _ := strings.Cut(string(page), "the old one stays in force. ")
 	line, _, _ = strings.Cut(line, "take a restart")
 	for _, name := range append(restart, "tls") {
@@ -141,29 +138,17 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "whittle.db")
 	store, err := state.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Save("GET /a", state.Record{Epoch: "one"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, store.Save("GET /a", state.Record{Epoch: "one"}))
+	fatal.If(t, store.Close())
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	damaged := slices.Concat(whole[:100], bytes.Repeat([]byte{0xff}, len(whole)-100))
-	if err := os.WriteFile(path, damaged, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, damaged, 0o600))
 
 	var said bytes.Buffer
 	store, err = openStore(path, slog.New(slog.NewTextHandler(&said, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer store.Close()
 	if r, err := store.Load("GET /a"); err != nil || r.Epoch != "" {
 		t.Errorf("the new file has %+v, %v", r, err)
@@ -184,9 +169,7 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 func TestOpenStoreKeepsOtherTroubles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whittle.db")
 	first, err := openStore(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer first.Close()
 	if _, err := openStore(path, slog.New(slog.DiscardHandler)); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("a file in use: %v", err)

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -37,9 +38,7 @@ func FuzzInfer(f *testing.F) {
 		compiles(t, c)
 		open := func() iter.Seq2[*capture.Entry, error] { return of(log...) }
 		c, p, err := Learn(open, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if p.Kept != p.Exchanges {
 			t.Fatalf("%+v\n%s", p, c.Proto())
 		}

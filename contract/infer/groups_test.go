@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -20,9 +21,7 @@ func TestGroupsAreTheContractsEndpoints(t *testing.T) {
 		)
 	}
 	g, err := Group(of(log...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for target, want := range map[string]string{
 		"/users/7/orders":        "GET /users/{user_id}/orders",
 		"/users/4711/orders?a=1": "GET /users/{user_id}/orders",

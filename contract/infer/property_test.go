@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -110,9 +111,7 @@ func sometimes(r *rand.Rand, f family, out bool) family {
 func draw(t *testing.T, f family, r *rand.Rand) string {
 	t.Helper()
 	b, err := json.Marshal(f(r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(b)
 }
 

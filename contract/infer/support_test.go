@@ -13,6 +13,7 @@ import (
 	"whittle"
 	"whittle/contract"
 	"whittle/contract/infer/verify"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -55,9 +56,7 @@ func of(entries ...*capture.Entry) iter.Seq2[*capture.Entry, error] {
 func learn(t *testing.T, o Options, entries ...*capture.Entry) *contract.Contract {
 	t.Helper()
 	c, err := Infer(of(entries...), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p, err := verify.Check(of(entries...), c)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, c.Proto())

@@ -13,6 +13,7 @@ import (
 	"whittle/contract/infer/document"
 	"whittle/contract/infer/pattern"
 	"whittle/contract/infer/verify"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -25,9 +26,7 @@ func TestTheGatewayGivesTheSameResponses(t *testing.T) {
 		log := randomLog(t, r)
 		c := learn(t, Options{}, log...)
 		k, err := verify.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		descriptor, by := described(t, c), map[string]*transcode.Transcoder{}
 		for _, x := range log {
 			path, _, _ := pattern.Target(x.Request.Target)
@@ -63,9 +62,7 @@ func TestTheGatewayTakesWhatWasRecorded(t *testing.T) {
 		log := randomLog(t, r)
 		c := learn(t, Options{}, log...)
 		k, err := verify.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		descriptor, by := described(t, c), map[string]*transcode.Transcoder{}
 		for _, x := range log {
 			path, _, _ := pattern.Target(x.Request.Target)
@@ -97,13 +94,9 @@ func TestTheGatewayTakesWhatWasRecorded(t *testing.T) {
 func described(t *testing.T, c *contract.Contract) []byte {
 	t.Helper()
 	set, err := c.Descriptor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	descriptor, err := proto.Marshal(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return descriptor
 }
 
@@ -166,17 +159,11 @@ func respondedThrough(t *testing.T, c *contract.Contract, descriptor []byte, m *
 func throughGateway(t *testing.T, k *verify.Checker, m *verify.Checked, tr *transcode.Transcoder, x *capture.Entry) []byte {
 	t.Helper()
 	v, err := document.Parse(x.Response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	msg, err := k.Message(m, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	b, err := proto.Marshal(msg.Interface())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	out := tr.Response(&whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/protobuf"}}, Body: b})
 	if out.Failure != whittle.NoFailure {
 		t.Fatalf("%s: %s", out.Failure, out.Detail)

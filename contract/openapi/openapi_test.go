@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/contract"
+	"whittle/internal/fatal"
 )
 
 const shop = `openapi: 3.1.0
@@ -96,9 +97,7 @@ components:
 
 func TestRead(t *testing.T) {
 	c, err := Read("api.yaml", []byte(shop), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if c.Service != "ShopService" || c.Package != "shop.v1" {
 		t.Errorf("%s %s", c.Service, c.Package)
 	}
@@ -381,9 +380,7 @@ paths:
       }}}}}}
 `
 	c, err := Read("shop.yaml", []byte(doc), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m := c.Methods[0]
 	if len(m.HTTP.Query) != 1 || m.HTTP.Query[0].Name != "text" {
 		t.Errorf("query %+v", m.HTTP.Query)

@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/contract"
+	"whittle/internal/fatal"
 )
 
 const shop = `syntax = "proto3";
@@ -85,9 +86,7 @@ var shopFiles = files{"shop/v1/shop.proto": shop, "shop/v1/user.proto": user}
 
 func TestReadBindsHTTP(t *testing.T) {
 	c, err := Read("shop/v1/shop.proto", "", shopFiles.read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	type binding struct {
 		Method, Pattern string
 		Path, Query     []contract.Parameter
@@ -137,9 +136,7 @@ func TestReadBindsHTTP(t *testing.T) {
 // TestWhatIsWrittenIsReadTheSame sends a contract through its .proto file.
 func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
 	first, err := Read("shop/v1/shop.proto", "", shopFiles.read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	again, err := Read(first.FileName(), "", files{first.FileName(): string(first.Proto())}.read)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, first.Proto())
@@ -246,9 +243,7 @@ message Parcel {
 }
 `
 	c, err := Read("shop.proto", "", files{"shop.proto": text}.read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := []contract.Enum{
 		{Name: "OrderState", Values: []contract.EnumValue{{Name: "STATE_UNSPECIFIED", JSON: "STATE_UNSPECIFIED"}, {Name: "ACTIVE", JSON: "ACTIVE", Number: 1}}},
 		{Name: "ParcelState", Values: []contract.EnumValue{
@@ -269,9 +264,7 @@ func TestAMethodOfAnotherSyntaxIsLeftOut(t *testing.T) {
 		"a.proto":   `syntax = "proto3"; import "old.proto"; message B {} message C { enum E { NONE = 0; } E e = 1; Old old = 2; } service S { rpc First(C) returns (B); rpc Second(B) returns (B); }`,
 		"old.proto": `syntax = "proto2"; message Old { optional string name = 1; }`,
 	}.read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(c.Methods) != 1 || c.Methods[0].Name != "Second" || len(c.Messages) != 1 || len(c.Enums) != 0 {
 		t.Errorf("got %+v", c)
 	}

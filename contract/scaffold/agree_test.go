@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/carve/transcode"
+	"whittle/internal/fatal"
 )
 
 // asked is a request to the shop, and whether the gateway takes it from users.
@@ -31,9 +32,7 @@ func (b body) MarshalText() ([]byte, error) { return []byte(strconv.Quote(string
 func theyAgree(t *testing.T, dir string) {
 	t.Helper()
 	f, err := readConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const asJSON, asForm = "application/json", "application/x-www-form-urlencoded"
 	table := []asked{
 		{"POST", "/Count", asJSON, `{"times":7}`, true},
@@ -89,17 +88,13 @@ func theyAgree(t *testing.T, dir string) {
 	byPattern := map[string]*transcode.Transcoder{}
 	for _, r := range f.Routes {
 		tr, err := transcode.New(*r.RPC, transcode.Pattern(r.Match.Pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		byPattern[r.Name] = tr
 		mux.Handle(r.Name, http.NotFoundHandler())
 	}
 	for _, a := range table {
 		r, err := http.NewRequest(a.Method, "http://shop"+a.Target, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_, pattern := mux.Handler(r)
 		q := &whittle.Request{Method: a.Method, Target: a.Target, Header: whittle.Header{}, Body: []byte(a.Body)}
 		if a.Type != "" {
@@ -110,13 +105,9 @@ func theyAgree(t *testing.T, dir string) {
 		}
 	}
 	text, err := json.Marshal(table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for path, content := range map[string]string{"internal/server/agree.json": string(text), "internal/server/agree_test.go": agreeTest} {
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, path), []byte(content), 0o600))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"whittle/contract"
 	"whittle/contract/infer/verify"
 	"whittle/contract/openapi"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -163,9 +164,7 @@ func tried(t *testing.T, c *contract.Contract, e *capture.Entry) error {
 		if f.path != configName && f.path != routesName && !strings.HasSuffix(f.path, ".binpb") {
 			continue
 		}
-		if err := put(filepath.Join(dir, f.path), f.content); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, put(filepath.Join(dir, f.path), f.content))
 	}
 	f, err := readConfig(dir)
 	if err != nil {
@@ -240,9 +239,7 @@ func outcomeOf(t *testing.T, text string, e *capture.Entry) (outcome, error) {
 func inDocs(t *testing.T, line string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/new.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !slices.Contains(strings.Split(string(text), "\n"), line) {
 		t.Errorf("docs/new.md does not have the line\n%s", line)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle/contract/infer"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 	"whittle/record/redact"
 )
@@ -33,9 +34,7 @@ func (s *saved) entry(t *testing.T) *capture.Entry {
 		e.Response.Header[name] = append(e.Response.Header[name], value)
 	}
 	by, err := redact.New(redact.Rules{}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	by.Request(&e.Request)
 	by.Response(&e.Response)
 	return e

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whittle/contract"
+	"whittle/internal/fatal"
 )
 
 // TestGatewayConfigIsSafe: nothing of a recorded endpoint means anything in
@@ -27,9 +28,7 @@ func TestGatewayConfigIsSafe(t *testing.T) {
 		},
 	}
 	v, err := newView(c, Options{Dir: t.TempDir(), Module: "odd", Monolith: "http://127.0.0.1:3000"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	got := string(v.gatewayRoutes())
 	for _, want := range []string{
 		`- match: "POST /send:"` + "\n",
@@ -58,9 +57,7 @@ func TestPackagesOfEveryKind(t *testing.T) {
 			}}},
 		}
 		v, err := newView(c, Options{Dir: t.TempDir(), Module: "m", Monolith: "http://127.0.0.1:3000"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if c.FileName() != tc.file || v.GoImport != tc.goImport || v.GoAlias != tc.alias {
 			t.Errorf("%q: %s, %s, %s", tc.pkg, c.FileName(), v.GoImport, v.GoAlias)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle/contract"
+	"whittle/internal/fatal"
 	"whittle/load"
 	"whittle/load/expr"
 	"whittle/load/plan"
@@ -19,9 +20,7 @@ import (
 func planOf(t *testing.T, v *view) (p *plan.Plan, text string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "load.yaml")
-	if err := os.WriteFile(path, v.loadPlan(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, v.loadPlan(), 0o600))
 	p, err := load.ReadPlan(path)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, v.loadPlan())
@@ -39,9 +38,7 @@ func TestThePlanSendsWhatWasRecorded(t *testing.T) {
 		body := `{"subject":"Hi ` + odd + `"}`
 		target := "/mails?q=" + strings.NewReplacer(" ", "+", "#", "%23", "\n", "%0A", "\r", "%0D").Replace(odd)
 		v, err := newView(textContract(contract.Part{Field: "id"}), Options{Dir: t.TempDir(), Module: "odd"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		v.samples["Ask"] = &samples{asked: 2, exchanges: []exchange{
 			{Method: "POST", Target: target, Type: `text/plain; x="{{y}}"`, Body: &body, Response: response{Status: 200}},
 			{Method: "POST", Target: "/mails", Type: "text/plain", Body: &odd, Response: response{Status: 200}},
@@ -85,9 +82,7 @@ func TestThePlanIsShortEnough(t *testing.T) {
 		c.Methods = append(c.Methods, m)
 	}
 	v, err := newView(c, Options{Dir: t.TempDir(), Module: "odd"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	short := "{}"
 	for name, bodies := range map[string][]*string{"Ask": {&body, &other, &short, &braced}, "Tell": {&short, &body}, "Show": {&body}} {
 		s := &samples{asked: 1}
@@ -115,9 +110,7 @@ func TestThePlanIsShortEnough(t *testing.T) {
 // too, none of them twice, and the load that a user makes stays what it was.
 func TestThePlanHasEachInput(t *testing.T) {
 	v, err := newView(textContract(contract.Part{Field: "id"}), Options{Dir: t.TempDir(), Module: "odd"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s := &samples{asked: 500, coverage: capture.Coverage{Inputs: 23, Covered: 20, Kinds: 4, KindsCovered: 4}}
 	for i := range 20 {
 		x := exchange{Method: "POST", Target: "/mails?n=" + strconv.Itoa(i), Response: response{Status: 200}}
@@ -168,9 +161,7 @@ func TestThePlanHasEachInput(t *testing.T) {
 // TestAPlanSaysWhoseRequestsItHas: those of a document are nobody's.
 func TestAPlanSaysWhoseRequestsItHas(t *testing.T) {
 	v, err := newView(textContract(contract.Part{Field: "id"}), Options{Dir: t.TempDir(), Module: "odd"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if plan := string(v.loadPlan()); !strings.HasPrefix(plan, "# A made-up request of each method") {
 		t.Errorf("%.80s", plan)
 	}

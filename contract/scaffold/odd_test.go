@@ -13,6 +13,7 @@ import (
 	"whittle"
 	"whittle/contract"
 	"whittle/contract/infer"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -76,9 +77,7 @@ func makeOdd(t *testing.T, dir string) (*contract.Contract, *Project) {
 		t.Fatalf("%+v, %v", proof, err)
 	}
 	p, err := Make(t.Context(), c, entriesOf(log), Options{Dir: dir, Module: "odd", Source: "a log"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return c, p
 }
 
@@ -97,12 +96,8 @@ func TestOddEndpoints(t *testing.T) {
 		}
 	}
 	// Calls and endpoints do not get in each other's way.
-	if err := os.WriteFile(filepath.Join(dir, "internal/server/front_test.go"), []byte(frontTest), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Build(t.Context(), func(string) {}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/server/front_test.go"), []byte(frontTest), 0o600))
+	fatal.If(t, p.Build(t.Context(), func(string) {}))
 	f, err := readConfig(dir)
 	if err != nil || len(f.Routes) != 4 {
 		t.Fatalf("%+v, %v", f, err)
@@ -186,9 +181,7 @@ func (s *OddService) %[1]s(ctx context.Context, in *oddv1pb.%[1]sRequest) (*oddv
 	return &oddv1pb.%[1]sResponse{}, nil
 }
 `, m.Name, logic.String())
-	if err := os.WriteFile(filepath.Join(dir, "internal/service", strings.ToLower(m.Name)+".go"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/service", strings.ToLower(m.Name)+".go"), []byte(text), 0o600))
 	tests := filepath.Join(t.TempDir(), "server.test")
 	if _, err := goTool(t.Context(), dir, nil, "test", "-c", "-o", tests, "./internal/server"); err != nil {
 		t.Fatal(err)

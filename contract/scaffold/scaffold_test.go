@@ -15,24 +15,21 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/transcode"
 	"whittle/contract"
+	"whittle/internal/fatal"
 	"whittle/load"
 )
 
 func makeShop(t *testing.T, dir string, c *contract.Contract) *Project {
 	t.Helper()
 	p, err := Make(t.Context(), c, shopLog(), Options{Dir: dir, Module: "example.com/team/shop", Source: "a log"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 
 func read(t *testing.T, dir, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(b)
 }
 
@@ -45,9 +42,7 @@ func TestTheProjectBuildsAndPassesItsTests(t *testing.T) {
 		t.Errorf("%d exchanges, kept %v", p.Exchanges, p.Kept)
 	}
 	theyAgree(t, dir)
-	if err := p.Build(t.Context(), func(string) {}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Build(t.Context(), func(string) {}))
 	if out, err := goTool(t.Context(), dir, nil, "mod", "tidy", "-diff"); err != nil {
 		t.Errorf("go.mod and go.sum are not what go mod tidy makes: %v\n%s", err, out)
 	}
@@ -67,9 +62,7 @@ func TestTheProjectBuildsAndPassesItsTests(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	theGatewayTakesIt(t, dir)
 	for path, want := range map[string]string{
 		"proto/shop/v1/shop.proto":                `go_package = "example.com/team/shop/internal/gen/shop/v1;shopv1pb"`,
@@ -93,9 +86,7 @@ func TestTheProjectBuildsAndPassesItsTests(t *testing.T) {
 func theGatewayTakesIt(t *testing.T, dir string) {
 	t.Helper()
 	f, err := config.Load(filepath.Join(dir, "whittle.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, r := range f.Routes {
 		if _, err := transcode.New(*r.RPC, transcode.Pattern(r.Match.Pattern)); err != nil {
 			t.Errorf("%s: %v", r.Name, err)
@@ -123,12 +114,8 @@ func TestAgain(t *testing.T) {
 
 	handler := filepath.Join(dir, "internal/service/count.go")
 	mine := strings.Replace(read(t, dir, "internal/service/count.go"), "return s.", "// mine\n\treturn s.", 1)
-	if err := os.WriteFile(handler, []byte(mine), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, "Dockerfile")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(handler, []byte(mine), 0o600))
+	fatal.If(t, os.Remove(filepath.Join(dir, "Dockerfile")))
 	grown := shopContract()
 	grown.Methods = grown.Methods[:3] // without ListEvents
 	grown.Messages[0].Fields = append(grown.Messages[0].Fields, contract.Field{Name: "seed", Number: 2, Type: contract.Int64, Optional: true})
@@ -150,9 +137,7 @@ func TestAgain(t *testing.T) {
 
 	// A contract that a person has changed is theirs.
 	proto := filepath.Join(dir, "proto/shop/v1/shop.proto")
-	if err := os.WriteFile(proto, []byte("// mine\n"+read(t, dir, "proto/shop/v1/shop.proto")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(proto, []byte("// mine\n"+read(t, dir, "proto/shop/v1/shop.proto")), 0o600))
 	newer := shopContract()
 	newer.Methods[1].Safe = true
 	p = makeShop(t, dir, newer)
@@ -170,13 +155,9 @@ func TestAgain(t *testing.T) {
 
 func TestMakeRefuses(t *testing.T) {
 	foreign := t.TempDir()
-	if err := os.WriteFile(filepath.Join(foreign, "thesis.txt"), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(foreign, "thesis.txt"), []byte("mine"), 0o600))
 	broken := t.TempDir()
-	if err := os.WriteFile(filepath.Join(broken, manifestName), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(broken, manifestName), []byte("{"), 0o600))
 	overlapping := shopContract()
 	overlapping.Methods[0].HTTP.Method, overlapping.Methods[0].HTTP.Pattern = "GET", "/greetings/ann/{rest...}"
 	twice := shopContract()

@@ -6,6 +6,8 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
+
+	"whittle/internal/fatal"
 )
 
 // The generators give a method and its messages the names that the project's own code has.
@@ -23,9 +25,7 @@ func TestNamesAreTheGenerators(t *testing.T) {
 		file.Service = []*descriptorpb.ServiceDescriptorProto{{Name: new("S"), Method: []*descriptorpb.MethodDescriptorProto{{Name: &name, InputType: &full, OutputType: &full}}}}
 		set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}}
 		plugin, err := protogen.Options{}.New(&pluginpb.CodeGeneratorRequest{FileToGenerate: []string{"a.proto"}, ProtoFile: set.GetFile()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		m := plugin.FilesByPath["a.proto"].Services[0].Methods[0]
 		if got := [2]string{goName(name), goMessage(set, full)}; got != [2]string{m.GoName, m.Input.GoIdent.GoName} {
 			t.Errorf("%q: %q, and the generators say %q and %q", name, got, m.GoName, m.Input.GoIdent.GoName)

@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/carve/transcode"
 	"whittle/contract"
+	"whittle/internal/fatal"
 )
 
 // textContract has one endpoint that responds with a text of parts, in which
@@ -37,20 +38,14 @@ func TestEveryTextMakesAConfig(t *testing.T) {
 	dir := t.TempDir()
 	made := func(parts ...contract.Part) *view {
 		v, err := newView(textContract(parts...), Options{Dir: dir, Module: "odd", Monolith: "http://127.0.0.1:3000"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return v
 	}
 	put := func(name string, content []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	files, err := made(id).files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	put(configName, made(id).gatewayConfig())
 	for _, f := range files {
 		if strings.HasSuffix(f.path, ".binpb") {
@@ -68,13 +63,9 @@ func TestEveryTextMakesAConfig(t *testing.T) {
 			}
 			// The gateway's renderer is text/template.
 			response, err := template.New("").Parse(f.Routes[0].RPC.Template)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			var got bytes.Buffer
-			if err := response.Execute(&got, map[string]any{"id": 17, "name": "ann"}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, response.Execute(&got, map[string]any{"id": 17, "name": "ann"}))
 			if want := before + "17" + after + "ann" + before + after; got.String() != want {
 				t.Errorf("%q, want %q, by %s", got.String(), want, f.Routes[0].RPC.Template)
 			}
@@ -105,25 +96,17 @@ func TestABodyThatNobodyRecordedIsRefused(t *testing.T) {
 	h.Method, h.Pattern = "POST", "/ask/{id}"
 	h.Path, h.Query = []contract.Parameter{{Name: "id", Field: "id"}}, []contract.Parameter{{Name: "name", Field: "name"}}
 	v, err := newView(c, Options{Dir: t.TempDir(), Module: "odd", Monolith: "http://127.0.0.1:3000"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	files, err := v.files()
 	if err == nil {
 		p := Project{Dir: v.Dir}
 		err = p.write(files, &manifest{}, &manifest{Files: map[string]string{}})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	f, err := readConfig(v.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	gateway, err := transcode.New(*f.Routes[0].RPC, transcode.Pattern(h.Pattern))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for body, taken := range map[string]bool{
 		"": true, `{"force":true}`: false, `{"name":"a"}`: false, `{"id":"7"}`: false, "force=1": false,
 	} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle/contract/infer"
+	"whittle/internal/fatal"
 )
 
 // TestADocumentInFiles: an OpenAPI document's files are read from its folder and those in
@@ -17,12 +18,8 @@ func TestADocumentInFiles(t *testing.T) {
 	write := func(path, text string) {
 		t.Helper()
 		path = filepath.Join(top, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("elsewhere.yaml", "type: object\nproperties: {secret: {type: string}}\n")
 	write("api/schemas/user.yaml", "type: object\nproperties: {name: {type: string}, state: {type: string, enum: [on, off]}}\n")
@@ -33,15 +30,11 @@ paths:
   /order: {get: {operationId: getOrder, responses: {'200': {content: {application/json: {schema: {$ref: schemas/order.yaml}}}}}}}
 `)
 	link := filepath.Join(top, "api", "schemas", "link.yaml")
-	if err := os.Symlink(filepath.Join(top, "elsewhere.yaml"), link); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(filepath.Join(top, "elsewhere.yaml"), link))
 	write("api/link.yaml", "openapi: 3.0.3\npaths: {/a: {get: {responses: {'200': {content: {application/json: {schema: {$ref: schemas/link.yaml}}}}}}}}\n")
 	read := func(name string, routes ...string) (string, error) {
 		s, err := Open(filepath.Join(top, "api", name), "", routes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		c, err := s.Contract(t.Context(), nil, infer.Options{})
 		if err != nil {
 			return "", err

@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/contract/infer"
+	"whittle/internal/fatal"
 )
 
 // An archive is known by its one member, not by a word that documents use as well.
@@ -25,9 +26,7 @@ func TestArchivesAreNotDocuments(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "document.json")
-			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, []byte(tc.text), 0o600))
 			_, err := Open(path, "", nil)
 			if refused := err != nil; refused != tc.archive || refused && !strings.Contains(err.Error(), "HTTP Archive") {
 				t.Errorf("got %v", err)
@@ -51,9 +50,7 @@ func TestOtherForms(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), file)
-			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, []byte(tc.text), 0o600))
 			s, err := Open(path, "", nil)
 			if err == nil {
 				_, err = s.Contract(t.Context(), nil, infer.Options{})
@@ -71,9 +68,7 @@ func TestADocumentOfTooMuchIsTakenInParts(t *testing.T) {
 		doc += fmt.Sprintf("  /a%d: {get: {responses: {'204': {description: none}}}}\n", i)
 	}
 	path := filepath.Join(t.TempDir(), "document.yaml")
-	if err := os.WriteFile(path, []byte(doc), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(doc), 0o600))
 	read := func(routes ...string) error {
 		s, err := Open(path, "", routes)
 		if err == nil {

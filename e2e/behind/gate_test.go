@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 const (
@@ -53,9 +54,7 @@ type canary struct {
 
 func decode(t *testing.T, folder, file string, into any) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(read(t, folder, file)), into); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, yaml.Unmarshal([]byte(read(t, folder, file)), into))
 }
 
 // TestGate asks a running whittle as the examples of Argo Rollouts and Flagger say, before
@@ -64,18 +63,14 @@ func TestGate(t *testing.T) {
 	monolith, candidate := newOrigin(t, "monolith"), newOrigin(t, "candidate")
 	dir := t.TempDir()
 	for name, secret := range map[string]string{"token": "operator-token-0123456789", "viewer": viewer, "key": hookKey} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(secret), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte(secret), 0o600))
 	}
 	config := "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0, token_file: token, viewer_token_file: viewer, hook_key_file: key}\nmonolith: http://" + monolith.address + "\nroutes:\n"
 	for _, match := range []string{byCookie, byFlaw} {
 		config += fmt.Sprintf("  - match: %s\n    candidate: http://%s\n    compare: {min_compared: 50, headers: {except: [X-Side]}}\n    rollout: {auto: false, sticky_by: header:X-User}\n", match, candidate.address)
 	}
 	file := filepath.Join(dir, "whittle.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte(config), 0o600))
 	g := process.Start(t, gateway, "run", "-c", file)
 
 	asks(t, g, itemsURL, "UNDECIDED", "inconclusive", map[string]int{"confirm-traffic-increase": 409, "confirm-promotion": 409, "rollback": 409})
@@ -99,21 +94,15 @@ func TestGate(t *testing.T) {
 func call(t *testing.T, by http.RoundTripper, method, url, body string, fields ...string) (status int, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := 0; i+1 < len(fields); i += 2 {
 		req.Header.Set(fields[i], fields[i+1])
 	}
 	resp, err := by.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return resp.StatusCode, string(b)
 }
 

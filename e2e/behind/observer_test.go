@@ -12,6 +12,7 @@ import (
 	"whittle/carve/rollout"
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 const (
@@ -37,9 +38,7 @@ func TestObserver(t *testing.T) {
 	f.more = append([][2]string{{"{address: 127.0.0.1, port_value: 3001}", written("{address: %h, port_value: %p}", w.candidate.address)}}, f.more...)
 	d := w.spawn(t, t, f)
 	c, err := admin.Dial(w.whittle.admin, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	w.whittle.promote(t, byCookie, byFlaw, byFailure)
 	u := d.user("observed")
@@ -93,9 +92,7 @@ func TestObserver(t *testing.T) {
 // whittle tells Envoy the share.
 func TestObserverSteers(t *testing.T) {
 	at, err := child.Addresses(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	f := observer
 	w := beginAtProxy(t, f, observedRoute, testedSink+`    rollout: {steps: [50, 100], hold: 0s, soak: 0s, min_requests: 10}
     guard: {p99: off}
@@ -112,9 +109,7 @@ static_resources:`, at[0])},
 	}, f.more...)
 	d := w.spawn(t, t, f)
 	c, err := admin.Dial(w.whittle.admin, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	u := d.user("steered")
 	defer u.transport.CloseIdleConnections()
@@ -143,9 +138,7 @@ func (w *world) lost(t *testing.T, c *admin.Client, d *door) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.address+"/items/hang", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	go func() {
 		resp, err := goes.transport.RoundTrip(req)
 		if err == nil {

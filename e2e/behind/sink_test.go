@@ -15,6 +15,7 @@ import (
 	"whittle/carve/rollout"
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 // mirrors are proxies that serve all users from the monolith and copy requests to whittle.
@@ -46,9 +47,7 @@ const (
 func beginAtProxy(t *testing.T, f front, example, tested string, others ...string) *world {
 	t.Helper()
 	at, err := child.Addresses(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w := &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
 	w.certificate(t)
 	routes := ""
@@ -80,9 +79,7 @@ func TestSink(t *testing.T) {
 func status(t *testing.T, c *admin.Client, route string) core.RouteStatus {
 	t.Helper()
 	s, err := c.Route(t.Context(), route)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
@@ -90,9 +87,7 @@ func status(t *testing.T, c *admin.Client, route string) core.RouteStatus {
 func (w *world) judged(t *testing.T, d *door) {
 	t.Helper()
 	c, err := admin.Dial(w.whittle.admin, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	u := d.user("mirrored")
 	defer u.transport.CloseIdleConnections()

@@ -18,6 +18,7 @@ import (
 	"whittle/carve/rollout"
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -52,9 +53,7 @@ var steerings = []steering{
 		set: func(t *testing.T, w *steered, share int) {
 			t.Helper()
 			c, err := net.Dial("tcp", w.at["p"])
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer c.Close()
 			fmt.Fprintf(c, "set map whittle.map share %d\n", share)
 			if said, err := io.ReadAll(bufio.NewReader(c)); err != nil || strings.TrimSpace(string(said)) != "" {
@@ -76,9 +75,7 @@ var steerings = []steering{
 			t.Helper()
 			url := fmt.Sprintf("http://%s/runtime_modify?routing.items.candidate=%d&routing.items.monolith=%d", w.at["p"], share, int(core.All)-share)
 			resp, err := http.Post(url, "", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			resp.Body.Close()
 			http.DefaultClient.CloseIdleConnections()
 			if resp.StatusCode != http.StatusOK {
@@ -108,9 +105,7 @@ var steerings = []steering{
 			if err == nil {
 				err = w.proxy.Signal(syscall.SIGHUP)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			_ = os.Remove(filepath.Join(dir, "off")) // it is there at 0
 		},
 	},
@@ -150,13 +145,9 @@ func (s steering) begin(t *testing.T) *steered {
 	w := &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
 	w.certificate(t)
 	own, err := child.Addresses(2) // HAProxy's checks ask another port of whittle's host
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	more, err := child.Addresses(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	at := map[string]string{"w": own[0], "a": own[1], "d": more[0], "p": more[1], "m": w.monolith.address, "c": w.candidate.address}
 	for letter, address := range maps.Clone(at) {
 		at[letter+".h"], at[letter+".p"], _ = net.SplitHostPort(address)
@@ -193,9 +184,7 @@ func (s steering) begin(t *testing.T) *steered {
 	}, s.told...))...)
 	dir := filepath.Dir(main)
 	p, err := child.Spawn(child.Options{Dir: dir}, append([]string{program}, f.args(dir, main)...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		p.Stop() // with its workers
 		if t.Failed() {
@@ -204,9 +193,7 @@ func (s steering) begin(t *testing.T) *steered {
 	})
 	w.runs(t, config, own)
 	c, err := admin.Dial(at["a"], "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	st := &steered{world: w, steering: s, at: at, admin: c, proxy: p, sides: map[string]string{}}
 	d := &door{p, f.name, at["d"]}
@@ -225,9 +212,7 @@ func (s steering) begin(t *testing.T) *steered {
 func (s *steered) status(t *testing.T) core.RouteStatus {
 	t.Helper()
 	r, err := s.admin.Route(t.Context(), byCookie)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 

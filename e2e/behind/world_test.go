@@ -25,6 +25,7 @@ import (
 	"whittle/carve/rollout"
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -116,9 +117,7 @@ func written(form, address string) string {
 func read(t *testing.T, folder, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("../../examples", folder, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(b)
 }
 
@@ -137,9 +136,7 @@ func (w *world) example(t *testing.T, folder, file string, pairs ...[2]string) s
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return filepath.Join(dir, file)
 }
 
@@ -160,9 +157,7 @@ const (
 func begin(t *testing.T) *world {
 	t.Helper()
 	at, err := child.Addresses(2) // Envoy's checks ask another port of whittle's host
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w := &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
 	w.certificate(t)
 	for _, f := range fronts {
@@ -218,9 +213,7 @@ func (w *world) spawn(whole, t *testing.T, f front) *door {
 	t.Helper()
 	program := needs.Tool(t, "whittle behind "+f.name, f.remedy, f.programs...)
 	at, err := child.Addresses(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	pair := func(form, was, is string) [2]string { return [2]string{written(form, was), written(form, is)} }
 	front := pair(f.door, "127.0.0.1:8000", at[0])
 	if f.secure != "" {
@@ -233,9 +226,7 @@ func (w *world) spawn(whole, t *testing.T, f front) *door {
 	path := w.example(t, f.folder, f.file, append(pairs, f.more...)...)
 	dir := filepath.Dir(path)
 	p, err := child.Spawn(child.Options{Dir: dir, Env: []string{"XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir}}, append([]string{program}, f.args(dir, path)...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d := &door{p, f.name, at[0]}
 	whole.Cleanup(func() {
 		p.Kill()
@@ -258,15 +249,11 @@ func (w *world) certificate(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()
 	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
 	for name, b := range map[string][]byte{"cert.pem": cert, "key.pem": private, "pair.pem": append(cert, private...)} {
-		if err := os.WriteFile(filepath.Join(w.dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(w.dir, name), b, 0o600))
 	}
 }
 
@@ -341,9 +328,7 @@ func (o *origin) stop() {
 func (o *origin) start(t *testing.T) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", o.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	o.server = httptest.NewUnstartedServer(o.server.Config.Handler)
 	o.server.Listener.Close()
 	o.server.Listener = l
@@ -380,9 +365,7 @@ type whittle struct {
 func (g *whittle) said(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile(g.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(b)
 }
 
@@ -394,15 +377,11 @@ func (g *whittle) start(t *testing.T) {
 		before = len(b)
 	}
 	out, err := os.OpenFile(g.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer out.Close() // the process has it
 	cmd := exec.Command(gateway, "run", "-c", g.config)
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }()
 	g.pids, g.ended = append(g.pids, cmd.Process.Pid), ended
@@ -453,9 +432,7 @@ func (g *whittle) gone(t *testing.T) {
 func (g *whittle) promote(t *testing.T, routes ...string) {
 	t.Helper()
 	c, err := admin.Dial(g.admin, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	for _, r := range routes {
 		if _, err := c.Order(t.Context(), r, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); err != nil {

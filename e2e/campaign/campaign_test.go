@@ -19,6 +19,7 @@ import (
 	"whittle/e2e/campaign/engine"
 	"whittle/e2e/campaign/family"
 	"whittle/e2e/campaign/fault"
+	"whittle/internal/fatal"
 )
 
 const (
@@ -146,9 +147,7 @@ func onAllCores(t *testing.T, n int, do func(i int) error) {
 	for i := range n {
 		g.Go(func() error { return do(i) })
 	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, g.Wait())
 }
 
 // measure finds the share of the responses that are touched; near rare by ten times as

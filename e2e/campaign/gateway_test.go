@@ -21,6 +21,7 @@ import (
 	"whittle/e2e/campaign/family"
 	"whittle/e2e/campaign/fault"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/notify"
 )
 
@@ -138,14 +139,10 @@ func play(t *testing.T, f *family.Family, m *fault.Mutation, seed uint64, must b
 	config := filepath.Join(t.TempDir(), "whittle.yaml")
 	text := "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nstate: whittle.db\nlog: {level: warn}\nmonolith: " + monolith + "\nroutes:\n  - " + f.Route +
 		"\n    candidate: " + candidate + "\n    rollout: {hold: 1s, sticky_by: header:X-User}\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(config, []byte(text), 0o600))
 	gateway := process.StartIn(t, filepath.Dir(config), gatewayBinary, "run", "-c", config)
 	client, err := admin.Dial(gateway.Admin, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	within := long
 	if must {

@@ -9,28 +9,23 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // TestDemoCount runs the whole demo in its short form: it fails where an act does not
 // come out as it must, where the carved endpoint is slower or dearer than it was, and
 // where the generator calls a run void. No user sees an error.
 func TestDemoCount(t *testing.T) {
-	if err := process.NeedMonolith(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, process.NeedMonolith())
 	built, err := process.Build("./cmd/demo", "./cmd/whittle", "./systems/count/cmd/...")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	dir := t.TempDir()
 	said, err := exec.CommandContext(t.Context(), filepath.Join(built, "demo"), "count", "--short", "--out", dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "demo-count.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var figures struct {
 		Acts []struct {
 			Act int
@@ -47,9 +42,7 @@ func TestDemoCount(t *testing.T) {
 			Errors   int64 `json:"user_errors"`
 		}
 	}
-	if err := json.Unmarshal(text, &figures); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(text, &figures))
 	if len(figures.Acts) != 9 || figures.Rollout.Requests == 0 || figures.Rollout.Errors != 0 {
 		t.Errorf("%d acts, %d errors of %d requests\n%s", len(figures.Acts), figures.Rollout.Errors, figures.Rollout.Requests, said)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 const (
@@ -59,9 +60,7 @@ func serve(t *testing.T, routes string, tokens bool) *gateway {
 			err = os.WriteFile(filepath.Join(g.folder, name), content, 0o600)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g.run(t, "127.0.0.1:0", "127.0.0.1:0")
 	return g
 }
@@ -74,9 +73,7 @@ func (g *gateway) run(t *testing.T, public, admin string) {
 		at = "admin: {listen: \"" + admin + "\", token_file: operator, viewer_token_file: viewer}\n"
 	}
 	path := filepath.Join(g.folder, "whittle.yaml")
-	if err := os.WriteFile(path, []byte("listen: "+public+"\n"+at+g.routes), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte("listen: "+public+"\n"+at+g.routes), 0o600))
 	g.Process = process.Start(t, filepath.Join(built, "whittle"), "run", "-c", path)
 }
 

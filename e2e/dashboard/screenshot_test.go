@@ -10,6 +10,7 @@ import (
 
 	"whittle/carve/dashboard/dashboardtest"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -50,8 +51,6 @@ func TestScreenshot(t *testing.T) {
 	if len(picture) > maxPicture {
 		t.Fatalf("the picture has %d bytes; %d are the limit", len(picture), maxPicture)
 	}
-	if err := os.WriteFile(filepath.Join(process.Repository, "docs/images/dashboard.png"), picture, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(process.Repository, "docs/images/dashboard.png"), picture, 0o644))
 	b.Clean(g.url())
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // built is where the programs are.
@@ -89,9 +90,7 @@ func TestLoadJMeter(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	host, port, err := net.SplitHostPort(s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	whittle(t, example("load-jmeter"), 0, "load", "plan.jmx", "-Jhost="+host, "-Jport="+port, "--fail-if", "errors > 0", "--max-late", "1m")
 	if s.items.Load() != 20 || s.orders.Load() != 20 {
 		t.Errorf("%d items and %d orders of 5 users with 4 rounds", s.items.Load(), s.orders.Load())
@@ -104,9 +103,7 @@ func TestCIGuard(t *testing.T) {
 	t.Parallel()
 	service := process.Start(t, filepath.Join(built, "count"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
 	text, err := os.ReadFile(example("ci-guard", "workflow.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, command, found := strings.Cut(string(text), "whittle profile guard http://127.0.0.1:8091 ")
 	if !found {
 		t.Fatal("the workflow has no guard")
@@ -118,9 +115,7 @@ func TestCIGuard(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "plan.yml"), plan, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	kept := []string{}
 	for i := 0; i < len(guard); i++ {
 		switch guard[i] {

@@ -11,6 +11,7 @@ import (
 
 	"whittle/e2e/process"
 	"whittle/internal/cputime"
+	"whittle/internal/fatal"
 )
 
 // BenchmarkServers is what a report of a gateway costs the three NATS servers that keep
@@ -19,14 +20,10 @@ import (
 func BenchmarkServers(b *testing.B) {
 	c := startCluster(b, 3)
 	conn, err := client.Connect("nats://" + c.clients[0])
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer conn.Close()
 	js, err := jetstream.New(conn)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	var kv jetstream.KeyValue
 	process.Until(b, "a bucket", func() bool {
 		kv, err = js.CreateKeyValue(b.Context(), jetstream.KeyValueConfig{Bucket: "bench", Replicas: 3})
@@ -35,9 +32,7 @@ func BenchmarkServers(b *testing.B) {
 	all := func() (ms float64) {
 		for _, s := range c.servers {
 			d, err := cputime.Of(s.Pid())
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			ms += d.Seconds() * 1000
 		}
 		return ms
@@ -55,9 +50,7 @@ func BenchmarkServers(b *testing.B) {
 // spent is what a gateway's process has used.
 func spent(b *testing.B, of *whole) time.Duration {
 	d, err := cputime.Of(of.p.Pid())
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	return d
 }
 

@@ -14,15 +14,14 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // TestEmbeddedIsRefused: what keeps a gateway's server from starting is an error of "run"
 // and of nothing else, placed in the config.
 func TestEmbeddedIsRefused(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer taken.Close()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "whittle.yaml")
@@ -33,9 +32,7 @@ func TestEmbeddedIsRefused(t *testing.T) {
 		{builtEmbedded, "store", ": fleet.peers: listen on " + taken.Addr().String()},
 		{built, "store", "this binary has no NATS server in it"},
 	} {
-		if err := os.WriteFile(file, []byte(config(c.store)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(file, []byte(config(c.store)), 0o600))
 		cmd := exec.CommandContext(t.Context(), filepath.Join(c.program, "whittle"), "run", "-c", file)
 		cmd.Env = append(os.Environ(), "FLEET_SECRET=0123456789abcdef")
 		out, err := cmd.CombinedOutput()

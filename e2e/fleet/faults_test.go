@@ -19,6 +19,7 @@ import (
 	"whittle/carve/rollout"
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 // faults are what befalls the fleet of TestFaults in the middle of a decision, the first two
@@ -58,9 +59,7 @@ var faults = []struct {
 			s.Kill()
 		}
 		for i, dir := range c.dirs {
-			if err := os.RemoveAll(dir); err != nil {
-				w.t.Fatal(err)
-			}
+			fatal.If(w.t, os.RemoveAll(dir))
 			c.start(i)
 		}
 		w.afresh()
@@ -134,18 +133,14 @@ func (c *cluster) hang(all ...int) (mend func()) {
 // suspend sends a process a signal, such as that to hang or to go on.
 func suspend(t testing.TB, p *child.Process, s os.Signal) {
 	t.Helper()
-	if err := p.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Signal(s))
 }
 
 // connect is a client of the servers that are up.
 func (c *cluster) connect(t testing.TB) (js jetstream.JetStream, end func()) {
 	t.Helper()
 	conn, err := client.Connect("nats://" + strings.Join(c.clients, ",nats://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if js, err = jetstream.New(conn); err != nil {
 		conn.Close()
 		t.Fatal(err)
@@ -269,9 +264,7 @@ func envInt(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	if text := os.Getenv(name); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return n
 	}
 	return otherwise

@@ -11,6 +11,7 @@ import (
 
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) {
@@ -58,9 +59,7 @@ func (c *cluster) start(i int) {
 		"FLEET_ROLE=nats", "FLEET_NAME=n" + fmt.Sprint(i), "FLEET_DIR=" + c.dirs[i], "FLEET_CLIENTS=" + c.clients[i],
 		"FLEET_ROUTE=" + c.routes[i], "FLEET_ROUTES=" + strings.Join(c.routes, ","),
 	}}, os.Args[0])
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	fatal.If(c.t, err)
 	c.servers[i] = p
 	c.t.Cleanup(p.Kill)
 }

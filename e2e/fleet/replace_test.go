@@ -8,6 +8,7 @@ import (
 	"whittle"
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 // startReplaceable starts the gateway as one whose process others replace.
@@ -36,12 +37,8 @@ func (g *whole) fails() {
 	g.w.t.Helper()
 	file := filepath.Join(g.dir, "whittle.yaml")
 	good, err := os.ReadFile(file)
-	if err != nil {
-		g.w.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("state: whittle.db/whittle.db\n"+string(good)), 0o600); err != nil {
-		g.w.t.Fatal(err)
-	}
+	fatal.If(g.w.t, err)
+	fatal.If(g.w.t, os.WriteFile(file, []byte("state: whittle.db/whittle.db\n"+string(good)), 0o600))
 	g.processes.FailToReplace()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 // runServer is the process of a NATS server.
@@ -61,9 +62,7 @@ type link struct {
 
 func newLink(t testing.TB, to string) *link {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	k := &link{address: l.Addr().String(), to: to, open: map[net.Conn]bool{}}
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -136,8 +135,6 @@ func (k *link) pass(c net.Conn) {
 func addresses(t testing.TB, n int) []string {
 	t.Helper()
 	all, err := child.Addresses(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return all
 }

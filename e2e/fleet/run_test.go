@@ -24,6 +24,7 @@ import (
 	"whittle/carve/rollout"
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 const (
@@ -152,9 +153,7 @@ func (g *whole) start() {
 	g.taken.Store(0)
 	file := filepath.Join(g.dir, "whittle.yaml")
 	f, err := os.Create(file)
-	if err != nil {
-		g.w.t.Fatal(err)
-	}
+	fatal.If(g.w.t, err)
 	servers := g.w.nats
 	if len(g.links) > 0 {
 		servers = nil
@@ -166,9 +165,7 @@ func (g *whole) start() {
 		"Monolith": g.w.sides.monolith.URL, "Candidate": g.w.sides.candidate.URL, "NATS": strings.Join(servers, ","), "Member": g.name, "Exposure": fmt.Sprint(cmp.Or(g.w.exposure, walkExposure)),
 		"Lease": g.w.lease.String(), "Peers": g.w.shown(),
 	})
-	if err := errors.Join(err, f.Close()); err != nil {
-		g.w.t.Fatal(err)
-	}
+	fatal.If(g.w.t, errors.Join(err, f.Close()))
 	program := filepath.Join(built, "whittle")
 	if len(g.w.peers) > 0 {
 		program = filepath.Join(builtEmbedded, "whittle")
@@ -179,9 +176,7 @@ func (g *whole) start() {
 	}
 	o := child.Options{Env: []string{"FLEET_SECRET=0123456789abcdef"}, Log: filepath.Join(g.dir, "log")}
 	p, err := child.Start(g.w.t.Context(), o, program, "run", "-c", file)
-	if err != nil {
-		g.w.t.Fatal(err)
-	}
+	fatal.If(g.w.t, err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.p, g.up, g.killed = p, true, false
@@ -235,9 +230,7 @@ func (g *whole) admin() *admin.Client {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c, err := admin.Dial(g.p.Admin, "")
-	if err != nil {
-		g.w.t.Fatal(err)
-	}
+	fatal.If(g.w.t, err)
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -44,18 +45,14 @@ func TestGiantBodiesInConstantMemory(t *testing.T) {
 			req.ContentLength = size
 		}
 		resp, err := c.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got, err := io.ReadAll(resp.Body); string(got) != fmt.Sprint(size) {
 			t.Errorf("length known %v: the upstream got %s bytes, %v", known, got, err)
 		}
 		_ = resp.Body.Close()
 	}
 	resp, err := c.Get(p.url + "/down")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != size {
 		t.Errorf("down came %d bytes, %v", n, err)

@@ -24,6 +24,7 @@ import (
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // childEnv marks the test's own binary as the gateway's process.
@@ -156,27 +157,17 @@ type running struct {
 func start(t *testing.T, s setup) *running {
 	t.Helper()
 	spec, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := &running{cmd: exec.Command(self)}
 	p.cmd.Env = append(os.Environ(), childEnv+"="+string(spec))
 	p.cmd.Stderr = os.Stderr
 	p.stdin, err = p.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, p.cmd.Start())
 	t.Cleanup(func() { _ = p.cmd.Process.Kill(); _ = p.cmd.Wait() }) // both fail where stop has been called
 	p.out = bufio.NewReader(out)
 	addr, err := p.out.ReadString('\n')

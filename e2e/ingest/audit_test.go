@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/notify"
 	"whittle/systems/ingest/deadletter"
 	"whittle/systems/ingest/stream"
@@ -118,9 +119,7 @@ func TestEndedAtRandomMoments(t *testing.T) {
 	kept, lost := map[string]string{}, 0
 	for _, e := range entries(t, filepath.Join(data, "dead")) {
 		letter, err := deadletter.Read(&e.Record)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		kept[e.Position.Offset] = string(letter.Body)
 	}
 	h.letters.Range(func(name, body any) bool {
@@ -142,9 +141,7 @@ func tear(t *testing.T, data string, random *rand.Rand) {
 	t.Helper()
 	name := lastSegment(t, data)
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	end := written(t, f)
 	noise := make([]byte, 1+random.IntN(3000))
@@ -160,9 +157,7 @@ func lastSegment(t *testing.T, data string) string {
 	t.Helper()
 	var last string
 	entries, err := os.ReadDir(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, e := range entries {
 		if i, err := e.Info(); err == nil && i.Mode().IsRegular() && i.Size() >= 4096 {
 			last = filepath.Join(data, e.Name())
@@ -179,9 +174,7 @@ func lastSegment(t *testing.T, data string) string {
 func written(t *testing.T, f *os.File) int64 {
 	t.Helper()
 	s, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	chunk := make([]byte, 64<<10)
 	for at := s.Size(); at > 0; {
 		n := min(int64(len(chunk)), at)

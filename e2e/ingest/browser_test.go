@@ -9,6 +9,7 @@ import (
 
 	"whittle/carve/dashboard/dashboardtest"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // sends is what a page of another origin does, by the id of its event.
@@ -36,9 +37,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		want := 0
 		for what, script := range sends {
 			event, err := json.Marshal(map[string]string{"type": "track", "event": "e", "userId": "u", "messageId": what, "writeKey": "key"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if said := b.JS(fmt.Sprintf(`(() => { const URL = %q, EVENT = %q; return %s.catch(String) })()`, s.public, event, script)); said != "accepted" {
 				t.Errorf("%s, %s: %q", name, what, said)
 			}

@@ -16,6 +16,7 @@ import (
 	"whittle/carve/dashboard/dashboardtest"
 	"whittle/e2e/process"
 	"whittle/internal/checkout"
+	"whittle/internal/fatal"
 	"whittle/internal/filelock"
 	"whittle/internal/needs"
 )
@@ -30,35 +31,25 @@ func nodeClients(t *testing.T) string {
 		root = t.TempDir()
 	}
 	sum, err := os.ReadFile("clients/package-lock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cache := filepath.Join(root, ".cache", "ingest-clients")
 	dir := filepath.Join(cache, fmt.Sprintf("%x", sha256.Sum256(sum)))
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(cache, 0o755))
 	lock, err := os.OpenFile(filepath.Join(cache, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer lock.Close()
 	process.Until(t, "another test's installation", func() bool { return filelock.Hold(lock) == nil })
 	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
 		return dir
 	}
-	if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS("clients"))); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS("clients"))))
 	cmd := exec.CommandContext(t.Context(), npm, "ci", "--silent", "--no-audit", "--no-fund")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Logf("npm ci: %v\n%s", err, out)
 		needs.Missing(t, "RudderStack's SDKs", "let npm reach its registry")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "installed"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "installed"), nil, 0o600))
 	return dir
 }
 
@@ -66,9 +57,7 @@ func nodeClients(t *testing.T) string {
 func keyed(t *testing.T, data string) *service {
 	t.Helper()
 	keys := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(keys, []byte("key-of-the-test\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(keys, []byte("key-of-the-test\n"), 0o600))
 	return serve(t, data, "--keys", keys)
 }
 

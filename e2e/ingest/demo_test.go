@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
@@ -32,18 +33,14 @@ func TestDemoIngest(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said.String())
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "demo-ingest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var figures struct {
 		Audits []struct {
 			Stream                                      string
 			Acknowledged, Read, Missing, Twice, Changed int
 		}
 	}
-	if err := json.Unmarshal(b, &figures); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(b, &figures))
 	if len(figures.Audits) != 4 {
 		t.Fatalf("%d streams were read back: %s", len(figures.Audits), b)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kafka/kafkatest"
@@ -32,9 +33,7 @@ func broker(t testing.TB) *kafkatest.Broker {
 	}
 	if shared == nil {
 		b, err := kafkatest.Start(context.WithoutCancel(t.Context()), kafkatest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		shared = b
 	}
 	t.Cleanup(func() {
@@ -73,9 +72,7 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 		for n := range backlog / 500 {
 			batch(t, s, n, 500)
 		}
-		if err := b.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Restart(t.Context()))
 		h.paced.Store(false)
 		s.catchesUp(t, backlog)
 		l.Reach(t, 200)
@@ -107,14 +104,10 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 func records(t *testing.T, broker, topic string) (all []*kgo.Record) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	left := int64(0)
 	ends.Each(func(o kadm.ListedOffset) { left += o.Offset })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -166,9 +159,7 @@ func batch(t *testing.T, s *service, n, events int) {
 		all[i] = fmt.Sprintf(`{"type":"track","event":"e","userId":"user%d","messageId":"b%d-%d"}`, i, n, i)
 	}
 	r, err := http.Post(s.public+"/v1/batch", "application/json", strings.NewReader(`{"batch":[`+strings.Join(all, ",")+`]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Body.Close()
 	if said, err := io.ReadAll(r.Body); err != nil || r.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s %v", r.StatusCode, said, err)

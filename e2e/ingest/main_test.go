@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
 )
@@ -99,17 +100,13 @@ func send(ctx context.Context, c *http.Client, url, body string, header ...strin
 func entries(t *testing.T, data string) (all []stream.Entry) {
 	t.Helper()
 	log, err := embedded.Open(data, embedded.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer log.Close(t.Context())
 	err = log.Walk(t.Context(), 0, func(e *stream.Entry) error {
 		e.Value = append([]byte(nil), e.Value...)
 		all = append(all, *e)
 		return nil
 	}, func(e *stream.CorruptError) error { return e })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return all
 }

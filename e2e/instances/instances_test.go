@@ -13,6 +13,7 @@ import (
 
 	"whittle/carve/gateway/resolve/dnstest"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 const (
@@ -75,9 +76,7 @@ func TestInstancesKilledInTurn(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(done)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	times := map[string]int{}
 	for _, id := range strings.Fields(string(text)) {
 		times[id]++

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 var gateway string
@@ -99,9 +100,7 @@ func run(t *testing.T, config string) *gate {
 
 func (g *gate) write(t *testing.T, config string) {
 	t.Helper()
-	if err := os.WriteFile(g.config, []byte("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"+config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(g.config, []byte("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"+config), 0o600))
 }
 
 // span is a stretch of time.

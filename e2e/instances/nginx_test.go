@@ -14,6 +14,7 @@ import (
 
 	"whittle/e2e/process"
 	"whittle/internal/certtest"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -22,9 +23,7 @@ func ports(t *testing.T, n int) (all []any) {
 	t.Helper()
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer l.Close()
 		all = append(all, l.Addr().String())
 	}
@@ -37,9 +36,7 @@ func ports(t *testing.T, n int) (all []any) {
 func TestNginxAsUpstream(t *testing.T) {
 	nginx := needs.Tool(t, "nginx as an upstream", "apt-get install nginx", "nginx")
 	dir, err := os.MkdirTemp("", "whittle") // t.TempDir's names are too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	ca := certtest.New(t)
 	app, gateway := ca.For(t, "app.internal"), ca.For(t, "gateway")
@@ -59,17 +56,13 @@ http {
   server { listen %[5]s ssl http2; %[3]s location / { %[2]s } }
 }`, dir, said, tls, at[0], at[1])
 	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte(conf), 0o600))
 	ctx, stop := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, nginx, "-p", dir, "-c", file)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	var heard strings.Builder
 	cmd.Stdout, cmd.Stderr = &heard, &heard
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, cmd.Start())
 	t.Cleanup(func() {
 		stop()
 		_ = cmd.Wait() // it was told to end
@@ -97,14 +90,10 @@ http {
 			for n, length := range []int{0, 0, 100, 20_000, 0} {
 				method := []string{http.MethodGet, http.MethodPost}[min(length, 1)]
 				q, err := http.NewRequestWithContext(t.Context(), method, "http://"+g.Public+"/", strings.NewReader(strings.Repeat("x", length)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				q.Host = "user.example"
 				resp, err := tr.RoundTrip(q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				text, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				want := method + " " + tt.want

@@ -22,6 +22,7 @@ import (
 
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 	"whittle/load/report"
 )
 
@@ -82,9 +83,7 @@ func newSite(t *testing.T) *site {
 	s.nats = "nats://" + p.Public
 	for i := range 4 {
 		w, err := child.Spawn(child.Options{}, whittle, "worker", s.nats, "--name", fmt.Sprint("w", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(w.Kill)
 		s.workers = append(s.workers, w)
 	}
@@ -137,9 +136,7 @@ func TestFourWorkersAddUpToOneRun(t *testing.T) {
 		rows += fmt.Sprintln(i)
 	}
 	for name, text := range map[string]string{"plan.yml": plan, "rows.csv": rows} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	csv, page := filepath.Join(dir, "out.csv"), filepath.Join(dir, "out.html")
 	status, said, r := s.load(filepath.Join(dir, "plan.yml"), "--target", s.target, "--csv", csv, "--html", page, "--fail-if", "requests < 606", "--fail-if", "errors > 0")
@@ -215,9 +212,7 @@ func TestALostWorkerVoidsTheRun(t *testing.T) {
 				return
 			}
 			before := s.count()
-			if err := s.workers[2].Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, s.workers[2].Signal(syscall.SIGCONT))
 			process.Until(t, "w2 lets go", func() bool { return strings.Contains(s.workers[2].Said(), "run is ended") })
 			if n := s.count() - before; n > 20 {
 				t.Errorf("w2 has made up for %d requests", n)

@@ -18,6 +18,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/record/capture"
 	"whittle/record/journal"
@@ -214,17 +215,13 @@ func ask(c *http.Client, base string, q request, user string) (*whittle.Response
 func record(t *testing.T, monolith, dir string, n int, next func(i int) request) {
 	t.Helper()
 	w, err := journal.Create(dir, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: asItComes}
 	defer client.CloseIdleConnections()
 	for i := range n {
 		q := next(i)
 		a, err := ask(client, monolith, q, "recorder")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		h := whittle.Header{"Accept": {"*/*"}}
 		if q.body != "" {
 			h["Content-Type"] = []string{q.contentType()}
@@ -233,13 +230,9 @@ func record(t *testing.T, monolith, dir string, n int, next func(i int) request)
 			Conn: 1, At: time.Now(), Served: whittle.Monolith,
 			Request: whittle.Request{Method: q.method, Target: q.target, Host: "shop", Header: h, Body: []byte(q.body)}, Response: *a,
 		}
-		if err := w.Append(e); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Append(e))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 }
 
 // right reports whether a response is what the monolith returns to a request.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -17,13 +18,9 @@ import (
 func tutorial(t *testing.T, name string) string {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join(process.Repository, "examples/express-endpoint", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	page, err := os.ReadFile(filepath.Join(process.Repository, "docs/tutorial.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !strings.Contains(string(page), "\n"+string(file)+"```\n") {
 		t.Fatalf("docs/tutorial.md does not show examples/express-endpoint/%s as it is", name)
 	}
@@ -42,20 +39,14 @@ func replaced(t *testing.T, in, old, with string) string {
 // tutorialMonolith runs the tutorial's app.js.
 func tutorialMonolith(t *testing.T) string {
 	t.Helper()
-	if err := process.NeedMonolith(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, process.NeedMonolith())
 	packages, err := filepath.Abs(filepath.Join(process.Repository, "systems/count/monolith/node_modules"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Setenv("NODE_PATH", packages)
 	app := replaced(t, tutorial(t, "app.js"), "app.listen(3000, '127.0.0.1');",
 		"const server = app.listen(0, '127.0.0.1', () => console.log(`listening public=127.0.0.1:${server.address().port}`));")
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "app.js"), []byte(app), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "app.js"), []byte(app), 0o600))
 	return "http://" + process.StartIn(t, dir, "node", "app.js").Public
 }
 
@@ -95,9 +86,7 @@ func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 	}
 	dir := filepath.Join(work, "primes")
 	plan, err := os.ReadFile(filepath.Join(dir, "load.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, n := range tutorialInputs {
 		if !strings.Contains(string(plan), fmt.Sprintf("url: \"/primes/%d\"\n", n)) {
 			t.Errorf("the load plan does not ask for %d:\n%s", n, plan)
@@ -108,9 +97,7 @@ func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 	logic = replaced(t, logic, "import (\n", "import (\n\t\"os\"\n\t\"strconv\"\n")
 	logic = replaced(t, logic, "if n < 0 || n > most {", "broken := os.Getenv(\"BROKEN\") == strconv.Itoa(int(n))\n\tif (n < 0 || n > most) && !broken {")
 	logic = replaced(t, logic, "\treturn out, nil\n", "\tif broken {\n\t\tout.Count++\n\t}\n\treturn out, nil\n")
-	if err := os.WriteFile(filepath.Join(dir, "internal/service/getprime.go"), []byte(logic), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/service/getprime.go"), []byte(logic), 0o600))
 	run(t, dir, 0, "go", "test", "-c", "-o", "server.test", "./internal/server")
 	tests := filepath.Join(dir, "server.test")
 	run(t, filepath.Join(dir, "internal/server"), 0, tests)

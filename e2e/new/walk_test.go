@@ -18,6 +18,7 @@ import (
 	"whittle"
 	"whittle/carve/admin"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // made is what whittle new says as JSON.
@@ -86,26 +87,18 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 		path := filepath.Join(dir, name)
 		pristine := path + ".made"
 		if _, err := os.Stat(pristine); err != nil {
-			if err := os.Rename(path, pristine); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.Rename(path, pristine))
 		}
 		text, err := os.ReadFile(pristine)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		config := strings.ReplaceAll(hurry.Replace(string(text)), "127.0.0.1:8090", service.Public)
 		config = strings.ReplaceAll(config, "    rollout:\n", "    mirror: {shed_above: off}\n    rollout:\n")
-		if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(config), 0o600))
 	}
 	gateway := process.StartIn(t, dir, whittled, "run", "-c", "whittle.yaml")
 	defer gateway.Stop() // the next walk opens the same state
 	client, err := admin.Dial(gateway.Admin, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 
 	var all sync.WaitGroup
@@ -144,9 +137,7 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 		}
 	}
 	a, err := ask(c, "http://"+service.Admin, request{"GET", "/metrics", ""}, "operator")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	out.service, out.metrics = service.Said(), string(a.Body)
 	return out
 }
@@ -270,9 +261,7 @@ func (s *CountService) Count(ctx context.Context, in *countv1pb.CountRequest) (*
 	return &countv1pb.CountResponse{%s: sum}, nil
 }
 `, c.draw, field)
-		if err := os.WriteFile(filepath.Join(dir, "internal/service/count.go"), []byte(logic), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/service/count.go"), []byte(logic), 0o600))
 		_ = os.Remove(filepath.Join(dir, "whittle.db")) // evidence of the logic before
 		if c.right {
 			run(t, dir, 0, "go", "test", "-vet=all", "./...")
@@ -304,13 +293,9 @@ func TestShop(t *testing.T) {
 	if !testing.Short() { // One route's users earn the budget and the counts that whittle ships.
 		path := filepath.Join(dir, "routes.yaml")
 		config, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		config = bytes.Replace(config, []byte("      hold: 30s\n"), []byte("      hold: 50ms\n"), 1)
-		if err := os.WriteFile(path, config, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, config, 0o600))
 	}
 	said := walk(t, monolith, dir, shopRequests, true)
 	if n := said.routes["POST /quotes"].Ledger.Skipped[whittle.SkipUntranslated]; n != 0 {

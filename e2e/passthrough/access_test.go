@@ -13,6 +13,7 @@ import (
 
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/accesslog"
+	"whittle/internal/fatal"
 )
 
 // accessLines takes the lines of an access log.
@@ -74,9 +75,7 @@ func TestRequestIDs(t *testing.T) {
 				text += "x-request-id: " + id + "\r\n"
 			}
 			resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(exchange(t, g.addr, text+"\r\n"))), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			got := mustRead(t, resp.Body)
 			if kept := c.good && trust; kept && got != firstLine(c.ids[0]) || !kept && len(got) != 32 || len(resp.Header["X-Request-Id"]) != 1 || resp.Header.Get("X-Request-Id") != got {
 				t.Errorf("%q, trusted %v: the upstream got %q, the client %q", c.ids, trust, got, resp.Header["X-Request-Id"])

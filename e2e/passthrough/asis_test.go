@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // TestWhatPassesAsItCame is the list in docs/gateway.md of what passes as it came and
@@ -130,9 +131,7 @@ func TestWhatPassesOverHTTP2(t *testing.T) {
 	req.Header["X-Latin"] = []string{"caf\xe9"}
 	req.Header["X-Empty"] = []string{""}
 	resp, err := c.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got := mustRead(t, resp.Body); resp.StatusCode != http.StatusOK || got != "abc" {
 		t.Errorf("%d %q", resp.StatusCode, got)
 	}

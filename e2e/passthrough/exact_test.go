@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // heard is a request line and header as an upstream saw them on the wire.
@@ -242,9 +243,7 @@ func TestBodiesPassByteForByte(t *testing.T) {
 					body = io.MultiReader(body)
 				}
 				resp, err := c.Post(g.url("/echo"+query), "application/octet-stream", body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				got := mustRead(t, resp.Body)
 				_ = resp.Body.Close()
 				if sha256.Sum256([]byte(got)) != sha256.Sum256(sent) {
@@ -276,9 +275,7 @@ func TestGzipUntouched(t *testing.T) {
 				req.Header.Set("Accept-Encoding", accept)
 			}
 			resp, err := client(t).Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if got := mustRead(t, resp.Body); got != zipped.String() || resp.Header.Get("Content-Encoding") != "gzip" {
 				t.Errorf("accept %q: the zipped body did not pass as it is", accept)
 			}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestExpect: nobody waits for an upstream that never says 100, since the gateway does, and
@@ -33,9 +35,7 @@ func TestExpect(t *testing.T) {
 		req, _ := http.NewRequest(http.MethodPut, g.url("/"), strings.NewReader(strings.Repeat("b", size)))
 		req.Header.Set("Expect", "100-continue")
 		resp, err := (&http.Client{Transport: tr, Timeout: patience}).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got, want := mustRead(t, resp.Body), fmt.Sprintf("%d []", size); resp.StatusCode != http.StatusOK || got != want {
 			t.Errorf("%d %q, want %q", resp.StatusCode, got, want)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -34,9 +35,7 @@ func TestNoResponse(t *testing.T) {
 	}{
 		"nobody listens": {func(t *testing.T) string {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer l.Close()
 			return "http://" + l.Addr().String()
 		}, 502},
@@ -69,9 +68,7 @@ func TestNoResponse(t *testing.T) {
 					continue // which lets the field pass, and the server then leaves it out
 				}
 				resp, err := client(t).Post(g.url("/"), "text/plain", strings.NewReader(strings.Repeat("x", size)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				body := mustRead(t, resp.Body)
 				_ = resp.Body.Close()
 				if resp.StatusCode != tc.status || body != http.StatusText(tc.status)+"\n" {
@@ -130,9 +127,7 @@ func TestClosedKeptConnection(t *testing.T) {
 		method := []string{http.MethodGet, http.MethodPost}[i%2]
 		req, _ := http.NewRequest(method, g.url("/"), strings.NewReader("x"))
 		resp, err := client(t).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got := mustRead(t, resp.Body); got != fmt.Sprintf("%03d", i) {
 			t.Errorf("request %d got %d %q", i, resp.StatusCode, got)
 		}
@@ -160,9 +155,7 @@ func TestStaleConnection(t *testing.T) {
 	}{{"GET", 200}, {"GET", 200}, {"POST", 502}, {"GET", 200}, {"DELETE", 502}, {"HEAD", 200}, {"POST", 200}} {
 		req, _ := http.NewRequest(tc.method, g.url("/"), nil)
 		resp, err := client(t).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		stood := time.Since(responded)
 		responded = time.Now()
 		if tc.status == 502 && resp.StatusCode == 200 && stood > time.Second {
@@ -274,9 +267,7 @@ func TestEarlyResponse(t *testing.T) {
 					sent := strings.Repeat("x", min(length, 10_000+10_000*(i%4)))
 					_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", length, sent)
 					resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					got, err := io.ReadAll(resp.Body)
 					_ = c.Close()
 					if resp.StatusCode != http.StatusForbidden || string(got) != "no" || err != nil {
@@ -311,9 +302,7 @@ func TestEarlyResponseToWhoSendsAllFirst(t *testing.T) {
 			t.Errorf("%.20q: %v", framing, err)
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		got, err := io.ReadAll(resp.Body)
 		_ = c.Close()
 		if resp.StatusCode != http.StatusRequestEntityTooLarge || string(got) != "large" || err != nil {

@@ -24,6 +24,7 @@ import (
 	"whittle/carve/gateway/listener"
 	"whittle/e2e/process"
 	"whittle/internal/certtest"
+	"whittle/internal/fatal"
 )
 
 // whoUpstream responds with who the client is said to be.
@@ -43,9 +44,7 @@ func behindProxies(o *options) {
 func exchange(t *testing.T, addr, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(c, text); err != nil {
@@ -77,9 +76,7 @@ func TestProxyProtocol(t *testing.T) {
 			t.Errorf("%q: %q, want %s", c.header, got, c.want)
 		}
 		conn, err := net.Dial("tcp", g.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_ = conn.SetDeadline(time.Now().Add(patience))
 		for _, b := range []byte(c.header + last) { // each byte in a packet of its own, mostly
 			_, _ = conn.Write([]byte{b})
@@ -128,9 +125,7 @@ func TestProxyProtocolBeforeTLS(t *testing.T) {
 			return c, err
 		}
 		resp, err := client.Get("https://" + g.addr + "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got := mustRead(t, resp.Body); got != "192.0.2.7 https" || (resp.ProtoMajor == 2) != http2 {
 			t.Errorf("%s: %q", resp.Proto, got)
 		}
@@ -183,9 +178,7 @@ func TestRedirect(t *testing.T) {
 
 func put(t *testing.T, path string, content ...[]byte) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, bytes.Join(content, nil), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, bytes.Join(content, nil), 0o600)))
 }
 
 // TestCertificatesByHost has a folder in every layout that tools make, in use by host,
@@ -228,9 +221,7 @@ func TestCertificatesByHost(t *testing.T) {
 	}
 	// Another host comes, one pair becomes bad, and one goes.
 	put(t, filepath.Join(dir, "cube", "tls.crt"), []byte("half written"))
-	if err := os.Remove(filepath.Join(dir, "wild.pem")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(filepath.Join(dir, "wild.pem")))
 	pair = a.For(t, "new.example")
 	put(t, filepath.Join(dir, "new.pem"), pair.Chain)
 	put(t, filepath.Join(dir, "new.key"), pair.Key)
@@ -320,9 +311,7 @@ func TestUnixSocketClients(t *testing.T) {
 	})
 	for range 2 {
 		c, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_ = c.SetDeadline(time.Now().Add(patience))
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\nPOST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx")
 		b, _ := io.ReadAll(c)

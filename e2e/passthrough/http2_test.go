@@ -25,6 +25,7 @@ import (
 
 	"whittle/bench/server"
 	"whittle/carve/gateway/listener"
+	"whittle/internal/fatal"
 )
 
 // The echo service is written by hand, so that no generated code is needed.
@@ -66,9 +67,7 @@ var echoService = grpc.ServiceDesc{
 func grpcUpstream(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s := grpc.NewServer()
 	s.RegisterService(&echoService, nil)
 	done := make(chan struct{})
@@ -92,9 +91,7 @@ func TestGRPC(t *testing.T) {
 			}
 			g := through(t, grpcUpstream(t), change...)
 			conn, err := grpc.NewClient(g.addr, grpc.WithTransportCredentials(creds))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer conn.Close()
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
@@ -136,14 +133,10 @@ func echoBidi(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
 	t.Helper()
 	for _, last := range []string{"", "abort"} {
 		s, err := conn.NewStream(ctx, &echoService.Streams[0], "/test.Echo/Bidi")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		out := new(wrapperspb.StringValue)
 		for i := range 10 { // each message is answered before the next is sent
-			if err := s.SendMsg(wrapperspb.String(fmt.Sprint(i))); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, s.SendMsg(wrapperspb.String(fmt.Sprint(i))))
 			if err := s.RecvMsg(out); err != nil || out.Value != fmt.Sprint(i) {
 				t.Fatalf("message %d came as %q, %v", i, out.Value, err)
 			}
@@ -169,9 +162,7 @@ func echoBidi(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
 func certificate(t *testing.T, dir string) (listener.TLS, *x509.CertPool) {
 	t.Helper()
 	public, err := server.Certificate(dir, "localhost")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(public)
 	return listener.TLS{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}, roots
@@ -198,9 +189,7 @@ func TestTLS(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		for _, size := range []int{0, 10, 100_000} {
 			resp, err := tlsClient(t, roots, http2).Post("https://"+g.addr+"/", "text/plain", strings.NewReader(strings.Repeat("x", size)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			want := fmt.Sprintf("https %s %d", g.addr, size)
 			if got := mustRead(t, resp.Body); got != want || (resp.ProtoMajor == 2) != http2 {
 				t.Errorf("%s: got %q, want %q", resp.Proto, got, want)
@@ -210,9 +199,7 @@ func TestTLS(t *testing.T) {
 	}
 	// What is inside TLS is checked as well.
 	c, err := tls.Dial("tcp", g.addr, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(patience))
 	_, _ = io.WriteString(c, "GET / HTTP/1.1\nHost: h\n\n")
@@ -221,9 +208,7 @@ func TestTLS(t *testing.T) {
 	}
 	// curl --http1.0 offers nothing else.
 	old, err := tls.Dial("tcp", g.addr, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer old.Close()
 	_ = old.SetDeadline(time.Now().Add(patience))
 	_, _ = io.WriteString(old, "GET / HTTP/1.0\r\nHost: h\r\n\r\n")
@@ -289,9 +274,7 @@ func TestStreamsEndAlone(t *testing.T) {
 		req, _ := http.NewRequest(http.MethodPost, g.url(path), pr)
 		go func() { _, _ = io.WriteString(pw, "begin ") }()
 		resp, err := c.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return resp, pw
 	}
 	long, end := post("/long")

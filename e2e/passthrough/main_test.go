@@ -22,6 +22,7 @@ import (
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 )
 
@@ -60,13 +61,9 @@ func through(t *testing.T, upstream string, change ...func(*options)) gate {
 		c(&o)
 	}
 	g, err := gateway.New(o.Options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	front := listener.Listener{Listener: l}
 	if o.TLS != nil {
 		if front.TLS, err = listener.LoadTLS(*o.TLS, slog.New(slog.DiscardHandler)); err != nil {
@@ -145,9 +142,7 @@ func client(t *testing.T) *http.Client {
 func dial(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_ = c.SetDeadline(time.Now().Add(patience))
 	t.Cleanup(func() { _ = c.Close() })
 	return c

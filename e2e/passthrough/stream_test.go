@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"whittle/internal/fatal"
 )
 
 // TestFullDuplex sends each line only after the answer to the one before has
@@ -31,9 +33,7 @@ func TestFullDuplex(t *testing.T) {
 	pr, pw := io.Pipe()
 	req, _ := http.NewRequest(http.MethodPost, g.url("/duplex"), pr)
 	resp, err := client(t).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	out := bufio.NewReader(resp.Body)
 	for i := range 20 {
@@ -70,9 +70,7 @@ func TestEventsComeAsTheyAreSent(t *testing.T) {
 			})
 			g := through(t, u.URL)
 			resp, err := client(t).Get(g.url("/events"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer resp.Body.Close()
 			if framing == "" {
 				next <- struct{}{}
@@ -110,9 +108,7 @@ func TestChunkBoundaryIsNotWaitedOver(t *testing.T) {
 	})
 	g := through(t, u)
 	resp, err := client(t).Get(g.url("/"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	for _, want := range []string{"first", "second", "third"} {
 		got := make([]byte, len(want))
@@ -152,18 +148,14 @@ func TestWebSocket(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	ws, resp, err := websocket.Dial(ctx, "ws://"+g.addr+"/chat", &websocket.DialOptions{Subprotocols: []string{"chat"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got := resp.Header.Get("Sec-Websocket-Protocol"); got != "chat" {
 		t.Errorf("subprotocol %q", got)
 	}
 	ws.SetReadLimit(1 << 20)
 	for _, size := range []int{0, 1, 125, 126, 70_000} {
 		sent := strings.Repeat("\n\x00é", size)
-		if err := ws.Write(ctx, websocket.MessageBinary, []byte(sent)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, ws.Write(ctx, websocket.MessageBinary, []byte(sent)))
 		if _, got, err := ws.Read(ctx); err != nil || string(got) != sent {
 			t.Fatalf("size %d: echo of %d bytes, %v", size, len(got), err)
 		}
@@ -196,9 +188,7 @@ func TestUpgradeOfAnyKind(t *testing.T) {
 	_, _ = io.WriteString(c, "GET /t HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: tunnel/2\r\n\r\nearly\nbytes\x00")
 	r := bufio.NewReader(c)
 	resp, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != "tunnel/2" || resp.Header.Get("X-Extra") != "1" {
 		t.Errorf("answer %d %v", resp.StatusCode, resp.Header)
 	}

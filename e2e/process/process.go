@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 // Process is a server that a test started.
@@ -28,9 +29,7 @@ func StartIn(t testing.TB, dir string, argv ...string) *Process {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
 	p, err := child.Start(ctx, child.Options{Dir: dir}, argv...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		p.Kill()
 		if said := p.Said(); strings.Contains(said, "DATA RACE") || strings.Contains(said, "panic:") {

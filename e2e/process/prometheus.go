@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -20,9 +21,7 @@ func Prometheus(t testing.TB, config string) (p *Process, url string) {
 	path := needs.Tool(t, "queries to a real Prometheus server", "apt-get install prometheus", "prometheus")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte(config), 0o600))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
 	var err error
@@ -35,9 +34,7 @@ func Prometheus(t testing.TB, config string) (p *Process, url string) {
 		l.Close()
 		var c *child.Process
 		c, err = child.Spawn(child.Options{Dir: dir}, path, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err = c.Await(ctx, func(ctx context.Context) error { return responds(ctx, "http://"+address+"/-/ready") }); err == nil {
 			t.Cleanup(c.Kill)
 			return &Process{c}, "http://" + address

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // Replaceable is a whittle whose processes follow each other. What they say goes to a file,
@@ -38,14 +40,10 @@ func StartReplaceable(t testing.TB, dir string, env []string, argv ...string) *R
 	t.Helper()
 	r := &Replaceable{t: t, log: filepath.Join(dir, "log")}
 	out, err := os.Create(r.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.Env = out, out, append(os.Environ(), env...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, cmd.Start())
 	_ = out.Close() // the process has it
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }()
@@ -68,9 +66,7 @@ func StartReplaceable(t testing.TB, dir string, env []string, argv ...string) *R
 // Said is what all of its processes have said.
 func (r *Replaceable) Said() string {
 	b, err := os.ReadFile(r.log)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	fatal.If(r.t, err)
 	return string(b)
 }
 
@@ -87,9 +83,7 @@ func (r *Replaceable) Pids() []int {
 func (r *Replaceable) ask() (processes, failures int) {
 	r.t.Helper()
 	all, failures := r.Pids(), strings.Count(r.Said(), notReplaced)
-	if err := syscall.Kill(all[len(all)-1], syscall.SIGUSR2); err != nil {
-		r.t.Fatal(err)
-	}
+	fatal.If(r.t, syscall.Kill(all[len(all)-1], syscall.SIGUSR2))
 	return len(all), failures
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/profile/report"
 )
 
@@ -18,9 +19,7 @@ import (
 func line(t *testing.T, file, words string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(process.Repository, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	found := ""
 	for i, l := range strings.Split(string(b), "\n") {
 		if strings.Contains(l, words) {
@@ -112,8 +111,6 @@ func TestAProfilingPortForAllIsPointedOut(t *testing.T) {
 func ask(t *testing.T, p *process.Process) {
 	t.Helper()
 	c, err := net.DialTimeout("tcp", p.Public, process.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // TestFindSeesAGoServiceWithoutLabels ranks a service that knows nothing of whittle:
@@ -19,9 +20,7 @@ func TestFindSeesAGoServiceWithoutLabels(t *testing.T) {
 	// other tests, and so once. The prefix, which no path has, names this checkout: else
 	// the build cache gives what another one has compiled, with the paths there.
 	checkout, err := filepath.Abs(process.Repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	own := "-gcflags=./...=-trimpath=" + filepath.Join(checkout, "none")
 	build := exec.Command("go", "build", "-trimpath", own, "-o", binary, "./http")
 	build.Dir = filepath.Join(process.Repository, "e2e/frameworks/testdata/services/go")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // profiled says whether V8's profiler runs in a process: it has a thread then.
@@ -45,9 +46,7 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 			id := node.Pid()
 			before := fmt.Sprint(listeningOn(t, id))
 			cmd := exec.Command(filepath.Join(built, "whittle"), "profile", pid(node), "--duration", "1h")
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, cmd.Start())
 			killed := false
 			kill := func() {
 				if !killed {
@@ -62,9 +61,7 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 				t.Fatalf("it listened on %s before, on %s now", before, during)
 			}
 			// Whittle at rest keeps nobody waiting, and closes nothing.
-			if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, cmd.Process.Signal(syscall.SIGSTOP))
 			count(t, node)
 			if !profiled(t, id) {
 				t.Error("the profile ended with a whittle that was only stopped")
@@ -83,9 +80,7 @@ func count(t *testing.T, p *process.Process) {
 	t.Helper()
 	client := &http.Client{Timeout: process.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Post("http://"+p.Public+"/Count", "application/json", strings.NewReader(`{"times": 1000}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("status %s", resp.Status)

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/profile/report"
 )
 
@@ -85,9 +86,7 @@ func reads[T any](t *testing.T, path string) (v T) {
 	if err == nil {
 		err = json.Unmarshal(b, &v)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return v
 }
 
@@ -95,9 +94,7 @@ func reads[T any](t *testing.T, path string) (v T) {
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"whittle/e2e/process"
 	"whittle/internal/cputime"
+	"whittle/internal/fatal"
 	"whittle/internal/paired"
 )
 
@@ -152,9 +153,7 @@ func (u *user) ask() error {
 func profiling(b *testing.B, target string, length time.Duration, flags ...string) <-chan struct{} {
 	b.Helper()
 	cmd := exec.Command(filepath.Join(built, "whittle"), append([]string{"profile", target, "--duration", length.String()}, flags...)...)
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, cmd.Start())
 	over := make(chan struct{})
 	go func() {
 		if err := cmd.Wait(); err != nil {

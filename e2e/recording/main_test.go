@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestDraw: the picture is XML, each line is in it, and the last one comes within its time.
@@ -31,9 +33,7 @@ func TestDraw(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if s, ok := token.(xml.StartElement); ok && s.Name.Local == "text" {
 			texts++
 		}

@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 const countConfig = `listen: 127.0.0.1:0
@@ -40,13 +41,9 @@ func TestCount(t *testing.T) {
 		}
 	})
 	descriptor, err := filepath.Abs(filepath.Join(process.Repository, "systems/count/count.binpb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	config := filepath.Join(t.TempDir(), "whittle.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, countConfig, descriptor), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(config, fmt.Appendf(nil, countConfig, descriptor), 0o600))
 	argv := []string{filepath.Join(built, "count"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", ""}
 	mended := start(t, argv...)
 	argv[0] = filepath.Join(built, "count-as-published")

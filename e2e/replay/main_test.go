@@ -17,6 +17,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/replay"
@@ -46,39 +47,27 @@ func record(t *testing.T, monolith, route string, n int, request func(i int) whi
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "recorded")
 	w, err := journal.Create(dir, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	client := &http.Client{Timeout: process.Patience}
 	defer client.CloseIdleConnections()
 	for i := range n {
 		q := request(i)
 		hq, err := http.NewRequestWithContext(t.Context(), q.Method, monolith+q.Target, bytes.NewReader(q.Body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		hq.Header = http.Header(q.Header)
 		at := time.Now()
 		resp, err := client.Do(hq)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e := &capture.Entry{
 			Route: route, Conn: uint64(i%4 + 1), At: at, Request: q,
 			Response: whittle.Response{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Body: body, Latency: time.Since(at)},
 		}
-		if err := w.Append(e); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Append(e))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return dir
 }
 
@@ -93,13 +82,9 @@ func replayed(t *testing.T, args ...string) (int, *replay.Report) {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var r replay.Report
-	if err := json.Unmarshal(b, &r); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(b, &r))
 	if r.Ledger.Sum() != r.Ledger.Total {
 		t.Errorf("the ledger does not add up: %+v", r.Ledger)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // people responds with what is secret, each user's own, to those who log in.
@@ -79,9 +80,7 @@ func TestWhatIsRecordedIsReplayed(t *testing.T) {
 	if status != 3 || r.Redacted.Denied != 600 || r.Ledger.Compared != 0 {
 		t.Errorf("no login: status %d, %+v", status, r.Redacted)
 	}
-	if err := os.Remove(dir + ".key"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(dir+".key"))
 	status, r = replayed(t, append(login, "--against", monolith.URL)...)
 	if status != 3 || r.Verdict != whittle.Undecided || r.Redacted.Responses != 600 {
 		t.Errorf("no key: status %d, %+v", status, r.Redacted)

@@ -14,6 +14,7 @@ import (
 
 	"whittle/e2e/process"
 	"whittle/e2e/soak/run"
+	"whittle/internal/fatal"
 )
 
 var (
@@ -45,9 +46,7 @@ func TestSoak(t *testing.T) {
 		o.Requests = short
 	}
 	r, err := run.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var text strings.Builder
 	r.Write(&text)
 	if len(r.Failed) > 0 {

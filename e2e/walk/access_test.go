@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // TestAccessLogOverAReplacement has the process replaced under load: each request is in the
@@ -41,9 +42,7 @@ func TestAccessLogOverAReplacement(t *testing.T) {
 		files, _ := filepath.Glob(log + "*")
 		for _, name := range files {
 			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for line := range strings.Lines(string(b)) {
 				var e struct {
 					ID     string `json:"request_id"`

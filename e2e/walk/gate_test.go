@@ -13,6 +13,7 @@ import (
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 const countRoute = "POST /Count"
@@ -87,9 +88,7 @@ func open(t *testing.T, s setting) *gate {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(s.Work, "count.binpb"), descriptor, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	g := &gate{setting: s, name: countRoute}
 	g.write(t, s)
@@ -117,9 +116,7 @@ func (g *gate) path() string { return filepath.Join(g.setting.Work, "whittle.yam
 func (g *gate) write(t *testing.T, s setting) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := configText.Execute(&b, s); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, configText.Execute(&b, s))
 	g.writeText(t, b.Bytes())
 }
 
@@ -130,9 +127,7 @@ func (g *gate) writeText(t *testing.T, b []byte) {
 	if err == nil {
 		err = os.Rename(next, g.path())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }
 
 // route is the route as its status shows it.

@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // inForce waits until the config in force says so.
@@ -18,9 +19,7 @@ func (g *gate) inForce(t *testing.T, words string) {
 	t.Helper()
 	process.Await(t, words+" to be in force", func() (bool, string) {
 		raw, err := g.client.Config(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return strings.Contains(string(raw), words), string(raw)
 	})
 }
@@ -29,9 +28,7 @@ func (g *gate) inForce(t *testing.T, words string) {
 func (g *gate) placeOf(t *testing.T, word string) string {
 	t.Helper()
 	b, err := os.ReadFile(g.path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	before, _, found := strings.Cut(string(b), word)
 	if !found {
 		t.Fatalf("no %q in the config", word)

@@ -19,6 +19,7 @@ import (
 	"whittle/carve/admin"
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 // replaceable is a whittle whose processes follow each other.
@@ -85,9 +86,7 @@ func TestReplace(t *testing.T) {
 func (r *replaceable) oneSide(t *testing.T, from time.Time) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.setting.Work, "access.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sides, seen := map[string]string{}, map[string]int{}
 	for line := range strings.Lines(string(b)) {
 		var e struct {
@@ -198,9 +197,7 @@ func echo(c net.Conn, what string) (string, error) {
 func upgraded(t *testing.T, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -239,9 +236,7 @@ func TestReplaceUpgraded(t *testing.T) {
 	process.Await(t, "the processes that were replaced to end", func() (bool, string) {
 		return syscall.Kill(all[0], 0) != nil && syscall.Kill(all[1], 0) != nil, r.Said()
 	})
-	if err := syscall.Kill(all[2], syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(all[2], syscall.SIGTERM))
 	process.Await(t, "the last process to end", func() (bool, string) { return gone(all[2]), r.Said() })
 }
 
@@ -307,9 +302,7 @@ func TestLameDuck(t *testing.T) {
 	if got := status("http://" + r.Admin + "/readyz"); got != http.StatusOK {
 		t.Fatalf("ready: %d", got)
 	}
-	if err := syscall.Kill(r.Pids()[0], syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(r.Pids()[0], syscall.SIGTERM))
 	process.Await(t, "it to be no longer ready", func() (bool, string) {
 		return status("http://"+r.Admin+"/readyz") == http.StatusServiceUnavailable, r.Said()
 	})
@@ -329,17 +322,13 @@ func TestLameDuck(t *testing.T) {
 func TestSystemd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	next := func() string {
 		b := make([]byte, 1000)
 		_ = l.SetReadDeadline(time.Now().Add(process.Patience))
 		n, err := l.Read(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return string(b[:n])
 	}
 	t.Setenv("NOTIFY_SOCKET", path)
@@ -359,9 +348,7 @@ func TestSystemd(t *testing.T) {
 	if n, err := l.Read(make([]byte, 1)); err == nil {
 		t.Errorf("the process that was replaced said %d bytes when it ended", n)
 	}
-	if err := syscall.Kill(all[1], syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(all[1], syscall.SIGTERM))
 	if got := next(); got != "STOPPING=1" {
 		t.Errorf("at the end: %s", got)
 	}

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -88,9 +90,7 @@ func samplePage() *Page {
 func render(t *testing.T, p *Page) string {
 	t.Helper()
 	var b strings.Builder
-	if err := p.WriteHTML(&b); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.WriteHTML(&b))
 	return b.String()
 }
 
@@ -98,17 +98,11 @@ func TestPageMatchesItsGoldenFile(t *testing.T) {
 	got := render(t, samplePage())
 	golden := filepath.Join("testdata", "page.golden.html")
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll("testdata", 0o755))
+		fatal.If(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got != string(want) {
 		at := 0
 		for at < min(len(got), len(want)) && got[at] == want[at] {

@@ -4,14 +4,14 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestEndsWithParent kills the parent of a server: the server does not outlive it.
 func TestEndsWithParent(t *testing.T) {
 	p, err := Start(t.Context(), options("parent"), os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := reached(t.Context(), p.Public); err != nil {
 		t.Errorf("the server of the parent: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"whittle/internal/coding"
+	"whittle/internal/fatal"
 )
 
 func packed(t testing.TB, name string, body []byte) []byte {
@@ -33,15 +34,11 @@ func packed(t testing.TB, name string, body []byte) []byte {
 	case "raw deflate":
 		w, err = flate.NewWriter(&out, 5)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := w.Write(body); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return out.Bytes()
 }
 

@@ -4,13 +4,13 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestOfGrowsWithWork(t *testing.T) {
 	before, err := Of(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	x := 1.
 	for range 1_000_000 {
 		x = math.Sqrt(x + 1)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestRequestFacts(t *testing.T) {
@@ -115,9 +117,7 @@ func TestHopByHop(t *testing.T) {
 	var h RequestHead
 	_, err := h.Parse([]byte("GET / HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, x-a , content-length,host\r\nX-A: 1\r\nX-B: 2\r\nTE: trailers\r\n" +
 		"Keep-Alive: 5\r\nProxy-Connection: x\r\nproxy-authenticate: x\r\nProxy-Authorization: x\r\nTrailer: t\r\nUpgrade: u\r\nContent-Length: 1\r\nTransfer-Encodin: x\r\n\r\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var rest []string
 	for i := range h.Len() {
 		if !h.HopByHop(i) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/internal/http1/smugglingtest"
 )
 
@@ -53,12 +54,8 @@ func TestSmuggling(t *testing.T) {
 	}
 	if *update {
 		text, err := json.MarshalIndent(rows, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile("smuggling/cases.json", append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, os.WriteFile("smuggling/cases.json", append(text, '\n'), 0o644))
 	}
 }
 
@@ -77,9 +74,7 @@ func statusOf(err error) int {
 func netHTTPServer(t *testing.T, message string) bool {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	whole := make(chan struct{}, 10)
 	s := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err == nil {
@@ -89,9 +84,7 @@ func netHTTPServer(t *testing.T, message string) bool {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(l) }()
 	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, _ = io.WriteString(c, message)
 	_ = c.(*net.TCPConn).CloseWrite()
 	_, _ = io.Copy(io.Discard, c)

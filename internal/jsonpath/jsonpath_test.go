@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/internal/jsonpath"
 )
 
@@ -27,9 +28,7 @@ func trailOf(text string) (trail []jsonpath.Element) {
 func parse(t *testing.T, path string) jsonpath.Path {
 	t.Helper()
 	p, err := jsonpath.Parse(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // valid and the lists below are texts as the public JSON test suites have them:
@@ -153,9 +155,7 @@ func TestNoAllocation(t *testing.T) {
 	deep := []byte(strings.Repeat(`{"a":[`, 500) + strings.Repeat("]}", 500))
 	var s Scanner
 	s.Reset(deep, 0, MaxDepth)
-	if err := s.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Finish())
 	flat := []byte(strings.Repeat("[", 64) + `{"a":"\u00e9"}`[:0] + `"\u00e9",1.5,null` + strings.Repeat("]", 64))
 	broken := []byte(`{"a":[1,"\q"]}`)
 	buf := make([]byte, 0, 64)

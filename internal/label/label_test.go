@@ -7,6 +7,7 @@ import (
 	"runtime/pprof"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -21,13 +22,9 @@ func TestKeyIsWhatProfilesAreReadBy(t *testing.T) {
 func worn(t *testing.T) map[string]bool {
 	t.Helper()
 	var b bytes.Buffer
-	if err := pprof.Lookup("goroutine").WriteTo(&b, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, pprof.Lookup("goroutine").WriteTo(&b, 0))
 	p, err := profile.ReadPprof(b.Bytes(), profile.Goroutines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	seen := map[string]bool{}
 	for _, s := range p.Samples {
 		seen[s.Endpoint] = true

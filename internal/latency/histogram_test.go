@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 func filled(ds ...time.Duration) *Histogram {
@@ -90,9 +92,7 @@ func TestJSONKeepsEverything(t *testing.T) {
 		"spread": filled(1, 30*time.Microsecond, 7*time.Second, 3*time.Hour),
 	} {
 		b, err := json.Marshal(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		back := new(Histogram)
 		if err := json.Unmarshal(b, back); err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -68,23 +69,17 @@ func succeed(addresses []string) error {
 func said(t *testing.T, network, address string) string {
 	t.Helper()
 	c, err := net.Dial(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	line, err := bufio.NewReader(c).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return line
 }
 
 func listen(t *testing.T, s *Set, at Address) net.Listener {
 	t.Helper()
 	l, err := s.Listen(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -98,25 +93,19 @@ func TestPass(t *testing.T) {
 	listen(t, s, Address{Unix: path, Mode: 0o600})
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "successor", "127.0.0.1:0", "unix:"+path)
 	cmd.Env = os.Environ()
-	if err := s.Pass(cmd); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Pass(cmd))
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, f := range cmd.ExtraFiles {
 		if flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK == 0 {
 			t.Errorf("the socket blocks whoever accepts from it: %#x, %v", flags, err)
 		}
 		_ = f.Close() // the child has its own
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Close())
 	for _, at := range []net.Addr{tcp.Addr(), &net.UnixAddr{Name: path, Net: "unix"}} {
 		if got := said(t, at.Network(), at.String()); got != "successor\n" {
 			t.Errorf("%s says %q", at, got)
@@ -142,17 +131,13 @@ func TestSystemd(t *testing.T) {
 	own := fmt.Sprintf("127.%d.%d.%d:0", 1+os.Getpid()>>16&0x7f, os.Getpid()>>8&0xff, 1+os.Getpid()&0x7f)
 	probe := listen(t, &Set{}, Address{TCP: own})
 	tcp := probe.Addr().String()
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, probe.Close())
 	cmd := exec.CommandContext(t.Context(), tool, "-l", tcp, "-l", path, os.Args[0], "successor", tcp, "unix:"+path)
 	errs, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r := bufio.NewReader(errs)
 	for range 2 { // it says that it listens, then where
 		if _, err := r.ReadString('\n'); err != nil {
@@ -217,22 +202,16 @@ func TestUnixSocket(t *testing.T) {
 	if _, err := (&Set{}).Listen(t.Context(), at); err == nil || !strings.Contains(err.Error(), "another process listens") {
 		t.Error(err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, first.Close())
 	if _, err := os.Stat(at.Unix); err != nil {
 		t.Errorf("closing removes what another process may listen on: %v", err)
 	}
 	listen(t, &Set{}, at)
 
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte("mine"), 0o600))
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(at.Unix, link); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(at.Unix, link))
 	for _, path := range []string{file, link, dir} {
 		if _, err := (&Set{}).Listen(t.Context(), Address{Unix: path}); err == nil || !strings.Contains(err.Error(), "is no socket") {
 			t.Errorf("%s: %v", path, err)
@@ -253,9 +232,7 @@ func TestModeFromTheBeginning(t *testing.T) {
 	defer unix.Umask(before)
 	at := Address{Unix: filepath.Join(t.TempDir(), "s"), Mode: 0o620}
 	l, err := listenUnix(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	if info, err := os.Stat(at.Unix); err != nil || info.Mode().Perm() != at.Mode {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -271,9 +248,7 @@ func TestModeOfATakenOverSocket(t *testing.T) {
 	listen(t, s, Address{Unix: path, Mode: 0o600})
 	mode := func() fs.FileMode {
 		info, err := os.Lstat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return info.Mode().Perm()
 	}
 	if m := mode(); m != 0o666 {
@@ -284,12 +259,8 @@ func TestModeOfATakenOverSocket(t *testing.T) {
 	}
 	s.passed, s.open = s.open, nil
 	listen(t, s, Address{Unix: path, Mode: 0o666})
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, 0o400); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(path))
+	fatal.If(t, os.WriteFile(path, nil, 0o400))
 	if err := s.SetModes(); err == nil || mode() != 0o400 {
 		t.Errorf("a file got %o, %v", mode(), err)
 	}
@@ -334,14 +305,10 @@ func TestNotify(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "n")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	t.Setenv("NOTIFY_SOCKET", path)
-	if err := Notify("READY=1", "MAINPID=5"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, Notify("READY=1", "MAINPID=5"))
 	b := make([]byte, 100)
 	if n, err := l.Read(b); err != nil || string(b[:n]) != "READY=1\nMAINPID=5" {
 		t.Errorf("%q, %v", b[:n], err)

@@ -6,18 +6,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestRead: what is no file is refused at once, and nobody waits for a pipe.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := syscall.Mkfifo(at("pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(at("text"), []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Mkfifo(at("pipe"), 0o600))
+	fatal.If(t, os.WriteFile(at("text"), []byte("hello"), 0o600))
 	for name, want := range map[string]string{
 		at("pipe"): "pipe is no regular file",
 		dir:        "is a folder",

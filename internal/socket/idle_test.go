@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestIdle has a connection wait with no buffer, get bytes that come while it waits and
@@ -15,9 +17,7 @@ import (
 func TestIdle(t *testing.T) {
 	networks(t, func(t *testing.T, near *Conn, far net.Conn) {
 		raw, err := near.Conn.(syscall.Conn).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var buf []byte
 		waits := make(chan struct{}, 1)
 		w := NewIdle(raw, func() []byte {
@@ -42,19 +42,13 @@ func TestIdle(t *testing.T) {
 			sent <- err
 		}()
 		read("while it")
-		if err := <-sent; err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, <-sent)
 		read(" waits") // what has come before, without another event
-		if err := near.SetReadDeadline(time.Unix(1, 0)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, near.SetReadDeadline(time.Unix(1, 0)))
 		if _, err := w.Read(); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("at the deadline: %v", err)
 		}
-		if err := near.SetReadDeadline(time.Time{}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, near.SetReadDeadline(time.Time{}))
 		far.Close()
 		for len(waits) > 0 {
 			<-waits

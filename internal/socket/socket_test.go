@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // pair gives two ends of a connection, of which the first is quick.
@@ -22,14 +24,10 @@ func pair(t *testing.T, network string) (quick *Conn, far net.Conn) {
 		addr = filepath.Join(t.TempDir(), "s")
 	}
 	l, err := net.Listen(network, addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	near, err := net.Dial(network, l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if far, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
@@ -204,9 +202,7 @@ func TestNoRingIsLost(t *testing.T) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer b.Close()
 	const rings = 10_000
 	var put, seen atomic.Int64
@@ -232,9 +228,7 @@ func TestNoRingIsLost(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if err := b.SetDeadline(time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.SetDeadline(time.Unix(1, 0)))
 	if err := b.Attend(func() bool { return true }); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("attended beyond the deadline: %v", err)
 	}

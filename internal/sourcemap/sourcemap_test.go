@@ -3,6 +3,8 @@ package sourcemap
 import (
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // What TypeScript made of "let a = 1;\n\nfunction f(x: number) {\n  return x + a;\n}".
@@ -10,9 +12,7 @@ const compiled = `{"version":3,"file":"a.js","sourceRoot":"","sources":["../src/
 
 func TestAPlaceComesFromItsSource(t *testing.T) {
 	m, err := Parse([]byte(compiled))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, c := range []struct{ line, column, wantLine, wantColumn int }{{1, 1, 1, 1}, {2, 1, 3, 1}, {2, 11, 3, 11}, {3, 5, 4, 3}, {3, 14, 4, 11}, {4, 1, 5, 1}} {
 		p, ok := m.At(c.line, c.column)
 		if !ok || p.Line != c.wantLine || p.Column != c.wantColumn || p.Source != "../src/a.ts" {
@@ -37,9 +37,7 @@ func TestSections(t *testing.T) {
 	m, err := Parse([]byte(`{"version": 3, "sections": [
 		{"offset": {"line": 0, "column": 0}, "map": {"version": 3, "sources": ["a", null], "names": ["x"], "mappings": "AAAAA;ACAA"}},
 		{"offset": {"line": 1, "column": 10}, "map": {"version": 3, "sources": ["b"], "names": ["y"], "mappings": "AACAA;AACA"}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for at, want := range map[[2]int]Place{
 		{1, 1}: {"a", 1, 1, "x"}, {2, 5}: {"", 1, 1, ""}, {2, 11}: {"b", 2, 1, "y"}, {3, 1}: {"b", 3, 1, ""},
 	} {

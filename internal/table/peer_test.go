@@ -4,14 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestPeersArePinned(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "tool")
 	// As wrk does, it fails when it is asked.
-	if err := os.WriteFile(tool, []byte("#!/bin/sh\necho 'tool debian/4.1.0-3 [epoll] 2012.5'\nexit 1\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(tool, []byte("#!/bin/sh\necho 'tool debian/4.1.0-3 [epoll] 2012.5'\nexit 1\n"), 0o700))
 	t.Setenv(AnyPeers, "")
 	for want, ok := range map[string]bool{"4.1.0": true, "4.1": true, "4": true, "4.1.1": false, "4.10": false, "": true} {
 		if err := Pinned(t.Context(), "tool", tool, want, "-v"); (err == nil) != ok {
@@ -22,9 +22,7 @@ func TestPeersArePinned(t *testing.T) {
 		t.Error("a tool that is not there is of every version")
 	}
 	// As Envoy does, it says where it is before it says what it is.
-	if err := os.WriteFile(tool, []byte("#!/bin/sh\necho '/opt/versions/3.11.7/bin/envoy  version: 9e558/1.40.0/Clean'\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(tool, []byte("#!/bin/sh\necho '/opt/versions/3.11.7/bin/envoy  version: 9e558/1.40.0/Clean'\n"), 0o700))
 	if err := Pinned(t.Context(), "envoy", tool, "1.40", "--version"); err != nil {
 		t.Error(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/load/plan"
 )
 
@@ -23,12 +24,8 @@ func TestAProcessorMayStandAboveThePlan(t *testing.T) {
 		"tests/scenarios/load/data.txt": "own",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	read := func(processor string) (*plan.Plan, error) {
 		return Parse("plan.yml", []byte("config: {target: 'http://h', processor: "+processor+"}\nscenarios: [{flow: [{function: f}, {function: g}, {get: {url: /}}]}]"),

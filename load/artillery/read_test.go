@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/load/plan"
 )
 
@@ -79,9 +80,7 @@ func TestAliasesCannotExplode(t *testing.T) {
 // which Artillery reads them, makes of them.
 func TestCSVFilesAreReadAsByArtillery(t *testing.T) {
 	table, err := os.ReadFile("testdata/csv.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	fields := "[c0"
 	for i := range 30 {
 		fields += fmt.Sprintf(", c%d", i+1)
@@ -92,9 +91,7 @@ func TestCSVFilesAreReadAsByArtillery(t *testing.T) {
 		}
 		parts := strings.Split(strings.TrimSpace(line), "\t")
 		var src string
-		if err := json.Unmarshal([]byte(parts[0]), &src); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(parts[0]), &src))
 		p, err := Parse("p.yml", []byte("config: {payload: {path: rows.csv, fields: "+fields+"]"+strings.Replace(strings.Trim(parts[1], "{}"), `"delimiter"`, `, delimiter`, 1)+"}}\n"+smallest), plan.Source{Open: csvText(src)})
 		if err != nil {
 			if !strings.HasPrefix(parts[2], "error ") && parts[2] != "[]" {
@@ -145,9 +142,7 @@ const smallest = "scenarios: [{flow: [{get: {url: /}}]}]\n"
 func parsed(t testing.TB, src string) *plan.Plan {
 	t.Helper()
 	p, err := Parse("plan.yml", []byte(src), plan.Source{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 

@@ -31,6 +31,8 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	"whittle/internal/fatal"
 )
 
 var (
@@ -45,9 +47,7 @@ var (
 func TestPlansAreSentAsByTheirTools(t *testing.T) {
 	t.Parallel()
 	all, err := readCases(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var cases []*testCase
 	for _, c := range all {
 		if strings.Contains(c.Tool+"/"+c.Name, *only) {
@@ -55,9 +55,7 @@ func TestPlansAreSentAsByTheirTools(t *testing.T) {
 		}
 	}
 	if tool, command, ok := strings.Cut(*record, "="); ok {
-		if err := recordAll(t.Context(), cases, tool, command); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, recordAll(t.Context(), cases, tool, command))
 		return
 	}
 	outcomes := judgeAll(t.Context(), cases)
@@ -85,9 +83,7 @@ func TestPlansAreSentAsByTheirTools(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(*out, append(text, '\n'), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }
 
 func recordAll(ctx context.Context, cases []*testCase, tool, command string) error {

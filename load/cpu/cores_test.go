@@ -4,17 +4,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestCores(t *testing.T) {
 	before, err := parseCores([]byte("cpu  9 9 9 9\ncpu0 10 0 5 80 5 0 0 0 3 1\ncpu1 0 0 0 100 0\nintr 5\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	now, err := parseCores([]byte("cpu0 60 0 30 95 5 10 0 0\ncpu1 0 0 0 90 0 0 0 25\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	// Core 0: 85 of 100 ticks. Core 1: idle time ran backwards.
 	if got := Busy(Since(before, now)); !slices.Equal(got, []float64{.85, 1}) {
 		t.Errorf("busy parts %v", got)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestMetricsPage(t *testing.T) {
@@ -52,9 +53,7 @@ func serve(t *testing.T, page func() string) *url.URL {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page()) }))
 	t.Cleanup(s.Close)
 	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return u
 }
 
@@ -89,9 +88,7 @@ func TestAProcessThatWasReplacedStaysEnded(t *testing.T) {
 		readings = readings[1:]
 		return cpuMetric + " " + next + "\n"
 	}))
-	if err := p.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Open(t.Context()))
 	for range 3 {
 		p.sample(t.Context())
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -64,9 +65,7 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 			progress++
 		},
 	}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m := compared(t, c, "median")
 	if !m.Different || m.High > 0.9 || m.A < 60 {
 		t.Errorf("median: %+v", m)
@@ -100,9 +99,7 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 		t.Errorf("who came first: %v", first)
 	}
 	b, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var back Comparison
 	if err := json.Unmarshal(b, &back); err != nil || back.Figures[0] != c.Figures[0] {
 		t.Errorf("read back: %v, %+v", err, back.Figures)
@@ -130,9 +127,7 @@ scenarios: [{flow: [{get: {url: "/{{ $randomNumber(1, 1000000) }}"}}]}]`)
 		Plan: p, A: Side{Target: a.URL}, B: Side{Target: b.URL},
 		Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if c.A.Requests < 75 || c.A.Requests != c.B.Requests || len(got[0]) != len(got[1]) {
 		t.Errorf("%d and %d requests, %d and %d different", c.A.Requests, c.B.Requests, len(got[0]), len(got[1]))
 	}
@@ -158,9 +153,7 @@ func TestADuelCanBeEndedEarly(t *testing.T) {
 			}
 		},
 	}.Run(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !c.Early || c.Pairs != 0 || c.Void == "" {
 		t.Errorf("early %v, %d pairs, void %q", c.Early, c.Pairs, c.Void)
 	}
@@ -172,16 +165,12 @@ func TestADuelOfClosedUsers(t *testing.T) {
 	defer quick.Close()
 	defer slow.Close()
 	p, err := parsed(t, duelPlan).WithUsers(plan.Closed{Users: 4, Duration: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c, err := Duel{
 		Plan: p, A: Side{Target: quick.URL}, B: Side{Target: slow.URL},
 		Length: 800 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r := compared(t, c, "rate"); r.High > 0.9 || c.Pairs != 8 || c.Model != report.ModelClosed {
 		t.Errorf("%d pairs, %s, rate %+v", c.Pairs, c.Model, r)
 	}
@@ -200,9 +189,7 @@ func TestADuelRefusesRowsThatRunOut(t *testing.T) {
 <CSVDataSet testname="Users"><stringProp name="filename">u.csv</stringProp><stringProp name="recycle">` + c.recycle + `</stringProp></CSVDataSet><hashTree/>
 <HTTPSamplerProxy><stringProp name="HTTPSampler.path">/${name}</stringProp></HTTPSamplerProxy></hashTree></hashTree></hashTree></jmeterTestPlan>`
 		p, err := load.Parse("p.jmx", []byte(src), plan.Source{Open: func(string) ([]byte, error) { return []byte("name\na\nb\n"), nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_, err = Duel{
 			Plan: p, A: Side{Target: srv.URL}, B: Side{Target: srv.URL},
 			Length: 20 * time.Millisecond, Block: 20 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
@@ -220,9 +207,7 @@ func TestADuelRefusesRowsThatRunOut(t *testing.T) {
 func parsed(t testing.TB, src string) *plan.Plan {
 	t.Helper()
 	p, err := load.Parse("plan.yml", []byte(src), plan.Source{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 

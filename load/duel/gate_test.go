@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func comparisonOf(f Compared) *Comparison { return &Comparison{Figures: []Compared{f}} }
@@ -20,9 +21,7 @@ func TestGates(t *testing.T) {
 		"p99 ratio < 1.3": true, "p99 ratio surely < 1.3": false, "p99 ratio surely < 1.5": true, "p99 ratio possibly < 1.1": true, "p99 ratio <= 1.2": true,
 	} {
 		g, err := ParseGate(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		err = comparisonOf(f).Err([]Gate{g})
 		if (err != nil) != fails {
 			t.Errorf("%s: %v", text, err)
@@ -37,9 +36,7 @@ func TestGatesOnWhatCannotBeSaid(t *testing.T) {
 	nan, inf := Number(math.NaN()), Number(math.Inf(1))
 	gate := func(s string) []Gate {
 		g, err := ParseGate(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return []Gate{g}
 	}
 	open := comparisonOf(Compared{Key: "errors", Ratio: nan, Low: 0, High: inf})
@@ -77,9 +74,7 @@ func TestGatesOnAnIntervalThatThereIsNone(t *testing.T) {
 		"errors ratio surely > 1": true, "errors ratio possibly > 1": true, "errors ratio > 1": false, "p99 ratio surely > 1": false,
 	} {
 		g, err := ParseGate(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		figures := []Compared{{Key: "p99", Ratio: 1, Low: 1, High: 1, P: 1}, {Key: "errors", A: .1, B: .1, Ratio: 1, High: Number(math.Inf(1)), P: Number(math.NaN())}}
 		l := &LevelsReport{Levels: []Level{{Users: 1, Figures: figures}}}
 		for _, err := range []error{l.Err([]Gate{g}), CheckUnpaired([]Gate{g})} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -25,9 +26,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 		Users: []int{1, 5}, Runs: 3, Closed: plan.Closed{Duration: 400 * time.Millisecond, Ramp: time.Millisecond}, Options: load.Options{Seed: 2, MaxLate: time.Minute},
 		OnProgress: func(run string, _ report.Progress) { seen[run] = true },
 	}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(r.Levels) != 2 || len(r.Verdict) != 2 || r.Early || r.Void != "" {
 		t.Fatalf("%+v", r)
 	}
@@ -42,9 +41,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := r.WriteSummary(&text); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.WriteSummary(&text))
 	for _, want := range []string{"users  target", "B over A", "With 1 user: ", "With 5 users: "} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, text.String())
@@ -55,9 +52,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	}
 	gate := func(s string) error {
 		g, err := ParseGate(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return r.Err([]Gate{g})
 	}
 	if err := gate("median ratio < 1"); whittle.CodeOf(err) != whittle.FallsShort || !strings.Contains(err.Error(), "with 1 user") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/wire"
@@ -33,9 +34,7 @@ func TestATableWarmsUpOverEitherProtocol(t *testing.T) {
 			Plan: parsed(t, duelPlan), A: Side{Target: srv.URL}, B: Side{Target: srv.URL}, Users: []int{2}, Runs: 2,
 			Closed: plan.Closed{Loops: 3, Ramp: time.Millisecond}, Warmup: 50 * time.Millisecond, Options: load.Options{Seed: 2, MaxLate: time.Minute, Protocol: protocol},
 		}.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var counted int64
 		for _, run := range r.Levels[0].Runs {
 			counted += run.Requests

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/load"
 )
 
@@ -20,9 +21,7 @@ func TestRequestsThatAreNoComparisonAreRefused(t *testing.T) {
 	const a, b = "http://127.0.0.1:1/x", "http://127.0.0.1:2/x"
 	some := load.Workload{Rate: 1, Duration: time.Second}
 	gate, err := ParseGates([]string{"errors ratio surely > 1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for want, q := range map[string]Request{
 		"how much":              {A: a, B: b},
 		"either a rate":         {A: a, B: b, What: some, Users: []int{2}},
@@ -71,9 +70,7 @@ func TestEachTargetGetsItsOwnLogin(t *testing.T) {
 		return strings.Replace(srv.URL, "://", "://"+name+":secret"+name+"@", 1) + "/x"
 	}
 	r, err := Request{A: start("a"), B: start("b"), Users: []int{1}, Runs: 1, Loops: 2, Options: load.Options{MaxLate: time.Minute}}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var text bytes.Buffer
 	b, err := json.Marshal(r)
 	if err != nil || r.WriteSummary(&text) != nil {

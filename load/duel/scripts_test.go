@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/load"
 	"whittle/load/plan"
 )
@@ -24,13 +25,9 @@ const scripted = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="p"
 func scriptedPlan(t *testing.T) *plan.Plan {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "p.jmx")
-	if err := os.WriteFile(path, []byte(scripted), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(scripted), 0o600))
 	p, err := load.Workload{Plan: path, Target: "http://127.0.0.1:1"}.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 
@@ -48,9 +45,7 @@ func TestADuelSaysWhichScriptsFailed(t *testing.T) {
 		Plan: scriptedPlan(t), A: Side{Target: says(t, "good").URL}, B: Side{Target: says(t, "bad").URL},
 		Length: 300 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(c.A.ScriptFailures) != 0 || len(c.B.ScriptFailures) != 1 || c.B.ScriptFailures[0].Count != c.B.Completed || c.B.Completed == 0 {
 		t.Errorf("A %+v, B %+v of %d", c.A.ScriptFailures, c.B.ScriptFailures, c.B.Completed)
 	}
@@ -60,9 +55,7 @@ func TestADuelSaysWhichScriptsFailed(t *testing.T) {
 func saidOfB(t *testing.T, write func(io.Writer) error, times string) {
 	t.Helper()
 	var b strings.Builder
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, write(&b))
 	text := b.String()
 	if strings.Contains(text, "SCRIPT FAILED, target A") || !strings.Contains(text, "SCRIPT FAILED, target B: JSR223PostProcessor") ||
 		!strings.Contains(text, "p.jmx:4)"+times) || !strings.Contains(text, "it is bad") {

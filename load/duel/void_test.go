@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/latency"
 	"whittle/internal/paired"
 	"whittle/load/report"
@@ -66,9 +67,7 @@ func TestANoisyTailVoidsTheTailAlone(t *testing.T) {
 				t.Errorf("%v late: %s, %q", c.part, cmp.Verdict, cmp.Warnings)
 			}
 			gate, err := ParseGate("p99 ratio > 1.1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			want := whittle.FallsShort
 			if c.part > 0 {
 				want = whittle.Unavailable

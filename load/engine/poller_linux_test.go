@@ -3,15 +3,15 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // An event loop is woken for each user of a closed model by an eventfd. Were some
 // of the wake-ups lost, users would wait until something else woke their loop.
 func TestEveryWakeUpEndsAWait(t *testing.T) {
 	p, err := newPoller()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.close()
 	for i := range 10_000 {
 		p.wake()
@@ -27,18 +27,14 @@ func TestEveryWakeUpEndsAWait(t *testing.T) {
 // wake-up of a goroutine that runs meanwhile.
 func TestAShortWaitEnds(t *testing.T) {
 	p, err := newPoller()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.close()
 	wait := func(want int32) {
 		t.Helper()
 		for {
 			now := time.Now()
 			events, err := p.wait(now, now.Add(shortWait))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for i := range events {
 				if events[i].Fd == eventTimer {
 					p.timerFired()

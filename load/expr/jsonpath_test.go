@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 const store = `{"store": {"book": [
@@ -73,9 +75,7 @@ func TestJSONPaths(t *testing.T) {
 func TestLookingIsBounded(t *testing.T) {
 	doc, _ := ParseDocument(strings.Repeat("[", 2000) + strings.Repeat("0,", 2000) + "0" + strings.Repeat("]", 2000))
 	p, err := CompilePath("$..*..*..*..*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if n := len(p.Find(doc)); n > MaxMatches {
 		t.Errorf("%d matches", n)
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"reflect"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestMain lets patterns that never end give up sooner, so that they take less of the
@@ -26,9 +28,7 @@ func TestPatternsThatRE2HasNot(t *testing.T) {
 		{`(.)\1`, "abba", [][]int{{1, 3, 1, 2}}},
 	} {
 		p, err := CompileAnyPattern(c.src, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got := p.FindAll(c.text, 10); !reflect.DeepEqual(got, c.want) || !p.MatchString(c.text) {
 			t.Errorf("%s in %s: %v, want %v", c.src, c.text, got, c.want)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -33,9 +34,7 @@ func TestDigestsAreJavas(t *testing.T) {
 		}
 	}
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	here := time.Local
 	time.Local = berlin // no test of this package that knows zones runs in parallel
 	// Java counts hours from one to the other side of summer time otherwise: a failure, not a guess.

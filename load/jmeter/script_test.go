@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -29,9 +30,7 @@ func scripted(t *testing.T, language, text string) (j *reader, p *program, err e
 func TestALongScriptIsCompiledOnce(t *testing.T) {
 	t.Parallel()
 	_, p, err := scripted(t, "groovy", "vars.put('out', '"+strings.Repeat("x", 50<<10)+"')")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s := &expr.Scope{RNG: rand.New(rand.NewPCG(1, 1)), Values: make([]expr.Value, 8), User: &onlyUser{}}
 	a := p.of(s)
 	if b := p.of(s); a.err != nil || a.program != b.program {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/load/plan"
 )
 
@@ -35,9 +36,7 @@ func TestUsersOfASteppingGroupComeAndGoAsByThePlugin(t *testing.T) {
 			fmt.Fprintf(&properties, `<stringProp name="%s">%d</stringProp>`, name, n)
 		}
 		p, err := Parse("p.jmx", []byte(testPlan(`<`+steppingGroup+`>`+properties.String()+`</`+steppingGroup+`><hashTree>`+sampler("/", "")+`</hashTree>`)), plan.Source{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var got []users
 		for _, g := range p.Groups {
 			got = append(got, users{g.Users, g.Delay, g.Duration})

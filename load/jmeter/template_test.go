@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/load/expr"
 	"whittle/load/plan"
 )
@@ -16,13 +17,9 @@ import (
 // one that JMeter starts no test with.
 func TestReferencesAreReadAsJMeterReadsThem(t *testing.T) {
 	src, err := os.ReadFile("testdata/references.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var all [][]string
-	if err := json.Unmarshal(src, &all); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(src, &all))
 	for _, c := range all {
 		got, err := sentBody(c[0])
 		switch {

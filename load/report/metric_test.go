@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/latency"
 )
 
@@ -66,9 +67,7 @@ func TestErrorsGoByArtillerysNamesToo(t *testing.T) {
 // Every kind that the constants name can be bounded.
 func TestKindsAreComplete(t *testing.T) {
 	src, err := os.ReadFile("kinds.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	named := regexp.MustCompile(`Error\w+\s+= "(\w+)"`).FindAllStringSubmatch(string(src), -1)
 	if len(named) < 10 {
 		t.Fatalf("%d kinds found in kinds.go", len(named))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/latency"
 )
 
@@ -78,9 +79,7 @@ func selfContained(t *testing.T, page string) {
 
 func TestTheLoadPageIsWhole(t *testing.T) {
 	var b strings.Builder
-	if err := sampleReport(1).WriteHTML(&b); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, sampleReport(1).WriteHTML(&b))
 	selfContained(t, b.String())
 	for _, want := range []string{
 		"500 of 500 requests got a response", "The target kept 0.97 cores busy of the machine&#39;s 2",
@@ -93,9 +92,7 @@ func TestTheLoadPageIsWhole(t *testing.T) {
 	void := sampleReport(1)
 	void.Void, void.Series, void.Histograms.Actual, void.Names = "the generator was late", nil, nil, nil
 	b.Reset()
-	if err := void.WriteHTML(&b); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, void.WriteHTML(&b))
 	selfContained(t, b.String())
 	if !strings.Contains(b.String(), "These figures may not be used: the generator was late.") {
 		t.Error("a void run's page does not say so")
@@ -109,9 +106,7 @@ func TestThePageSaysWhoIsInTheMedian(t *testing.T) {
 	r := sampleReport(1)
 	r.Errors, r.Failed = map[string]int64{ErrorTimeout: 6}, 6
 	var page bytes.Buffer
-	if err := r.WriteHTML(&page); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.WriteHTML(&page))
 	if want := "Half of them and of the 6 without one in time took at most"; !strings.Contains(page.String(), want) {
 		t.Errorf("the page does not say: %s", want)
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 func TestTheSummarySaysWhatMatters(t *testing.T) {
@@ -20,9 +22,7 @@ func TestTheSummarySaysWhatMatters(t *testing.T) {
 	r.Latency.Intended.Count = 200
 	r.Latency.Intended.P50 = 44300 * time.Microsecond
 	var b strings.Builder
-	if err := r.WriteSummary(&b); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.WriteSummary(&b))
 	for _, want := range []string{
 		"p.yml → http://t", "10.1s, ended early", "seed 9", "199 of 200 planned, 1 skipped", "200, 190 completed, 10 failed, 1 unfinished",
 		"19.04 completed per second", "2.0 KiB sent, 5.0 MiB received", "timeout: 10", "44.3", "POST /Count",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // files makes a plan's folder of names and sources in turn.
@@ -49,9 +50,7 @@ func call(t *testing.T, r *Runtime, args ...any) (any, error) {
 // and Node's modules, each with what Node 22 makes of it.
 func TestExpressionsAreNodes(t *testing.T) {
 	src, err := os.ReadFile("testdata/expressions.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for line := range strings.Lines(string(src)) {
 		expression, want, _ := strings.Cut(strings.TrimSpace(line), " ⇒ ")
 		r := newRuntime(t, Options{Files: files("p.js", "exports.f = () => JSON.stringify("+expression+")")})
@@ -169,9 +168,7 @@ exports.f = async what => {
   return await require('util').promisify((v, done) => setImmediate(() => done(null, v)))('waited');
 }`)})
 	m, err := r.Load(t.Context(), "p.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	f := m.Function("f")
 	results, begun := make(chan any), make(chan struct{})
 	go func() {
@@ -209,9 +206,7 @@ func TestConsoleIsBounded(t *testing.T) {
 // TestProgramsHaveTheirGlobals is what a sampler of a JMeter plan does.
 func TestProgramsHaveTheirGlobals(t *testing.T) {
 	p, err := Compile("sampler.js", "var n = 4;\nvars.put('a', vars.get('a') + n); log('hi'); ({a: [1, 'x'], b: typeof require, c: null})")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r := newRuntime(t, Options{})
 	vars, said := map[string]string{"a": "v"}, ""
 	for range 2 {
@@ -263,9 +258,7 @@ func TestNoTimerFiresOnceItRests(t *testing.T) {
 	}})
 	defer r.Close()
 	m, err := r.Load(t.Context(), "p.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	<-fired
 	r.Rest()
 	before := lines.Load()
@@ -280,17 +273,11 @@ func TestNoTimerFiresOnceItRests(t *testing.T) {
 func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	for path, src := range map[string]string{dir + "/p.js": "exports.f = () => require('./linked')", outside + "/x.js": "module.exports = 1"} {
-		if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(src), 0o600))
 	}
-	if err := os.Symlink(outside+"/x.js", dir+"/linked.js"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(outside+"/x.js", dir+"/linked.js"))
 	folder, err := FolderFS(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if v, err := call(t, newRuntime(t, Options{Files: folder})); err == nil {
 		t.Errorf("it was: %v", v)
 	}

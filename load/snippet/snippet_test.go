@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/load/expr"
 	"whittle/load/script"
 	"whittle/load/snippet"
@@ -24,9 +25,7 @@ func newEvaluator(t *testing.T) *evaluator {
 	if err == nil {
 		_, err = e.runtime.Run(t.Context(), library, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return e
 }
 
@@ -79,17 +78,13 @@ func (e *evaluator) value(t *testing.T, language, text string, vars map[string]s
 func TestSnippetsComeToWhatTheirLanguageGives(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("testdata/evaluated.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() { _ = f.Close() }()
 	e := newEvaluator(t)
 	right, all := 0, 0
 	for lines := bufio.NewScanner(f); lines.Scan(); all++ {
 		var c struct{ Language, Script, Is string }
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(lines.Bytes(), &c))
 		got, refused, err := e.value(t, c.Language, c.Script, map[string]string{})
 		switch {
 		case refused:

@@ -6,6 +6,8 @@ import (
 	"io"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // played is a connection whose server sends what is given, whatever it is asked.
@@ -17,9 +19,7 @@ func (played) Close() error                { return nil }
 func (played) HasInput() bool              { return true }
 func unhex(t testing.TB, text string) []byte {
 	b, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }
 

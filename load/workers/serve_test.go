@@ -11,6 +11,7 @@ import (
 
 	client "github.com/nats-io/nats.go"
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestAForgottenPartDoesNotKeepAWorkerFromItsEnd: what goes on of a job that was let go
@@ -36,18 +37,14 @@ func TestAForgottenPartDoesNotKeepAWorkerFromItsEnd(t *testing.T) {
 func TestALargeFileIsSeenOnceNothingIsRecorded(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "big"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer f.Close()
 	if err := f.Truncate(maxBundle + 1); err != nil { // of holes
 		t.Fatal(err)
 	}
 	p := newParcel()
 	folder, err := p.Folder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := p.pack(assignment{}); err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +57,7 @@ func TestALargeFileIsSeenOnceNothingIsRecorded(t *testing.T) {
 // while, which would be in the figures of the next.
 func TestAWorkerRunsOnePartAtATime(t *testing.T) {
 	conn, err := client.Connect(serveNATS(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer conn.Close()
 	w := &Worker{Link: linkTo(""), conn: conn, ready: make(chan outcome), quit: make(chan struct{})}
 	defer w.work.Wait()

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/natslink"
 	"whittle/load"
 	"whittle/load/report"
@@ -37,9 +38,7 @@ func serveNATS(t *testing.T) string {
 func startNATS(t *testing.T) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(10 * time.Second) {
@@ -95,12 +94,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		fatal.If(t, os.WriteFile(at, []byte(text), 0o644))
 	}
 }
 
@@ -149,9 +144,7 @@ func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
 	o.OnLog = func(int64, string) { mu.Lock(); lines++; mu.Unlock() }
 	c := Coordinator{Link: link, Expect: 3, Wait: time.Minute}
 	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Target: url}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := map[string]int{"/after": 1}
 	for _, user := range "abcdefgh" {
 		want["/"+string(user)+"?xelv&e"] = 1
@@ -184,9 +177,7 @@ func TestAFileThatWasNotSentVoidsTheRun(t *testing.T) {
 		url, _ := counting(t)
 		c := Coordinator{Link: link, Wait: time.Minute}
 		r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Target: url}, patientOptions(url))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if (r.Void == "") != (says == "") || !strings.Contains(r.Void, says) {
 			t.Errorf("%s: void %q", include, r.Void)
 		}
@@ -307,9 +298,7 @@ func TestWhatIsLostOrForgedVoidsTheRun(t *testing.T) {
 	serveWorkers(t, link, 1)
 	target, _ := counting(t)
 	conn, err := client.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer conn.Close()
 	link.Subject = DefaultSubject
 	heard := make(chan *client.Msg, 64)
@@ -337,9 +326,7 @@ func TestWhatIsLostOrForgedVoidsTheRun(t *testing.T) {
 	w := quick(target)
 	w.Duration = time.Hour
 	r, err := c.Run(t.Context(), w, patientOptions(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	<-done
 	if !strings.Contains(r.Void, "worker w0: ") || !strings.Contains(r.Void, "of its messages were lost") || r.Err() == nil {
 		t.Errorf("void %q", r.Void)
@@ -367,9 +354,7 @@ func TestFailedScriptsOfAllWorkersAreOneCount(t *testing.T) {
 	}
 	c := Coordinator{Link: link, Expect: 3, Wait: time.Minute}
 	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "p.jmx"), Target: url}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r.Void != "" || len(r.ScriptFailures) != 1 || r.ScriptFailures[0].Count != 12 || filepath.Base(r.ScriptFailures[0].File) != "p.jmx" || r.ScriptFailures[0].Line != 4 {
 		t.Errorf("void %q, %+v", r.Void, r.ScriptFailures)
 	}
@@ -399,9 +384,7 @@ func TestAConnectionThatWasLostBeforeTheRunVoidsNothing(t *testing.T) {
 		serveWorkers(t, link, 1)
 	}}
 	r, err := c.Run(t.Context(), quick(target), patientOptions(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r.Void != "" || r.Completed == 0 {
 		t.Errorf("void %q, %d responses", r.Void, r.Completed)
 	}
@@ -420,13 +403,9 @@ func TestParcel(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := p.pack(assignment{Options: load.Options{Seed: 1<<52 + 1}, Workload: w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	u, err := unpack(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if u.order.Options.Seed != 1<<52+1 || u.order.Workload.Plan != w.Plan || !reflect.DeepEqual(u.env, map[string]string{"WORKERS_TEST": "e", "WORKERS_LATE": "v"}) {
 		t.Errorf("order %+v, environment %v", u.order, u.env)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -17,9 +18,7 @@ func TestBuiltinsComeFromTheSource(t *testing.T) {
   myRegExp(word);
 });
 `
-	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(source), 0o600))
 	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{
 		{Name: "(anonymous)", File: path, Line: 1}, {Name: "handle", File: path, Line: 1, Owner: profile.Library},
 	}}
@@ -43,9 +42,7 @@ func TestBuiltinsComeFromTheSource(t *testing.T) {
 func TestClosuresOnOneLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.js")
 	const line = `app.get('/a', (q, s) => s.end()); app.post('/b', (q, s) => s.end(b())); const b = () => 1;`
-	if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(line+"\n"), 0o600))
 	for text, want := range map[string]string{"(q, s) => s.end())": "GET /a", "(q, s) => s.end(b": "POST /b", "": ""} {
 		column := 0 // not known
 		if text != "" {

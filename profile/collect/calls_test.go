@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -26,9 +27,7 @@ func TestCalls(t *testing.T) {
 		"if (ready (x)) y = 1":                     true,
 		"x = f\t(1)":                               true,
 	} {
-		if err := os.WriteFile(file, []byte("'use strict'\n"+text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(file, []byte("'use strict'\n"+text+"\n"), 0o600))
 		f := &profile.Function{File: file, Line: 1, Owner: profile.Own}
 		if got := newRoutes().calls(f, 2); got != want {
 			t.Errorf("%s: %t, want %t", text, got, want)
@@ -44,9 +43,7 @@ func TestCalls(t *testing.T) {
 func TestALineOfAnotherFunctionIsCalled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "app.js")
 	text := "function cart(n) {\n  let sum = 0;\n  for (let i = 0; i < n; i++) sum += i;\n  return sum;\n}\nserve(req => {\n  const n = 1;\n});\nlet last = 1;\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte(text), 0o600))
 	handler := &profile.Function{File: file, Line: 6, Column: 7, Owner: profile.Own}
 	for line, want := range map[int32]bool{3: true, 7: false, 9: true} {
 		if got := newRoutes().calls(handler, line); got != want {

@@ -25,6 +25,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/profile"
 )
@@ -42,29 +43,19 @@ func nodeOf(t *testing.T, script string, flags ...string) (pid int, base string)
 	t.Helper()
 	path := needs.Node(t)
 	server, err := filepath.Abs(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cmd := exec.Command(path, append(flags, "--inspect-port=0", server)...)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close() // its end
 		cmd.Wait()
 	})
 	port, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return cmd.Process.Pid, "http://127.0.0.1:" + strings.TrimSpace(port)
 }
 
@@ -118,9 +109,7 @@ func window() time.Duration {
 func take(t *testing.T, target string, kind profile.Kind) *Collected {
 	t.Helper()
 	s, err := Open(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	taken, err := s.Take(t.Context(), kind, window())
 	if err != nil {
 		t.Error(err)
@@ -149,9 +138,7 @@ func TestNodeByProcessID(t *testing.T) {
 	pid, base := node(t)
 	busy(t, request("POST", base+"/Count"), request("GET", base+"/things"))
 	before, err := listening(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := take(t, strconv.Itoa(pid), profile.CPU)
 	if got := endpoints(p.Profile); !slices.Contains(got, "POST /Count") || !slices.Contains(got, "GET /things") {
 		t.Errorf("endpoints %v", got)
@@ -206,9 +193,7 @@ func TestNodeThatHasBeenHot(t *testing.T) {
 	count, list := request("POST", base+"/Count"), request("GET", base+"/things")
 	for range 300 {
 		for _, ask := range []func(context.Context) error{count, list} {
-			if err := ask(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, ask(t.Context()))
 		}
 	}
 	busy(t, count, list)
@@ -228,9 +213,7 @@ func TestNodeThatHasBeenHot(t *testing.T) {
 func TestALookNeedsSomethingToSee(t *testing.T) {
 	pid, _ := node(t)
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close(t.Context())
 	i := s.(*inspector)
 	if _, err := i.startCPU(t.Context(), time.Minute, false); err != nil {
@@ -254,9 +237,7 @@ func untilListening(t *testing.T, pid int, want []string) {
 	t.Helper()
 	process.Until(t, fmt.Sprintf("it listens on %v", want), func() bool {
 		got, err := listening(pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return slices.Equal(got, want)
 	})
 }
@@ -267,15 +248,11 @@ func TestNodeWithTwoWhittles(t *testing.T) {
 	pid, base := node(t)
 	busy(t, request("POST", base+"/Count"))
 	before, err := listening(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var both [2]*inspector
 	for n := range both {
 		s, err := Open(t.Context(), strconv.Itoa(pid))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		both[n] = s.(*inspector)
 	}
 	during, err := listening(pid)
@@ -299,9 +276,7 @@ func TestNodeWithItsInspectorOpen(t *testing.T) {
 	busy(t, request("POST", base+"/Count"))
 	var inspector string
 	all, err := listening(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, a := range all {
 		if "http://"+a != base {
 			inspector = "http://" + a
@@ -313,9 +288,7 @@ func TestNodeWithItsInspectorOpen(t *testing.T) {
 		}
 	}
 	s, err := Open(t.Context(), inspector)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancelled := time.AfterFunc(2*time.Second, cancel) // it has begun by then, however busy the machine is
@@ -333,12 +306,8 @@ func TestNodeWhoseInspectorWasOpenedBySignal(t *testing.T) {
 	pid, base := node(t, "--inspect-port=127.0.0.1:0")
 	busy(t, request("POST", base+"/Count"))
 	closed, err := listening(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, syscall.Kill(pid, syscall.SIGUSR1))
 	before := closed
 	process.Until(t, "its inspector is open", func() bool {
 		if before, err = listening(pid); err != nil {
@@ -358,24 +327,14 @@ func TestNodeWhoseInspectorWasOpenedBySignal(t *testing.T) {
 func TestNodeWhoseInspectorClosesMeanwhile(t *testing.T) {
 	pid, _ := node(t)
 	closed, err := listening(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	other, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	before, err := listening(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, other.Close(t.Context()))
 	i, err := opened(t.Context(), pid, before, false, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := i.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -406,9 +365,7 @@ func TestJoinKeepsEveryWindow(t *testing.T) {
 	busy(t, func(context.Context) error { sink += len(strconv.Itoa(sink)); return nil })
 	first, second := take(t, admin, profile.CPU), take(t, admin, profile.CPU)
 	joined, err := Join([]*Collected{first, second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	again, err := profile.Read(joined.Raw, profile.CPU)
 	want := first.Total() + second.Total()
 	if err != nil || joined.Total() != want || again.Total() != want || joined.Ext != ".pb.gz" {
@@ -514,9 +471,7 @@ func TestExposed(t *testing.T) {
 
 func TestIsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pb.gz")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, nil, 0o600))
 	if !IsFile(path) || IsFile("1234") || IsFile("http://127.0.0.1:6060") || IsFile(path+".missing") {
 		t.Error("files are distinguished from targets")
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // A connection outlives this process's end of it, until the process has been gone for a
@@ -21,33 +23,23 @@ func TestAConnectionOutlivesItsProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			line, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer line.Close()
 			conn, err := net.Dial("tcp", line.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			peer, err := line.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer peer.Close()
 			l := keepOpen(conn.(*net.TCPConn), line.(*net.TCPListener))
 			if l == nil {
 				t.Fatal("no shell")
 			}
 			conn.Close()
-			if err := peer.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, peer.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 			if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("the connection ended with its process: %v", err)
 			}
-			if err := peer.SetReadDeadline(time.Time{}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, peer.SetReadDeadline(time.Time{}))
 			end(l)
 			if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 				t.Errorf("it is still open: %v", err)

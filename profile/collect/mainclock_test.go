@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/profile"
 )
@@ -18,9 +19,7 @@ import (
 // core with three others, and each turn takes four times as long.
 func TestABusyNeighbourBlocksNoEventLoop(t *testing.T) {
 	var allowed, core unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, unix.SchedGetaffinity(0, &allowed))
 	for n := 0; core.Count() == 0; n++ {
 		if allowed.IsSet(n) {
 			core.Set(n)
@@ -34,31 +33,23 @@ func TestABusyNeighbourBlocksNoEventLoop(t *testing.T) {
 	pids := []int{pid}
 	for range 3 {
 		neighbour := exec.CommandContext(t.Context(), needs.Node(t), "-e", "for (;;);")
-		if err := neighbour.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, neighbour.Start())
 		defer neighbour.Wait()
 		defer neighbour.Process.Kill()
 		pids = append(pids, neighbour.Process.Pid)
 	}
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close(t.Context())
 	for _, pid := range pids {
-		if err := unix.SchedSetaffinity(pid, &core); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, unix.SchedSetaffinity(pid, &core))
 	}
 	long := 3 * time.Second
 	if testing.Short() {
 		long /= 2
 	}
 	p, err := s.Take(t.Context(), profile.CPU, long)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(p.MainClock) == 0 {
 		t.Fatal("the process's clock was not read")
 	}
@@ -79,14 +70,10 @@ func TestSlicesBlockNoEventLoop(t *testing.T) {
 		setImmediate(slice);
 	})(); console.log()`)
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close(t.Context())
 	p, err := s.Take(t.Context(), profile.CPU, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if b := p.Blocked(); len(b) != 0 {
 		t.Errorf("named: %+v, in %s", b, p.Functions[b[0].Root].Name)
 	}

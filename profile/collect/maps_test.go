@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -86,20 +87,14 @@ func section(line int, mappings, source string) map[string]any {
 
 func write(t *testing.T, file string, text any) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	b, ok := text.(string)
 	if !ok {
 		encoded, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		b = string(encoded)
 	}
-	if err := os.WriteFile(file, []byte(b), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte(b), 0o600))
 }
 
 func TestAnOldMapIsAnotherBuilds(t *testing.T) {
@@ -110,13 +105,9 @@ func TestAnOldMapIsAnotherBuilds(t *testing.T) {
 		t.Error("a new one was not read")
 	}
 	made, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	old := made.ModTime().Add(-time.Hour)
-	if err := os.Chtimes(file+".map", old, old); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chtimes(file+".map", old, old))
 	if readMap(file, strings.Split(generated, "\n")) != nil {
 		t.Error("an old one was read")
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -57,9 +58,7 @@ func TestTurnsOfRequests(t *testing.T) {
 		Patches [][][]string    `json:"patches"`
 		Left    bool            `json:"left"`
 	}
-	if err := json.Unmarshal(out, &of); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(out, &of))
 	m := readMarks(of.Result)
 	if m == nil {
 		t.Fatalf("no marks in %s", of.Result)

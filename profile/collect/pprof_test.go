@@ -11,6 +11,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -25,9 +26,7 @@ func TestPprofOfAnotherRuntime(t *testing.T) {
 	}
 	p.Sample = []*pprof.Sample{{Location: p.Location, Value: []int64{100, 1e9}}}
 	var raw bytes.Buffer
-	if err := p.Write(&raw); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Write(&raw))
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "/usr/bin/shop") })
 	mux.HandleFunc("/debug/pprof/profile", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw.Bytes()) })
@@ -35,9 +34,7 @@ func TestPprofOfAnotherRuntime(t *testing.T) {
 	defer s.Close()
 	defer client.CloseIdleConnections()
 	source, err := Open(t.Context(), s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := source.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "not a Go program's") {
 		t.Errorf("%v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -15,17 +16,13 @@ import (
 func TestTablesOfRouters(t *testing.T) {
 	pid, base := nodeOf(t, "testdata/routers.js")
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close(t.Context())
 	i := s.(*inspector)
 	i.mark(t.Context(), time.Minute)
 	defer i.unmark(t.Context())
 	for _, path := range []string{"/items/17", "/v1/tenants/7/users/ann/list"} {
-		if err := request("GET", base+path)(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, request("GET", base+path)(t.Context()))
 	}
 	r := i.readRouter(t.Context(), &profile.Profile{})
 	want := []string{
@@ -101,9 +98,7 @@ func TestATableIsHeldToTheRequests(t *testing.T) {
 func TestWhatAWrapperWraps(t *testing.T) {
 	pid, _ := nodeOf(t, "testdata/routers.js")
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close(t.Context())
 	i := s.(*inspector)
 	w := &routerWalk{i: i, ctx: t.Context(), left: walkValues}
@@ -129,9 +124,7 @@ func TestWhatAWrapperWraps(t *testing.T) {
 func TestObjectsThatAreAskedForAtOnce(t *testing.T) {
 	pid, _ := nodeOf(t, "testdata/routers.js")
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close(t.Context())
 	w := &routerWalk{i: s.(*inspector), ctx: t.Context(), left: walkValues}
 	if !w.begin() {

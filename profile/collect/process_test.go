@@ -19,6 +19,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/profile"
 )
@@ -41,17 +42,13 @@ func TestEveryWorkerOfACluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := OpenAmong(t.Context(), strconv.Itoa(worker))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all = append(all, s)
 	}
 	var spent int64
 	for _, s := range all {
 		p, err := s.Take(t.Context(), profile.CPU, window())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, e := range p.ByEndpoint() {
 			if e.Endpoint == "GET /sum" {
 				spent += e.Value
@@ -85,15 +82,11 @@ func TestAClusterWithItsFirstProcess(t *testing.T) {
 		if err == nil {
 			before[target], err = listening(of)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	for _, target := range targets {
 		s, err := OpenAmong(t.Context(), target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all = append(all, s)
 	}
 	for n, s := range all {
@@ -114,9 +107,7 @@ func TestAWorkerThatStandsStill(t *testing.T) {
 new Worker("require('worker_threads').parentPort.postMessage(0); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)", { eval: true }).once('message', () => console.log());
 setInterval(() => {}, 1000)`)
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	i := s.(*inspector)
 	i.attach(t.Context())
 	for _, lines := range []profile.Lines{profile.Cheap, ""} {
@@ -158,12 +149,8 @@ func script(t *testing.T, text string) int {
 	t.Helper()
 	cmd := exec.Command(needs.Node(t), "--inspect-port=0", "-e", text)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -183,9 +170,7 @@ func TestWhyAProcessCannotBeAttached(t *testing.T) {
 		t.Errorf("one with a handler: %v", err)
 	}
 	stopped := script(t, `setInterval(() => {}, 1000); console.log()`)
-	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(stopped, syscall.SIGSTOP))
 	process.Until(t, "it is stopped", func() bool { return isStopped(stopped) })
 	ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
@@ -203,9 +188,7 @@ func TestWhyAProcessCannotBeAttached(t *testing.T) {
 func TestAProcessThatEndsMeanwhile(t *testing.T) {
 	pid := script(t, `setInterval(() => {}, 1000); console.log()`)
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close(t.Context())
 	killed := time.AfterFunc(300*time.Millisecond, func() { syscall.Kill(pid, syscall.SIGKILL) })
 	defer killed.Stop()
@@ -219,12 +202,8 @@ func TestAProcessThatEndsMeanwhile(t *testing.T) {
 func TestAProcessThatIsStoppedMeanwhile(t *testing.T) {
 	pid := script(t, `setInterval(() => {}, 1000); console.log()`)
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, syscall.Kill(pid, syscall.SIGSTOP))
 	process.Until(t, "it is stopped", func() bool { return isStopped(pid) })
 	if _, err := s.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "was stopped meanwhile") {
 		t.Errorf("%v", err)
@@ -237,9 +216,7 @@ func TestAProcessThatIsStoppedMeanwhile(t *testing.T) {
 // What is no Node process, or one that SIGUSR1 might end, is said to be, and gets no signal.
 func TestWhatIsNotSignalled(t *testing.T) {
 	shell, err := os.ReadFile("/bin/sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	folder := t.TempDir()
 	for _, c := range []struct{ name, argument, env, want, hint string }{
 		{"deno", "", "", "it is Deno's", "--inspect=127.0.0.1:9229"},
@@ -250,18 +227,12 @@ func TestWhatIsNotSignalled(t *testing.T) {
 		{"node", "", "OPTIONS=--disable-sigusr1", "still starting", "try again"},
 	} {
 		path := filepath.Join(folder, c.name)
-		if err := os.WriteFile(path, shell, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, shell, 0o700))
 		cmd := exec.Command(path, "-c", "read line", c.argument)
 		cmd.Env = []string{c.env}
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, cmd.Start())
 		for began := time.Now(); time.Since(began) < 10*time.Second; { // the kernel writes it a moment after the exec
 			if line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cmdline")); err != nil || len(line) > 0 {
 				break
@@ -274,9 +245,7 @@ func TestWhatIsNotSignalled(t *testing.T) {
 		if coded, ok := errors.AsType[*whittle.Error](err); !ok || !strings.Contains(err.Error(), c.want) || !strings.Contains(coded.Hint, c.hint) {
 			t.Errorf("%s %s %s: %v", c.name, c.argument, c.env, err)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Remove(path))
 	}
 	if err := checkNode(1 << 30); whittle.CodeOf(err) != whittle.NotFound || !strings.Contains(err.Error(), "there is none") {
 		t.Errorf("none: %v", err)
@@ -286,23 +255,15 @@ func TestWhatIsNotSignalled(t *testing.T) {
 // The inspector of a process in a network of its own is not opened.
 func TestAProcessInAnotherNetwork(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "ns"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(filepath.Join(folder, "ns"), 0o700))
 	own, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for to, refused := range map[string]bool{own: false, "net:[1]": true} {
-		if err := os.Symlink(to, filepath.Join(folder, "ns", "net")); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Symlink(to, filepath.Join(folder, "ns", "net")))
 		if err := reachable(17, folder); (err != nil) != refused || refused && !strings.Contains(err.Error(), "network of its own") {
 			t.Errorf("%s: %v", to, err)
 		}
-		if err := os.Remove(filepath.Join(folder, "ns", "net")); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Remove(filepath.Join(folder, "ns", "net")))
 	}
 }
 
@@ -311,9 +272,7 @@ func TestAProcessInAnotherNetwork(t *testing.T) {
 func TestALeaveAtOnceClosesTheInspector(t *testing.T) {
 	pid, _ := node(t)
 	before, err := listening(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s, err := Open(gone, strconv.Itoa(pid)); !errors.Is(err, context.Canceled) {
@@ -322,9 +281,7 @@ func TestALeaveAtOnceClosesTheInspector(t *testing.T) {
 	untilListening(t, pid, before)
 	for range 3 {
 		s, err := Open(t.Context(), strconv.Itoa(pid))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -338,26 +295,18 @@ func TestTheNextOneClosesWhatAKilledOneOpened(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	pid, _ := node(t)
 	before, err := listening(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for range 2 { // a second one that is killed finds the first one's note
 		noteOpening(pid)
-		if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, syscall.Kill(pid, syscall.SIGUSR1))
 	}
 	process.Until(t, "its inspector is open", func() bool {
 		now, err := listening(pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return len(now) > len(before)
 	})
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -6,15 +6,15 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // A profile that somebody saved may name anything as the script of a function: what is no
 // file is not opened.
 func TestAScriptThatIsAPipeIsNotOpened(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "server.js")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Mkfifo(pipe, 0o600))
 	done := make(chan struct{})
 	var looks sync.WaitGroup
 	looks.Go(func() { // it can be opened for writing only while somebody reads

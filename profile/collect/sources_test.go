@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -16,9 +17,7 @@ import (
 func heard(t *testing.T, to string) (at string, said func() string) {
 	t.Helper()
 	line, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var all bytes.Buffer
 	over := make(chan struct{})
 	go func() {
@@ -52,20 +51,14 @@ func heard(t *testing.T, to string) (at string, said func() string) {
 func TestNothingPausesAtADebuggerStatement(t *testing.T) {
 	pid := script(t, "console.log(); const again = () => { debugger; setImmediate(again) }; again()")
 	s, err := Open(t.Context(), strconv.Itoa(pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close(t.Context())
 	u, err := url.Parse(s.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	at, said := heard(t, u.Host)
 	u.Host = at
 	i, err := dialInspector(t.Context(), u.String(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	of := &sources{ctx: t.Context(), i: i, r: newRoutes()}
 	of.fetch([]*profile.Function{{Script: "1"}, {Script: "2"}, {Script: "3"}})
 	if err := i.Close(t.Context()); err != nil {

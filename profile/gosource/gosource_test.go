@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -16,13 +17,9 @@ const services = "../../e2e/frameworks/testdata/services/go"
 func read(t *testing.T, name string) *profile.Profile {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name+".pb.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p, err := profile.ReadPprof(b, profile.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 
@@ -78,9 +75,7 @@ func small(t *testing.T, source string) (string, func(function string, line int)
 	t.Helper()
 	folder := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module example.com/x\n", "main.go": source} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	return folder, func(function string, line int) string {
 		p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Functions: []profile.Function{
@@ -96,9 +91,7 @@ func small(t *testing.T, source string) (string, func(function string, line int)
 func TestSourcesBehindALink(t *testing.T) {
 	folder, _ := small(t, "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n")
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(folder, link); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Symlink(folder, link))
 	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Functions: []profile.Function{
 		{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
 		{Name: "main.work", File: filepath.Join(link, "main.go"), Line: 4, Owner: profile.Own},
@@ -278,12 +271,8 @@ func TestAnotherProgramsRoutesAreNotThisOnes(t *testing.T) {
 		"cmd/shop/main.go": "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
 		"cmd/jobs/main.go": "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /b\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
+		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	for _, file := range []string{filepath.Join(folder, "cmd/shop/main.go"), "example.com/x/cmd/shop/main.go"} {
 		p := stacked(profile.Function{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard}, profile.Function{Name: "main.work", File: file, Line: 4, Owner: profile.Own})
@@ -303,12 +292,8 @@ func TestAGeneratorHidesNoPackage(t *testing.T) {
 		"api/a_gen.go": "// Made by hand.\n\n//go:build ignore\n\npackage main\nfunc main() {}\n",
 		"api/api.go":   "package api\nimport \"net/http\"\nfunc Routes() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
+		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	p := stacked(
 		profile.Function{Name: "main.main", File: filepath.Join(folder, "main.go"), Line: 2, Owner: profile.Own},

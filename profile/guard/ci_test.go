@@ -5,6 +5,8 @@ import (
 	"encoding/xml"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestTheVerdictForCISystems(t *testing.T) {
@@ -23,12 +25,8 @@ func TestTheVerdictForCISystems(t *testing.T) {
 		"undecided":    {Verdict{Outcome: Undecided, Ratio: 1, Low: 0.9, High: 1.1}, 0, "More or longer runs would decide it", "::notice title="},
 	} {
 		var x, command bytes.Buffer
-		if err := c.verdict.WriteJUnit(&x, "shop:1,2"); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.verdict.WriteGitHub(&command, "shop:1,2"); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, c.verdict.WriteJUnit(&x, "shop:1,2"))
+		fatal.If(t, c.verdict.WriteGitHub(&command, "shop:1,2"))
 		var read junit
 		if err := xml.Unmarshal(x.Bytes(), &read); err != nil {
 			t.Fatalf("%s: %v in %s", name, err, x.Bytes())

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -82,13 +83,9 @@ func TestTheVerdictNamesWhoIsToBlame(t *testing.T) {
 		base.Runs[i].Own = map[string]float64{}
 	}
 	var kept bytes.Buffer
-	if err := base.Write(&kept); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, base.Write(&kept))
 	last, err := Read(&kept)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if v := Check(last, &Baseline{Runs: dear}, 0.10); v.Blame[0].Function != "api.get (api.go)" {
 		t.Errorf("own functions come first where the baseline had none: %+v", v)
 	}
@@ -104,9 +101,7 @@ func TestTheVerdictNamesWhoIsToBlame(t *testing.T) {
 func TestBaselinesComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b bytes.Buffer
-	if err := (&Baseline{Service: "api", Runs: runs(r, 3, 1e5, 0.1)}).Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, (&Baseline{Service: "api", Runs: runs(r, 3, 1e5, 0.1)}).Write(&b))
 	got, err := Read(&b)
 	if err != nil || got.Service != "api" || len(got.Runs) != 3 || len(got.Runs[0].Functions) != 2 {
 		t.Errorf("%+v, %v", got, err)

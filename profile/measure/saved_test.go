@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 	"whittle/profile/collect"
 )
@@ -17,9 +18,7 @@ func TestANodeProfileIsReadAsItWasSaved(t *testing.T) {
  {"id":4,"callFrame":{"functionName":"(idle)","url":"","lineNumber":-1}}],
  "startTime":0,"endTime":6000,"samples":[2,2,4,3,2,3],"timeDeltas":[0,1000,1000,1000,1000,1000]}`)
 	p, err := profile.ReadV8CPU(raw, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p.LabelEndpoints(func(f *profile.Function) string {
 		return map[string]string{"/none/app.js": "GET /"}[f.File]
 	}, nil)
@@ -30,13 +29,9 @@ func TestANodeProfileIsReadAsItWasSaved(t *testing.T) {
 	p.Requests = map[string]int64{"GET /": 3}
 	folder := t.TempDir()
 	m := &Measured{Taken: []*collect.Collected{{Profile: p, Raw: raw, Ext: ".cpuprofile"}}}
-	if err := m.Save(folder); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, m.Save(folder))
 	got, err := ReadProfile(folder+"/cpu.cpuprofile", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got.Total() != p.Total() || got.Functions[0].Name != "handler of GET /" {
 		t.Errorf("%d ns, want %d; the handler is %q", got.Total(), p.Total(), got.Functions[0].Name)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 )
 
@@ -21,9 +22,7 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, got, 0o600))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
@@ -37,9 +36,7 @@ func golden(t *testing.T, name string, got []byte) {
 func asJSON(t *testing.T, v any) []byte {
 	t.Helper()
 	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return append(b, '\n')
 }
 
@@ -96,9 +93,7 @@ func TestAReportInWords(t *testing.T) {
 	r := New([]*profile.Profile{monolith()})
 	r.Warnings = append(r.Warnings, "the profiling port can be reached from other machines")
 	var text bytes.Buffer
-	if err := r.WriteSummary(&text); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.WriteSummary(&text))
 	golden(t, "node.txt", text.Bytes())
 	golden(t, "node.json", asJSON(t, r))
 	if !strings.Contains(text.String(), r.Words) {
@@ -111,9 +106,7 @@ func TestOtherKindsInWords(t *testing.T) {
 	allocations.Kind = profile.Allocations
 	r := New([]*profile.Profile{service(), allocations})
 	var text bytes.Buffer
-	if err := r.WriteSummary(&text); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.WriteSummary(&text))
 	golden(t, "go.txt", text.Bytes())
 }
 
@@ -144,9 +137,7 @@ func TestNothingIsSaidOfNothing(t *testing.T) {
 func TestAComparisonInWords(t *testing.T) {
 	c := Compare(monolith(), service(), nil)
 	var text bytes.Buffer
-	if err := c.WriteSummary(&text); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.WriteSummary(&text))
 	golden(t, "diff.txt", text.Bytes())
 	golden(t, "diff.json", asJSON(t, c))
 	unknown := service()
@@ -171,9 +162,7 @@ func TestOtherKindsStandByThemselves(t *testing.T) {
 		p := &profile.Profile{Kind: kind, Runtime: profile.Go, Service: "api", Functions: functions, Samples: []profile.Sample{{Value: 3e6, Stack: stack, At: -1}}}
 		var words bytes.Buffer
 		r := New([]*profile.Profile{p})
-		if err := r.WriteSummary(&words); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, r.WriteSummary(&words))
 		for _, part := range []string{want, "/srv/main.go:7", "strings.Repeat"} {
 			if !strings.Contains(words.String(), part) {
 				t.Errorf("%s: no %q in\n%s", kind, part, words.String())

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/profile"
 	"whittle/profile/collect"
@@ -80,16 +81,10 @@ func serveService(name string) error {
 func process(t *testing.T, cmd *exec.Cmd) (base string) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, cmd.Start())
 	read := bufio.NewReader(out)
 	line, err := read.ReadString('\n')
 	var drained sync.WaitGroup
@@ -145,18 +140,14 @@ func busy(t *testing.T, base string) {
 func read(t *testing.T, page string, kind profile.Kind) *profile.Profile {
 	t.Helper()
 	resp, err := http.Get(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s, %v", page, resp.Status, err)
 	}
 	p, err := profile.Read(b, kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if used, err := strconv.Atoi(resp.Header.Get("X-Cpu-Us")); err == nil {
 		p.CapTotal(time.Duration(used) * time.Microsecond)
 	}
@@ -243,9 +234,7 @@ func at(all []smell.Smell, where string) (names []string) {
 func marked(t *testing.T, file, name string) int {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i, line := range strings.Split(string(b), "\n") {
 		if _, names, ok := strings.Cut(line, "// smell: "); ok && slices.Contains(strings.Split(names, ", "), name) {
 			return i + 1
@@ -287,9 +276,7 @@ func samples(p *profile.Profile) (n int64) {
 func goService(t *testing.T, name string) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), serviceEnv+"="+name, "GODEBUG=randseednop=0") // Seed has had no effect since Go 1.24
 	return process(t, cmd)
@@ -340,9 +327,7 @@ func nodeService(t *testing.T, file string) string {
 	t.Helper()
 	node := needs.Node(t)
 	absolute, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return process(t, exec.Command(node, "testdata/node/serve.js", absolute))
 }
 

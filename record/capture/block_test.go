@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // sealed makes a block of n entries that differ.
@@ -24,9 +25,7 @@ func sealed(t testing.TB, n int) ([]byte, []*Entry) {
 		e.Request.Target = fmt.Sprintf("/orders/%d/lines?x=%d", i, i)
 		e.Response.Status = 200 + i%3
 		all = append(all, e)
-		if err := b.Add(e); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Add(e))
 	}
 	bytes := b.Seal(nil, 42)
 	if b.Len() != 0 || b.Unpacked() != 0 {
@@ -93,9 +92,7 @@ func TestWhatDoesNotCompressFits(t *testing.T) {
 		e.Response.Body[i], e.Request.Body[i] = byte(noise.Uint32()), byte(noise.Uint32())
 	}
 	var b Block
-	if err := b.Add(e); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Add(e))
 	if err := b.Add(e); err == nil || whittle.CodeOf(err) != whittle.ResourceExhausted || b.Len() != 1 {
 		t.Errorf("a block of more than its bound: %v", err)
 	}

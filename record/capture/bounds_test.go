@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestAnEntryAtTheBoundsIsKept: what is just as large, as late or as many as the bounds
@@ -55,9 +56,7 @@ func TestABlockIsFullAtItsBound(t *testing.T) {
 	e := full()
 	e.Request.Body, e.Response.Body = make([]byte, MaxBody), make([]byte, MaxBody)
 	var b Block
-	if err := b.Add(e); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Add(e))
 	over := len(b.raw) + len(encoded(t, e)) - MaxBlock
 	e.Request.Body = e.Request.Body[over-1:]
 	if err := b.Add(e); err == nil || b.Len() != 1 {

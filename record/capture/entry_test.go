@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func full() *Entry {
@@ -30,9 +31,7 @@ func full() *Entry {
 func encoded(t testing.TB, e *Entry) []byte {
 	t.Helper()
 	b, err := AppendEntry(nil, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }
 

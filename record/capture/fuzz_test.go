@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // What can be written is read back as it was.
@@ -41,9 +42,7 @@ func FuzzRoundTrip(f *testing.F) {
 // What can be read can be written, and is the same then.
 func FuzzDecode(f *testing.F) {
 	b, err := AppendEntry(nil, full())
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Add(b)
 	f.Add([]byte{0})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // What a writer says of its entries stays with them, whatever is said later.
@@ -15,9 +16,7 @@ func TestWhatIsSaidOfEntries(t *testing.T) {
 	w := create(t, dir, Options{About: []byte("one")})
 	appendAll(t, w, 0, 3)
 	for _, say := range []string{"one", "two", "two"} { // the same begins nothing
-		if err := w.Describe([]byte(say)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Describe([]byte(say)))
 	}
 	appendAll(t, w, 3, 5)
 	if err := w.Describe(make([]byte, MaxAbout+1)); whittle.CodeOf(err) != whittle.Internal {
@@ -35,9 +34,7 @@ func TestWhatIsSaidOfEntries(t *testing.T) {
 		t.Errorf("%v, %+v", got, damages)
 	}
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	said := ""
 	for {

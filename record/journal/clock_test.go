@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // machine has a clock that can be set.
@@ -29,27 +31,21 @@ func (m *machine) record(t *testing.T, w *Writer, from, to int) {
 	for i := from; i < to; i++ {
 		e := exchange(i)
 		e.At = m.wall
-		if err := w.Append(e); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Append(e))
 	}
 	m.flush(t, w)
 }
 
 func (m *machine) flush(t *testing.T, w *Writer) {
 	t.Helper()
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Flush())
 }
 
 // has tells which exchanges a folder has.
 func has(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	return follow(t, r)
 }
@@ -61,9 +57,7 @@ func follow(t *testing.T, r *Reader) (all []string) {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all = append(all, e.Request.Header.Get("X-N"))
 	}
 }
@@ -94,9 +88,7 @@ func TestAFollowerOverAnEmptiedFolder(t *testing.T) {
 	w := create(t, dir, m.options(Options{MaxAge: day}))
 	m.record(t, w, 0, 2)
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	if got := follow(t, r); !slices.Equal(got, []string{"0", "1"}) {
 		t.Fatal(got)
@@ -130,16 +122,12 @@ func TestAFollowerOverAFolderBegunAnew(t *testing.T) {
 				finish(t, w)
 			}
 			r, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer r.Close()
 			if got := follow(t, r); len(got) != segments {
 				t.Fatal(got)
 			}
-			if err := os.RemoveAll(dir); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.RemoveAll(dir))
 			w := create(t, dir, Options{})
 			appendAll(t, w, 7, 9)
 			finish(t, w)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -22,17 +23,13 @@ func written(t testing.TB, entries int) (path string, whole []byte, blocks []int
 	for i := range entries {
 		appendAll(t, w, i, i+1)
 		if i%100 == 99 {
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.Flush())
 		}
 	}
 	finish(t, w)
 	path = segmentPath(dir, 1)
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for at := labelLen; at < len(whole); {
 		h, ok := capture.ParseHeader(whole[at:])
 		if !ok {
@@ -46,9 +43,7 @@ func written(t testing.TB, entries int) (path string, whole []byte, blocks []int
 
 func spoil(t testing.TB, path string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, b, 0o600))
 }
 
 // without is 0 to n-1 but for a range.
@@ -140,21 +135,15 @@ func TestBytesThatCameOrWentCostNoMoreThanWhereTheyWere(t *testing.T) {
 // compress. Where the block around it is damaged, it is not taken for one.
 func TestABodyIsNotTakenForABlock(t *testing.T) {
 	var forged capture.Block
-	if err := forged.Add(exchange(999)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, forged.Add(exchange(999)))
 	body := forged.Seal(nil, 12345)
 
 	dir := t.TempDir()
 	w := create(t, dir, Options{})
 	e := exchange(0)
 	e.Response.Body = body
-	if err := w.Append(e); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Append(e))
+	fatal.If(t, w.Flush())
 	appendAll(t, w, 1, 10)
 	finish(t, w)
 	path := segmentPath(dir, 1)
@@ -209,9 +198,7 @@ func FuzzSegment(f *testing.F) {
 		path := filepath.Join(t.TempDir(), "00000001.wcap")
 		spoil(t, path, b)
 		l, err := List(context.Background(), path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		lost := int64(0)
 		for _, d := range l.Damages {
 			lost += d.Bytes

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -43,35 +44,27 @@ func create(t testing.TB, dir string, o Options) *Writer {
 		o.now = func() time.Time { return begun }
 	}
 	w, err := Create(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return w
 }
 
 func appendAll(t testing.TB, w *Writer, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
-		if err := w.Append(exchange(i)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Append(exchange(i)))
 	}
 }
 
 func finish(t testing.TB, w *Writer) {
 	t.Helper()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 }
 
 // numbers reads which exchanges a log has, and sees that each is as it was.
 func numbers(t testing.TB, path string, f Filter) ([]int, []Damage) {
 	t.Helper()
 	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	var all []int
 	for {
@@ -79,9 +72,7 @@ func numbers(t testing.TB, path string, f Filter) ([]int, []Damage) {
 		if errors.Is(err, io.EOF) {
 			return all, r.Damages()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var i int
 		if _, err := fmt.Sscan(e.Request.Header.Get("X-N"), &i); err != nil {
 			t.Fatal(err)
@@ -127,26 +118,20 @@ func TestAnEntryHasItsNumber(t *testing.T) {
 	for i := range 3000 {
 		appendAll(t, w, i, i+1)
 		if i%100 == 0 {
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.Flush())
 		}
 	}
 	finish(t, w)
 	for _, f := range []Filter{{}, {Route: "POST /Count"}, {From: begun.Add(time.Second)}} {
 		r, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		n := 0
 		for ; ; n++ {
 			e, err := r.Next(context.Background(), f)
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if want := int64(e.At.Sub(begun)/time.Millisecond) + 1; r.Number() != want {
 				t.Fatalf("%+v: entry %d has number %d", f, want, r.Number())
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/record/capture"
 )
@@ -80,9 +81,7 @@ func TestAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{})
 	appendAll(t, w, 0, 10)
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Flush())
 	disk := w.seg.f
 	w.seg.f = full
 	appendAll(t, w, 10, 20)
@@ -110,18 +109,14 @@ func TestAFullDisk(t *testing.T) {
 func TestAFolderThatIsGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	w := create(t, dir, Options{})
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(dir))
 	for i := range 5 {
 		appendAll(t, w, i, i+1)
 		if err := w.Flush(); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "write log: open") {
 			t.Fatalf("gone: %v", err)
 		}
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(dir, 0o700))
 	appendAll(t, w, 5, 8)
 	finish(t, w)
 	if got, _ := numbers(t, dir, Filter{}); !slices.Equal(got, []int{5, 6, 7}) || w.Lost() != 5 {
@@ -136,9 +131,7 @@ func TestTheOldestGoWhenThereAreTooManyBytes(t *testing.T) {
 	for i := range 3000 {
 		appendAll(t, w, i, i+1)
 		if i%50 == 49 {
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.Flush())
 			if n := folderBytes(t, dir); n > o.MaxBytes {
 				t.Fatalf("%d bytes after %d entries", n, i)
 			}
@@ -160,14 +153,10 @@ func TestTheOldestGoWhenThereAreTooManyBytes(t *testing.T) {
 func folderBytes(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	all, err := segments(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, s := range all {
 		info, err := os.Stat(s.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		n += info.Size()
 	}
 	return n
@@ -182,9 +171,7 @@ func TestTheOldGoWhenTheirTimeHasCome(t *testing.T) {
 		now = exchange(i).At
 		appendAll(t, w, i, i+1)
 		if i%100 == 99 {
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, w.Flush())
 		}
 	}
 	got, _ := numbers(t, dir, Filter{})
@@ -195,9 +182,7 @@ func TestTheOldGoWhenTheirTimeHasCome(t *testing.T) {
 	}
 	// Without traffic too, as long as somebody flushes.
 	now = now.Add(time.Hour)
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Flush())
 	if all, _ := segments(dir); len(all) != 0 {
 		t.Errorf("an hour later: %v", all)
 	}
@@ -209,9 +194,7 @@ func TestReadingWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{SegmentBytes: 30_000})
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	const total = 20_000
 	done := make(chan error, 1)
@@ -242,9 +225,7 @@ func TestReadingWhileWriting(t *testing.T) {
 		case errors.Is(err, io.EOF):
 			select {
 			case err := <-done:
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				finished = true
 			default:
 			}
@@ -267,9 +248,7 @@ func TestReadingStopsWhenAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	if _, err := r.Next(ctx, Filter{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"runtime"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // live is what the heap holds once the garbage is gone.
@@ -32,17 +34,13 @@ func TestAHundredThousandExchangesTakeFlatMemory(t *testing.T) {
 	}
 	w := create(t, dir, Options{SegmentBytes: 256 << 10})
 	for i := range total {
-		if err := w.Append(exchange(i)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Append(exchange(i)))
 		grown("writing", i)
 	}
 	finish(t, w)
 
 	r, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	n := 0
 	for ; ; n++ {

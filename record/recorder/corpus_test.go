@@ -22,6 +22,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 	"whittle/record/redact"
 )
@@ -339,21 +340,13 @@ func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
 	defer monolith.Close()
 	dir := filepath.Join(t.TempDir(), "log")
 	key, err := Key(KeyPath(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rules, err := redact.New(by, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rec, err := Open(Options{Dir: dir, Redactor: rules})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g, err := gateway.New(gateway.Options{Monolith: whittle.Upstream{URL: monolith.URL, Timeout: 10 * time.Second, MaxResponse: 1 << 20, MaxConns: 100}, Record: rec.Offer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g.SetRecording(whittle.All, 0)
 	front := httptest.NewServer(g)
 	client := &http.Client{
@@ -380,12 +373,8 @@ func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
 	}
 	client.CloseIdleConnections()
 	front.Close()
-	if err := g.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if err := rec.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, g.Close(context.Background()))
+	fatal.If(t, rec.Close())
 	if c := rec.Counts(); c.Recorded != int64(len(list)) || c.Shed+c.Dropped+c.Lost > 0 {
 		t.Errorf("%d exchanges: %+v", len(list), c)
 	}
@@ -396,9 +385,7 @@ func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
 	all := raw(t, dir)
 	for _, e := range entries {
 		b, err := capture.AppendEntry(nil, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all = append(all, b...)
 	}
 	for i := range list {
@@ -417,20 +404,14 @@ func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
 func raw(t *testing.T, dir string) (all []byte) {
 	t.Helper()
 	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d, err := zstd.NewReader(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer d.Close()
 	frames := 0
 	for _, f := range files {
 		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all = append(all, b...)
 		for rest := b; ; {
 			i := bytes.Index(rest, []byte{0x28, 0xb5, 0x2f, 0xfd})

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/redact"
@@ -27,9 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func redactor(t *testing.T) *redact.Redactor {
 	t.Helper()
 	r, err := redact.New(redact.Rules{}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
@@ -45,18 +44,14 @@ func exchange(target string) *whittle.Exchange {
 func read(t *testing.T, dir string) (list []*capture.Entry) {
 	t.Helper()
 	from, err := journal.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer from.Close()
 	for {
 		e, err := from.Next(t.Context(), journal.Filter{})
 		if errors.Is(err, io.EOF) {
 			return list
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		list = append(list, e.Clone())
 	}
 }
@@ -65,9 +60,7 @@ func read(t *testing.T, dir string) (list []*capture.Entry) {
 // taken for one of its traffic.
 func TestExchangesWithoutAResponseAreCounted(t *testing.T) {
 	r, err := Open(Options{Dir: filepath.Join(t.TempDir(), "log"), Redactor: redactor(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	broken := exchange("/1")
 	broken.Monolith = whittle.Response{Failure: whittle.FailedConnect}
 	for _, x := range []*whittle.Exchange{broken, exchange("/2")} {
@@ -75,9 +68,7 @@ func TestExchangesWithoutAResponseAreCounted(t *testing.T) {
 			t.Fatal("there was room")
 		}
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Close())
 	if c := r.Counts(); c.Recorded != 2 || c.Failed != 1 {
 		t.Errorf("%+v", c)
 	}
@@ -88,9 +79,7 @@ func TestExchangesWithoutAResponseAreCounted(t *testing.T) {
 func TestRecord(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	r, err := Open(Options{Dir: dir, Redactor: redactor(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	x := exchange("/1?token=no-hex-digits")
 	candidate := exchange("/2")
 	candidate.Served, candidate.Candidate = whittle.Candidate, whittle.Response{Status: 201, Body: []byte("\x00\x01binary")}
@@ -99,9 +88,7 @@ func TestRecord(t *testing.T) {
 			t.Fatal("there was room")
 		}
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Close())
 	if err := r.Close(); err != nil || r.Offer(x) {
 		t.Errorf("closed twice: %v, or open still", err)
 	}
@@ -195,9 +182,7 @@ func TestDiskFails(t *testing.T) {
 	r, err := Open(Options{
 		Redactor: redactor(t), Flush: time.Millisecond, create: onto(disk), Log: slog.New(slog.NewTextHandler(&said, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	offer := func(target string) {
 		t.Helper()
 		if !r.Offer(exchange(target)) {
@@ -228,9 +213,7 @@ func TestDiskFails(t *testing.T) {
 	})
 	offer("/stuck")
 	settled(func(c Counts) bool { return c.Recorded == 2 && c.Dropped == 1 })
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Close())
 	if c := r.Counts(); c.Recorded != 2 || c.Lost != 3 || c.Failures != 4 || disk.written != 2 {
 		t.Errorf("%+v, %d written", c, disk.written)
 	}
@@ -247,9 +230,7 @@ func TestBounds(t *testing.T) {
 			disk := &flaky{gate: make(chan struct{})}
 			o.Redactor, o.create = redactor(t), onto(disk)
 			r, err := Open(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			taken := int64(0)
 			for range 50 {
 				if r.Offer(exchange("/x")) {
@@ -263,9 +244,7 @@ func TestBounds(t *testing.T) {
 				t.Errorf("%d metrics", n)
 			}
 			close(disk.gate)
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, r.Close())
 			if c := r.Counts(); c.Recorded != taken || c.Shed != 50-taken || int64(disk.written) != taken || r.held.Load() != 0 {
 				t.Errorf("%+v, %d written, %d bytes held", c, disk.written, r.held.Load())
 			}
@@ -277,9 +256,7 @@ func TestBounds(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	disk := &flaky{}
 	r, err := Open(Options{Redactor: redactor(t), create: onto(disk), Flush: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	other := redactor(t)
 	var all sync.WaitGroup
 	for range 4 {
@@ -290,9 +267,7 @@ func TestConcurrent(t *testing.T) {
 			}
 		})
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Close())
 	all.Wait()
 	if c := r.Counts(); c.Recorded+c.Shed != 2000 || int64(disk.written) != c.Recorded {
 		t.Errorf("%+v, %d written", c, disk.written)
@@ -304,13 +279,9 @@ func TestTheRulesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	first := redactor(t)
 	second, err := redact.New(redact.Rules{Fields: []string{"n"}}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r, err := Open(Options{Dir: dir, Redactor: first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r.Offer(exchange("/1"))
 	r.Offer(exchange("/2"))
 	for r.Counts().Recorded < 2 { // written by the first rules
@@ -318,9 +289,7 @@ func TestTheRulesAreKept(t *testing.T) {
 	}
 	r.Redact(second)
 	r.Offer(exchange("/3"))
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Close())
 	l, err := journal.List(t.Context(), dir, nil)
 	if err != nil || len(l.Parts) != 2 || l.Parts[0].Entries != 2 || l.Parts[1].Entries != 1 {
 		t.Fatalf("%+v, %v", l, err)
@@ -336,17 +305,13 @@ func TestTheRulesAreKept(t *testing.T) {
 func TestABodyThatIsTooLong(t *testing.T) {
 	dir := t.TempDir()
 	r, err := Open(Options{Dir: dir, Redactor: redactor(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	x := exchange("/long")
 	x.Monolith.Header, x.Monolith.Body = nil, bytes.Repeat([]byte("a b "), capture.MaxBody/4+1)
 	if !r.Offer(x) {
 		t.Fatal("there was room")
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Close())
 	if list := read(t, dir); len(list) != 1 || !list[0].Response.Truncated || list[0].Response.Body != nil {
 		t.Errorf("%d entries, %+v", len(list), r.Counts())
 	}
@@ -355,9 +320,7 @@ func TestABodyThatIsTooLong(t *testing.T) {
 // TestTheKeyLiesNextToItsFolder wherever one stands.
 func TestTheKeyLiesNextToItsFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	if err := os.MkdirAll(filepath.Join(dir, "in"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Join(dir, "in"), 0o700))
 	t.Chdir(filepath.Join(dir, "in"))
 	if got := KeyPath(".."); filepath.Base(got) != "log.key" || filepath.Dir(got) == dir {
 		t.Errorf("the key of .. is kept in %s", got)
@@ -387,16 +350,12 @@ func TestKey(t *testing.T) {
 	if err != nil || st.Mode().Perm() != 0o600 {
 		t.Error(st.Mode(), err)
 	}
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(path, 0o640))
 	if _, err := Key(path); whittle.CodeOf(err) != whittle.PermissionDenied {
 		t.Errorf("others may read it: %v", err)
 	}
 	bad := filepath.Join(t.TempDir(), "bad")
-	if err := os.WriteFile(bad, []byte("abcd"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(bad, []byte("abcd"), 0o600))
 	if _, err := Key(bad); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("a short key: %v", err)
 	}

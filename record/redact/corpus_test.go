@@ -14,15 +14,14 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // linesOf reads a file of the corpus: a line each, without comments.
 func linesOf(t *testing.T, name string) (all []string) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for line := range strings.Lines(string(b)) {
 		if line = strings.TrimRight(line, "\n"); line != "" && line[0] != '#' {
 			all = append(all, line)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestDescription: what a log says of its redaction holds no secret and tells
@@ -46,9 +48,7 @@ func TestDescription(t *testing.T) {
 		}
 	}
 	foreign, err := New(rules, []byte("some other key, as long"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if f := foreign.Describe(); f.Key == d.Key || slices.Equal(f.Patterns, d.Patterns) || strings.Contains(f.String(), f.Key) {
 		t.Errorf("under another key: %+v", f)
 	}

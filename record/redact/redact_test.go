@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 var testKey = []byte("a key for tests only")
@@ -17,9 +18,7 @@ var testKey = []byte("a key for tests only")
 func mustNew(t testing.TB, rules Rules) *Redactor {
 	t.Helper()
 	r, err := New(rules, testKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
@@ -267,9 +266,7 @@ func TestRules(t *testing.T) {
 func TestKey(t *testing.T) {
 	a, b := mustNew(t, Rules{}), mustNew(t, Rules{})
 	c, err := New(Rules{}, NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if tokenFor(a, "x") != tokenFor(b, "x") || tokenFor(a, "x") == tokenFor(a, "y") || tokenFor(a, "x") == tokenFor(c, "x") {
 		t.Error("tokens do not follow the key and the secret")
 	}
@@ -317,9 +314,7 @@ func TestNoTagIsLeftOfARedactedBody(t *testing.T) {
 		var zipped bytes.Buffer
 		z := gzip.NewWriter(&zipped)
 		_, _ = z.Write([]byte(body))
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, z.Close())
 		for coding, b := range map[string][]byte{"": []byte(body), "gzip": zipped.Bytes()} {
 			a := whittle.Response{Status: 200, Header: whittle.Header{"Etag": {`"33a64df5"`}}, Trailer: whittle.Header{"Etag": {`W/"v1"`}}, Body: b}
 			if coding != "" {

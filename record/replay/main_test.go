@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -74,9 +75,7 @@ func serve(t *testing.T, response func(r *http.Request) string) string {
 func run(t *testing.T, log Log, o Options) *Report {
 	t.Helper()
 	r, err := Run(t.Context(), log, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r.Ledger.Sum() != r.Ledger.Total {
 		t.Errorf("the ledger does not add up: %+v", r.Ledger)
 	}

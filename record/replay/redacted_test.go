@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 	"whittle/record/redact"
 )
@@ -16,9 +17,7 @@ import (
 // though it is what is sent and compared.
 func TestAnArchiveIsNotShown(t *testing.T) {
 	show, err := redact.New(redact.Rules{}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sent := make(chan string, 1)
 	url := serve(t, func(r *http.Request) string {
 		select {

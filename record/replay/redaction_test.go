@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/redact"
@@ -24,38 +25,26 @@ func person(i int) string {
 func record(t *testing.T, n int, rules redact.Rules, key []byte, body func(int) string) string {
 	t.Helper()
 	by, err := redact.New(rules, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	dir := t.TempDir()
 	w, err := journal.Create(dir, journal.Options{MaxAge: -1, About: by.Describe().JSON()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range n {
 		e := get(i, fmt.Sprintf("/p?i=%d", i), body(i))
 		by.Request(&e.Request)
 		by.Response(&e.Response)
-		if err := w.Append(e); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Append(e))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return dir
 }
 
 func like(t *testing.T, path, url string, rules redact.Rules, key []byte) *Report {
 	t.Helper()
 	log, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	o := Options{Against: url}
-	if err := o.RedactLike(log, rules, key); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, o.RedactLike(log, rules, key))
 	return run(t, log, o)
 }
 
@@ -132,9 +121,7 @@ func TestHeadersOfALog(t *testing.T) {
 	recorded := http.Header{"Location": {"/in?token=1234abcd"}, "Set-Cookie": {"sid=1; HttpOnly"}, "Cache-Control": {"no-store"}}
 	log := func(redacted bool) Log {
 		by, err := redact.New(redact.Rules{}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return made{60, func(i int) *capture.Entry {
 			e := get(i, "/in", "ok")
 			e.Response.Header = whittle.Header(recorded.Clone())
@@ -161,9 +148,7 @@ func TestHeadersOfALog(t *testing.T) {
 		return h
 	}
 	by, err := redact.New(redact.Rules{}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, tc := range []struct {
 		name      string
 		log       Log

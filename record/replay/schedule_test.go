@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/internal/rawtest"
 	"whittle/record/capture"
@@ -34,9 +35,7 @@ func TestOrderIsKeptPerConnection(t *testing.T) {
 	}}
 	for _, text := range []string{"connection", "header:x-user"} {
 		key, err := ParseKey(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var mu sync.Mutex
 		next, under, wrong := map[string]int{}, map[string]int{}, 0
 		url := serve(t, func(r *http.Request) string {
@@ -144,9 +143,7 @@ func TestAnInterruptedReplayReportsWhatIsKnown(t *testing.T) {
 	})
 	log := made{50_000, func(i int) *capture.Entry { return get(i, "/", `{}`) }}
 	r, err := Run(ctx, log, Options{Against: url, Key: Key{by: byNothing}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !r.Interrupted || r.Ledger.Sum() != 50_000 || r.Ledger.Total != 50_000 || r.Ledger.Compared < 50 || r.Ledger.Compared > 200 {
 		t.Errorf("interrupted %v, %+v", r.Interrupted, r.Ledger)
 	}
@@ -164,23 +161,15 @@ func TestMemoryStaysFlat(t *testing.T) {
 	body := `{"text":"` + strings.Repeat("x", 8<<10) + `"}`
 	dir := t.TempDir()
 	w, err := journal.Create(dir, journal.Options{MaxAge: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range n {
 		e := get(i, "/p?i="+strconv.Itoa(i%100), body)
 		e.Conn = uint64(i % 5000)
-		if err := w.Append(e); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Append(e))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	log, err := OpenLog(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats

@@ -19,6 +19,7 @@ import (
 
 	"whittle"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 // asDaemon marks the test's own binary as a process with a service.
@@ -66,9 +67,7 @@ func run(ctx context.Context, stdout io.Writer) error {
 func TestProcess(t *testing.T) {
 	said := make(chan []byte, 64)
 	p, err := child.Start(t.Context(), child.Options{Env: []string{asDaemon + "=1"}, Output: lines(said)}, os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.Kill()
 	for _, path := range []string{"/livez", "/readyz", "/metrics"} {
 		if status, body, err := get(t, "http://"+p.Admin+path); status != http.StatusOK || err != nil {
@@ -146,15 +145,11 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &Process{Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), Drain: time.Minute}
 			admin, err := p.ListenLocal(t.Context(), "-admin", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			var order []string
 			add := func(name string, fails error) {
 				l, err := p.Listen(t.Context(), "-listen", "127.0.0.1:0")
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				end := make(chan struct{})
 				p.Add(name, l, Service{
 					Serve: func() error {
@@ -191,9 +186,7 @@ func TestListen(t *testing.T) {
 	p := &Process{}
 	defer p.Close()
 	held, err := p.Listen(t.Context(), "-listen", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, c := range map[string]struct {
 		listen  func(context.Context, string, string) (net.Listener, error)
 		address string

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestDefaultEnvFileMayBeMissing(t *testing.T) {
@@ -13,9 +14,7 @@ func TestDefaultEnvFileMayBeMissing(t *testing.T) {
 	if values, err := EnvFile(DefaultEnvFile); err != nil || len(values) != 0 {
 		t.Errorf("%v, %v, want nothing", values, err)
 	}
-	if err := os.WriteFile(DefaultEnvFile, []byte("A=1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(DefaultEnvFile, []byte("A=1\n"), 0o600))
 	if values, err := EnvFile(DefaultEnvFile); err != nil || values["A"] != "1" {
 		t.Errorf("%v, %v, want A=1", values, err)
 	}
@@ -25,9 +24,7 @@ func TestDefaultEnvFileMayBeMissing(t *testing.T) {
 func TestALongEnvFileIsRefused(t *testing.T) {
 	path := t.TempDir() + "/long"
 	text := "A=1\n" + strings.Repeat("# a note\n", maxEnvFile/9+1) + "B=2\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	if values, err := EnvFile(path); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("%v, %v", values, err)
 	}

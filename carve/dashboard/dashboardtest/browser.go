@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -97,15 +98,11 @@ func Open(t testing.TB) *Tab {
 	if end != nil {
 		t.Cleanup(end)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
 	b := &Tab{t: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.heard); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, chromedp.Listen(ctx, b.heard))
 	b.Do(func(ctx context.Context, to *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, to, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Berlin"})
 		return chromedp.Void{}, err
@@ -184,9 +181,7 @@ func (b *Tab) Asked() []string {
 // Do takes steps in the tab.
 func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.t.Fatal(err)
-	}
+	fatal.If(b.t, chromedp.Do(b.ctx, steps...))
 }
 
 // Go opens an address.
@@ -295,9 +290,7 @@ func (b *Tab) Prefer(feature, value string) {
 func (b *Tab) Picture() []byte {
 	b.t.Helper()
 	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal.If(b.t, err)
 	return shot
 }
 
@@ -316,9 +309,7 @@ func (b *Tab) Shoot(name string) {
 		width, height = 1280, 900
 	}
 	long, err := strconv.ParseInt(b.JS(`document.documentElement.scrollHeight`), 10, 64)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal.If(b.t, err)
 	b.Size(width, max(height, long))
 	defer b.Size(width, height)
 	b.JS(`new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(seen, 100))))`)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 	"whittle/record/redact"
 )
@@ -63,9 +64,7 @@ func TestWhatIsTooLargeIsNotSent(t *testing.T) {
 // Nothing leaves unredacted, and what the gateway goes on with stays as it is.
 func TestSecretsStay(t *testing.T) {
 	by, err := redact.New(redact.Rules{}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m := full()
 	secret := `{"password":"hunter2-hunter2"}`
 	m.Exchange.Request.Header = whittle.Header{"Authorization": {"Bearer hunter2-hunter2"}}
@@ -77,13 +76,9 @@ func TestSecretsStay(t *testing.T) {
 	var e Encoder
 	var d Decoder
 	b, err := e.Append(nil, &asked, by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	got, err := d.Decode(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r := got.Rounds[0]; bytes.Contains(r.Monolith.Body, []byte("hunter2")) || !bytes.Equal(r.Monolith.Body, got.Exchange.Candidate.Body) || !bytes.Equal(r.Candidate.Body, r.Monolith.Body) {
 		t.Errorf("%s and %s", r.Monolith.Body, r.Candidate.Body)
 	}
@@ -112,9 +107,7 @@ func TestSecretsStay(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	var e Encoder
 	b, err := e.Append(nil, full(), nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Add(b)
 	asked := full()
 	asked.Again, asked.Rounds = true, make([]whittle.Round, 2)
@@ -130,9 +123,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		again, err := e.Append(nil, m, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if twice, err := d.Decode(again); err != nil || !reflect.DeepEqual(m, twice) {
 			t.Errorf("%v", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestOutcomes: what is sent comes back as it was, bounded, and within a message; nothing else is
@@ -21,9 +22,7 @@ func TestOutcomes(t *testing.T) {
 		}
 	}
 	b, err := EncodeOutcomes(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got, ok := Outcomes(b); !ok || !reflect.DeepEqual(got, all[:MaxOutcomes]) || len(b) > MaxMessage {
 		t.Errorf("%t, %d outcomes in %d bytes", ok, len(got), len(b))
 	}

@@ -17,6 +17,7 @@ import (
 	"whittle"
 	"whittle/carve/fleet"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // A stream that is made while the NATS server is stopped keeps two loops of the server's:
@@ -34,9 +35,7 @@ func serve(t *testing.T, dir string, port int) *server.Server {
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true, SyncAlways: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the NATS server does not start")
@@ -79,9 +78,7 @@ func join(t *testing.T, url, name string, lease time.Duration) *gateway {
 		},
 		Save: func(b []byte) error { g.kept = b; return nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g.Member = m
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
@@ -164,13 +161,9 @@ func TestEvidence(t *testing.T) {
 	}
 	// What a stream refuses, and what there is no stream for, is known not to be there.
 	js, err := jetstream.New(all[0].conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	stream, err := js.Stream(ctx, "whittle_test_evidence")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	full := stream.CachedInfo().Config
 	full.MaxMsgs, full.Discard = 1, jetstream.DiscardNew
 	if _, err := js.UpdateStream(ctx, full); err != nil {
@@ -179,9 +172,7 @@ func TestEvidence(t *testing.T) {
 	if err := all[0].Publish(ctx, path, []byte{1}); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("a stream that is full: %v", err)
 	}
-	if err := js.DeleteStream(ctx, "whittle_test_evidence"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, js.DeleteStream(ctx, "whittle_test_evidence"))
 	if err := all[0].Publish(ctx, path, []byte{1}); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("a stream that is gone: %v", err)
 	}
@@ -194,9 +185,7 @@ func TestEvidence(t *testing.T) {
 func pause(t *testing.T, js jetstream.JetStream, name, filter string) {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	all := stream.ListConsumers(t.Context())
 	for c := range all.Info() {
 		if filter != "" && c.Config.FilterSubject != filter {
@@ -206,9 +195,7 @@ func pause(t *testing.T, js jetstream.JetStream, name, filter string) {
 			t.Fatal(err)
 		}
 	}
-	if err := all.Err(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, all.Err())
 }
 
 // TestReportsAreWithheld: a leader whose watch of the others' reports lives and brings
@@ -218,9 +205,7 @@ func TestReportsAreWithheld(t *testing.T) {
 	defer stop(s)
 	all := fleetOf(t, "nats://"+s.Addr().String(), 2, 2*time.Second)
 	js, err := jetstream.New(all[0].conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for !withhold(t, js, all) { // another one leads meanwhile, on a busy machine
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"whittle/internal/certtest"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,9 +25,7 @@ func options(t *testing.T, names ...string) (all []Options) {
 	t.Helper()
 	peers := map[string]string{}
 	addresses, err := child.Addresses(len(names))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i, name := range names {
 		peers[name] = addresses[i]
 	}
@@ -41,9 +40,7 @@ func options(t *testing.T, names ...string) (all []Options) {
 func start(t *testing.T, o Options) *Server {
 	t.Helper()
 	s, err := Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
@@ -56,9 +53,7 @@ func connect(t *testing.T, s *Server) jetstream.JetStream {
 	})
 	t.Cleanup(conn.Close)
 	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return js
 }
 
@@ -173,9 +168,7 @@ func TestACluster(t *testing.T) {
 	})
 	stranger.End()
 
-	if err := c.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.Resume())
 	js = connect(t, c)
 	b.End()
 	until(t, "kept without b", func() (err error) {

@@ -6,6 +6,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // differing is an exchange in which the candidate has another value.
@@ -77,15 +78,11 @@ func TestAskedAgain(t *testing.T) {
 	}
 
 	// Nobody asks of another config than the leader's, nor beyond the fleet's budget.
-	if err := b.Reload(monolith, routes("http://other"), func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Reload(monolith, routes("http://other"), func() error { return nil }))
 	if n := rounds(differing(4), x.Monolith); n != 0 {
 		t.Errorf("%d rounds of another config", n)
 	}
-	if err := b.Reload(monolith, routes("http://c"), func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Reload(monolith, routes("http://c"), func() error { return nil }))
 	a.again.SetLimit(0)
 	n := 0
 	for n <= againSaved && rounds(differing(5), noise) == 1 {

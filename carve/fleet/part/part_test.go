@@ -24,6 +24,7 @@ import (
 	"whittle/carve/state"
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 	"whittle/record/redact"
 )
 
@@ -61,9 +62,7 @@ func startServer(t *testing.T, o *server.Options) *server.Server {
 	t.Helper()
 	o.NoSigs, o.NoLog, o.StoreDir = true, true, t.TempDir()
 	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the NATS server does not start")
@@ -80,14 +79,10 @@ func endServer(s *server.Server) {
 func jetStream(t *testing.T, url string) natsjs.JetStream {
 	t.Helper()
 	conn, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(conn.Close)
 	js, err := natsjs.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return js
 }
 
@@ -177,17 +172,13 @@ func open(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 	t.Helper()
 	g := &gateway{name: member, counts: whittle.Counts{Run: uint64(time.Now().UnixNano())}}
 	by, err := redact.New(redact.Rules{}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g.Part, err = New(Options{
 		Fleet:     jetstream.Options{Servers: url, Name: "test", Node: fleet.Config{Member: member, Version: "1", Lease: lease}},
 		PerSecond: 10_000, Monolith: monolith, Routes: specs, Gateway: g, Store: &store{kept: map[string]state.Record{}},
 		Redact: by, NewJudge: control.Redacting(by),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	go func() {
@@ -252,9 +243,7 @@ func TestAFollowerIsUpToDate(t *testing.T) {
 		{Kind: rollout.Reset, Reason: "a test"},
 		{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000},
 	} {
-		if err := c.Order(t.Context(), name, o); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, c.Order(t.Context(), name, o))
 		process.Until(t, "b and c know of the decision", func() bool { return min(known(b).generation, known(c).generation) > generation })
 		at := known(b)
 		generation = at.generation
@@ -276,9 +265,7 @@ func TestARollbackNeedsNoLeader(t *testing.T) {
 	a := join(t, url, "a", routes("http://c"))
 	process.Until(t, "a leads", func() bool { return leads(a) })
 	b := join(t, url, "b", routes("http://c"))
-	if err := b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}))
 	process.Until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
 	b.fall(name, &rollout.Order{Kind: rollout.Rollback})
 	process.Until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
@@ -292,9 +279,7 @@ func TestARollbackDoesNotWaitForALeaderThatHangs(t *testing.T) {
 	a := join(t, url, "a", routes("http://c"))
 	process.Until(t, "a leads", func() bool { return leads(a) })
 	b := join(t, url, "b", routes("http://c"))
-	if err := b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}))
 	process.Until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
 	hang, hangs := make(chan struct{}), make(chan struct{})
 	a.mu.Lock()
@@ -331,9 +316,7 @@ func TestStoreDeleted(t *testing.T) {
 	b := join(t, url, "b", routes("http://c"))
 	a.ask(t, 1)
 	promote := rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000}
-	if err := b.Order(t.Context(), name, promote); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Order(t.Context(), name, promote))
 	has := func(share whittle.Share) func() bool {
 		return func() bool {
 			for _, g := range []*gateway{a, b} {
@@ -348,9 +331,7 @@ func TestStoreDeleted(t *testing.T) {
 	js := jetStream(t, url)
 	streams := js.StreamNames(t.Context())
 	for stream := range streams.Name() {
-		if err := js.DeleteStream(t.Context(), stream); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, js.DeleteStream(t.Context(), stream))
 	}
 	process.Until(t, "nobody has users", has(0))
 	process.Until(t, "both are connected, and one leads", func() bool {
@@ -440,17 +421,11 @@ func TestALeaderThatIsCutOff(t *testing.T) {
 // little room or too short messages for it, says so, and joins when they are mended.
 func TestWhatIsWrongWithNATS(t *testing.T) {
 	addresses, err := child.Addresses(1) // one server after the other has it
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	host, text, err := net.SplitHostPort(addresses[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	start := func(o *server.Options) *server.Server {
 		o.Host, o.Port = host, port
 		return startServer(t, o)

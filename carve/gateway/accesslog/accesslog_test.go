@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/redact"
 )
 
@@ -19,9 +20,7 @@ func written(t *testing.T, fields []string, entries ...Entry) []map[string]any {
 	t.Helper()
 	var out bytes.Buffer
 	r, err := redact.New(redact.Rules{Headers: []string{"X-Tenant"}}, redact.NewKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	l := New(slog.New(slog.NewJSONHandler(&out, nil)), fields, r)
 	for i := range entries {
 		l.Write(t.Context(), &entries[i])
@@ -29,9 +28,7 @@ func written(t *testing.T, fields []string, entries ...Entry) []map[string]any {
 	var lines []map[string]any
 	for d := json.NewDecoder(&out); d.More(); {
 		var line map[string]any
-		if err := d.Decode(&line); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.Decode(&line))
 		delete(line, "time")
 		delete(line, "level")
 		delete(line, "msg")

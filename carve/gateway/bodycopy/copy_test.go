@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // A transport may go on reading the request's body while the response is already
@@ -104,15 +106,11 @@ func TestHoldThenWriteOut(t *testing.T) {
 			held := true
 			for piece := range slices.Chunk(body, 1000) {
 				if held = held && c.Hold(piece); !held {
-					if err := c.WriteOut(&out); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, c.WriteOut(&out))
 					out.Write(piece)
 				}
 			}
-			if err := c.WriteOut(&out); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, c.WriteOut(&out))
 			if !bytes.Equal(out.Bytes(), body) || b.Used.Load() != 0 {
 				t.Errorf("memory %d, size %d: %d bytes came out, %d still reserved", memory, size, out.Len(), b.Used.Load())
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestDetachWaitsForWhoeverReads detaches bodies while a connection's goroutine begins to
@@ -27,9 +29,7 @@ func TestDetachWaitsForWhoeverReads(t *testing.T) {
 			done <- err
 		}()
 		b.Detach()
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, <-done)
 		if n, err := k.ReadFrom(4, make([]byte, 4), nil); n != 0 || err == nil {
 			t.Fatalf("read %d bytes of a detached body, %v", n, err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"whittle/internal/fatal"
 	"whittle/internal/http1/smugglingtest"
 )
 
@@ -88,9 +89,7 @@ func listening(t testing.TB, c Config) (addr string) {
 	c.Connections, c.HeaderBytes, c.Streams = 1000, 64<<10, 10
 	c.HeaderTimeout, c.IdleTimeout, c.StallTimeout, c.Grace = 10*time.Second, 20*time.Second, 20*time.Second, 10*time.Second
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- New(c).Serve(ctx, Listener{Listener: l}) }()
@@ -108,9 +107,7 @@ func listening(t testing.TB, c Config) (addr string) {
 func conversation(t testing.TB, addr string, sent []byte) (responses []string) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 	go func() {
@@ -225,9 +222,7 @@ func TestPrefaceInPieces(t *testing.T) {
 	} {
 		for _, size := range []int{1, 7, 16, 24, 1000} {
 			c, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 			for piece := range slices.Chunk([]byte(tt.sent), size) {
 				if _, err := c.Write(piece); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle/internal/conns"
+	"whittle/internal/fatal"
 )
 
 // TestLingeringEndsWithTheServer: a client that sends without end holds up no server that
@@ -41,19 +42,13 @@ func TestLingeringEndsWithTheServer(t *testing.T) {
 // how much of what was written the client has not taken, as with any other.
 func TestWhatIsUnsentShowsThrough(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	far, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer far.Close()
 	near, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer near.Close()
 	_ = near.SetWriteDeadline(time.Now().Add(time.Second))
 	for err == nil { // until the client's machine takes no more

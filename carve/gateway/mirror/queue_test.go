@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
@@ -141,9 +143,7 @@ func TestRestingWorkersLoseNoJob(t *testing.T) {
 				})
 			}
 			sending.Wait()
-			if err := q.Close(t.Context(), t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, q.Close(t.Context(), t.Context()))
 			if done.Load() != each*senders || most.Load() > 3 {
 				t.Errorf("%d jobs of %d were done, at most %d at once", done.Load(), each*senders, most.Load())
 			}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"whittle/carve/gateway/resolve/dnstest"
+	"whittle/internal/fatal"
 )
 
 // TestLookup holds what comes of the responses that DNS servers give.
@@ -139,9 +140,7 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 // nowhere is an address at which no DNS server listens.
 func nowhere(t *testing.T) string {
 	p, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer p.Close()
 	return p.LocalAddr().String()
 }

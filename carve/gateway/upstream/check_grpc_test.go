@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // TestChecksByGRPC: an instance is healthy as long as a real gRPC server says SERVING of
@@ -19,9 +20,7 @@ func TestChecksByGRPC(t *testing.T) {
 	const service = "shop.v1.Cart"
 	serve := func(with bool) (string, *grpchealth.Server) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		s, h := grpc.NewServer(), grpchealth.NewServer()
 		if with {
 			healthpb.RegisterHealthServer(s, h)
@@ -44,9 +43,7 @@ func TestChecksByGRPC(t *testing.T) {
 			URL: "http://" + address, Others: []string{"http://" + without},
 			Health: whittle.Health{GRPC: true, Service: asked, Interval: 2 * time.Millisecond, Timeout: 10 * time.Second, Healthy: 1, Unhealthy: 1},
 		}, true, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(u.Close)
 		is := func(address string, healthy bool) func() bool {
 			return func() bool {

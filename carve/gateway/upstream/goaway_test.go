@@ -16,6 +16,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/inbound"
+	"whittle/internal/fatal"
 )
 
 // leaving is an HTTP/2 server that responds to its first request, and leaves the next
@@ -134,9 +135,7 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := &leaving{ways: tt.ways}
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			var serving sync.WaitGroup
 			over := make(chan struct{})
 			defer serving.Wait()
@@ -153,9 +152,7 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 				}
 			})
 			u, err := New(whittle.Upstream{URL: "http://" + listener.Addr().String()}, true, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer u.Close()
 			proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				q := (&inbound.Reader{}).Read(r)
@@ -174,9 +171,7 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 			for i, body := range []string{"first", tt.body} {
 				// Without a length, as a call of gRPC.
 				resp, err := http.Post(proxy.URL, "", struct{ io.Reader }{strings.NewReader(body)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				said, _ := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				if passed := resp.StatusCode == http.StatusNoContent; passed != (i == 0 || tt.again) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // unreached are n instances at which nothing listens, and of which none is dialled.
@@ -15,9 +16,7 @@ func unreached(t *testing.T, n int) (*Upstream, []*instance) {
 		spec.Others = append(spec.Others, fmt.Sprintf("http://127.0.0.1:%d", i+2))
 	}
 	u, err := New(spec, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(u.Close)
 	return u, u.group.Load().all
 }
@@ -25,9 +24,7 @@ func unreached(t *testing.T, n int) (*Upstream, []*instance) {
 func chosen(t *testing.T, u *Upstream) *instance {
 	t.Helper()
 	i, err := u.choose(t.Context(), &attempts{}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return i
 }
 

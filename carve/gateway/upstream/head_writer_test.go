@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/http1"
 )
 
@@ -51,9 +52,7 @@ func FuzzTarget(f *testing.F) {
 		f.Add(s)
 	}
 	u, err := New(whittle.Upstream{URL: "http://127.0.0.1:1/base"}, false, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Fuzz(func(t *testing.T, sent string) {
 		if !http1.IsTarget(sent) {
 			return

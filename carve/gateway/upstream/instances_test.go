@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // named is a server whose responses are its name, or a status that is not 200.
@@ -72,9 +73,7 @@ func (s *named) startAs(how []func(*httptest.Server)) {
 func upstreamOf(t *testing.T, spec whittle.Upstream) *Upstream {
 	t.Helper()
 	u, err := New(spec, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(u.Close)
 	return u
 }
@@ -143,9 +142,7 @@ func TestChecks(t *testing.T) {
 				URL: a.URL, Others: []string{b.URL}, Panic: whittle.Percent(50),
 				Health: whittle.Health{Path: path, Interval: 2 * time.Millisecond, Timeout: 10 * time.Second, Healthy: 2, Unhealthy: 3, Least: 200, Most: 299},
 			}, false, slog.New(slog.NewTextHandler(&log, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			t.Cleanup(u.Close)
 			healthy := func(want ...bool) func() bool {
 				return func() bool {
@@ -202,9 +199,7 @@ func TestAsideHasTheTimeOfTheUsersResponse(t *testing.T) {
 	}))
 	defer srv.Close()
 	u, err := New(whittle.Upstream{URL: srv.URL, Timeout: 200 * time.Millisecond}, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer u.Close()
 	q := func() *whittle.Request {
 		return &whittle.Request{Method: http.MethodGet, Target: "/", Host: "h", Header: whittle.Header{}}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 )
 
@@ -75,9 +76,7 @@ func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 			request: []byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
 			method:  http.MethodPost, again: step.again, limit: 10 * time.Second,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		c.finish()
 		if got := conns(); got != step.conns {
 			t.Errorf("step %d: %d connections, want %d", i, got, step.conns)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/http1"
 	"whittle/internal/http1/smugglingtest"
 )
@@ -136,9 +137,7 @@ func FuzzResponseBody(f *testing.F) {
 			return
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(io.MultiReader(strings.NewReader(head), bytes.NewReader(b))), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want, err := io.ReadAll(resp.Body)
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) || !bytes.Equal(want, a.Body) {
 			t.Errorf("%q against net/http's %q, %v", a.Body, want, err)

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestSlotsAreNeverOverdrawnOrLost: however many come, wait, give up and go, no more
@@ -44,9 +46,7 @@ func TestSlotsAreNeverOverdrawnOrLost(t *testing.T) {
 // waiting.
 func TestSharedSlotsAreForAll(t *testing.T) {
 	s := &slots{limit: 1, wait: time.Hour}
-	if err := s.acquire(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.acquire(t.Context(), false))
 	if err := s.acquire(t.Context(), true); !errors.Is(err, errNoSpare) {
 		t.Errorf("aside: %v", err)
 	}

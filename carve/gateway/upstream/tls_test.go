@@ -16,13 +16,12 @@ import (
 
 	"whittle"
 	"whittle/internal/certtest"
+	"whittle/internal/fatal"
 )
 
 func write(t *testing.T, path string, b []byte) string {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -155,9 +154,7 @@ func TestClientCertificatesAreReadAgain(t *testing.T) {
 func TestWhatTLSHoldsIsNoResponse(t *testing.T) {
 	ours := certtest.New(t)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{ours.For(t, "127.0.0.1").Certificate}, NextProtos: []string{"http/1.1"}, DynamicRecordSizingDisabled: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {

@@ -6,6 +6,7 @@ import (
 	"whittle"
 	"whittle/e2e/campaign/family"
 	"whittle/e2e/campaign/fault"
+	"whittle/internal/fatal"
 )
 
 func familyNamed(t *testing.T, name string) *family.Family {
@@ -39,9 +40,7 @@ func play(t *testing.T, f, m string, seed uint64) Result {
 	s := Defaults()
 	s.Requests, s.Live = 40_000, 200
 	r, err := Run(familyNamed(t, f), mutation, seed, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 

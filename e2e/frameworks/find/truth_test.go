@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // What V8 inlined counts for its caller, and the collector for whoever was interrupted: the
@@ -34,19 +36,13 @@ func TestTheTruthOfV8(t *testing.T) {
 		},
 		"samples": samples, "timeDeltas": deltas, "startTime": 0, "endTime": 60_000,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	file := filepath.Join(t.TempDir(), "x.cpuprofile")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, text, 0o600))
 	s := &service{}
 	s.Planted.Function = "planted"
 	var got truth
-	if err := s.readV8(file, time.Minute, &got); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.readV8(file, time.Minute, &got))
 	want := truth{below: 4, rest: 1, collects: 1, allocatesBelow: 2, allocates: 2}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)

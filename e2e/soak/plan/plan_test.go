@@ -2,6 +2,8 @@ package plan
 
 import (
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 var everything = Client{Ways: []Way{Get, Head, Post, Chunked, Expect, Events}, Largest: 10 << 20}
@@ -16,9 +18,7 @@ func TestDraw(t *testing.T) {
 		faults[p.Fault]++
 		ways[p.Way]++
 		got, err := Parse(p.Text())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got.Route = p.Route; *got != *p || *Draw(7, n, &everything) != *p {
 			t.Fatalf("%+v became %+v", p, got)
 		}

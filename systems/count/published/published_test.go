@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,9 +21,7 @@ func count(t *testing.T, f Flaws, times int32) int64 {
 	t.Helper()
 	c := &Counter{Flaws: f, Now: func() time.Time { return time.Unix(second, 999) }}
 	sum, err := c.Count(t.Context(), times)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return sum
 }
 

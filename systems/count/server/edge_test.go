@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/count/rpc"
 )
 
@@ -110,9 +111,7 @@ func (e *edges) clients(t *testing.T) map[string]func(times int32) (int64, strin
 func (e *edges) dial(t *testing.T) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(strings.TrimPrefix(e.url, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -163,19 +162,13 @@ const (
 func (e *edges) post(t *testing.T, path, contentType, body string) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	req.Header.Set("Content-Type", contentType)
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return res.StatusCode, res.Header, string(text)
 }
 
@@ -276,9 +269,7 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 		}
 	}
 	res, err := http.Get(e.url + twirpPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	res.Body.Close()
 	if res.StatusCode != http.StatusNotFound {
 		t.Errorf("GET: %d, want 404", res.StatusCode)

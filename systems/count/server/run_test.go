@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) {
@@ -93,19 +94,13 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 func get(t *testing.T, url, host string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	req.Host = host
 	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return res.StatusCode, string(text)
 }
 
@@ -114,9 +109,7 @@ func (r *running) call(t *testing.T) <-chan string {
 	t.Helper()
 	response := make(chan string, 1)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.public+twirpPath, strings.NewReader(`{"times":3}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	go func() {
 		res, err := client.Do(req)
@@ -204,9 +197,7 @@ func TestGoneClientEndsItsCall(t *testing.T) {
 	g := gated{make(chan struct{}), make(chan struct{})}
 	r := run(t, g)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.public, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := io.WriteString(conn, "POST "+twirpPath+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
 		t.Fatal(err)
 	}
@@ -218,13 +209,9 @@ func TestGoneClientEndsItsCall(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	envFile := filepath.Join(t.TempDir(), "bad.env")
-	if err := os.WriteFile(envFile, []byte("COUNT_DRAIN=soon\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(envFile, []byte("COUNT_DRAIN=soon\n"), 0o600))
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer taken.Close()
 	for _, c := range []struct {
 		args string
@@ -269,19 +256,13 @@ func TestWrongUsage(t *testing.T) {
 
 func TestFlagBeforeEnvironmentBeforeFile(t *testing.T) {
 	envFile := filepath.Join(t.TempDir(), "test.env")
-	if err := os.WriteFile(envFile, []byte("COUNT_DRAIN=1s\nCOUNT_DEADLINE=\"2s\"\nCOUNT_MAX_CONNS=3\nOTHER=x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(envFile, []byte("COUNT_DRAIN=1s\nCOUNT_DEADLINE=\"2s\"\nCOUNT_MAX_CONNS=3\nOTHER=x\n"), 0o600))
 	env := map[string]string{"COUNT_ENV_FILE": envFile, "COUNT_DRAIN": "10s", "COUNT_DEADLINE": "20s", "COUNT_MAX_CONNS": ""}
 	var c config
 	f := flag.NewFlagSet("probe", flag.ContinueOnError)
 	c.register(f)
-	if err := f.Parse([]string{"-drain", "100s"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := fill(f, func(name string) string { return env[name] }); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, f.Parse([]string{"-drain", "100s"}))
+	fatal.If(t, fill(f, func(name string) string { return env[name] }))
 	if c.drain != 100*time.Second || c.deadline != 20*time.Second || c.maxConns != 3 || c.listen != ":6666" {
 		t.Errorf("drain %v, deadline %v, max-conns %d, listen %s; want 100s of the flag, 20s of the environment, 3 of the file, :6666 by default",
 			c.drain, c.deadline, c.maxConns, c.listen)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
 
@@ -17,9 +18,7 @@ func TestCountOfTheLargestTimes(t *testing.T) {
 	needs.Long(t, "it draws 2^31-1 numbers")
 	p := testPool(t, Options{})
 	got, err := p.Count(t.Context(), math.MaxInt32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	// Which worker draws which chunk is a matter of scheduling, so the sum is
 	// not fixed; six standard errors are passed once in 500 million runs.
 	mean, deviation := 50.*math.MaxInt32, math.Sqrt(833.5*math.MaxInt32)

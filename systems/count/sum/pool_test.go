@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,9 +32,7 @@ func TestCountDrawsExactlyAsManyAsAsked(t *testing.T) {
 	for _, times := range []int32{1, 2, 3, 15, 16, 17, 99, 100, 101, 1000, 12345} {
 		p := testPool(t, Options{Workers: 1, Chunk: 100})
 		got, err := p.Count(t.Context(), times)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		g := newGenerator(testSeed(0))
 		var want int64
 		for left := int(times); left > 0; left -= 100 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 const faces = "https://example.com/faces.png"
@@ -46,9 +47,7 @@ func TestPictureIsNotSentTwice(t *testing.T) {
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/cache/"+p.ID, nil)
 	req.Header.Set("If-Modified-Since", first.header.Get("Last-Modified"))
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer res.Body.Close()
 	if body, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusNotModified || len(body) != 0 {
 		t.Errorf("%d with %d bytes, want 304 with none", res.StatusCode, len(body))

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/cache"
 )
 
@@ -126,14 +127,10 @@ func newEmptyService(t testing.TB) *testService {
 func (h *testService) startCache() {
 	h.t.Helper()
 	store, err := cache.Open(h.dir, cache.Options{})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	s := cache.NewServer(store, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	l, err := net.Listen("tcp", h.address)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	h.address = l.Addr().String()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
@@ -152,9 +149,7 @@ func (h *testService) startCache() {
 func (h *testService) dial(address string) *grpc.ClientConn {
 	h.t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	h.t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -169,9 +164,7 @@ func (h *testService) open(conn *grpc.ClientConn, set ...func(*Options)) {
 		f(&o)
 	}
 	api, err := New(o)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	h.api = api
 	s := httptest.NewServer(api)
 	h.url = s.URL
@@ -193,21 +186,15 @@ type response struct {
 func (h *testService) do(method, path, contentType string, body []byte) response {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, bytes.NewReader(body))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal.If(h.t, err)
 	return response{res.StatusCode, res.Header, text}
 }
 

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/rpc"
 )
 
@@ -47,9 +48,7 @@ func hang(ctx context.Context) error {
 func before(t *testing.T, c *oddCache, set ...func(*Options)) *testService {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s := grpc.NewServer(grpc.WaitForHandlers(true))
 	rpc.RegisterCacheServiceServer(s, c)
 	healthpb.RegisterHealthServer(s, c)

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/piece"
 	"whittle/systems/emojify/rpc"
 )
@@ -35,15 +36,11 @@ func serve(t testing.TB, o Options) *served {
 	v := &served{registry: prometheus.NewRegistry()}
 	v.server = NewServer(open(t, t.TempDir(), o), v.registry, slog.New(slog.DiscardHandler))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- v.server.Serve(l) }()
 	v.conn, err = grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	v.client = rpc.NewCacheServiceClient(v.conn)
 	t.Cleanup(func() {
 		v.conn.Close()
@@ -124,9 +121,7 @@ func TestCallsOverTheNetwork(t *testing.T) {
 func (v *served) counter(t *testing.T, method, code string) prometheus.Collector {
 	t.Helper()
 	families, err := v.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "read"})
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

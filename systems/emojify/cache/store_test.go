@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,9 +44,7 @@ func (c *clock) pass(d time.Duration) {
 func open(t testing.TB, dir string, o Options) *Store {
 	t.Helper()
 	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -66,9 +65,7 @@ func get(t testing.TB, s *Store, name string) string {
 	if whittle.CodeOf(err) == whittle.NotFound && err != nil {
 		return "-"
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer item.Close()
 	b, err := io.ReadAll(item)
 	if err != nil || int64(len(b)) != item.Size {
@@ -93,9 +90,7 @@ func has(t testing.TB, s *Store, want string, names ...string) {
 func onDisk(t testing.TB, s *Store, folder string) int {
 	t.Helper()
 	files, err := os.ReadDir(s.path(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return len(files)
 }
 
@@ -215,9 +210,7 @@ func TestRestartKnowsWhatThereIs(t *testing.T) {
 	// What a crash may leave, and what is not the cache's.
 	stranger := filepath.Join(dir, itemFolder, "notes.txt")
 	for _, name := range []string{filepath.Join(dir, partialFolder, "17"), stranger} {
-		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(name, []byte("half"), 0o600))
 	}
 	second := open(t, dir, Options{Now: c.now, TTL: time.Hour})
 	has(t, second, "ab", "a", "b", "c") // c is an hour old

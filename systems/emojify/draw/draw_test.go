@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/picture"
 )
 
@@ -30,22 +31,16 @@ func plain(t testing.TB, f picture.Format, w, h int) []byte {
 	case picture.GIF:
 		err = gif.Encode(&b, m, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b.Bytes()
 }
 
 func painted(t testing.TB, b []byte, faces ...image.Rectangle) (image.Image, picture.Head) {
 	t.Helper()
 	out, err := New(picture.Limits{}).Paint(t.Context(), b, faces)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m, head, err := picture.Decode(out, picture.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return m, head
 }
 

@@ -11,6 +11,7 @@ import (
 
 	xdraw "golang.org/x/image/draw"
 
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/facebox/faceboxtest"
 	"whittle/systems/emojify/picture"
 )
@@ -20,27 +21,21 @@ import (
 func portrait(t testing.TB) image.Image {
 	t.Helper()
 	img, err := jpeg.Decode(bytes.NewReader(faceboxtest.Photograph(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return img
 }
 
 func asPNG(t testing.TB, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, m))
 	return b.Bytes()
 }
 
 func detector(t testing.TB) *Detector {
 	t.Helper()
 	d, err := NewDetector(picture.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return d
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/picture"
 )
 
@@ -27,9 +28,7 @@ func service(t testing.TB, o Options) *Service {
 	t.Helper()
 	o.Log = slog.New(slog.DiscardHandler)
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
@@ -55,16 +54,12 @@ func multi(t testing.TB, parts ...string) (kind, body string) {
 	m := multipart.NewWriter(&b)
 	for i := 0; i < len(parts); i += 2 {
 		w, err := m.CreateFormFile(parts[i], "x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := io.WriteString(w, parts[i+1]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, m.Close())
 	return m.FormDataContentType(), b.String()
 }
 
@@ -72,9 +67,7 @@ func TestTheClientAndTheService(t *testing.T) {
 	srv := httptest.NewServer(service(t, Options{}))
 	defer srv.Close()
 	c, err := NewClient(srv.URL + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	if err := c.Ready(t.Context()); err != nil {
 		t.Error(err)

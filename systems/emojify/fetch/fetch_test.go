@@ -19,6 +19,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/resolve/dnstest"
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/picture"
 )
 
@@ -27,9 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func dot(t testing.TB, w, h int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, w, h))); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, w, h))))
 	return b.Bytes()
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // corner is w by h white pixels with a dark one in the first row and column.
@@ -35,9 +36,7 @@ func encoded(t testing.TB, f Format, m image.Image) []byte {
 	case GIF:
 		err = gif.Encode(&b, m, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b.Bytes()
 }
 

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/rpc"
 )
 
@@ -26,9 +27,7 @@ func frames(b []byte, size int) (s mem.BufferSlice) {
 // FuzzPieceCodec holds the short way to what the long one reads.
 func FuzzPieceCodec(f *testing.F) {
 	whole, err := proto.Marshal(&rpc.GetResponse{Size: 5, Modified: timestamppb.New(time.Unix(1, 2)), Data: []byte("bytes")})
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Add(whole, uint8(3))
 	f.Add(append(bytes.Clone(whole), whole...), uint8(1)) // fields twice
 	f.Add(protowire.AppendFixed32(protowire.AppendTag(nil, 7, protowire.Fixed32Type), 1), uint8(9))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -25,9 +26,7 @@ func TestLettersAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("%s: a record of %d bytes", l.Path, n)
 		}
 		again, err := stream.ParseRecord(stream.AppendRecord(nil, &r))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if back, err := Read(&again); err != nil || !reflect.DeepEqual(back, l) {
 			t.Errorf("%+v became %+v, %v", l, back, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/stream"
 )
@@ -58,9 +59,7 @@ func TestRebuild(t *testing.T) {
 	l.records[40].ID = ""
 	w := dedup.New(dedup.Options{Entries: 25, Age: time.Minute})
 	n, err := w.Rebuild(t.Context(), l, tenant, start.Add(49*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	// Of the newest 25 one is corrupt, and one has no id.
 	if n != 23 || w.Len() != 23 || l.read > 33 || w.Corrupt() != 1 {
 		t.Errorf("%d learned, %d known, %d read, %d corrupt", n, w.Len(), l.read, w.Corrupt())

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/dedup"
 )
 
@@ -330,9 +331,7 @@ func (c *sent) isRaw() bool { return strings.HasPrefix(c.wire, "POST /import") }
 func (s *testFront) responses(wire string) (all []result) {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, err)
 	defer conn.Close()
 	var sending sync.WaitGroup
 	defer sending.Wait()

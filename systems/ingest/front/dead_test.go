@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/deadletter"
 	"whittle/systems/ingest/stream"
 )
@@ -32,9 +33,7 @@ func letters(t *testing.T, dead *double) (all []deadletter.Letter) {
 	t.Helper()
 	for _, r := range dead.records() {
 		l, err := deadletter.Read(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all = append(all, l)
 	}
 	return all
@@ -157,9 +156,7 @@ func TestALargeContextIsNotKeptThousandsOfTimes(t *testing.T) {
 // kept, and one inside a body that cannot be read is none.
 func TestWhoMayNotSendLeavesNoLetter(t *testing.T) {
 	keys, err := ReadKeys(keysFile(t, "k1\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s, dead := serveDead(t, func(o *Options) { o.Keys = keys })
 	for _, body := range []string{`{`, `{"writeKey":"k1","x":NaN}`, `{"batch":[1],"writeKey":"k2"}`, `{"batch":[NaN]}`} {
 		if a := s.post("/v1/batch", body); a.code != 400 && a.code != 401 || a.DeadLetter != "" {

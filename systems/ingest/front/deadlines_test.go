@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -43,9 +44,7 @@ func TestSlowBodyHasTheWholeTimeToAppend(t *testing.T) {
 		Stream: watched{newDouble(), func(ctx context.Context) { given = append(given, ctx) }},
 		Now:    func() time.Time { return now },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	post := func(body io.Reader) {
 		f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/track", body))
 	}

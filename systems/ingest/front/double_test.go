@@ -19,6 +19,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/listener"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/dedup"
 	"whittle/systems/ingest/stream"
 )
@@ -164,13 +165,9 @@ func serve(t *testing.T, change func(*Options)) *testFront {
 		o.Stream = copying{d}
 	}
 	f, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- f.Server(time.Nanosecond).Serve(ctx, listener.Listener{Listener: l}) }()
@@ -258,16 +255,12 @@ func (s *testFront) post(path, body string, lines ...string) result {
 func (s *testFront) wire(text string) string {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, text); err != nil {
 		s.Fatal(err)
 	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, conn.(*net.TCPConn).CloseWrite())
 	back, _ := io.ReadAll(conn)
 	return string(back)
 }
@@ -279,9 +272,7 @@ func prefixes(t *testing.T, list string) []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range strings.Fields(list) {
 		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		out = append(out, p)
 	}
 	return out

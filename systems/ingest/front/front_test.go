@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -113,9 +114,7 @@ func TestMetadataIsBounded(t *testing.T) {
 func counterOf(t *testing.T, r *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetCounter().GetValue()
@@ -211,18 +210,14 @@ func TestExpectContinueIsHonoured(t *testing.T) {
 func keysFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 func TestWriteKeys(t *testing.T) {
 	path := keysFile(t, "# tenants\nkey1 the shop\n\nkey2\n")
 	keys, err := ReadKeys(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s := serve(t, func(o *Options) { o.Keys = keys })
 	basic := func(user string) string {
 		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user))
@@ -259,12 +254,8 @@ func TestWriteKeys(t *testing.T) {
 			t.Errorf("%s: no challenge", c.name)
 		}
 	}
-	if err := os.WriteFile(path, []byte("key3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := keys.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte("key3\n"), 0o600))
+	fatal.If(t, keys.Reload())
 	for user, want := range map[string]int{"key3:": 200, "key1:": 401} {
 		if a := s.post("/v1/track", track, basic(user)); a.code != want {
 			t.Errorf("after a reload %s: %d, want %d", user, a.code, want)
@@ -278,12 +269,8 @@ func TestAnEmptiedKeysFile(t *testing.T) {
 	}
 	path := keysFile(t, "a\n")
 	k, err := ReadKeys(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, os.WriteFile(path, nil, 0o600))
 	if err := k.Reload(); err == nil || k.source("a") == "" || k.source("") != "" || len(k.list.Load().sources) != 1 {
 		t.Errorf("an emptied file opens the door: %v", err)
 	}

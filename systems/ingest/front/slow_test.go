@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestStalledBodiesHoldLittle has more bodies stall than memory could hold whole: a client
@@ -14,9 +16,7 @@ func TestStalledBodiesHoldLittle(t *testing.T) {
 	s := serve(t, nil)
 	for range 40 {
 		c, err := net.Dial("tcp", s.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer c.Close()
 		if _, err := io.WriteString(c, "POST /v1/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 400000\r\n\r\n{\"batch\":["); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
 )
@@ -340,9 +341,7 @@ func TestInFlightIsBounded(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	d := newDouble()
 	f, err := New(Options{Stream: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, c := range []struct {
 		capacity stream.Capacity
 		need     int64

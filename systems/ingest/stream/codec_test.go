@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -44,9 +45,7 @@ func TestEncodingRoundTrip(t *testing.T) {
 				t.Errorf("%d bytes, EncodedLen said %d", n, stream.EncodedLen(&want))
 			}
 			got, err := stream.ParseRecord(b[len("before"):])
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if !reflect.DeepEqual(got, want) || !got.Intact() {
 				t.Errorf("got %+v\nwant %+v", got, want)
 			}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,9 +46,7 @@ func limits(h http.Handler) Config {
 func serving(t testing.TB, c Config) (s *Server, addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s = New(c)
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
@@ -73,9 +72,7 @@ func serving(t testing.TB, c Config) (s *Server, addr string) {
 func byNetHTTP(t testing.TB, c Config) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var p http.Protocols
 	p.SetUnencryptedHTTP2(true)
 	s := &http.Server{DisableGeneralOptionsHandler: true, Handler: c.Handler, Protocols: &p, MaxHeaderBytes: c.HeaderBytes, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: c.Streams}}
@@ -111,9 +108,7 @@ func dialled(t testing.TB, addr string, settings ...http2.Setting) *client {
 func silent(t testing.TB, addr string) *client {
 	t.Helper()
 	n, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { _ = n.Close() })
 	c := &client{TB: t, Conn: n, Framer: http2.NewFramer(n, n), stream: 1}
 	c.AllowIllegalWrites = true
@@ -125,9 +120,7 @@ func silent(t testing.TB, addr string) *client {
 
 func (c *client) must(_ int, err error) {
 	c.Helper()
-	if err != nil {
-		c.Fatal(err)
-	}
+	fatal.If(c, err)
 }
 
 // encoded gives a header block of pairs of name and value.

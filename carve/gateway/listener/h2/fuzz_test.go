@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/http2"
+
+	"whittle/internal/fatal"
 )
 
 // noting is a handler that notes what it is asked, and echoes it.
@@ -183,9 +185,7 @@ func FuzzFrames(f *testing.F) {
 	_, addr := serving(f, c)
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer c.Close()
 		_ = c.SetDeadline(time.Now().Add(patience))
 		go func() {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // endless responds to GET with a body that has no end, and counts what others upload.
@@ -82,15 +83,11 @@ func (s *stuck) Close() error {
 // of a server that holds as much for it as it does.
 func greedy(t *testing.T, h http.Handler) (*Server, *client) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	c := dialled(t, l.Addr().String(), http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
 	near, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s := New(limits(h))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"whittle/internal/fatal"
 )
 
 // Server answers for the names that it was given, over UDP and TCP on one port.
@@ -32,13 +34,9 @@ func New(t testing.TB) *Server {
 	s := &Server{records: map[string][]dnsmessage.Resource{}}
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p, err := lc.ListenPacket(t.Context(), "udp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.Address = l.Addr().String()
 	var all sync.WaitGroup
 	all.Go(func() { s.packets(p) })

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 	"whittle/systems/count/server"
 )
 
@@ -40,9 +41,7 @@ type process struct {
 func spawn(t *testing.T, env []string, argv ...string) *process {
 	t.Helper()
 	p, err := child.Start(t.Context(), child.Options{Env: env}, argv...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		p.Stop()
 		if err := p.Wait(); err != nil {
@@ -55,9 +54,7 @@ func spawn(t *testing.T, env []string, argv ...string) *process {
 func startService(t *testing.T) *process {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return spawn(t, []string{asService + "=1"}, self, "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
 }
 
@@ -78,20 +75,14 @@ func needModules(t *testing.T, room string) {
 func post(t *testing.T, url, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	transport := &http.Transport{DisableKeepAlives: true}
 	res, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return res.StatusCode, string(text)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle/internal/cputime"
+	"whittle/internal/fatal"
 )
 
 // BenchmarkCacheHit is what a picture from the cache costs the API and the
@@ -46,8 +47,6 @@ func BenchmarkCacheHit(b *testing.B) {
 func spent(b *testing.B, p *program) float64 {
 	b.Helper()
 	d, err := cputime.Of(p.Pid())
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	return float64(d.Nanoseconds()) / 1e3
 }

@@ -18,6 +18,7 @@ import (
 
 	"whittle/e2e/process"
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/rpc"
 )
 
@@ -50,9 +51,7 @@ func start(t testing.TB, verb string, args ...string) *program {
 	}}
 	var err error
 	p.Process, err = child.Start(context.Background(), o, append([]string{os.Args[0], verb, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { p.stop(t) })
 	return p
 }
@@ -73,23 +72,17 @@ func (p *program) stop(t testing.TB) {
 func get(t testing.TB, url string) (int, []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return do(t, req)
 }
 
 func do(t testing.TB, req *http.Request) (int, []byte) {
 	t.Helper()
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return res.StatusCode, b
 }
 
@@ -97,19 +90,13 @@ func do(t testing.TB, req *http.Request) (int, []byte) {
 func store(t testing.TB, address string, picture []byte) string {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer conn.Close()
 	sum := sha256.Sum256(picture)
 	id := hex.EncodeToString(sum[:])
 	stream, err := rpc.NewCacheServiceClient(conn).Put(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Send(&rpc.PutRequest{Key: id, Data: picture}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, stream.Send(&rpc.PutRequest{Key: id, Data: picture}))
 	if _, err := stream.CloseAndRecv(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/systems/emojify/facebox/faceboxtest"
 )
 
@@ -20,9 +21,7 @@ type progress struct{ ID, Status, Error string }
 func submit(t *testing.T, base, contentType string, body []byte) progress {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/emojify/", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	req.Header.Set("Content-Type", contentType)
 	code, b := do(t, req)
 	var p progress
@@ -70,9 +69,7 @@ func TestFacesAreCovered(t *testing.T) {
 func changed(t *testing.T, a, b []byte) float64 {
 	t.Helper()
 	before, _, err := image.Decode(bytes.NewReader(a))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	after, _, err := image.Decode(bytes.NewReader(b))
 	if err != nil || after.Bounds() != before.Bounds() {
 		t.Fatalf("%v, %v in place of %v", err, after, before.Bounds())

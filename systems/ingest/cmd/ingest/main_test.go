@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 )
 
 // asServer makes the test's own binary the real command, so that a test has a
@@ -49,13 +50,9 @@ type running struct {
 func start(t testing.TB, dir string, env []string, args ...string) *running {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c, err := child.Start(context.Background(), child.Options{Dir: dir, Env: append(env, asServer+"=1")}, append([]string{self}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := &running{c, "http://127.0.0.1" + c.Public[strings.LastIndexByte(c.Public, ':'):], "http://" + c.Admin, false}
 	t.Cleanup(func() { p.stop(t) })
 	return p
@@ -111,14 +108,10 @@ func post(client *http.Client, url, key, contentType, body string) (receipt, err
 func get(t testing.TB, url string) (int, string) {
 	t.Helper()
 	res, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return res.StatusCode, string(text)
 }
 

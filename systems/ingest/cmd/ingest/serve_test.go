@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/internal/units"
 	"whittle/systems/ingest/stream/embedded"
 )
@@ -21,17 +22,13 @@ func TestDuplicatesAcrossAKeyRotation(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "keys"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, "keys"), []byte(text), 0o600))
 	}
 	const body = `{"userId":"u","event":"e","messageId":"once"}`
 	send := func(p *running, key string) receipt {
 		t.Helper()
 		r, err := post(http.DefaultClient, p.public+"/v1/track", key, "application/json", body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return r
 	}
 	serve := func() *running {
@@ -56,9 +53,7 @@ func TestDuplicatesAcrossAKeyRotation(t *testing.T) {
 func TestSettingsFromEnvFile(t *testing.T) {
 	dir := t.TempDir()
 	text := "PORT=0\nINGEST_HOST=127.0.0.1\nINGEST_ADMIN=127.0.0.1:0\nINGEST_DATA=from-file\nINGEST_MAX_IMPORT=100\n"
-	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, ".env"), []byte(text), 0o600))
 	// The environment goes before the file, a flag before both.
 	p := start(t, dir, []string{"INGEST_DATA=from-environment", "INGEST_MAX_IMPORT=50"}, "--max-import", "10")
 	for body, want := range map[string]int{"0123456789": 200, "0123456789a": 413} {
@@ -79,18 +74,14 @@ func TestKeysAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "keys"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, "keys"), []byte(text), 0o600))
 	}
 	write("one\n")
 	p := start(t, dir, nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--keys", "keys")
 	code := func(key string) int {
 		t.Helper()
 		a, err := post(http.DefaultClient, p.public+"/import", key, "text/plain", "x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return a.code
 	}
 	if code("one") != 200 || code("two") != 401 || code("") != 401 {
@@ -102,14 +93,10 @@ func TestKeysAreReadAgain(t *testing.T) {
 		t.Error("a key that is gone is still known")
 	}
 	write("three\n")
-	if err := p.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Signal(syscall.SIGHUP))
 	process.Until(t, "the file is read on SIGHUP", func() bool { return code("three") == 200 })
 	write("")
-	if err := p.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.Signal(syscall.SIGHUP))
 	if code("three") != 200 || code("") != 401 {
 		t.Error("an emptied file changed who may come in")
 	}
@@ -133,14 +120,10 @@ func TestAdminPort(t *testing.T) {
 		}
 	}
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, p.admin+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	req.Host = "rebound.example"
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	res.Body.Close()
 	if res.StatusCode != http.StatusForbidden {
 		t.Errorf("a foreign host name: %d", res.StatusCode)

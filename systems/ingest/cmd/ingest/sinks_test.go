@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream/nats/natstest"
 )
 
@@ -84,9 +85,7 @@ func TestLogFirst(t *testing.T) {
 // be reached.
 func TestLogFirstWithoutItsSink(t *testing.T) {
 	nobody, err := unused()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := start(t, t.TempDir(), nil,
 		"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0",
 		"--sink", "nats", "--nats-url", "nats://"+nobody, "--log-first", "first")
@@ -121,27 +120,17 @@ func TestStraightToASink(t *testing.T) {
 func published(t *testing.T, url string) (values []string) {
 	t.Helper()
 	conn, err := client.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer conn.Close()
 	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	events, err := js.Stream(t.Context(), "EVENTS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	info, err := events.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for n := info.State.FirstSeq; n <= info.State.LastSeq; n++ {
 		m, err := events.GetMsg(t.Context(), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		values = append(values, string(m.Data))
 	}
 	return values

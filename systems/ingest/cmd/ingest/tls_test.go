@@ -13,6 +13,7 @@ import (
 
 	"whittle/e2e/process"
 	"whittle/internal/certtest"
+	"whittle/internal/fatal"
 )
 
 // TestTLS serves HTTPS, on the fast path and off it, and takes a new certificate
@@ -29,9 +30,7 @@ func TestTLS(t *testing.T) {
 	address := strings.TrimPrefix(p.public, "http://")
 	served := func() string {
 		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the test looks at the certificate itself
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0].Subject.CommonName
 	}
@@ -60,9 +59,7 @@ func TestTLS(t *testing.T) {
 		c.Close()
 	}
 	res, err := http.Get(p.public + "/import") // plain HTTP
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	res.Body.Close()
 	if res.StatusCode != http.StatusBadRequest {
 		t.Errorf("plain HTTP is responded to with %d", res.StatusCode)
@@ -70,9 +67,7 @@ func TestTLS(t *testing.T) {
 	if n := served(); n != "first" {
 		t.Errorf("certificate %s", n)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "cert.pem"), []byte("no certificate, for a moment"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "cert.pem"), []byte("no certificate, for a moment"), 0o600))
 	if n := served(); n != "first" {
 		t.Errorf("certificate %s while the file is broken", n)
 	}

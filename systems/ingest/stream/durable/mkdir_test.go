@@ -7,6 +7,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestEveryNameIsSynced before anything is made below it, also when an earlier
@@ -38,9 +40,7 @@ func TestEveryNameIsSynced(t *testing.T) {
 			}
 			err = mkdirAll(dir, sync)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, name := range append(want, dir) {
 			if !known[name] {
 				t.Errorf("the name of %s is not on the disk", name)
@@ -70,9 +70,7 @@ func TestAFolderThatIsThere(t *testing.T) {
 
 func TestAFileInTheWay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, nil, 0o600))
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
 		if err := MkdirAll(dir); !errors.Is(err, syscall.ENOTDIR) {
 			t.Errorf("%s: %v", dir, err)

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
 )
@@ -117,9 +118,7 @@ func liveAndDie(t *testing.T, seed uint64, total *tally) {
 	}
 	disk.failing, disk.refusing, disk.capacity = 0, 0, 1<<40
 	l, err := Open("", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer closing(t, l)
 	m.check(t, l)
 	r := m.Counts()
@@ -147,9 +146,7 @@ func (m *mortal) live(t *testing.T, l *Log, random *rand.Rand, total *tally) {
 
 func closing(t testing.TB, l *Log) {
 	t.Helper()
-	if err := l.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, l.Close(context.Background()))
 }
 
 // produce appends from several goroutines until the power fails or it is enough.
@@ -207,9 +204,7 @@ func (m *mortal) check(t *testing.T, l *Log) {
 	if errors.Is(err, errPower) {
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m.Audit(t, map[string][]stream.Entry{Partition: all})
 }
 
@@ -217,9 +212,7 @@ func (m *mortal) check(t *testing.T, l *Log) {
 func (m *mortal) flip(t *testing.T, disk *fakeDisk, random *rand.Rand) {
 	t.Helper()
 	before, err := verify(t.Context(), disk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	sizes := disk.sizes()
 	var names []string
 	for name, size := range sizes {
@@ -239,9 +232,7 @@ func (m *mortal) flip(t *testing.T, disk *fakeDisk, random *rand.Rand) {
 	disk.flip(name, bit)
 	m.flipped = fmt.Sprintf("bit %d of byte %d in %s", bit%8, bit/8, name)
 	after, err := verify(t.Context(), disk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if seen(after) == seen(before) && before.Segments > 0 && bit/8 >= sector {
 		t.Errorf("%s was flipped and not seen: %+v, before %+v", m.flipped, after, before)
 	}
@@ -258,9 +249,7 @@ func used(t testing.TB, disk *fakeDisk, name string) int64 {
 	s := scan{window: window{file: bytes.NewReader(b), chunk: probe}, segment: segment, at: sector}
 	for {
 		f, at, ok, err := s.find(int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !ok {
 			return s.at
 		}

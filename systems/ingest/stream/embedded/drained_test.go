@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"whittle/internal/fatal"
 	bounds "whittle/systems/ingest/event"
 	"whittle/systems/ingest/front"
 	"whittle/systems/ingest/stream"
@@ -28,27 +29,19 @@ func TestADrainedLogNeverFills(t *testing.T) {
 		o := onFakeDisk(disk)
 		o.Held = true
 		local, err := Open("", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		far := func() *Log {
 			o := onFakeDisk(newFakeDisk(rand.New(rand.NewPCG(2, 0))))
 			o.MaxRecord, o.SegmentBytes = 16<<10, 256<<10
 			l, err := Open("", o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			return l
 		}
 		r, err := relay.Open(local, far(), relay.Options{Dir: t.TempDir(), Refused: far(), Keep: true, Low: 4 * 64 << 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer r.Close(t.Context())
 		f, err := front.New(front.Options{Stream: r, Limits: front.Limits{Import: 4 << 10, Event: bounds.Limits{Event: 4 << 10}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		body := strings.Repeat("x", 3000)
 		const events = 10 * segments * 64 / 4
 		least := uint64(events)
@@ -81,9 +74,7 @@ func TestCapacityCountsTheSpare(t *testing.T) {
 		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 		disk.capacity = 4 * 64 << 10
 		l, err := Open("", onFakeDisk(disk))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer closing(t, l)
 		const size = 3584 // of a batch with the record
 		for n := 0; ; n++ {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestWrites writes long and short pieces, in memory that lies as the disk wants it
@@ -15,9 +17,7 @@ func TestWrites(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 9))
 			const size = 4 << 20
 			f, err := d.Create("a", size)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer f.Close()
 			want, memory := make([]byte, size), make([]byte, 1<<20+8)
 			at := 0
@@ -39,14 +39,10 @@ func TestWrites(t *testing.T) {
 				}
 				at += length
 			}
-			if err := f.Sync(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, f.Sync())
 			got := make([]byte, size)
 			again, err := d.Open("a", false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			defer again.Close()
 			if _, err := again.ReadAt(got, 0); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("what was read is not what was written: %v", err)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestALogThatMayNotBeWritten does not open, and says which file it is and what to do:
@@ -53,17 +54,13 @@ func TestALogThatMayNotBeWritten(t *testing.T) {
 func openAndClose(t *testing.T, dir string) {
 	t.Helper()
 	l, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	closing(t, l)
 }
 
 func allow(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Chmod(path, mode))
 }
 
 // asNobody calls f as a user who may do nothing but what everybody may, where this one

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -28,9 +29,7 @@ func fill(t *testing.T, l *Log, from, to int) {
 func span(t *testing.T, l *Log) (first, next uint64) {
 	t.Helper()
 	first, next, err := l.Bounds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return first, next
 }
 
@@ -40,9 +39,7 @@ func TestRetainsBytes(t *testing.T) {
 		o := onFakeDisk(disk)
 		o.RetainBytes = 200 << 10
 		l, err := Open("", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer closing(t, l)
 		fill(t, l, 0, 400)
 		until(t, 3*retainEvery)
@@ -62,9 +59,7 @@ func TestRetainsAge(t *testing.T) {
 		o := onFakeDisk(disk)
 		o.RetainAge = time.Hour
 		l, err := Open("", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer closing(t, l)
 		fill(t, l, 0, 100)
 		until(t, 50*time.Minute)
@@ -89,9 +84,7 @@ func TestHold(t *testing.T) {
 		o := onFakeDisk(disk)
 		o.RetainBytes, o.Held = 64<<10, true
 		l, err := Open("", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer closing(t, l)
 		fill(t, l, 0, 400)
 		until(t, time.Minute)
@@ -115,16 +108,12 @@ func TestUnreadable(t *testing.T) {
 	disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 	o := onFakeDisk(disk)
 	l, err := Open("", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer closing(t, l)
 	keep(t, l, record("a", nil), record("b", []byte(strings.Repeat("b", 3000))), record("c", nil))
 	keep(t, l, record("d", nil))
 	r, err := l.Read(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	disk.unread = map[string][2]int64{segmentName(0): {2 * sector, 2*sector + 1}}
 	into := make([]stream.Entry, 1)
@@ -173,9 +162,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("trimmed: %v", err)
 	}
 	r, err := l.Read(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	var writing sync.WaitGroup
 	writing.Go(func() {
@@ -199,9 +186,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	writing.Wait()
-	if err := w.Trim(590); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Trim(590))
 	if first, next := span(t, l); first < 300 || next != 600 {
 		t.Errorf("%d to %d after the trim", first, next)
 	}
@@ -220,9 +205,7 @@ func TestReadOnlyReadsWhatCameSince(t *testing.T) {
 	l := openAt(t, dir, o)
 	fill(t, w, 0, 10)
 	r, err := l.Read(7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	into := make([]stream.Entry, 1)
 	if n, err := r.Next(t.Context(), into); n != 1 || err != nil || into[0].Position != position(7) {
@@ -251,16 +234,10 @@ func TestDamagedSegments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
-				t.Fatal(err)
-			}
-			if err := harm(filepath.Join(dir, segmentName(1))); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.CopyFS(dir, os.DirFS(whole)))
+			fatal.If(t, harm(filepath.Join(dir, segmentName(1))))
 			report, err := Verify(t.Context(), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			l := openAt(t, dir, small())
 			fill(t, l, 600, 610)
 			corrupt := uint64(0)
@@ -301,9 +278,7 @@ func TestStartsByWrongClocks(t *testing.T) {
 		for life, ahead := range []time.Duration{0, year, year, 2 * year, -year, 0, year} {
 			o.now = func() time.Time { return time.Now().Add(ahead) }
 			l, err := Open("", o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			fill(t, l, records, records+100)
 			until(t, 8*time.Minute)
 			fill(t, l, records+100, records+102)
@@ -316,9 +291,7 @@ func TestStartsByWrongClocks(t *testing.T) {
 		}
 		o.now = nil
 		l, err := Open("", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer closing(t, l)
 		fill(t, l, records, records+100)
 		until(t, 62*time.Minute)

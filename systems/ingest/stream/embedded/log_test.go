@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
 )
@@ -23,9 +24,7 @@ func small() Options {
 func openAt(t *testing.T, dir string, o Options) *Log {
 	t.Helper()
 	l, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(context.WithoutCancel(t.Context())); err != nil { // the folder goes next
 			t.Error(err)
@@ -41,9 +40,7 @@ func TestConformance(t *testing.T) {
 			open := func(t *testing.T, dir string) stream.Stream {
 				t.Helper()
 				l, err := Open(dir, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				dirs[l] = dir
 				return l
 			}
@@ -68,9 +65,7 @@ func readAll(t testing.TB, s stream.Stream) map[string][]stream.Entry {
 		all = append(all, stream.Entry{Record: stream.Record{Sum: 1}, Position: e.Position})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return map[string][]stream.Entry{Partition: all}
 }
 
@@ -87,9 +82,7 @@ func until(t *testing.T, d time.Duration) {
 // it is told only where all of them are.
 func TestAppendCopy(t *testing.T) {
 	l, err := Open(t.TempDir(), Options{MaxRecord: 1 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer closing(t, l)
 	records := []stream.Record{{ID: "a", Value: []byte("one")}, {ID: "b", Value: []byte("two")}}
 	for i := range records {
@@ -111,9 +104,7 @@ func TestAppendCopy(t *testing.T) {
 		t.Errorf("it was told %d times", times)
 	}
 	r, err := l.Read(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	into := make([]stream.Entry, 2)
 	if n, err := r.Next(t.Context(), into); n != 2 || err != nil || string(into[0].Value) != "one" || string(into[1].Value) != "two" {

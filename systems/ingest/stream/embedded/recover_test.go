@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -34,9 +35,7 @@ func readIDs(t *testing.T, l *Log) (ids []string) {
 	t.Helper()
 	first, next := span(t, l)
 	r, err := l.Read(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Close()
 	into := make([]stream.Entry, 3)
 	for uint64(len(ids)) < next-first {
@@ -70,9 +69,7 @@ func written(t testing.TB) (*fakeDisk, []string) {
 	random := rand.New(rand.NewPCG(3, 3))
 	disk := newFakeDisk(random)
 	l, err := Open("", onFakeDisk(disk))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	noise := func(n int) []byte {
 		b := make([]byte, n)
 		for i := range b {
@@ -119,16 +116,12 @@ func flipEveryBit(t *testing.T) {
 		bit := random.IntN(8)
 		d.flip(name, at*8+int64(bit))
 		before, err := verify(t.Context(), d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if before.Corrupt+before.Damaged+uint64(before.Torn) == 0 {
 			t.Fatalf("bit %d of byte %d was flipped and not seen: %+v", bit, at, before)
 		}
 		l, err := Open("", onFakeDisk(d))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		keep(t, l, record("after", []byte("v")))
 		got := readIDs(t, l)
 		closing(t, l)
@@ -187,9 +180,7 @@ func TestEveryTornBatch(t *testing.T) {
 			continue
 		}
 		l, err := Open("", onFakeDisk(d))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:last.at])) {
 			t.Errorf("sectors %b: %+v", kept, s)
 		}
@@ -219,9 +210,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			disk := newFakeDisk(rand.New(rand.NewPCG(seed, 0)))
 			l, err := Open("", onFakeDisk(disk))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			keep(t, l, record("a", nil))
 			disk.mu.Lock()
 			disk.failing, disk.dying = 1, true
@@ -258,9 +247,7 @@ func TestSyncFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 		l, err := Open("", onFakeDisk(disk))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer closing(t, l)
 		keep(t, l, record("a", nil))
 		fail := func(p float64) {
@@ -303,9 +290,7 @@ func TestDiskFull(t *testing.T) {
 		o := onFakeDisk(disk)
 		o.Reserve = 16 << 10
 		l, err := Open("", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		kept := 0
 		var refused error
 		for ; refused == nil && kept < 1000; kept++ {
@@ -334,9 +319,7 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("an append on a full disk: %v", r[0].Err)
 		}
 		synctest.Wait()
-		if err := l.Trim(uint64(kept)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Trim(uint64(kept)))
 		synctest.Wait()
 		if r := l.Capacity(); r.Err != nil || r.Free < 2*64<<10 || r.Rate <= 0 {
 			t.Errorf("room after the trim: %+v", r)
@@ -350,9 +333,7 @@ func TestDiskFull(t *testing.T) {
 func TestClosedIsNotTorn(t *testing.T) {
 	disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 	l, err := Open("", onFakeDisk(disk))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	keep(t, l, record("a", nil))
 	keep(t, l, record("b", bytes.Repeat([]byte("b"), 2000)), record("c", nil))
 	closing(t, l)

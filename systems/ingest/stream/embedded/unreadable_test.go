@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestUnreadableIsNotUnwritten has sectors that the disk does not give back when
@@ -19,9 +20,7 @@ func TestUnreadableIsNotUnwritten(t *testing.T) {
 	killed, ids := written(t)
 	closed := copied(killed)
 	l, err := Open("", onFakeDisk(closed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	closing(t, l)
 	killedOpened, killedFailed := openUnread(t, killed, ids)
 	closedOpened, closedFailed := openUnread(t, closed, ids)

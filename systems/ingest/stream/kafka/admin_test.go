@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"whittle/internal/fatal"
 )
 
 // random is n bytes that do not compress.
@@ -21,9 +23,7 @@ func random(n int) string {
 func plainClient(t *testing.T, brokers []string) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.MetadataMinAge(10*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -35,9 +35,7 @@ func makeTopic(t *testing.T, brokers []string, topic string, partitions int32) {
 	if err == nil {
 		_, err = awaitLeaders(t.Context(), admin, topic)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }
 
 // alter changes a topic's setting and waits until the broker tells of it.
@@ -56,7 +54,5 @@ func alter(t *testing.T, brokers []string, topic, key, value string) {
 		settings, err = settingsOf(ctx, admin, topic)
 		got = settings[key]
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }

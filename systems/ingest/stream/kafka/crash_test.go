@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
 )
@@ -21,14 +22,10 @@ func TestBrokerKilled(t *testing.T) {
 			}
 			book.Reach(t, 500)
 			if pause {
-				if err := broker.Pause(); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, broker.Pause())
 			}
 			broker.Kill()
-			if err := broker.Restart(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, broker.Restart(t.Context()))
 		}
 		book.Reach(t, 500)
 	})
@@ -41,9 +38,7 @@ func TestConformance(t *testing.T) {
 	open := func(t *testing.T, topic string) stream.Stream {
 		t.Helper()
 		l, err := Open(t.Context(), Options{Brokers: address, Topic: topic})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return l
 	}
 	streamtest.Run(t, streamtest.Suite{

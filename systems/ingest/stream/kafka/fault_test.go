@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
 )
@@ -25,9 +26,7 @@ import (
 func fake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(3), kfake.SeedTopics(6, "t")}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -181,9 +180,7 @@ func TestCloseGivesUp(t *testing.T) {
 	for range 4 {
 		go func() { appended <- l.Append(t.Context(), []stream.Record{sealed("", "k", "v")}) }()
 	}
-	if err := handle.Wait(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, handle.Wait(t.Context(), 1))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := l.Close(ctx); whittle.CodeOf(err) != whittle.DeadlineExceeded || err == nil {
@@ -199,9 +196,7 @@ func TestCloseGivesUp(t *testing.T) {
 func TestCapacityKnowsThatBrokersAreGone(t *testing.T) {
 	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
 	c.Close()
 	for deadline := time.Now().Add(20 * time.Second); l.Capacity().Err == nil; time.Sleep(5 * time.Millisecond) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -43,9 +44,7 @@ func TestOpenCreates(t *testing.T) {
 	o := Options{Brokers: []string{realBroker(t).Address()}, Topic: topicFor(t), Create: &Create{}}
 	for range 2 { // the second time it is there
 		l, err := Open(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if n := l.traits.partitions; n != defaultPartitions {
 			t.Errorf("%d partitions", n)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/systems/ingest/stream/kafka/kafkatest"
 )
@@ -78,9 +79,7 @@ func openAt(t *testing.T, o Options) *Log {
 		makeTopic(t, o.Brokers, o.Topic, o.Create.Partitions)
 	}
 	l, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -22,22 +23,14 @@ func readAll(t testing.TB, s stream.Stream) map[string][]stream.Entry {
 	defer cancel()
 	o := s.(*Log).o
 	opts, err := o.client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	client, err := kgo.NewClient(append(opts, kgo.ConsumeTopics(o.Topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer client.Close()
 	ends, err := kadm.NewClient(client).ListEndOffsets(ctx, o.Topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	starts, err := kadm.NewClient(client).ListStartOffsets(ctx, o.Topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	left := map[int32]int64{}
 	starts.Each(func(start kadm.ListedOffset) {
 		if end, ok := ends.Lookup(o.Topic, start.Partition); ok && end.Offset > start.Offset {

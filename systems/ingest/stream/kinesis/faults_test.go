@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 	"whittle/systems/ingest/stream/streamtest"
@@ -30,9 +31,7 @@ func audit(t *testing.T, l *streamtest.Ledger, s *Stream) streamtest.Report {
 func newProxy(t *testing.T, f kinesistest.Faults) *kinesistest.Proxy {
 	t.Helper()
 	p, err := kinesistest.NewProxy(t.Context(), needAPI(t).URL, 11)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p.Set(f)
 	t.Cleanup(func() { p.Close() })
 	return p
@@ -52,9 +51,7 @@ func TestNothingAcknowledgedIsLostUnderFaults(t *testing.T) {
 	l := streamtest.NewLedger(1)
 	l.AtLeastOnce = true
 	l.During(t, s, 8, time.Minute, func() { l.Reach(t, fewer(800)) })
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Close(t.Context()))
 	injected := proxy.Counts()
 	for _, fault := range []string{"partial", "cut", "lost"} {
 		if injected[fault] == 0 && !slow() {

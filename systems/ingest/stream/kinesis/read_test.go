@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -26,23 +27,17 @@ func readShards(t testing.TB, of stream.Stream) map[string][]stream.Entry {
 	client, end := needAPI(t).Client()
 	defer end()
 	shards, err := client.ListShards(ctx, &kinesis.ListShardsInput{StreamName: &s.o.Stream})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	all := map[string][]stream.Entry{}
 	for _, sh := range shards.Shards {
 		id := aws.ToString(sh.ShardId)
 		at, err := client.GetShardIterator(ctx, &kinesis.GetShardIteratorInput{
 			StreamName: &s.o.Stream, ShardId: &id, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for next := at.ShardIterator; next != nil; {
 			out, err := client.GetRecords(ctx, &kinesis.GetRecordsInput{ShardIterator: next})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for _, r := range out.Records {
 				e := stream.Entry{Position: stream.Position{Partition: id, Offset: aws.ToString(r.SequenceNumber)}}
 				if s.o.Raw {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
@@ -83,9 +84,7 @@ func newStream(t *testing.T, shards int) string {
 	t.Helper()
 	api := needAPI(t)
 	name := fmt.Sprintf("s%d-%d", os.Getpid(), streams.Add(1))
-	if err := api.CreateStream(t.Context(), name, shards); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, api.CreateStream(t.Context(), name, shards))
 	return name
 }
 
@@ -99,9 +98,7 @@ func open(t *testing.T, o Options) *Stream {
 	o.CallTimeout = cmp.Or(o.CallTimeout, longer(5*time.Second))
 	o.Budget = cmp.Or(o.Budget, longer(20*time.Second))
 	s, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(context.Background()); err != nil {
 			t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle/internal/child"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/nats/natstest"
 )
@@ -90,9 +91,7 @@ func openAt(t *testing.T, o Options) *Log {
 		o.Create = &Create{}
 	}
 	l, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

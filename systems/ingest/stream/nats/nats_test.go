@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/nats/natstest"
 	"whittle/systems/ingest/stream/streamtest"
@@ -202,9 +203,7 @@ func TestConformance(t *testing.T) {
 	open := func(t *testing.T, o Options) stream.Stream {
 		t.Helper()
 		l, err := Open(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return l
 	}
 	streamtest.Run(t, streamtest.Suite{

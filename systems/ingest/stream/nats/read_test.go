@@ -12,6 +12,7 @@ import (
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -23,18 +24,14 @@ func readAll(t testing.TB, s stream.Stream) map[string][]stream.Entry {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	now, err := l.stream.Info(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var all []stream.Entry
 	for n := max(1, now.State.FirstSeq); n <= now.State.LastSeq; n++ {
 		m, err := l.stream.GetMsg(ctx, n)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e, err := fromNATS(n, m.Header, m.Data)
 		if err != nil {
 			e = stream.Entry{Record: stream.Record{Sum: 1}, Position: position(n)}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
 )
@@ -61,17 +62,13 @@ func overCrashes(t *testing.T, seed uint64) {
 			f = faults{}
 		}
 		r, err := Open(newFakeLog(logs), newFakeSink(sinks, seed<<8+run, f), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(3000))*time.Millisecond)
 		book.Produce(ctx, &paced{Relay: r, random: random}, 1, time.Minute)
 		cancel()
 		if run%4 == 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(2000))*time.Millisecond)
-			if err := r.Close(ctx); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, r.Close(ctx))
 			cancel()
 		} else if run < runs {
 			r.crash()
@@ -105,38 +102,28 @@ func TestCheckpointSurvivesATornWrite(t *testing.T) {
 	open := func() *checkpoint {
 		t.Helper()
 		c, err := openCheckpoint(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return c
 	}
 	c := open()
 	for n := range uint64(4) {
-		if err := c.save(10 + n); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, c.save(10+n))
 	}
 	c.file.Close()
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range sumAt + 4 {
 		for _, torn := range []bool{true, false} {
 			b := slices.Clone(whole)
 			if b[slotLen+i] ^= 0x10; torn {
 				clear(b[slotLen+i:])
 			}
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, b, 0o600))
 			c := open()
 			if c.next != 12 && (!torn || c.next != 13) {
 				t.Fatalf("byte %d, torn: %v: %d", i, torn, c.next)
 			}
-			if err := c.save(20); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, c.save(20))
 			c.file.Close()
 			if c = open(); c.next != 20 {
 				t.Fatalf("byte %d: saved again, it is %d", i, c.next)
@@ -144,9 +131,7 @@ func TestCheckpointSurvivesATornWrite(t *testing.T) {
 			c.file.Close()
 		}
 	}
-	if err := os.WriteFile(path, []byte("rubbish"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte("rubbish"), 0o600))
 	if _, err := openCheckpoint(dir); whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("both broken: %v", err)
 	}

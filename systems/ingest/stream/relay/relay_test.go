@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -50,9 +51,7 @@ func (g *rig) again(t *testing.T, o Options) {
 
 func (g *rig) close(t *testing.T) {
 	t.Helper()
-	if err := g.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, g.Close(t.Context()))
 }
 
 func (g *rig) first() int {
@@ -100,9 +99,7 @@ func TestAnHourOfOutage(t *testing.T) {
 			t.Errorf("the sink was asked %d times", calls)
 		}
 		g.sink.setDown(nil)
-		if err := g.Wait(t.Context(), 2*n+1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, g.Wait(t.Context(), 2*n+1))
 		if s := g.Status(); s.Lag != 0 || s.LagAge != 0 || len(s.Troubles) != 0 || s.Sent != 2*n+1 || s.Records == 0 {
 			t.Errorf("afterwards: %+v", s)
 		}
@@ -226,9 +223,7 @@ func TestCorruptRecordsOfTheLogArePassed(t *testing.T) {
 		o := quick(t)
 		o.Keep = true
 		g := open(t, o, nil, event("k", 0), broken, event("k", 2), broken)
-		if err := g.Wait(t.Context(), 4); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, g.Wait(t.Context(), 4))
 		mustAppend(t, g, event("k", 3))
 		g.close(t)
 		if s := g.Status(); s.Corrupt != 2 || s.Sent != 3 {

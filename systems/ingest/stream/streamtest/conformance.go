@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -297,9 +298,7 @@ func (s *Suite) reopened(t *testing.T) {
 	st := s.Open(t)
 	l, random := NewLedger(4), rand.New(rand.NewPCG(4, 4))
 	for round := range 3 {
-		if err := l.Append(t.Context(), st, l.Batch(0, random)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Append(t.Context(), st, l.Batch(0, random)))
 		st = s.again(t, st)
 		if round == 0 {
 			st = s.again(t, st) // nothing happened in between

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"whittle/internal/fatal"
 )
 
 // Start runs a server with JetStream in this process, on a free port, until the test ends,
@@ -16,9 +18,7 @@ func Start(t testing.TB) string {
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true,
 		MaxPayload: 8 << 20, MaxPending: 64 << 20, NoSigs: true, NoLog: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.Start()
 	t.Cleanup(func() {
 		s.Shutdown()
