@@ -88,10 +88,12 @@ func (s *distances) see(cx, cy int, alpha float64, n int) {
 	}
 }
 
-// weigh looks at the evidence of a border. At slack 0 it is below exp(sum²/2 squares), which is
-// looked at first.
+// weigh looks at the evidence of a border, where it may be higher than what is known: at slack 0
+// it is below exp(sum²/2 squares), which costs less. What is not suspected is not shown, and
+// evidence is shown up to a cap.
 func (s *distances) weigh(b int, alpha float64, n int) {
-	if s.Sum[b]*s.Sum[b] < 2*s.Square[b]*math.Log(eprocess.Suspected*borders) {
+	known := max(s.Peak, eprocess.Suspected) * borders
+	if known >= eprocess.EValueCap || s.Sum[b]*s.Sum[b] < 2*s.Square[b]*math.Log(known) {
 		return
 	}
 	p := eprocess.Payoffs{N: s.N, Sum: s.Sum[b], Squares: s.Square[b]}
