@@ -1,13 +1,11 @@
 package load
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,30 +80,6 @@ func TestADurationEndsTheUsers(t *testing.T) {
 	p := users(t, "{get: {url: /}}, {think: 3600}", plan.Closed{Users: 10, Ramp: time.Hour, Duration: time.Second})
 	if r := run(t, p, Options{Target: srv.URL}); r.Users.Started != 1 || r.Early {
 		t.Errorf("%+v, early %v", r.Users, r.Early)
-	}
-}
-
-func TestTheEndOfTheContextEndsAClosedRun(t *testing.T) {
-	// Quick requests have all the time they need; those that hang only a little.
-	for hang, grace := range map[bool]time.Duration{false: time.Minute, true: 50 * time.Millisecond} {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var n atomic.Int64
-		srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if n.Add(1) == 20 {
-				cancel()
-			}
-			if hang {
-				<-r.Context().Done()
-			}
-		}))
-		p := users(t, "{get: {url: /}}", plan.Closed{Users: 20, Loops: 1_000_000})
-		r, err := Run(ctx, p, Options{Target: srv.URL, Grace: grace})
-		fatal.If(t, err)
-		if !r.Early || r.Requests < 20 || r.Completed+r.Unfinished != r.Requests || (r.Unfinished > 0) != hang {
-			t.Errorf("hang %v: early %v, %d requests, %d completed, %d unfinished", hang, r.Early, r.Requests, r.Completed, r.Unfinished)
-		}
-		srv.Close()
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -37,41 +36,6 @@ func say(text string) func(net.Conn, int) {
 const fivePlan = `
 config: {phases: [{duration: 0.1, arrivalCount: 5}], http: {timeout: 30}}
 scenarios: [{flow: [{get: {url: /, expect: {statusCode: 200}}}]}]`
-
-func TestFailuresAreCountedByKind(t *testing.T) {
-	patient := parsed(t, fivePlan)
-	for kind, url := range map[string]string{
-		report.ErrorRefused:     "http://127.0.0.1:1", // nobody listens there
-		report.ErrorReset:       rawtest.Serve(t, func(c net.Conn, _ int) { _ = readRequest(bufio.NewReader(c)) }),
-		report.ErrorMalformed:   rawtest.Serve(t, say("SSH-2.0-what\r\n")),
-		report.ErrorExpectation: rawtest.Serve(t, say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
-		report.ErrorTimeout: rawtest.Serve(t, func(c net.Conn, _ int) {
-			_, _ = io.Copy(io.Discard, c) // until the client gives up
-		}),
-	} {
-		t.Run(kind, func(t *testing.T) {
-			p := patient
-			if kind == report.ErrorTimeout {
-				p = parsed(t, strings.Replace(fivePlan, "timeout: 30", "timeout: 0.3", 1))
-			}
-			r := run(t, p, Options{Target: url})
-			if r.Requests != 5 || r.Failed != 5 || r.Errors[kind] != 5 {
-				t.Fatalf("%d requests, %d failed, %v", r.Requests, r.Failed, r.Errors)
-			}
-			responded := kind == report.ErrorExpectation
-			if want := map[bool]int64{false: 5}[responded]; r.Users.Failed != want { // an expectation ends nobody
-				t.Errorf("%d virtual users failed", r.Users.Failed)
-			}
-			if (r.Completed == 5) != responded || responded != (r.Codes["404"] == 5) {
-				t.Errorf("%d completed, codes %v", r.Completed, r.Codes)
-			}
-			// A timeout is in the latency as what it was at least.
-			if kind == report.ErrorTimeout && r.Median < 300 {
-				t.Errorf("median %v ms after a timeout of 300 ms", r.Median)
-			}
-		})
-	}
-}
 
 // TestASampleSaysWhatFailed: an error's sample names the capture or the condition that a
 // response did not meet.

@@ -95,34 +95,31 @@ scenarios:
 }
 
 func TestTheEndOfTheContextEndsTheRunWithAReport(t *testing.T) {
+	open := parsed(t, "config: {phases: [{duration: 24h, arrivalRate: 500}]}\n"+small)
+	closed := users(t, "{get: {url: /}}", plan.Closed{Users: 20, Loops: 1_000_000})
 	// Quick requests have all the time they need; those that hang only a little.
-	for _, c := range []struct {
-		path       string
-		unfinished bool
-		grace      time.Duration
-	}{{"/quick", false, time.Minute}, {"/hang", true, 100 * time.Millisecond}} {
-		t.Run(c.path, func(t *testing.T) {
+	for hang, grace := range map[bool]time.Duration{false: time.Minute, true: 100 * time.Millisecond} {
+		for _, p := range []*plan.Plan{open, closed} {
 			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
 			var n atomic.Int64
-			srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if n.Add(1) == 20 {
 					cancel()
 				}
-				if c.unfinished {
+				if hang {
 					<-r.Context().Done()
 				}
 			}))
-			defer srv.Close()
-			p := parsed(t, "config: {phases: [{duration: 24h, arrivalRate: 500}]}\nscenarios: [{flow: [{get: {url: "+c.path+"}}]}]")
-			r, err := Run(ctx, p, Options{Target: srv.URL, Grace: c.grace})
+			r, err := Run(ctx, p, Options{Target: srv.URL, Grace: grace})
+			srv.Close()
+			cancel()
 			fatal.If(t, err)
-			if !r.Early || r.Requests < 20 || r.Failed != 0 || r.Users.Failed != 0 || (r.Unfinished > 0) != c.unfinished {
-				t.Errorf("early %v, requests %d, failed %d %v, unfinished %d", r.Early, r.Requests, r.Failed, r.Errors, r.Unfinished)
+			if !r.Early || r.Requests < 20 || r.Failed != 0 || r.Users.Failed != 0 || (r.Unfinished > 0) != hang {
+				t.Errorf("%s, hang %v: early %v, requests %d, failed %d %v, unfinished %d", r.Model, hang, r.Early, r.Requests, r.Failed, r.Errors, r.Unfinished)
 			}
 			if r.Completed+r.Unfinished != r.Requests || r.Users.Started != r.Users.Finished {
-				t.Errorf("%d + %d of %d requests, users %+v", r.Completed, r.Unfinished, r.Requests, r.Users)
+				t.Errorf("%s: %d + %d of %d requests, users %+v", r.Model, r.Completed, r.Unfinished, r.Requests, r.Users)
 			}
-		})
+		}
 	}
 }

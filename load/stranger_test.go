@@ -72,6 +72,7 @@ func TestTargetsOfEveryKind(t *testing.T) {
 		{"gzip that is none", each("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nhi"), "match: {json: $.a, value: 7}", "200", report.ErrorExpectation},
 		{"a bomb of gzip", each(gzipped(strings.Repeat(" ", 200<<20))), "match: {json: $.a, value: 7}", "200", report.ErrorExpectation},
 		{"informational responses first", each("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + ok), "", "200", ""},
+		{"a status that is not expected", each("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"), "expect: {statusCode: 200}", "404", report.ErrorExpectation},
 		{"no content", each("HTTP/1.1 204 No Content\r\n\r\n"), "", "204", ""},
 		{"until the end", say("HTTP/1.0 200 OK\r\n\r\nhi"), "match: {regexp: '(hi)', value: hi}", "200", ""},
 		{"nothing", func(net.Conn, int) {}, "", "", report.ErrorReset},
@@ -113,6 +114,12 @@ func TestTargetsOfEveryKind(t *testing.T) {
 				}
 				if r.Requests != 1 || fmt.Sprint(r.Errors) != fmt.Sprint(want) || (r.Codes[c.status] == 1) != (c.status != "") || (r.Completed == 1) != (c.status != "") {
 					t.Errorf("%s: %d requests, %v, %v, %q", form, r.Requests, r.Codes, r.Errors, r.ErrorSamples)
+				}
+				if c.kind == report.ErrorTimeout && r.Median < 300 { // a timeout is in the latency as what it was at least
+					t.Errorf("%s: median %v ms after a timeout of 300 ms", form, r.Median)
+				}
+				if ends := c.kind != "" && !strings.Contains(c.steps, "expect"); (r.Users.Failed == 1) != ends { // an expectation ends nobody
+					t.Errorf("%s: %d virtual users failed", form, r.Users.Failed)
 				}
 				if (r.NoSuccess() != "") != (c.kind != "") {
 					t.Errorf("%s: %q", form, r.NoSuccess())

@@ -1,20 +1,13 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"whittle/carve/config"
 	"whittle/internal/fatal"
-	"whittle/internal/listening"
 )
 
 // TestTheLastRequestsAreWatched asks for health and metrics between the order
@@ -27,11 +20,11 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 		_, _ = io.WriteString(w, "done")
 	}))
 	defer monolith.Close()
-	d, end, served := deployBefore(t, monolith.URL)
+	h := runs(t, "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: "+monolith.URL+"\n")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	responded := make(chan string, 1)
 	go func() {
-		resp, err := client.Get("http://" + d.public[0].Addr().String() + "/")
+		resp, err := client.Get(h.url + "/")
 		if err != nil {
 			responded <- err.Error()
 			return
@@ -43,12 +36,12 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 	<-entered
 	status := func(what string) int {
 		t.Helper()
-		resp, err := client.Get("http://" + d.adminAddr() + what)
+		resp, err := client.Get("http://" + h.d.adminAddr() + what)
 		fatal.If(t, err)
 		defer resp.Body.Close()
 		return resp.StatusCode
 	}
-	end()
+	h.stop()
 	for deadline := time.Now().Add(time.Minute); status("/readyz") != http.StatusServiceUnavailable; {
 		if time.Now().After(deadline) {
 			t.Fatal("it is ready still")
@@ -63,25 +56,7 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 	if got := <-responded; got != "done" {
 		t.Errorf("the last request: %s", got)
 	}
-	if err := <-served; err != nil {
+	if err := <-h.ended; err != nil {
 		t.Error(err)
 	}
-}
-
-// deployBefore serves before a monolith until end is called; served then gives what
-// serving came to.
-func deployBefore(t *testing.T, monolith string) (d *deployment, end func(), served <-chan error) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "whittle.yaml")
-	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: %s\nstate: %s.db\n", monolith, path)
-	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
-	f, err := config.Load(path)
-	fatal.If(t, err)
-	d, err = open(t.Context(), f, slog.New(slog.DiscardHandler), inherited{sockets: &listening.Set{}})
-	fatal.If(t, err)
-	ctx, end := context.WithCancel(t.Context())
-	ready, result := make(chan struct{}), make(chan error, 1)
-	go func() { result <- d.serve(ctx, func() { close(ready) }) }()
-	<-ready
-	return d, end, result
 }

@@ -5,39 +5,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"whittle/carve/config"
 	"whittle/internal/fatal"
 )
-
-// A token that was changed because it leaked must not seem to be in force.
-func TestNeedRestart(t *testing.T) {
-	base := config.File{Listen: []config.Listener{{Address: ":1"}}, Admin: "127.0.0.1:2", AdminToken: "one"}
-	for _, tt := range []struct {
-		name   string
-		change func(*config.File)
-		want   []string
-	}{
-		{"nothing", func(*config.File) {}, nil},
-		{"the admin's token", func(f *config.File) { f.AdminToken = "another" }, []string{"admin"}},
-		{"the admin's address", func(f *config.File) { f.Admin = "" }, []string{"admin"}},
-		{"a certificate", func(f *config.File) {
-			f.Listen = []config.Listener{{Address: ":1", TLS: &config.TLS{Cert: "c", Key: "k"}}}
-		}, []string{"listen"}},
-		{"two", func(f *config.File) { f.Listen, f.State = nil, "other.db" }, []string{"listen", "state"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			next := base
-			tt.change(&next)
-			if got := keepStarted(&next, &base); !slices.Equal(got, tt.want) {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
-		})
-	}
-}
 
 // A deploy may turn a link that the config's name goes through, as Kubernetes
 // does, and touch nothing under the name itself.
