@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle"
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/load/cpu"
@@ -212,5 +213,14 @@ func TestAsyncMethodsAreAwaited(t *testing.T) {
 	run(t, p, Options{Target: d.URL})
 	if asked := d.read(); len(asked) != 1 || !strings.Contains(asked[0], "/fsa") {
 		t.Errorf("asked %q", asked)
+	}
+}
+
+func openText(text string) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		if name != "rows.csv" {
+			return nil, whittle.Errorf(whittle.NotFound, "no file %s", name)
+		}
+		return []byte(text), nil
 	}
 }

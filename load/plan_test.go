@@ -1,6 +1,8 @@
 package load
 
 import (
+	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -92,5 +94,91 @@ func TestLoadGoesThroughNoProxy(t *testing.T) {
 		if (err == nil) != straight || err != nil && (whittle.CodeOf(err) != whittle.Unsupported || strings.Contains(err.Error(), "secret")) {
 			t.Errorf("NO_PROXY=%s: %v", no, err)
 		}
+	}
+}
+
+func TestWorkloadsAreReadOrRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	yml, body, jmx := file("p.yml", small), file("body", "hello"), file("p.jmx", "<jmeterTestPlan/>")
+	const u = "http://h.example/x"
+	for _, c := range []struct {
+		name string
+		w    Workload
+		want string // empty: it is read
+		code whittle.Code
+	}{
+		{"a plan", Workload{Plan: yml}, "", 0},
+		{"a plan under a rate", Workload{Plan: yml, Rate: 2, Duration: time.Second}, "", 0},
+		{"a plan by users", Workload{Plan: yml, Users: 2, Loops: 3}, "", 0},
+		{"a URL", Workload{Plan: u}, "", 0},
+		{"a URL with a file", Workload{Plan: u, Request: Request{BodyFile: body}}, "", 0},
+		{"a rate without an end", Workload{Plan: yml, Rate: 2}, "--rate needs --duration", whittle.Invalid},
+		{"a duration of nothing", Workload{Plan: yml, Duration: time.Second}, "go with --users or --rate", whittle.Invalid},
+		{"a method of a plan", Workload{Plan: yml, Request: Request{Method: "PUT"}}, "--method goes with a URL", whittle.Invalid},
+		{"a property without a name", Workload{Plan: jmx, Properties: map[string]string{"": "x"}}, "--property =x has no name", whittle.Invalid},
+		{"two bodies", Workload{Plan: u, Request: Request{Body: "x", BodyFile: body}}, "either --body", whittle.Invalid},
+		{"no such file", Workload{Plan: u, Request: Request{BodyFile: filepath.Join(dir, "none")}}, "read body", whittle.NotFound},
+		{"both models", Workload{Plan: u, Rate: 1, Duration: time.Second, Users: 1}, "either --rate", whittle.Invalid},
+		{"a negative rate", Workload{Plan: u, Rate: -1, Duration: time.Second}, "--rate is below 0", whittle.Invalid},
+		{"no number", Workload{Plan: u, Rate: math.NaN(), Duration: time.Second}, "--rate is below 0", whittle.Invalid},
+		{"an infinite rate", Workload{Plan: yml, Rate: math.Inf(1), Duration: time.Second}, "is above", whittle.Invalid},
+		{"negative users", Workload{Plan: yml, Users: -1}, "--users is below 0", whittle.Invalid},
+		{"negative loops", Workload{Plan: u, Loops: -1}, "--loops is below 0", whittle.Invalid},
+		{"a negative duration", Workload{Plan: u, Rate: 1, Duration: -1}, "--duration is below 0", whittle.Invalid},
+		{"a negative ramp", Workload{Plan: u, Users: 1, Ramp: -1}, "--ramp is below 0", whittle.Invalid},
+		{"a rate with a ramp", Workload{Plan: yml, Rate: 2, Duration: time.Second, Ramp: time.Second}, "--ramp and --loops go with --users", whittle.Invalid},
+		{"a rate with loops", Workload{Plan: yml, Rate: 2, Duration: time.Second, Loops: 2}, "--ramp and --loops go with --users", whittle.Invalid},
+		{"an environment of a URL", Workload{Plan: u, Environment: "x"}, "--environment goes with a plan's file", whittle.Invalid},
+		{"variables of a URL", Workload{Plan: u, Variables: "{}"}, "--variables goes with a plan's file", whittle.Invalid},
+		{"overrides of a URL", Workload{Plan: u, Overrides: "{}"}, "--overrides goes with a plan's file", whittle.Invalid},
+		{"a config of a URL", Workload{Plan: u, Config: yml}, "--config goes with a plan's file", whittle.Invalid},
+		{"a scenario of a URL with a login", Workload{Plan: "http://bob:hunter2@h/", Scenario: "x"}, "--scenario-name goes with a plan's file, and http://h/ is", whittle.Invalid},
+		{"properties of a URL", Workload{Plan: u, Properties: map[string]string{"a": "b"}}, "--property goes with a plan's file", whittle.Invalid},
+		{"properties of an Artillery plan", Workload{Plan: yml, Properties: map[string]string{"a": "b"}}, "--property is of JMeter plans", whittle.Invalid},
+		{"overrides of a JMeter plan", Workload{Plan: jmx, Overrides: "{}"}, "--overrides is of Artillery plans", whittle.Invalid},
+		{"neither", Workload{}, "neither a plan's file nor a URL", whittle.Invalid},
+		{"a scheme in capitals", Workload{Plan: "HTTP://h.example/x"}, "", 0},
+		{"a negative timeout", Workload{Plan: u, Request: Request{Timeout: -1}}, "--timeout is below 0", whittle.Invalid},
+	} {
+		p, err := c.w.Read()
+		if c.want == "" {
+			if err != nil || p == nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err == nil || whittle.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// A server that is written without its scheme is no file that is missing.
+func TestAMissingPlanMayBeAServer(t *testing.T) {
+	for text, hint := range map[string]string{
+		"127.0.0.1:3000":       "write its scheme too: http://127.0.0.1:3000",
+		"localhost/Count":      "write its scheme too: http://localhost/Count",
+		"[::1]:3000/x":         "write its scheme too: http://[::1]:3000/x",
+		"shop.example:80/a?b":  "write its scheme too: http://shop.example:80/a?b",
+		"none.yml":             "give a file, or a URL",
+		"shop.example/a":       "give a file, or a URL",
+		"folder/with:colon/a:": "give a file, or a URL",
+	} {
+		_, err := Workload{Plan: text}.Read()
+		e, ok := errors.AsType[*whittle.Error](err)
+		if !ok || e.Code != whittle.NotFound || !strings.Contains(e.Hint, hint) {
+			t.Errorf("%s: %v, hint %q; want %q", text, err, e.Hint, hint)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "plan.yml")
+	fatal.If(t, os.WriteFile(file, []byte("config: {processor: ./none.js}\nscenarios: [{flow: [{get: {url: /}}]}]"), 0o600))
+	_, err := Workload{Plan: file}.Read()
+	if e, ok := errors.AsType[*whittle.Error](err); !ok || e.Code != whittle.NotFound || e.Hint != "" {
+		t.Errorf("a processor that is not there: %v, hint %q", err, e.Hint)
 	}
 }

@@ -5,8 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +18,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"whittle"
 	"whittle/internal/fatal"
+	"whittle/internal/needs"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -121,5 +127,136 @@ func TestTheEndOfTheContextEndsTheRunWithAReport(t *testing.T) {
 				t.Errorf("%s: %d + %d of %d requests, users %+v", r.Model, r.Completed, r.Unfinished, r.Requests, r.Users)
 			}
 		}
+	}
+}
+
+func TestWhatMeansNothingIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	asked := false
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer srv.Close()
+	for says, o := range map[string]Options{
+		"a pool of -1":                {Pool: -1},
+		"-2 users at once":            {MaxInFlight: -2},
+		"a schedule error of at most": {MaxLate: -time.Second},
+		"no target":                   {},
+	} {
+		if says != "no target" {
+			o.Target = srv.URL
+		}
+		_, err := NewRunner(parsed(t, small), o)
+		if whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+	if asked {
+		t.Error("a request was sent")
+	}
+}
+
+// A runner does not change, so each of its runs sends the same.
+func TestARunnerMayRunAgain(t *testing.T) {
+	d := newDiary(t, shop)
+	r, err := NewRunner(parsed(t, `
+config: {target: '`+d.URL+`', phases: [{duration: 0.1, arrivalCount: 5}]}
+scenarios: [{flow: [{get: {url: '/{{ $randomNumber(1, 1000000) }}'}}]}]`), Options{})
+	fatal.If(t, err)
+	var asked [2]map[string]int
+	for i := range asked {
+		if _, err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		asked[i] = map[string]int{}
+		for _, line := range d.read() {
+			asked[i][line]++
+		}
+	}
+	// The diary has both runs by then: each line twice as often.
+	for line, n := range asked[0] {
+		if asked[1][line] != 2*n {
+			t.Errorf("%s: %d times in one run, %d in both", line, n, asked[1][line])
+		}
+	}
+}
+
+// TestAPartThatDoesNotBeginLeavesNothingOpen: a worker serves run after run, and each may
+// be called off before it begins.
+func TestAPartThatDoesNotBeginLeavesNothingOpen(t *testing.T) {
+	needs.Linux(t, "the descriptors of event loops, from /proc")
+	r, err := NewRunner(parsed(t, small), Options{Target: "http://127.0.0.1:1"})
+	fatal.If(t, err)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	open := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		fatal.If(t, err)
+		return len(all)
+	}
+	const times = 200
+	before := open()
+	for range times {
+		if _, err := r.RunPart(ctx, PartStart{Start: time.Now().Add(time.Hour), OnSample: func(*Sample) {}}); err == nil {
+			t.Fatal("a part whose context has ended was run")
+		}
+	}
+	// Each loop has three, and other tests open some meanwhile.
+	if after := open(); after >= before+times {
+		t.Errorf("%d descriptors are open after %d parts that did not begin, %d were before", after, times, before)
+	}
+}
+
+// A thousand users wait for a server that never responds: what they take is
+// bounded by 30 KB each, the server's end of the connections included.
+func TestAVirtualUserIsSmall(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	fatal.If(t, err)
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		var held []net.Conn
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				for _, c := range held {
+					c.Close()
+				}
+				return
+			}
+			held = append(held, c)
+		}
+	}()
+	defer func() {
+		l.Close()
+		<-accepted
+	}()
+	const users = 1000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	p := parsed(t, `
+config: {phases: [{duration: 0.5, arrivalCount: 1000}, {pause: 1}], http: {timeout: 60}}
+scenarios: [{flow: [{post: {url: /, json: {times: "{{ $randomNumber(1, 9) }}"}}}]}]`)
+	seen := false
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	_, err = Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Grace: -1, OnProgress: func(p report.Progress) {
+		if p.InFlight == users && !seen {
+			seen = true
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			enough()
+		}
+	}})
+	fatal.If(t, err)
+	if !seen {
+		t.Fatal("the thousand users were never under way at once")
+	}
+	grown := int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+before.StackInuse)
+	// The histograms of the run are not a user's; there are at most so many.
+	const histogram = 190 << 10
+	grown -= histogram * int64(3+recentTicks+4*min(runtime.GOMAXPROCS(0), 8))
+	if each := grown / users; each > 30<<10 {
+		t.Errorf("%d bytes for each virtual user", each)
+	} else {
+		t.Logf("%d bytes for each virtual user", each)
 	}
 }

@@ -1,12 +1,15 @@
 package control_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"whittle"
+	"whittle/carve/control"
+	"whittle/carve/rollout"
 	"whittle/internal/fatal"
 )
 
@@ -74,4 +77,75 @@ func TestWhatCannotBeComparedCountsAsWrong(t *testing.T) {
 		}
 		fatal.If(t, again.stop())
 	})
+}
+
+// At a full share the monolith's only responses are those to watched requests.
+// Three requests in a hundred are poison. Where both sides fail at them, the
+// guards must see the monolith fail as often as the candidate does; where the
+// candidate alone does, they must not be blind to it.
+func TestPoisonAtAFullShare(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		monolith whittle.Response // to poison
+		breached bool
+	}{
+		{"both response 500", whittle.Response{Status: 500}, false},
+		{"neither serves", whittle.Response{Failure: whittle.FailedReset}, false},
+		{"the candidate alone fails", whittle.Response{Status: 200}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				route := spec(func(r *whittle.Route) {
+					r.Rollout = whittle.Rollout{Steps: []whittle.Share{whittle.All}, Hold: time.Hour, MinRequests: 1_000_000}
+					r.Guard = whittle.Guard{Errors: 0.01, Confidence: 0.99}
+				})
+				h := newRig(t, &memory{}, route)
+				o := h.options([]whittle.Route{route})
+				o.NewGuard = control.NewGuard
+				c, err := control.New(o)
+				fatal.If(t, err)
+				h.c = c
+				h.run()
+				fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test", By: "test"}))
+				rng := rand.New(rand.NewPCG(2, 9))
+				const most = 30_000
+				n := 0
+				for ; n < most && h.share() == whittle.All; n++ {
+					poisoned(h, rng, tt.monolith)
+					if n%20 == 19 {
+						pass(100 * time.Millisecond)
+					}
+				}
+				if fell := h.share() == 0; fell != tt.breached {
+					t.Errorf("rolled back after %d requests: %v; %+v", n, fell, h.status().Guards)
+				}
+				// No exchange is counted twice on a side.
+				if s := h.status(); !tt.breached && (s.Monolith.Mirrored == 0 || s.Candidate.Mirrored > 0) {
+					t.Errorf("traffic of the monolith %+v, of the candidate %+v", s.Monolith, s.Candidate)
+				}
+				_ = h.stop()
+			})
+		})
+	}
+}
+
+// poisoned plays one user's request at a full share as the gateway would: one
+// in twenty is watched.
+func poisoned(h *rig, rng *rand.Rand, monolith whittle.Response) {
+	at, watched := time.Now(), rng.IntN(20) == 0
+	x := &whittle.Exchange{
+		Route: name, At: at, Served: whittle.Candidate,
+		Monolith:  whittle.Response{Status: 200, Latency: time.Millisecond},
+		Candidate: whittle.Response{Status: 200, Latency: time.Millisecond},
+	}
+	o := whittle.Outcome{Route: name, At: at, Side: whittle.Candidate, Status: 200, Latency: time.Millisecond}
+	if rng.IntN(100) < 3 {
+		o.Status, o.FellBack = 500, monolith.Failure == whittle.NoFailure
+		x.Served, x.FellBack, x.Monolith = whittle.Monolith, true, monolith
+		x.Candidate = whittle.Response{Status: 500, Truncated: true, Latency: time.Millisecond}
+	}
+	h.c.Outcome(o)
+	if watched {
+		h.c.Observe(x)
+	}
 }

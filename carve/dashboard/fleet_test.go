@@ -2,8 +2,10 @@ package dashboard_test
 
 import (
 	"testing"
+	"time"
 
 	"whittle"
+	"whittle/carve/rollout"
 )
 
 // TestAFleet: the gateways of a fleet are listed, what is wrong is said, and a gateway that
@@ -44,5 +46,49 @@ func TestAFleet(t *testing.T) {
 	})
 	b.UntilText("c has not reported for 1m1s.")
 	b.Until(`document.querySelector('.fleet tbody tr').textContent.includes('silent')`) // what needs a look comes first
+	b.Clean(g.url)
+}
+
+// TestProxies: a share that is under way is said so, and which proxy has not confirmed it.
+func TestProxies(t *testing.T) {
+	r := shifting("POST /Count")
+	r.Steer = &whittle.SteerStatus{By: "haproxy", Share: 2500, UnderWay: "rise to 25 %", Proxies: []whittle.SteerInstance{
+		{Name: "10.0.0.1:9999", Share: 2500, Read: time.Now(), Confirmed: true},
+		{Name: "10.0.0.2:9999", Trouble: "<b>connection</b> refused"},
+	}}
+	g := serve(t, []whittle.RouteStatus{r})
+	b := open(t, g, "")
+	b.UntilText("rise to 25 % under way")
+	b = open(t, g, "#/route/"+counted)
+	b.UntilText("rise to 25 % under way")
+	b.UntilText("Share at the proxy")
+	b.UntilText("its share is not known yet: <b>connection</b> refused")
+	b.Clean(g.url)
+}
+
+// TestGatesAndQueries: a gate's wait and a limit rule are shown, and what waits for an
+// approval can be approved.
+func TestGatesAndQueries(t *testing.T) {
+	r := shifting("POST /Count")
+	r.Gates = []whittle.GateStatus{
+		{Name: "ci", Before: whittle.GateStep, Since: time.Now().Add(-time.Minute), Asked: 3, Last: `last response 503 "<b>tests</b> are running"`},
+		{Name: "board", Before: whittle.GateStep, ByHand: true},
+	}
+	r.Guards = append(r.Guards, whittle.Meter{Name: "query depth", Candidate: 12, Limit: 1000, Count: 4, Summary: "candidate 12, at most 1,000"})
+	g := serve(t, []whittle.RouteStatus{r})
+	b := open(t, g, "#/route/"+counted)
+	b.UntilText("before the next step, asked 3 times since ")
+	b.UntilText(`last response 503 "<b>tests</b> are running"`)
+	b.UntilText("needs approval")
+	b.UntilText("A limit rule: no error rate is claimed.")
+	b.Click("[data-verb=approve]", "Approve")
+	b.UntilText("Opens for the next step: gate board.")
+	b.Type("dialog [name=reason]", "board of Monday")
+	b.Click("dialog form button:not([type])", "Approve")
+	b.Until(`!document.querySelector('dialog')`)
+	given := g.given()
+	if want := (order{"POST /Count", rollout.Order{Kind: rollout.Approve, Reason: "board of Monday", By: "somebody"}}); len(given) != 1 || given[0].Kind != want.Kind || given[0].Reason != want.Reason {
+		t.Errorf("the orders were %+v, not %+v", given, want)
+	}
 	b.Clean(g.url)
 }

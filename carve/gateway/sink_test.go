@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"net"
 	"net/http"
@@ -10,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"whittle"
+	"whittle/carve/gateway/extproc"
 	"whittle/carve/gateway/listener"
 	"whittle/internal/fatal"
 )
@@ -149,4 +154,143 @@ func TestSinkSheds(t *testing.T) {
 	if l := s.rests(); l.Total != 10 || l.Compared != 5 || l.Shed != 5 {
 		t.Errorf("%+v", l)
 	}
+}
+
+// told is one message of Envoy's filter, as gRPC frames it: fields are a header's, body else.
+func told(kind extproc.Kind, end bool, cluster, body string, fields ...string) []byte {
+	bytesOf := func(b []byte, n protowire.Number, v []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), v)
+	}
+	yes := func(b []byte, n protowire.Number) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), 1)
+	}
+	var list []byte
+	for i := 0; i+1 < len(fields); i += 2 {
+		list = bytesOf(list, 1, bytesOf(bytesOf(nil, 1, []byte(fields[i])), 3, []byte(fields[i+1])))
+	}
+	part, last := bytesOf(nil, 1, list), protowire.Number(3)
+	if kind == extproc.RequestBody || kind == extproc.ResponseBody {
+		part, last = bytesOf(nil, 1, []byte(body)), 2
+	}
+	if end {
+		part = yes(part, last)
+	}
+	m := yes(bytesOf(nil, protowire.Number(kind), part), 10)
+	if cluster != "" {
+		field := bytesOf(bytesOf(nil, 1, []byte("xds.cluster_name")), 2, bytesOf(nil, 3, []byte(cluster)))
+		m = bytesOf(m, 9, bytesOf(bytesOf(nil, 1, []byte("envoy.filters.http.ext_proc")), 2, bytesOf(nil, 1, field)))
+	}
+	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(m))), m...)
+}
+
+// observes serves the fixture's gateway to an ext_proc filter, and gives a way to send it a stream.
+func (s *fixture) observes() (stream func(messages ...[]byte)) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	fatal.If(s.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		served <- s.g.Serve(ctx, listener.Listener{Listener: l, Candidates: []string{"new"}})
+	}()
+	h2c := &http.Transport{Protocols: new(http.Protocols)}
+	h2c.Protocols.SetUnencryptedHTTP2(true)
+	s.t.Cleanup(func() {
+		h2c.CloseIdleConnections()
+		cancel()
+		if err := <-served; err != nil {
+			s.t.Error(err)
+		}
+	})
+	return func(messages ...[]byte) {
+		s.t.Helper()
+		r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+l.Addr().String()+extproc.Procedure, bytes.NewReader(bytes.Join(messages, nil)))
+		fatal.If(s.t, err)
+		r.Header.Set("Content-Type", "application/grpc")
+		resp, err := h2c.RoundTrip(r)
+		fatal.If(s.t, err)
+		defer resp.Body.Close()
+		if b, err := io.ReadAll(resp.Body); err != nil || len(b) > 0 || resp.Header.Get("Grpc-Status")+resp.Trailer.Get("Grpc-Status") != "0" {
+			s.t.Errorf("%v, %q, %v, %v", err, b, resp.Header, resp.Trailer)
+		}
+	}
+}
+
+// What goes by at Envoy is an exchange: the side that served is known by its cluster, and only
+// the other one is asked. What is lost on the way is unknown, and the ledger adds up.
+func TestObserverAsksTheOtherSide(t *testing.T) {
+	monolith, candidate := &counted{Handler: says(200, "fine")}, &counted{Handler: says(200, "fine")}
+	s := open(t, everything(), monolith, candidate)
+	stream := s.observes()
+	s.apply(5000, whittle.PhaseShift)
+	request := func(end bool, method, path string) []byte {
+		return told(extproc.RequestHeaders, end, "", "", ":method", method, ":path", path, ":authority", "shop.example", "x-user", "ann")
+	}
+	head := func(end bool, cluster, status string) []byte {
+		return told(extproc.ResponseHeaders, end, cluster, "", ":status", status, "content-type", "text/plain; charset=utf-8")
+	}
+	body := func(text string) []byte { return told(extproc.ResponseBody, true, "", text) }
+
+	stream(request(true, "GET", "/work?a=1"), head(false, "old", "200"), told(extproc.ResponseBody, false, "", "fi"), body("ne"))
+	stream(request(true, "GET", "/work?a=2"), head(false, "new", "200"), body("fine"))
+	stream(request(false, "GET", "/work"), told(extproc.RequestBody, true, "", "asked"), head(false, "old", "200"), body("fine"))
+	stream(request(false, "POST", "/work"), told(extproc.RequestBody, true, "", "write"), head(false, "new", "200"), body("fine"))
+	stream(request(true, "GET", "/work"), head(true, "new", "503"))
+	stream(request(true, "GET", "/other"), head(false, "old", "200"), body("fine"))
+	stream(request(true, "GET", "/work"), head(false, "old", "200"), told(extproc.ResponseBody, false, "", "half"))
+	stream(request(true, "GET", "/work"))
+	stream([]byte("no message at all"))
+	stream()
+	l := s.rests()
+	if l.Total != 7 || l.Total != l.Sum() || l.Compared != 4 || l.Skipped[whittle.SkipUnknown] != 2 || l.Skipped[whittle.SkipNotSafe] != 1 {
+		t.Errorf("%+v", l)
+	}
+	if monolith.count() != 2 || candidate.count() != 2 {
+		t.Errorf("the monolith was asked %d times, the candidate %d times", monolith.count(), candidate.count())
+	}
+	seen := map[string]*whittle.Exchange{}
+	for _, x := range s.seen() {
+		seen[x.Request.Target+x.Served.String()+string(x.Request.Body)] = x
+		if x.Unserved || x.Request.Host != "shop.example" || x.Request.Header.Get("X-User") != "ann" {
+			t.Errorf("%+v", x)
+		}
+	}
+	for key, want := range map[string]int{"/work?a=1monolith": 200, "/work?a=2candidate": 200, "/workmonolithasked": 200, "/workcandidate": 503} {
+		x := seen[key]
+		if x == nil {
+			t.Errorf("%s was not seen: %v", key, seen)
+			continue
+		}
+		own, other := &x.Monolith, &x.Candidate
+		if x.Served == whittle.Candidate {
+			own, other = other, own
+		}
+		if own.Status != want || other.Status != 200 || want == 200 && (string(own.Body) != "fine" || string(other.Body) != "fine") {
+			t.Errorf("%s: %+v", key, x)
+		}
+	}
+	bad := 0
+	for _, o := range s.reported() {
+		if o.Side == whittle.Candidate && o.Bad() {
+			bad++
+		}
+	}
+	if n := len(s.reported()); n != 5 || bad != 1 {
+		t.Errorf("%d outcomes, %d bad ones of the candidate", n, bad)
+	}
+}
+
+// Bad responses of the candidate in a row trip the breaker, as through the gateway.
+func TestObserverTrips(t *testing.T) {
+	s := open(t, everything(), says(200, "fine"), says(200, "fine"))
+	stream := s.observes()
+	s.apply(5000, whittle.PhaseShift)
+	for range 5 {
+		stream(told(extproc.RequestHeaders, true, "", "", ":method", "GET", ":path", "/work", ":authority", "h"), told(extproc.ResponseHeaders, true, "new", "", ":status", "500"))
+	}
+	waits(t, time.Minute, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.trips) == 1
+	})
+	s.rests()
 }

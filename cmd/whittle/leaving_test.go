@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,5 +63,89 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 	}
 	if err := <-h.ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTheAdminListenersEndIsNotTheGateways: when the admin API's listener fails, users
+// are served on, and the API comes back at its address.
+func TestTheAdminListenersEndIsNotTheGateways(t *testing.T) {
+	h := runs(t, "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: "+"http://127.0.0.1:9"+"\n")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+	asks := func(url string) int {
+		resp, err := client.Get(url)
+		if err != nil {
+			return 0
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	health := "http://" + h.d.adminAddr() + "/readyz"
+	for deadline := time.Now().Add(time.Minute); asks(health) != http.StatusOK; {
+		if time.Now().After(deadline) {
+			t.Fatal("the admin API is not there")
+		}
+	}
+	h.d.admin.listener.Close()
+	back := false
+	for deadline := time.Now().Add(time.Minute); !back && time.Now().Before(deadline); {
+		if got := asks(h.url + "/"); got != http.StatusBadGateway { // nobody is at the monolith's address
+			t.Fatalf("a user got %d", got)
+		}
+		back = asks(health) == http.StatusOK
+	}
+	if !back {
+		t.Error("the admin API does not come back")
+	}
+	h.stop()
+	if err := <-h.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A deploy may turn a link that the config's name goes through, as Kubernetes
+// does, and touch nothing under the name itself.
+func TestWhatConcernsTheConfig(t *testing.T) {
+	dir := t.TempDir()
+	for _, v := range []string{"one", "two"} {
+		fatal.If(t, os.Mkdir(filepath.Join(dir, v), 0o700))
+		fatal.If(t, os.WriteFile(filepath.Join(dir, v, "whittle.yaml"), []byte("monolith: http://127.0.0.1:1 # "+v), 0o600))
+	}
+	data, path := filepath.Join(dir, "..data"), filepath.Join(dir, "whittle.yaml")
+	link := func(to, at string) {
+		t.Helper()
+		fatal.If(t, os.Symlink(to, at+".new"))
+		fatal.If(t, os.Rename(at+".new", at))
+	}
+	link("one", data)
+	link(filepath.Join("..data", "whittle.yaml"), path)
+	before := statesOf([]string{path})
+	if !before.same(statesOf([]string{path})) {
+		t.Error("nothing has changed, and it seems so")
+	}
+	link("two", data)
+	if before.same(statesOf([]string{path})) {
+		t.Error("the link leads elsewhere, and nothing seems changed")
+	}
+	if further := statesOf([]string{path, data}); before.same(further) || further.missing() != "" {
+		t.Error("a file more, and nothing seems changed")
+	}
+	if gone := statesOf([]string{path, filepath.Join(dir, "none")}); gone.missing() != filepath.Join(dir, "none") || before.same(gone) {
+		t.Error("a file that is not there seems to be")
+	}
+}
+
+// TestConfigThatIsGone holds that the config in force stays while its file is away, and
+// that the log says so once.
+func TestConfigThatIsGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "whittle.yaml")
+	fatal.If(t, os.WriteFile(path, nil, 0o600))
+	var lines bytes.Buffer
+	d := &deployment{log: slog.New(slog.NewTextHandler(&lines, nil)), seen: statesOf([]string{path})}
+	fatal.If(t, os.Remove(path))
+	for range 3 {
+		d.reread(statesOf([]string{path}))
+	}
+	if got := lines.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "stays") || !strings.Contains(got, path) {
+		t.Errorf("three looks at a file that is gone:\n%s", got)
 	}
 }

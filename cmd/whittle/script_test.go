@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"whittle/internal/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -45,4 +48,16 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// TestAlertRules: Prometheus takes the alert rules, and they fire when they should.
+func TestAlertRules(t *testing.T) {
+	promtool := needs.Tool(t, "alert rules in promtool", "apt-get install prometheus", "promtool")
+	for _, args := range [][]string{{"check", "rules", "whittle.rules.yaml"}, {"test", "rules", "whittle.test.yaml"}} {
+		cmd := exec.CommandContext(t.Context(), promtool, args...)
+		cmd.Dir = "../../deploy/prometheus"
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v: %s", args, err, out)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -126,4 +127,11 @@ func TestFindAdvisesNothingThatTheUnknownPartCouldOverturn(t *testing.T) {
 			t.Errorf("%s: what is unknown has no row:\n%s", name, out)
 		}
 	}
+}
+
+func whittleOnce(t *testing.T, args ...string) (status int, out, errs string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	status = Run(t.Context(), args, cmdline.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
+	return status, o.String(), e.String()
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/contract"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -64,4 +66,125 @@ func TestHeadersOfResponses(t *testing.T) {
 	}; !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
+}
+
+// sameNumbers holds a contract to what an earlier one promised: a number never
+// stands for something else.
+func sameNumbers(t *testing.T, before, after *contract.Contract) {
+	t.Helper()
+	for _, m := range before.Messages {
+		now := after.Message(m.Name)
+		if now == nil {
+			continue // nothing refers to it any more: the field that did is reserved
+		}
+		reserved := map[int32]bool{}
+		for _, n := range now.Reserved {
+			reserved[n] = true
+		}
+		for _, n := range m.Reserved {
+			if !reserved[n] {
+				t.Fatalf("%s forgot that %d is reserved", m.Name, n)
+			}
+		}
+		for _, f := range m.Fields {
+			var is *contract.Field
+			for i := range now.Fields {
+				if now.Fields[i].Number == f.Number {
+					is = &now.Fields[i]
+				}
+			}
+			switch {
+			case is == nil && !reserved[f.Number]:
+				t.Fatalf("%s lost %s = %d:\n%s\n%s", m.Name, f.Name, f.Number, before.Proto(), after.Proto())
+			case is == nil:
+			case is.Name != f.Name || is.JSONName() != f.JSONName():
+				t.Fatalf("%s.%s = %d is %s now", m.Name, f.Name, f.Number, is.Name)
+			case is.Type != f.Type && (f.Type != contract.Int32 || is.Type != contract.Int64) || is.Repeated != f.Repeated || is.Map != f.Map || is.Ref != f.Ref:
+				t.Fatalf("%s.%s = %d was %+v and is %+v", m.Name, f.Name, f.Number, f, *is)
+			}
+		}
+	}
+}
+
+// TestGroupsAreTheContractsEndpoints: what a contract would be made of groups the
+// same exchanges, and what has no success, or is a file, has a group or none.
+func TestGroupsAreTheContractsEndpoints(t *testing.T) {
+	var log []*capture.Entry
+	for i := range 30 {
+		log = append(log,
+			entry("GET", fmt.Sprintf("/users/%d/orders", i), "", fmt.Sprintf(`[{"id":%d,"total":1}]`, i)),
+			entry("GET", fmt.Sprintf("/articles/%s-light", string(rune('a'+i%26))+string(rune('a'+i/26))), "", fmt.Sprintf(`{"title":"t%d","words":%d}`, i, i)),
+			entry("GET", "/users/me", "", `{"name":"ann"}`),
+			status(entry("GET", "/none", "", `{"error":1}`), 404),
+		)
+	}
+	g, err := Group(of(log...))
+	fatal.If(t, err)
+	for target, want := range map[string]string{
+		"/users/7/orders":        "GET /users/{user_id}/orders",
+		"/users/4711/orders?a=1": "GET /users/{user_id}/orders",
+		"/users/me":              "GET /users/me",
+		"/articles/aa-light":     "GET /articles/{article}",
+		"/articles/never-seen":   "GET /articles/{article}",
+		"/none":                  "GET /none",
+		"/other/aa-light":        "",
+		"/users/ann/orders":      "",
+		"no target":              "",
+	} {
+		if got := g.Of("GET", target); got != want {
+			t.Errorf("GET %s is of %q, want %q", target, got, want)
+		}
+	}
+	if got := g.Of("POST", "/users/7/orders"); got != "" {
+		t.Errorf("a POST is of %q", got)
+	}
+	c := learn(t, Options{}, log[:120]...)
+	for _, pattern := range patterns(c) {
+		found := false
+		for _, name := range g.byKey {
+			found = found || name == pattern || name == "GET "+pattern
+		}
+		if !found {
+			t.Errorf("the contract has %q and no group is it: %v", pattern, g.byKey)
+		}
+	}
+}
+
+// login is a form whose response is a redirect to a place.
+func login(user, to string) *capture.Entry {
+	x := status(text("POST", "/login", ""), 302)
+	x.Request.Header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
+	x.Request.Body = []byte("user=" + user + "&password=p")
+	x.Response.Header = map[string][]string{"Location": {to}, "Set-Cookie": {"sid=1"}}
+	return x
+}
+
+// TestARedirectIsASuccessWhereThereIsNoOther: an endpoint that only ever redirects
+// is a method with the form's fields; with a 2xx the redirect is a failure, in
+// whatever order they came, and what it was asked says nothing of what is served.
+func TestARedirectIsASuccessWhereThereIsNoOther(t *testing.T) {
+	var only, mixed []*capture.Entry
+	for i := range 30 {
+		only = append(only, login(fmt.Sprint("ann", i), "/home"))
+		page := status(login("bob", ""), 200)
+		page.Request.Body = []byte("user=bob&code=7")
+		page.Response.Header = map[string][]string{"Content-Type": {"text/plain"}}
+		page.Response.Body = []byte("Welcome")
+		mixed = append(mixed, only[i], page)
+	}
+	only = append(only, status(text("GET", "/gone", "no"), 404), status(text("GET", "/same", ""), 304))
+	c := learn(t, Options{}, only...)
+	if len(c.Methods) != 1 {
+		t.Fatalf("methods %+v, want the login alone", patterns(c))
+	}
+	m := &c.Methods[0]
+	if m.HTTP.Response.Status != 302 || m.HTTP.Response.Form != contract.NoBody || m.HTTP.Response.ContentType != "" || m.HTTP.Body.Form != contract.Form || len(m.HTTP.Body.Pairs) != 2 || m.Seen != 30 {
+		t.Errorf("%+v, seen %d", m.HTTP, m.Seen)
+	}
+	c = learn(t, Options{}, mixed...)
+	m = &c.Methods[0]
+	if m.HTTP.Response.Status != 200 || len(m.HTTP.Body.Pairs) != 2 || m.HTTP.Body.Pairs[0].Name != "code" || m.Seen != 30 || len(m.Failures) != 1 || m.Failures[0].Status != 302 {
+		t.Errorf("%+v, seen %d, failures %+v", m.HTTP, m.Seen, m.Failures)
+	}
+	compiles(t, c)
 }

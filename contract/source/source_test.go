@@ -83,3 +83,47 @@ func TestADocumentOfTooMuchIsTakenInParts(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestADocumentInFiles: an OpenAPI document's files are read from its folder and those in
+// it, not from elsewhere, also not by a link. Of what --route leaves out no message stays.
+func TestADocumentInFiles(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(top, path)
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	write("elsewhere.yaml", "type: object\nproperties: {secret: {type: string}}\n")
+	write("api/schemas/user.yaml", "type: object\nproperties: {name: {type: string}, state: {type: string, enum: [on, off]}}\n")
+	write("api/schemas/order.yaml", "type: object\nproperties: {kind: {type: string, enum: [big, small]}}\n")
+	write("api/api.yaml", `openapi: 3.0.3
+paths:
+  /user: {get: {operationId: getUser, responses: {'200': {content: {application/json: {schema: {$ref: schemas/user.yaml}}}}}}}
+  /order: {get: {operationId: getOrder, responses: {'200': {content: {application/json: {schema: {$ref: schemas/order.yaml}}}}}}}
+`)
+	link := filepath.Join(top, "api", "schemas", "link.yaml")
+	fatal.If(t, os.Symlink(filepath.Join(top, "elsewhere.yaml"), link))
+	write("api/link.yaml", "openapi: 3.0.3\npaths: {/a: {get: {responses: {'200': {content: {application/json: {schema: {$ref: schemas/link.yaml}}}}}}}}\n")
+	read := func(name string, routes ...string) (string, error) {
+		s, err := Open(filepath.Join(top, "api", name), "", routes)
+		fatal.If(t, err)
+		c, err := s.Contract(t.Context(), nil, infer.Options{})
+		if err != nil {
+			return "", err
+		}
+		return string(c.Proto()), nil
+	}
+	all, err := read("api.yaml")
+	if err != nil || !strings.Contains(all, "message User ") || !strings.Contains(all, "message Order ") {
+		t.Errorf("%v\n%s", err, all)
+	}
+	one, err := read("api.yaml", "GET /user")
+	if err != nil || !strings.Contains(one, "message User ") || !strings.Contains(one, "enum State ") || strings.Contains(one, "Order") {
+		t.Errorf("%v\n%s", err, one)
+	}
+	if text, err := read("link.yaml"); err == nil || !strings.Contains(err.Error(), `line 2: $ref "schemas/link.yaml": `) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

@@ -2,7 +2,11 @@ package table
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestMedian(t *testing.T) {
@@ -54,5 +58,29 @@ func TestRatioKeepsToRoundsWithoutAFigure(t *testing.T) {
 	}
 	if got := len(tb.Rows()); got != 5 {
 		t.Errorf("%d rows, want one for each number", got)
+	}
+}
+
+func TestPeersArePinned(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "tool")
+	// As wrk does, it fails when it is asked.
+	fatal.If(t, os.WriteFile(tool, []byte("#!/bin/sh\necho 'tool debian/4.1.0-3 [epoll] 2012.5'\nexit 1\n"), 0o700))
+	t.Setenv(AnyPeers, "")
+	for want, ok := range map[string]bool{"4.1.0": true, "4.1": true, "4": true, "4.1.1": false, "4.10": false, "": true} {
+		if err := Pinned(t.Context(), "tool", tool, want, "-v"); (err == nil) != ok {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if err := Pinned(t.Context(), "nothing", tool+"-none", "1.0"); err == nil {
+		t.Error("a tool that is not there is of every version")
+	}
+	// As Envoy does, it says where it is before it says what it is.
+	fatal.If(t, os.WriteFile(tool, []byte("#!/bin/sh\necho '/opt/versions/3.11.7/bin/envoy  version: 9e558/1.40.0/Clean'\n"), 0o700))
+	if err := Pinned(t.Context(), "envoy", tool, "1.40", "--version"); err != nil {
+		t.Error(err)
+	}
+	t.Setenv(AnyPeers, "1")
+	if err := Pinned(t.Context(), "tool", tool, "9.9", "-v"); err != nil {
+		t.Error(err)
 	}
 }

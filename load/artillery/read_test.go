@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle"
 	"whittle/internal/fatal"
@@ -219,5 +221,60 @@ func TestNotesSayWhatIsLeftOut(t *testing.T) {
 	}
 	if _, err := Parse("p.yml", []byte(smallest), plan.Source{Environment: "none"}); err != nil {
 		t.Errorf("an environment that is not there: %v", err)
+	}
+}
+
+// A processor may stand above the plan's folder, as in repositories that have scenarios
+// and processors next to each other; what it reads by a plain name is the plan's. What
+// is above the folder that holds both stays out of reach.
+func TestAProcessorMayStandAboveThePlan(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"secret.js":                     "module.exports = 1",
+		"tests/processors/p.js":         "exports.f = require('./lib').f; exports.g = require('fs').readFileSync('data.txt', 'utf8') === 'own' ? () => {} : undefined",
+		"tests/processors/lib.js":       "exports.f = () => {}",
+		"tests/processors/out.js":       "require('../../secret')",
+		"tests/scenarios/load/data.txt": "own",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	read := func(processor string) (*plan.Plan, error) {
+		return Parse("plan.yml", []byte("config: {target: 'http://h', processor: "+processor+"}\nscenarios: [{flow: [{function: f}, {function: g}, {get: {url: /}}]}]"),
+			plan.Source{Folder: filepath.Join(dir, "tests", "scenarios", "load")})
+	}
+	p, err := read("../../processors/p.js")
+	if err != nil || len(p.Notes) > 0 {
+		t.Errorf("%v, notes %v", err, p)
+	}
+	if _, err := read("../../processors/out.js"); err == nil || !strings.Contains(err.Error(), "outside of the plan's folder") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestQuickMistakesAreReported(t *testing.T) {
+	const at = "http://127.0.0.1:1"
+	for says, q := range map[string]Quick{
+		"is not a URL":                {URL: "127.0.0.1:80"},
+		"not a URL such":              {URL: "ftp://x/"},
+		"is not JSON":                 {URL: at, JSON: "{"},
+		"one body":                    {URL: at, JSON: "{}", Body: "x"},
+		"form \"Name: value\"":        {URL: at, Headers: []string{"X"}},
+		"is not a header's name":      {URL: at, Headers: []string{": x"}},
+		"is not a method":             {URL: at, Method: "G T"},
+		"either a rate":               {URL: at, Rate: 1, Duration: time.Second, Closed: plan.Closed{Users: 2}},
+		"--rate needs --duration":     {URL: at, Rate: 1},
+		"a rate of -1":                {URL: at, Rate: -1, Duration: time.Second},
+		"a think time of -1":          {URL: at, Think: -1},
+		"a timeout of -1":             {URL: at, Timeout: -1},
+		"users are not within":        {URL: at, Closed: plan.Closed{Users: plan.MaxClosed + 1}},
+		"nothing in the plan defines": {URL: at, Body: "{{ x }}"},
+	} {
+		_, err := q.Plan()
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "flags:") || whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%+v: %v, want %q", q, err, says)
+		}
 	}
 }

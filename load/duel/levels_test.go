@@ -4,15 +4,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/internal/latency"
+	"whittle/internal/paired"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/load/wire"
 )
 
 func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
@@ -102,5 +108,103 @@ func TestOneRunWithoutResponsesVoidsItsLevel(t *testing.T) {
 	all.judge(3)
 	if all.Void != why || whittle.CodeOf(all.Err(nil)) != whittle.Unavailable || strings.Count(all.Err(nil).Error(), "users") != 1 {
 		t.Errorf("void %q, %v", all.Void, all.Err(nil))
+	}
+}
+
+// A table's runs begin once each target has been loaded with as many users, over HTTP/2
+// as over HTTP/1.1; nothing of that is counted.
+func TestATableWarmsUpOverEitherProtocol(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{wire.HTTP1, wire.HTTP2} {
+		var asked, otherwise atomic.Int64
+		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			if (r.ProtoMajor == 2) != (protocol == wire.HTTP2) {
+				otherwise.Add(1)
+			}
+		}))
+		srv.Config.Protocols = new(http.Protocols)
+		srv.Config.Protocols.SetHTTP1(true)
+		srv.Config.Protocols.SetUnencryptedHTTP2(true)
+		srv.Start()
+		defer srv.Close()
+		r, err := Levels{
+			Plan: parsed(t, duelPlan), A: Side{Target: srv.URL}, B: Side{Target: srv.URL}, Users: []int{2}, Runs: 2,
+			Closed: plan.Closed{Loops: 3, Ramp: time.Millisecond}, Warmup: 50 * time.Millisecond, Options: load.Options{Seed: 2, MaxLate: time.Minute, Protocol: protocol},
+		}.Run(t.Context())
+		fatal.If(t, err)
+		var counted int64
+		for _, run := range r.Levels[0].Runs {
+			counted += run.Requests
+		}
+		if counted == 0 || asked.Load() <= counted || otherwise.Load() != 0 {
+			t.Errorf("%s: %d requests, of which %d are counted and %d over the other protocol", protocol, asked.Load(), counted, otherwise.Load())
+		}
+	}
+}
+
+// lateReport is a report of users of whom so many were started late.
+func lateReport(late time.Duration, of float64) *report.Report {
+	h := new(latency.Histogram)
+	for i := range 1000 {
+		by := 100 * time.Microsecond
+		if float64(i) >= 1000*(1-of) {
+			by = late
+		}
+		h.Record(by)
+	}
+	r := &report.Report{Requests: 1000, Completed: 1000}
+	r.Latency.ScheduleError = h.Snapshot()
+	r.Validate(10*time.Millisecond, time.Second)
+	return r
+}
+
+// A generator that was late for a few users voids the figures of the tail that they are
+// in, and not the median's verdict; late for more of them, it voids all.
+func TestANoisyTailVoidsTheTailAlone(t *testing.T) {
+	for _, c := range []struct {
+		part float64
+		void bool
+		gone string // figures
+	}{
+		{0, false, ""},
+		{.02, false, "p99"},
+		{.07, false, "p95 p99"},
+		{.2, false, "p95 p99"},
+		{.3, true, ""},
+		{.6, true, ""},
+	} {
+		for _, sides := range [][2]*report.Report{
+			{lateReport(time.Second, c.part), lateReport(0, 0)},
+			{lateReport(0, 0), lateReport(time.Second, c.part)},
+		} {
+			ratio := paired.Ratio{A: 1, B: 2, Ratio: 2, Low: 1.9, High: 2.1, P: 1e-6}
+			cmp := &Comparison{A: sides[0], B: sides[1]}
+			cmp.judge([]figure{{"median", "median", "ms", ratio}, {"p95", "p95", "ms", ratio}, {"p99", "p99", "ms", ratio}})
+			var gone []string
+			for _, f := range cmp.Figures {
+				if f.Void != "" {
+					gone = append(gone, f.Key)
+					if !math.IsNaN(float64(f.Ratio)) || f.Different {
+						t.Errorf("%v: %+v", c, f)
+					}
+				}
+			}
+			if (cmp.Void != "") != c.void || !c.void && strings.Join(gone, " ") != c.gone {
+				t.Errorf("%v late: void %q, without %v", c.part, cmp.Void, gone)
+			}
+			if !c.void && (!strings.Contains(cmp.Verdict, "B's median") || strings.Count(strings.Join(cmp.Warnings, ";"), "is void") != len(gone)) {
+				t.Errorf("%v late: %s, %q", c.part, cmp.Verdict, cmp.Warnings)
+			}
+			gate, err := ParseGate("p99 ratio > 1.1")
+			fatal.If(t, err)
+			want := whittle.FallsShort
+			if c.part > 0 {
+				want = whittle.Unavailable
+			}
+			if err := cmp.Err([]Gate{gate}); whittle.CodeOf(err) != want {
+				t.Errorf("%v late: %v", c.part, err)
+			}
+		}
 	}
 }

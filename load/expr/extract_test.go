@@ -3,9 +3,14 @@ package expr
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestUsersShareAnExpression lets many users take from responses of their own by
@@ -85,5 +90,54 @@ func TestPatternsThatBacktrack(t *testing.T) {
 		if v.Text != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q, want %q", c.pattern, v.Text, c.want)
 		}
+	}
+}
+
+// TestMain lets patterns that never end give up sooner, so that they take less of the
+// machine's time: for an end that never comes a twentieth is as good.
+func TestMain(m *testing.M) {
+	maxMatchTime /= 20
+	os.Exit(m.Run())
+}
+
+// TestPatternsThatRE2HasNot: look-around and back-references backtrack, with the bounds of
+// their groups in bytes.
+func TestPatternsThatRE2HasNot(t *testing.T) {
+	for _, c := range []struct {
+		src, text string
+		want      [][]int
+	}{
+		{`a(b)?`, "ab a", [][]int{{0, 2, 1, 2}, {3, 4, -1, -1}}},
+		{`(\d)(?=;)`, "1;22;", [][]int{{0, 1, 0, 1}, {3, 4, 3, 4}}},
+		{`(é)(x)?(?!z)`, "aéxézé", [][]int{{1, 4, 1, 3, 3, 4}, {7, 9, 7, 9, -1, -1}}},
+		{`(.)\1`, "abba", [][]int{{1, 3, 1, 2}}},
+	} {
+		p, err := CompileAnyPattern(c.src, "")
+		fatal.If(t, err)
+		if got := p.FindAll(c.text, 10); !reflect.DeepEqual(got, c.want) || !p.MatchString(c.text) {
+			t.Errorf("%s in %s: %v, want %v", c.src, c.text, got, c.want)
+		}
+		if got := p.FindAll(c.text, 1); len(got) != 1 {
+			t.Errorf("%s in %s: %v, want one", c.src, c.text, got)
+		}
+	}
+	if p, err := CompileAnyPattern(`(a+)+(?=b)$`, ""); err != nil || p.MatchString("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!") {
+		t.Error("a pattern that never ends has found something")
+	}
+	if _, err := CompileAnyPattern(`(a`, ""); err == nil {
+		t.Error("no pattern has passed")
+	}
+}
+
+func TestUUID(t *testing.T) {
+	version4 := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	rng := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]bool{}
+	for range 1000 {
+		id := UUID(rng)
+		if !version4.MatchString(id) || seen[id] {
+			t.Fatalf("%q", id)
+		}
+		seen[id] = true
 	}
 }

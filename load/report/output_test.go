@@ -111,3 +111,60 @@ func TestThePageSaysWhoIsInTheMedian(t *testing.T) {
 		t.Errorf("the page does not say: %s", want)
 	}
 }
+
+func TestTheSummarySaysWhatMatters(t *testing.T) {
+	r := &Report{
+		Plan: "p.yml", Target: "http://t", Seconds: 10.05, Seed: 9, Early: true,
+		Requests: 200, Completed: 190, Failed: 10, Unfinished: 1, Rate: 19.04,
+		Codes: map[string]int64{"200": 190}, Errors: map[string]int64{ErrorTimeout: 10},
+		Users: Users{200, 199, 1, 199, 0}, Sent: 2048, Received: 5 << 20,
+		Names:     []NameReport{{Name: "POST /Count"}, {Name: "GET /"}},
+		Processes: []ProcessReport{{Name: "monolith", CPU: 1500, CPUPerRequest: 7.89, Ended: true}},
+		Ensure:    []Check{{Metric: "vusers.failed", Value: 3}},
+		Warnings:  []string{"mind this"}, Void: "the generator was late",
+	}
+	r.Latency.Intended.Count = 200
+	r.Latency.Intended.P50 = 44300 * time.Microsecond
+	var b strings.Builder
+	fatal.If(t, r.WriteSummary(&b))
+	for _, want := range []string{
+		"p.yml → http://t", "10.1s, ended early", "seed 9", "199 of 200 planned, 1 skipped", "200, 190 completed, 10 failed, 1 unfinished",
+		"19.04 completed per second", "2.0 KiB sent, 5.0 MiB received", "timeout: 10", "44.3", "POST /Count",
+		"CPU of monolith: 1.5s, 7.89 ms per completed request, until it ended", "bound on vusers.failed: 3 of at most 0, EXCEEDED", "note: mind this", "VOID: the generator was late",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestLatenessBeyondItsBoundVoidsARun(t *testing.T) {
+	var v Views
+	v.ScheduleError.P99 = 30 * time.Millisecond
+	v.Intended.P50 = 50 * time.Millisecond
+	if voidReason(&v, 10*time.Millisecond) == "" {
+		t.Error("30 ms late at a median of 50 ms passed")
+	}
+	v.Intended.P50 = 16 * time.Second
+	if why := voidReason(&v, 10*time.Millisecond); why != "" {
+		t.Errorf("30 ms late at a median of 16 s: %s", why)
+	}
+	v.Intended.P50, v.ScheduleError.P99 = 50*time.Millisecond, 9*time.Millisecond
+	if why := voidReason(&v, 10*time.Millisecond); why != "" {
+		t.Errorf("9 ms late: %s", why)
+	}
+}
+
+// Requests that failed are in the percentiles, and where they move one the report says so.
+func TestWhatPullsAPercentileIsSaid(t *testing.T) {
+	r := Report{Requests: 100, Completed: 100, Failed: 70}
+	r.Latency.Intended = latency.Snapshot{Count: 100, P50: time.Millisecond, P95: 800 * time.Millisecond, P99: 800 * time.Millisecond}
+	r.Latency.Succeeded = latency.Snapshot{Count: 30, P50: 800 * time.Millisecond, P95: 800 * time.Millisecond, P99: 800 * time.Millisecond}
+	if got := r.pulled(); !strings.Contains(got, "the median is 1.00 ms with them and 800 ms of successes alone, which a bound looks at as success.median") {
+		t.Errorf("%q", got)
+	}
+	r.Latency.Succeeded.P50 = time.Millisecond
+	if got := r.pulled(); got != "" {
+		t.Errorf("nothing is pulled: %q", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -280,5 +281,23 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 	fatal.If(t, err)
 	if v, err := call(t, newRuntime(t, Options{Files: folder})); err == nil {
 		t.Errorf("it was: %v", v)
+	}
+}
+
+// TestACallThatSettlesAgainMeanwhile: what takes the result may run script, which may call
+// back once more.
+func TestACallThatSettlesAgainMeanwhile(t *testing.T) {
+	r := newRuntime(t, Options{})
+	var again func(error)
+	_, err := r.Invoke(t.Context(), func(_ *VM, done func(error)) error {
+		again = done
+		done(nil)
+		return nil
+	}, func(*VM) error {
+		again(errors.New("too late"))
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -2,12 +2,22 @@ package wire
 
 import (
 	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/http1/smugglingtest"
+	"whittle/load/report"
 )
 
 // newWire reads from text, in pieces as small as they come.
@@ -47,6 +57,104 @@ func FuzzResponse(f *testing.F) {
 		}
 		if err == nil && (a.status < 200 || a.status > 999) {
 			t.Fatalf("status %d", a.status)
+		}
+	})
+}
+
+// A connection keeps the deadline of its last request, which is past when a
+// user has thought for longer, and in every block of a comparison.
+func TestAnIdleConnectionIsKeptPastItsLastDeadline(t *testing.T) {
+	for name, start := range map[string]func(http.Handler) *httptest.Server{"http": httptest.NewServer, "https": httptest.NewTLSServer} {
+		t.Run(name, func(t *testing.T) {
+			srv := start(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			defer srv.Close()
+			e, err := parseEndpoint(srv.URL, true)
+			fatal.If(t, err)
+			d := newDialer(1, time.Now)
+			c, err := d.dial(t.Context(), e, nil, time.Now().Add(time.Minute))
+			fatal.If(t, err)
+			defer d.close(c)
+			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nhost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			fatal.If(t, c.readResponse(http.MethodGet, 0, new(response)))
+			fatal.If(t, c.SetDeadline(time.Unix(1, 0)))
+			if c.closedByPeer() {
+				t.Error("an open connection counts as closed")
+			}
+			srv.CloseClientConnections()
+			fatal.If(t, c.SetDeadline(time.Time{}))
+			if _, err := c.Read(make([]byte, 1)); err == nil {
+				t.Fatal("the server has closed nothing")
+			}
+			fatal.If(t, c.SetDeadline(time.Unix(1, 0)))
+			if !c.closedByPeer() {
+				t.Error("a closed connection counts as open")
+			}
+		})
+	}
+}
+
+// What this machine has no more of is no failure of the target's.
+func TestOwnLimitsAreAKindOfTheirOwn(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&dialError{"a:1", os.NewSyscallError("socket", syscall.EMFILE)}, report.ErrorGenerator},
+		{&dialError{"a:1", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}}, report.ErrorGenerator},
+		{&dialError{"a:1", fmt.Errorf("x: %w", syscall.ENOBUFS)}, report.ErrorGenerator},
+		{&dialError{"a:1", os.NewSyscallError("connect", syscall.ECONNREFUSED)}, report.ErrorRefused},
+		{&dialError{"a:1", os.NewSyscallError("connect", syscall.EHOSTUNREACH)}, report.ErrorConnect},
+		{os.NewSyscallError("write", syscall.ENOBUFS), report.ErrorReset}, // on a connection that was there
+		{errors.New("x"), report.ErrorReset},
+	} {
+		if got := FailureKind(c.err); got != c.want {
+			t.Errorf("%v is %s, want %s", c.err, got, c.want)
+		}
+	}
+}
+
+// played is a connection whose server sends what is given, whatever it is asked.
+type played struct{ io.Reader }
+
+func (played) Write(b []byte) (int, error) { return len(b), nil }
+func (played) SetDeadline(time.Time) error { return nil }
+func (played) Close() error                { return nil }
+func (played) HasInput() bool              { return true }
+func unhex(t testing.TB, text string) []byte {
+	b, err := hex.DecodeString(text)
+	fatal.If(t, err)
+	return b
+}
+
+// Whatever a server sends, a response comes of it or an error, within bounds.
+func FuzzStreams(f *testing.F) {
+	for _, seed := range []string{
+		"000000040000000000" + "000001010500000001" + "88",                                 // settings, :status 200
+		"000000040000000000" + "000001010400000001" + "88" + "000002000100000001" + "6869", // and two bytes
+		"000008060000000000" + "0102030405060708" + "000008070000000000" + "0000000100000000",
+		"485454502f312e3120343030",
+	} {
+		f.Add(unhex(f, seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c := &conn{stream: played{bytes.NewReader(b)}}
+		c.responseReader = newResponseReader(c.stream, time.Now, firstBuffer)
+		s := newStreams(c)
+		var into response
+		for range 3 {
+			_, _, err := s.roundTrip([]byte("POST /a HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\nbody"), "http", "POST", 100, &into)
+			if err != nil {
+				break
+			}
+			if into.status < 200 || into.status > 999 || len(into.body) > 100 || len(into.head) > maxHead {
+				t.Fatalf("status %d, %d bytes of body, %d of head", into.status, len(into.body), len(into.head))
+			}
+			s.usable()
+		}
+		if len(c.buf) > maxHead {
+			t.Fatalf("a buffer of %d bytes", len(c.buf))
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	loaded "whittle/load/report"
 	"whittle/profile"
 	"whittle/profile/collect"
@@ -59,5 +60,58 @@ func TestWhoServesForACluster(t *testing.T) {
 	}
 	if all := m.Report().Warnings; !slices.ContainsFunc(all, func(w string) bool { return strings.Contains(w, "(11, 12, 13, 14, …)") }) {
 		t.Errorf("it says %q", all)
+	}
+}
+
+// What was measured is not thrown away where the inspector does not close, as with an event
+// loop that is blocked for longer than anybody waits; and that it is open is said.
+func TestAMeasurementIsKeptThoughItsInspectorStaysOpen(t *testing.T) {
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{{Name: "work"}}, Samples: []profile.Sample{{Stack: []profile.Frame{{}}, Value: 1}}}
+	s := &subject{got: &Measured{Taken: []*collect.Collected{{Profile: p}}}}
+	var err error
+	if s.closed(errors.New("close inspector of a: it is still open"), &err); err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(s.got.Report().Warnings, "\n"); !strings.Contains(all, "it is still open") {
+		t.Errorf("warnings %q", all)
+	}
+	failed := errors.New("it ended")
+	err = failed
+	if s.closed(errors.New("still open"), &err); !errors.Is(err, failed) || !strings.Contains(err.Error(), "still open") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What is saved of a Node process is read again with all of its endpoints and threads.
+func TestANodeProfileIsReadAsItWasSaved(t *testing.T) {
+	raw := []byte(`{"nodes":[
+ {"id":1,"callFrame":{"functionName":"(root)","url":"","lineNumber":-1},"children":[2,3,4]},
+ {"id":2,"callFrame":{"functionName":"","scriptId":"7","url":"/none/app.js","lineNumber":2}},
+ {"id":3,"callFrame":{"functionName":"next","url":"/srv/node_modules/express/index.js","lineNumber":2}},
+ {"id":4,"callFrame":{"functionName":"(idle)","url":"","lineNumber":-1}}],
+ "startTime":0,"endTime":6000,"samples":[2,2,4,3,2,3],"timeDeltas":[0,1000,1000,1000,1000,1000]}`)
+	p, err := profile.ReadV8CPU(raw, time.Time{})
+	fatal.If(t, err)
+	p.LabelEndpoints(func(f *profile.Function) string {
+		return map[string]string{"/none/app.js": "GET /"}[f.File]
+	}, nil)
+	p.FitTotal(5500 * time.Microsecond)
+	p.AddOther("(other threads)", 7*time.Millisecond, 1)
+	p.AddOther("worker: a.js", 2*time.Millisecond, 3)
+	p.Samples[len(p.Samples)-1].Endpoint = "GET /"
+	p.Requests = map[string]int64{"GET /": 3}
+	folder := t.TempDir()
+	m := &Measured{Taken: []*collect.Collected{{Profile: p, Raw: raw, Ext: ".cpuprofile"}}}
+	fatal.If(t, m.Save(folder))
+	got, err := ReadProfile(folder+"/cpu.cpuprofile", nil)
+	fatal.If(t, err)
+	if got.Total() != p.Total() || got.Functions[0].Name != "handler of GET /" {
+		t.Errorf("%d ns, want %d; the handler is %q", got.Total(), p.Total(), got.Functions[0].Name)
+	}
+	want := p.ByEndpoint()
+	for i, e := range got.ByEndpoint() {
+		if e != want[i] {
+			t.Errorf("%+v, want %+v", e, want[i])
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"runtime"
 	"testing"
 	"time"
 
@@ -140,5 +141,102 @@ func TestAnEntryHasItsNumber(t *testing.T) {
 			t.Errorf("%+v: %d entries", f, n)
 		}
 		r.Close()
+	}
+}
+
+// What a writer says of its entries stays with them, whatever is said later.
+func TestWhatIsSaidOfEntries(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{About: []byte("one")})
+	appendAll(t, w, 0, 3)
+	for _, say := range []string{"one", "two", "two"} { // the same begins nothing
+		fatal.If(t, w.Describe([]byte(say)))
+	}
+	appendAll(t, w, 3, 5)
+	if err := w.Describe(make([]byte, MaxAbout+1)); whittle.CodeOf(err) != whittle.Internal {
+		t.Errorf("too long: %v", err)
+	}
+	finish(t, w)
+	w = create(t, dir, Options{})
+	appendAll(t, w, 5, 6)
+	finish(t, w)
+	w = create(t, dir, Options{About: []byte("one")})
+	appendAll(t, w, 6, 7)
+	finish(t, w)
+
+	if got, damages := numbers(t, dir, Filter{}); len(got) != 7 || damages != nil {
+		t.Errorf("%v, %+v", got, damages)
+	}
+	r, err := Open(dir)
+	fatal.If(t, err)
+	defer r.Close()
+	said := ""
+	for {
+		if _, err := r.Next(context.Background(), Filter{}); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		said += string(r.About()) + "."
+	}
+	if said != "one.one.one.two.two..one." {
+		t.Error(said)
+	}
+	l, err := List(context.Background(), dir, nil)
+	if err != nil || len(l.Parts) != 3 || l.Parts[0].Entries != 4 || string(l.Parts[1].About) != "two" || l.Parts[1].Entries != 2 || l.Parts[2].About != nil {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// live is what the heap holds once the garbage is gone.
+func live() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// A hundred thousand exchanges take no more memory than a few do: a block to
+// write, a block to read, and what zstd needs for itself.
+func TestAHundredThousandExchangesTakeFlatMemory(t *testing.T) {
+	const total, bound = 100_000, 24 << 20
+	dir := t.TempDir()
+	before := live()
+	grown := func(doing string, n int) {
+		if n%20_000 != 0 {
+			return
+		}
+		if now := live(); now > before+bound {
+			t.Fatalf("%s: %d MiB more are held after %d exchanges", doing, (now-before)>>20, n)
+		}
+	}
+	w := create(t, dir, Options{SegmentBytes: 256 << 10})
+	for i := range total {
+		fatal.If(t, w.Append(exchange(i)))
+		grown("writing", i)
+	}
+	finish(t, w)
+
+	r, err := Open(dir)
+	fatal.If(t, err)
+	defer r.Close()
+	n := 0
+	for ; ; n++ {
+		if _, err := r.Next(context.Background(), Filter{}); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		grown("reading", n)
+	}
+	if n != total || r.Damages() != nil {
+		t.Fatalf("%d exchanges, %+v", n, r.Damages())
+	}
+	l, err := List(context.Background(), dir, nil)
+	if err != nil || l.Entries != total || len(l.Rows) != 2 || l.Segments < 3 {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if testing.Verbose() {
+		t.Logf("%d exchanges: %d MiB, %d MiB on the disk in %d segments", n, l.Unpacked>>20, l.Bytes>>20, l.Segments)
 	}
 }

@@ -1,14 +1,21 @@
 package replay
 
 import (
+	"compress/gzip"
+	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
+	"whittle/record/journal"
 )
 
 // TestRoutesAreTheContractsEndpoints: without a config, words that are values are
@@ -131,5 +138,94 @@ func TestATokenThatIsNoCredentialIsCompared(t *testing.T) {
 	r := run(t, made{400, func(i int) *capture.Entry { return get(i, "/find?mail=redacted-0123456789ab", `{"ok":true}`) }}, Options{Against: wrong})
 	if r.Verdict != whittle.Different || r.Redacted.Undecided != 0 {
 		t.Errorf("%s, %+v", r.Summary, r.Redacted)
+	}
+}
+
+// TestACodingThatNobodyAskedForIsAnother: a candidate that compresses what the recorded
+// request did not want compressed is DIFFERENT, and one that does what it wanted is not.
+func TestACodingThatNobodyAskedForIsAnother(t *testing.T) {
+	t.Parallel()
+	packs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("X-Shop", "1")
+		z := gzip.NewWriter(w)
+		fmt.Fprintf(z, `{"i":%s}`, r.URL.Query().Get("i"))
+		_ = z.Close()
+	}))
+	defer packs.Close()
+	for _, asked := range []bool{false, true} {
+		var list []*capture.Entry
+		for i := range 600 {
+			e := get(i, fmt.Sprintf("/item?i=%d", i), fmt.Sprintf(`{"i":%d}`, i))
+			e.Response.Header = whittle.Header{"Content-Type": {"application/json"}, "X-Shop": {"1"}} // without any nobody knows what there was
+			e.Request.Header = whittle.Header{"Accept-Encoding": {"identity"}}
+			if asked {
+				e.Request.Header = whittle.Header{"Accept-Encoding": {"br, gzip"}}
+			}
+			list = append(list, e)
+		}
+		r := run(t, kept(list...), Options{Against: packs.URL})
+		if got := r.Verdict == whittle.Different; got == asked || r.Ledger.Compared != 600 {
+			t.Errorf("asked for %t: %s, %s, %+v", asked, r.Verdict, r.Summary, r.Ledger)
+		}
+	}
+}
+
+// TestOneLogInEachForm replays a journal's folder, one of its segments, and an
+// archive.
+func TestOneLogInEachForm(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recorded")
+	w, err := journal.Create(dir, journal.Options{MaxAge: -1})
+	fatal.If(t, err)
+	for e, err := range numbers(400).Entries(t.Context()) {
+		fatal.If(t, err)
+		fatal.If(t, w.Append(e))
+	}
+	fatal.If(t, w.Close())
+	segments, err := filepath.Glob(filepath.Join(dir, "*"))
+	fatal.If(t, err)
+	archive := filepath.Join(t.TempDir(), "session.HAR")
+	const entry = `{"startedDateTime":"2026-03-01T12:00:0%d.000Z","time":4,"request":{"method":"GET","url":"http://shop.example/n?i=%d","httpVersion":"HTTP/1.1","headers":[]},` +
+		`"response":{"status":200,"headers":[{"name":"Content-Type","value":"application/json"}],"content":{"mimeType":"application/json","text":"{\"n\":%d}"}}}`
+	text := fmt.Sprintf(`{"log":{"version":"1.2","entries":[`+entry+`,`+entry+`,{"request":{}}]}}`, 1, 3, 3, 2, 4, 4)
+	fatal.If(t, os.WriteFile(archive, []byte(text), 0o600))
+	url := serve(t, numberOf)
+	for path, want := range map[string]int64{dir: 400, segmentOf(segments): 400, archive: 2} {
+		log, err := OpenLog(path)
+		fatal.If(t, err)
+		r := run(t, log, Options{Against: url})
+		if r.Ledger.Compared != want || r.Differing != 0 || r.Routes[0].Route != "GET /n" {
+			t.Errorf("%s: %+v, %d differ", path, r.Ledger, r.Differing)
+		}
+		if path == archive && (len(log.Damage()) != 1 || !strings.Contains(strings.Join(r.Notes, "\n"), "left out entry 3")) {
+			t.Errorf("what could not be read of an archive is not said: %v", r.Notes)
+		}
+	}
+	if _, err := OpenLog(filepath.Join(dir, "none")); whittle.CodeOf(err) != whittle.NotFound {
+		t.Errorf("no log: %v", err)
+	}
+}
+
+func segmentOf(files []string) string {
+	for _, f := range files {
+		if st, err := os.Stat(f); err == nil && st.Size() > 1000 {
+			return f
+		}
+	}
+	return "none"
+}
+
+// An archive is not taken for an empty one where the replay was ended before it was read.
+func TestAnEndedReplayOfAnArchiveIsCanceled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.har")
+	archive := `{"log":{"entries":[{"startedDateTime":"2026-01-02T03:04:05Z","request":{"method":"GET","url":"http://a/"},"response":{"status":200,"content":{"text":"{}"}}}]}}`
+	fatal.If(t, os.WriteFile(path, []byte(archive), 0o600))
+	log, err := OpenLog(path)
+	fatal.If(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, log, Options{Against: "http://127.0.0.1:1"}); whittle.CodeOf(err) != whittle.Canceled {
+		t.Errorf("%v", err)
 	}
 }

@@ -1,10 +1,15 @@
 package inbound
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
+
+	"whittle/internal/fatal"
 )
 
 func TestForwardedElement(t *testing.T) {
@@ -80,6 +85,69 @@ func TestNoClaimPassesByAnUnderscore(t *testing.T) {
 		h := q.Outbound()
 		if (h["X_forwarded_for"] != nil) != keep || (h["X_dry_run"] != nil) != keep || h.Get("X-Plain") != "a_b" {
 			t.Errorf("keep %v: %v", keep, h)
+		}
+	}
+}
+
+// TestDetachWaitsForWhoeverReads detaches bodies while a connection's goroutine begins to
+// read them, as net/http does at the end of an upload whose response came early. The
+// reader gets the body's first bytes or is refused; the race detector sees who is waited
+// for.
+func TestDetachWaitsForWhoeverReads(t *testing.T) {
+	for range 2000 {
+		q := Request{Request: httptest.NewRequest("POST", "/", strings.NewReader("body"))}
+		b := NewBody(httptest.NewRecorder(), &q, -1, time.Minute, nil)
+		k := b.Keep(1 << 10)
+		done := make(chan error)
+		go func() {
+			var p [4]byte
+			n, err := k.ReadFrom(0, p[:], nil)
+			if n == 4 && string(p[:]) == "body" || errors.Is(err, errDetached) {
+				err = nil
+			}
+			done <- err
+		}()
+		b.Detach()
+		fatal.If(t, <-done)
+		if n, err := k.ReadFrom(4, make([]byte, 4), nil); n != 0 || err == nil {
+			t.Fatalf("read %d bytes of a detached body, %v", n, err)
+		}
+	}
+}
+
+// TestPolls: what clients send for a connection made of polls, as their libraries write
+// it, and what only looks like it.
+func TestPolls(t *testing.T) {
+	t.Parallel()
+	for target, want := range map[string]bool{
+		"/socket.io/?EIO=4&transport=polling&t=OqYx1":                   true, // the handshake
+		"/socket.io/?EIO=4&transport=polling&t=OqYx2&sid=Zc1x":          true,
+		"/engine.io/?EIO=3&transport=polling&j=0&b64=1":                 true,
+		"/chat/?transport=polling&EIO=4":                                true,
+		"/socket.io/?EIO=4&transport=websocket":                         false, // an upgrade, or refused
+		"/report?transport=polling":                                     false,
+		"/report?EIO=4":                                                 false,
+		"/sockjs/482/3jx1k0ve/xhr":                                      true,
+		"/sockjs/482/3jx1k0ve/xhr_streaming":                            true,
+		"/sockjs/000/abc/jsonp?c=_jp.a":                                 true,
+		"/a/b/sockjs/482/3jx1k0ve/eventsource":                          true,
+		"/sockjs/info?t=1":                                              false,
+		"/orders/482/lines/xhr2":                                        false,
+		"/orders/48/lines/xhr":                                          false,
+		"/xhr":                                                          false,
+		"/signalr/poll?transport=longPolling&connectionToken=x":         true,
+		"/signalr/connect?transport=serverSentEvents&connectionToken=x": true,
+		"/signalr/start?transport=webSockets":                           false,
+		"/socket/longpoll?vsn=2.0.0&token=x":                            true,
+		"/_blazor?id=abc":                                               true,
+		"/_blazor/negotiate":                                            true,
+		"/chat?X-Atmosphere-Transport=long-polling":                     true,
+		"/":                       false,
+		"":                        false,
+		"/items?page=2&sort=name": false,
+	} {
+		if got := polls(target); got != want {
+			t.Errorf("%s: %v", target, got)
 		}
 	}
 }

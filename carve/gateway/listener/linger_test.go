@@ -1,13 +1,22 @@
 package listener
 
 import (
+	"bytes"
+	"io"
+	"log"
+	"log/slog"
 	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"whittle"
 	"whittle/internal/conns"
 	"whittle/internal/fatal"
 )
@@ -61,5 +70,51 @@ func TestWhatIsUnsentShowsThrough(t *testing.T) {
 	}
 	if got, want := through.Unsent(), c.Unsent(); got != want || runtime.GOOS == "linux" && got == 0 {
 		t.Errorf("%d bytes, not %d", got, want)
+	}
+}
+
+// TestIdleConnectionsHaveTheirTime: a connection that was used a while ago is not closed
+// before it has been idle for as long as it may, by a deadline that an earlier request set.
+func TestIdleConnectionsHaveTheirTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		limits := whittle.Limits{}.WithDefaults()
+		c := &fastConn{l: &fastPath{s: New(Config{NetHTTP: true, Limits: limits})}, net: near, first: new([64]byte), used: true}
+		c.reads.net = near
+		for range 3 {
+			go func() { _, _ = io.WriteString(far, "x") }()
+			if !c.awaitRequest() {
+				t.Fatal("nothing has come")
+			}
+			c.from = c.to
+			time.Sleep(limits.IdleTimeout / 20)
+		}
+		since := time.Now()
+		if c.awaitRequest() || time.Since(since) != limits.IdleTimeout {
+			t.Errorf("it was closed after %v", time.Since(since))
+		}
+		_, _ = near.Close(), far.Close()
+	})
+}
+
+// TestAPanicIsAnError has net/http's server itself say both kinds of remark.
+func TestAPanicIsAnError(t *testing.T) {
+	var said bytes.Buffer // read once the server is closed
+	to := slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		w.WriteHeader(http.StatusOK) // of which it says something, too
+		panic("a fault of ours")
+	}))
+	s.Config.ErrorLog = log.New(remarks{to}, "", 0)
+	s.Start()
+	if resp, err := http.Get(s.URL); err == nil {
+		resp.Body.Close()
+	}
+	s.Close()
+	for _, want := range []string{"level=DEBUG msg=\"http: superfluous", "level=ERROR msg=\"http: panic serving"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("%s is missing in\n%s", want, &said)
+		}
 	}
 }

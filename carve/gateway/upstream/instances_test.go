@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -12,6 +13,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
+	grpchealth "google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"whittle"
 	"whittle/e2e/process"
@@ -215,5 +220,96 @@ func TestAsideHasTheTimeOfTheUsersResponse(t *testing.T) {
 	close(release)
 	if a := <-long; a.Failure != whittle.NoFailure || a.Status != http.StatusOK {
 		t.Errorf("with it: %+v", a)
+	}
+}
+
+// TestChecksByGRPC: an instance is healthy as long as a real gRPC server says SERVING of
+// the service, or of itself.
+func TestChecksByGRPC(t *testing.T) {
+	const service = "shop.v1.Cart"
+	serve := func(with bool) (string, *grpchealth.Server) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		fatal.If(t, err)
+		s, h := grpc.NewServer(), grpchealth.NewServer()
+		if with {
+			healthpb.RegisterHealthServer(s, h)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = s.Serve(l) // until Stop
+		}()
+		t.Cleanup(func() {
+			s.Stop()
+			<-ended
+		})
+		return l.Addr().String(), h
+	}
+	for _, asked := range []string{service, ""} {
+		address, says := serve(true)
+		without, _ := serve(false)
+		u, err := New(whittle.Upstream{
+			URL: "http://" + address, Others: []string{"http://" + without},
+			Health: whittle.Health{GRPC: true, Service: asked, Interval: 2 * time.Millisecond, Timeout: 10 * time.Second, Healthy: 1, Unhealthy: 1},
+		}, true, nil)
+		fatal.If(t, err)
+		t.Cleanup(u.Close)
+		is := func(address string, healthy bool) func() bool {
+			return func() bool {
+				for _, i := range u.Status().Instances {
+					if i.Address == address {
+						return i.Unhealthy != healthy
+					}
+				}
+				return false
+			}
+		}
+		process.Until(t, "a server without such a service is unhealthy", is(without, false))
+		if asked != "" {
+			process.Until(t, "a service that is not known is unhealthy", is(address, false))
+		}
+		for _, status := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING, healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_UNKNOWN} {
+			says.SetServingStatus(asked, status)
+			process.Until(t, status.String(), is(address, status == healthpb.HealthCheckResponse_SERVING))
+		}
+	}
+}
+
+// unreached are n instances at which nothing listens, and of which none is dialled.
+func unreached(t *testing.T, n int) (*Upstream, []*instance) {
+	t.Helper()
+	spec := whittle.Upstream{URL: "http://127.0.0.1:1"}
+	for i := range n - 1 {
+		spec.Others = append(spec.Others, fmt.Sprintf("http://127.0.0.1:%d", i+2))
+	}
+	u, err := New(spec, false, nil)
+	fatal.If(t, err)
+	t.Cleanup(u.Close)
+	return u, u.group.Load().all
+}
+
+func chosen(t *testing.T, u *Upstream) *instance {
+	t.Helper()
+	i, err := u.choose(t.Context(), &attempts{}, false)
+	fatal.If(t, err)
+	return i
+}
+
+// TestTheLessBusyOfTwoIsChosen: with two instances that is always the less busy one.
+func TestTheLessBusyOfTwoIsChosen(t *testing.T) {
+	u, all := unreached(t, 2)
+	all[1].running.Add(3)
+	for range 3 {
+		if got := chosen(t, u); got != all[0] {
+			t.Fatal("the busier one was chosen")
+		}
+		all[0].running.Add(1)
+	}
+	drawn := map[*instance]int{}
+	for range 200 { // a draw of 200 alike has a chance of 2^-199
+		drawn[chosen(t, u)]++
+	}
+	if len(drawn) != 2 {
+		t.Error("of two that are equally busy only one is ever chosen")
 	}
 }

@@ -3,12 +3,15 @@ package upstream
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"whittle"
@@ -85,4 +88,107 @@ func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 			t.Errorf("step %d: %d idle connections, want 1: the new one takes the oldest's place", i, idle)
 		}
 	}
+}
+
+// TestSlotsAreNeverOverdrawnOrLost: however many come, wait, give up and go, no more
+// hold one than there are, and all are free in the end.
+func TestSlotsAreNeverOverdrawnOrLost(t *testing.T) {
+	s := &slots{limit: 3, wait: time.Millisecond}
+	var holding, served atomic.Int64
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			for n := range 200 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if (i+n)%3 == 0 {
+					cancel()
+				}
+				if s.acquire(ctx, i%4 == 0) == nil {
+					if holding.Add(1) > 3 {
+						t.Error("more than three hold one")
+					}
+					served.Add(1)
+					holding.Add(-1)
+					s.release()
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	if s.taken != 0 || s.queue.Len() != 0 || served.Load() == 0 {
+		t.Errorf("in the end %d are taken and %d wait, %d were served", s.taken, s.queue.Len(), served.Load())
+	}
+}
+
+// TestSharedSlotsAreForAll: an upstream that turns out to speak HTTP/2 keeps nobody
+// waiting.
+func TestSharedSlotsAreForAll(t *testing.T) {
+	s := &slots{limit: 1, wait: time.Hour}
+	fatal.If(t, s.acquire(t.Context(), false))
+	if err := s.acquire(t.Context(), true); !errors.Is(err, errNoSpare) {
+		t.Errorf("aside: %v", err)
+	}
+	waited := make(chan error)
+	go func() { waited <- s.acquire(t.Context(), false) }()
+	s.share()
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+	s.release()
+	s.release()
+	if s.taken != 0 {
+		t.Errorf("%d are taken", s.taken)
+	}
+}
+
+// However many responses are read aside at once, together they take no more than their
+// part of the time.
+func TestAsideReadersSharePace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const readers, chunks, size = 16, 1 << 14, 4
+		p := &pace{from: time.Now()}
+		begun := time.Now()
+		var wg sync.WaitGroup
+		for range readers {
+			wg.Go(func() {
+				r := paced{ctx: t.Context(), pace: p}
+				for range chunks {
+					if err := r.did(size, 1); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		work := readers * chunks * (size*time.Nanosecond + pieceWork)
+		if took, least := time.Since(begun), work-ahead-readers*stretch; took < least {
+			t.Errorf("%d floods were read in %v of the bubble's time, in which nothing takes any; want at least %v", readers, took, least)
+		}
+	})
+}
+
+// A response that is not long is read at once.
+func TestShortAsideIsNotPaced(t *testing.T) {
+	p := &pace{from: time.Now()}
+	p.add(time.Now(), time.Hour)
+	r := paced{ctx: t.Context(), pace: p}
+	if err := r.did(int(stretch-pieceWork)-1, 1); err != nil || r.waits != 0 {
+		t.Errorf("waited %v, %v", r.waits, err)
+	}
+}
+
+// Whoever would have to wait beyond the call's end gives it up, and not as the
+// upstream's failure.
+func TestPacedBeyondItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace{from: time.Now()}
+		p.add(time.Now(), time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r := paced{ctx: ctx, pace: p}
+		if err := r.did(int(stretch), 1); !errors.Is(err, errNoSpare) {
+			t.Errorf("got %v", err)
+		}
+	})
 }

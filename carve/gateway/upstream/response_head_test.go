@@ -144,3 +144,101 @@ func FuzzResponseBody(f *testing.F) {
 		}
 	})
 }
+
+// Chunks that have arrived together are one piece, in their order, and count as many
+// stretches; what is wrong behind them comes after them.
+func TestChunksThatArriveTogether(t *testing.T) {
+	for _, c := range []struct {
+		name, raw, want string
+		stretches       int
+		end             error // with the piece
+		then            bool  // the next call is an error
+	}{
+		{"whole", "4\r\nabcd\r\n1;x=y\r\ne\r\n2\r\nfg\r\n0\r\nX: y\r\n\r\nHTTP", "abcdefg", 3, io.EOF, false},
+		{"more to come", "4\r\nabcd\r\n9\r\nefg", "abcdefg", 2, nil, false},
+		{"a trailer in part", "4\r\nabcd\r\n0\r\nX: y\r\n", "abcd", 1, nil, false},
+		{"a size that is none", "4\r\nabcd\r\n1\r\ne\r\nz\r\n", "abcde", 2, nil, true},
+		{"a chunk without its end", "4\r\nabcdX", "abcd", 1, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := body{c: &conn{buf: []byte(c.raw), w: len(c.raw)}}
+			b.framed.Limits, b.framed.Tolerance = responseLimits, tolerated
+			b.framed.Begin(http1.Framing{Kind: http1.Chunked})
+			for range 2 {
+				if !b.ready() {
+					t.Fatal("nothing is ready")
+				}
+			}
+			p, err := b.next()
+			if string(p) != c.want || !errors.Is(err, c.end) || b.joined() != c.stretches {
+				t.Fatalf("%q of %d stretches, %v; want %q of %d, %v", p, b.joined(), err, c.want, c.stretches, c.end)
+			}
+			if c.then != (b.fault != nil) {
+				t.Fatalf("behind it %v", b.fault)
+			}
+			if c.then {
+				if p, err := b.next(); len(p) > 0 || err == nil || !b.ready() {
+					t.Errorf("then %q, %v", p, err)
+				}
+			}
+		})
+	}
+}
+
+// FuzzRequestHead writes a head from hostile parts: it is refused, or it reads
+// back as one request with the same parts.
+func FuzzRequestHead(f *testing.F) {
+	f.Add("GET", "/a?b", "h", "X-Name", "value")
+	f.Add("GET", "/ HTTP/1.1\r\nX: y", "h\r\nY: z", "A\r\nB", "c\r\n\r\nGET / HTTP/1.1")
+	f.Add("POST", "//x/%2F|", "[::1]:80", "Cookie", "a=\"b\"; ü")
+	f.Fuzz(func(t *testing.T, method, target, host, name, value string) {
+		w := headWriter{}
+		w.line(method, target, host)
+		w.field(name, value)
+		b, err := w.end()
+		if err != nil {
+			return
+		}
+		if got := bytes.Count(b, []byte("\r\n")); got != 4 || bytes.Count(b, []byte("\n")) != 4 {
+			t.Fatalf("%d lines in %q", got, b)
+		}
+		req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(b)))
+		if err != nil {
+			return // a target that no URL has; it is one line all the same
+		}
+		if req.Method != method || req.RequestURI != target {
+			t.Errorf("%q %q came back as %q %q", method, target, req.Method, req.RequestURI)
+		}
+		if name = http.CanonicalHeaderKey(name); name == "Host" || name == "Transfer-Encoding" || name == "Trailer" || name == "Pragma" {
+			return
+		}
+		if got := req.Header[name]; len(got) != 1 || got[0] != strings.Trim(value, " \t") {
+			t.Errorf("%q: %q came back as %q", name, value, got)
+		}
+	})
+}
+
+// FuzzTarget holds that an upstream's target never leaves its prefix's line,
+// and that both ways upstream agree on it.
+func FuzzTarget(f *testing.F) {
+	for _, s := range []string{"/", "//a", "http://h/x?y", "http://h", "*", "/a b", "/%2f|?q"} {
+		f.Add(s)
+	}
+	u, err := New(whittle.Upstream{URL: "http://127.0.0.1:1/base"}, false, nil)
+	fatal.If(f, err)
+	f.Fuzz(func(t *testing.T, sent string) {
+		if !http1.IsTarget(sent) {
+			return
+		}
+		target := u.target(sent)
+		if sent == "*" {
+			return
+		}
+		if !strings.HasPrefix(target, "/base") {
+			t.Errorf("%q became %q", sent, target)
+		}
+		if got := u.url(target).RequestURI(); got != target {
+			t.Errorf("%q would go through net/http as %q", target, got)
+		}
+	})
+}

@@ -3,6 +3,9 @@ package event_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -99,5 +102,60 @@ func accepted(t *testing.T, r *stream.Record) {
 	}
 	if _, ok := e["writeKey"]; ok || r.Key == "" || len(r.Key) > stream.MaxKey || !r.Intact() {
 		t.Fatalf("%+v of %s", r, r.Value)
+	}
+}
+
+// sample is an event of about n bytes, such as a browser sends.
+func sample(i, n int) string {
+	s := fmt.Sprintf(`{"timestamp":"2026-03-01T12:00:04.%03dZ","integrations":{},"userId":"user-%d","anonymousId":"4b1c3d51-57cd-4a1e-9f4d-2f5a6c7e%04d","type":"track","event":"Product Viewed","messageId":"ajs-next-1772366404-%08d","properties":{"product_id":"507f1f77bcf86cd799439011","sku":"G-32","category":"Games","name":"Monopoly: 3rd Edition","brand":"Hasbro","variant":"200 pieces","price":18.99,"quantity":1,"coupon":"MAYDEALS","currency":"usd","position":3,"value":18.99,"url":"https://www.example.com/product/path","image_url":"https://www.example.com/product/path.jpg"},"context":{"page":{"path":"/product/path","referrer":"https://www.example.com/","search":"","title":"Product","url":"https://www.example.com/product/path"},"userAgent":"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/121.0.0.0 Safari/537.36","locale":"en-GB","library":{"name":"analytics.js","version":"npm:next-1.62.0"},"timezone":"Europe/Berlin"`, i%1000, i, i%10000, i)
+	const end = `,"note":""}}`
+	return s + end[:9] + strings.Repeat("x", max(0, n-len(s)-len(end))) + end[9:]
+}
+
+func batchOf(n, size int) []byte {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = sample(i, size)
+	}
+	return []byte(`{"batch":[` + strings.Join(all, ",") + `],"sentAt":"2026-03-01T12:00:09.000Z"}`)
+}
+
+// TestParserIsUsedAgain: what one body leaves does not show in the next one's.
+func TestParserIsUsedAgain(t *testing.T) {
+	var p event.Parser
+	bodies := []string{
+		string(batchOf(5, 800)), `{"batch":[{"userId":"u","type":"page"}],"context":{"a":1},"writeKey":"w"}`, `{"batch":[`,
+		`{"batch":[{"userId":"` + strings.Repeat(`\u0061`, 100) + `","type":"page","messageId":"\u0062"}],"writeKey":"\u0077"}`, `{"batch":[]}`,
+	}
+	for i := range 40 {
+		body := bodies[i*7%len(bodies)]
+		c := call(event.Bulk)
+		c.WriteKey = ""
+		got, err := p.Parse(event.Limits{}, c, []byte(body))
+		c = call(event.Bulk)
+		c.WriteKey = ""
+		want, wantErr := event.Parse(event.Limits{}, c, []byte(body))
+		if len(got.Items)+len(want.Items) == 0 {
+			got.Items, want.Items = nil, nil
+		}
+		if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Fatalf("%s\nfirst %+v, %v\nagain %+v, %v", body, want, wantErr, got, err)
+		}
+	}
+}
+
+// TestMemoryIsBounded: a few allocations a body, not some for each event.
+func TestMemoryIsBounded(t *testing.T) {
+	var p event.Parser
+	c := call(event.Bulk)
+	for _, events := range []int{10, 400} {
+		body := batchOf(events, 1000)
+		if n := testing.AllocsPerRun(20, func() {
+			if b, err := p.Parse(event.Limits{}, c, body); err != nil || len(b.Items) != events {
+				t.Fatal(err)
+			}
+		}); n > 8 {
+			t.Errorf("%v allocations for %d events", n, events)
+		}
 	}
 }

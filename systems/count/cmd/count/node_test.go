@@ -15,6 +15,7 @@ import (
 
 	"whittle/internal/child"
 	"whittle/internal/fatal"
+	"whittle/load"
 	"whittle/systems/count/server"
 )
 
@@ -172,5 +173,19 @@ func TestSeedClients(t *testing.T) {
 		}
 		near(t, c.contract+" by JSON", viaJSON, c.times)
 		near(t, c.contract+" by protobuf", viaProtobuf, c.times)
+	}
+}
+
+// TestPlansAreRead keeps the system's load plans in terms that the runner
+// takes.
+func TestPlansAreRead(t *testing.T) {
+	plans, err := filepath.Glob(filepath.Join(root, "plans", "*.yml"))
+	if err != nil || len(plans) < 3 {
+		t.Fatalf("%d plans, %v, want at least 3", len(plans), err)
+	}
+	for _, plan := range plans {
+		if _, err := load.ReadPlan(plan); err != nil {
+			t.Errorf("%s: %v", plan, err)
+		}
 	}
 }

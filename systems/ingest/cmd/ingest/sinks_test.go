@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"whittle"
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream/nats/natstest"
@@ -148,5 +150,33 @@ func TestAStreamThatTakesLessThanClientsMaySend(t *testing.T) {
 		if !strings.Contains(said.String(), want) || want == "" && said.Len() > 0 {
 			t.Errorf("%d bytes: %q", takes, said.String())
 		}
+	}
+}
+
+// TestDrainedEventsAreKeptForTheWindowOfIDs and for nobody else.
+func TestDrainedEventsAreKeptForTheWindowOfIDs(t *testing.T) {
+	for name, c := range map[string]struct {
+		v    serveVerb
+		want time.Duration
+	}{
+		"as the window does": {v: serveVerb{DedupEntries: 1, DedupAge: time.Hour}, want: time.Hour},
+		"no ids":             {v: serveVerb{DedupAge: time.Hour}},
+		"no time":            {v: serveVerb{DedupEntries: 1}},
+	} {
+		if keep := c.v.keepDrained(); keep != c.want {
+			t.Errorf("%s: %v", name, keep)
+		}
+	}
+}
+
+// TestNothingIsBelowZero: a window or a drain below nothing is no way to have none.
+func TestNothingIsBelowZero(t *testing.T) {
+	for name, v := range map[string]serveVerb{"entries": {DedupEntries: -1}, "age": {DedupAge: -1}, "drain": {Drain: -1}} {
+		if err := v.Validate(); whittle.CodeOf(err) != whittle.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (&serveVerb{}).Validate(); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,13 +1,19 @@
 package kafka
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 func sealed(id, key, value string) stream.Record {
@@ -91,4 +97,92 @@ func TestTopicTakesLess(t *testing.T) {
 	if fmt.Sprint(ids) != "[1 4]" {
 		t.Errorf("kept %v", ids)
 	}
+}
+
+// random is n bytes that do not compress.
+func random(n int) string {
+	b := make([]byte, n)
+	source := rand.NewChaCha8([32]byte{})
+	source.Read(b)
+	return string(b)
+}
+
+func plainClient(t *testing.T, brokers []string) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.MetadataMinAge(10*time.Millisecond))
+	fatal.If(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func makeTopic(t *testing.T, brokers []string, topic string, partitions int32) {
+	t.Helper()
+	admin := kadm.NewClient(plainClient(t, brokers))
+	_, err := admin.CreateTopic(t.Context(), partitions, 1, nil, topic)
+	if err == nil {
+		_, err = awaitLeaders(t.Context(), admin, topic)
+	}
+	fatal.If(t, err)
+}
+
+// alter changes a topic's setting and waits until the broker tells of it.
+func alter(t *testing.T, brokers []string, topic, key, value string) {
+	t.Helper()
+	admin := kadm.NewClient(plainClient(t, brokers))
+	response, err := admin.AlterTopicConfigs(t.Context(),
+		[]kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
+	if err == nil {
+		_, err = response.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for got := ""; err == nil && got != value; {
+		var settings map[string]string
+		settings, err = settingsOf(ctx, admin, topic)
+		got = settings[key]
+	}
+	fatal.If(t, err)
+}
+
+// The broker is killed twice while producers are at work, the second time after
+// it stood still for a while with requests on their way. A short run has the second only.
+func TestBrokerKilled(t *testing.T) {
+	broker := realBroker(t)
+	l := openAt(t, Options{Brokers: []string{broker.Address()}, Create: &Create{Partitions: 6}, DeliveryTimeout: 20 * time.Second})
+	book := streamtest.NewLedger(1)
+	book.During(t, l, 8, 20*time.Second, func() {
+		for _, pause := range []bool{false, true} {
+			if !pause && testing.Short() {
+				continue
+			}
+			book.Reach(t, 500)
+			if pause {
+				fatal.If(t, broker.Pause())
+			}
+			broker.Kill()
+			fatal.If(t, broker.Restart(t.Context()))
+		}
+		book.Reach(t, 500)
+	})
+	book.Audit(t, readAll(t, l))
+}
+
+// TestConformance holds a topic of a real broker to what every stream must do.
+func TestConformance(t *testing.T) {
+	address := []string{realBroker(t).Address()}
+	open := func(t *testing.T, topic string) stream.Stream {
+		t.Helper()
+		l, err := Open(t.Context(), Options{Brokers: address, Topic: topic})
+		fatal.If(t, err)
+		return l
+	}
+	streamtest.Run(t, streamtest.Suite{
+		Open: func(t *testing.T) stream.Stream {
+			topic := topicFor(t)
+			makeTopic(t, address, topic, 3)
+			return open(t, topic)
+		},
+		Reopen: func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, closed.(*Log).o.Topic) },
+		Read:   readAll,
+	})
 }
