@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -76,5 +77,91 @@ func TestClientGivesUp(t *testing.T) {
 	go func() { <-asked; cancel() }()
 	if _, err := c.Status(ctx); whittle.CodeOf(err) != whittle.Canceled {
 		t.Errorf("canceled: %v", err)
+	}
+}
+
+const hookKey = "aaaaaaaabbbbbbbbccccccccdddddddd"
+
+// flagger is what Flagger's webhooks send.
+const flagger = `{"name": "podinfo", "namespace": "test", "phase": "Progressing", "checksum": "85d557f47b", "metadata": {"any": "text"}}`
+
+// TestHooks: 200 where the evidence lets the step be taken, 409 with the reason where not, and
+// nothing is ordered.
+func TestHooks(t *testing.T) {
+	different := whittle.Verdict{State: whittle.Different, Summary: "the body differs"}
+	undecided := whittle.Verdict{State: whittle.Undecided, Summary: "12 of 100 exchanges"}
+	equivalent := whittle.Verdict{State: whittle.Equivalent, Summary: "no difference"}
+	for _, tt := range []struct {
+		is       whittle.RouteStatus
+		may, not string // steps, and what is said of the others
+	}{
+		{whittle.RouteStatus{Phase: whittle.PhaseShadow, Verdict: equivalent, NextShare: 100}, "rise live", "there is no reason to roll back"},
+		{whittle.RouteStatus{Phase: whittle.PhaseShadow, Verdict: equivalent, NextShare: 100, Withheld: "the harm budget is spent"}, "", ""},
+		{whittle.RouteStatus{Phase: whittle.PhaseShadow, Verdict: equivalent}, "", ""},
+		{whittle.RouteStatus{Phase: whittle.PhaseShadow, Verdict: equivalent, NextShare: 100, Held: true}, "", ""},
+		{whittle.RouteStatus{Phase: whittle.PhaseShadow, Verdict: undecided, NextShare: 100, Withheld: "the verdict is UNDECIDED"}, "", "12 of 100 exchanges"},
+		{whittle.RouteStatus{Phase: whittle.PhaseShadow, Verdict: different, NextShare: 100}, "rollback", "the body differs"},
+		{whittle.RouteStatus{Phase: whittle.PhaseShift, Share: 500, Percent: 5, Verdict: equivalent, NextShare: 2500}, "rise", ""},
+		{whittle.RouteStatus{Phase: whittle.PhaseLive, Share: whittle.All, Verdict: equivalent}, "rise live", "there is no reason to roll back"},
+		{whittle.RouteStatus{Phase: whittle.PhaseLive, Share: whittle.All, Verdict: undecided}, "", "UNDECIDED"},
+		{whittle.RouteStatus{Phase: whittle.PhaseRolledBack, Verdict: equivalent, NextShare: 100}, "rollback", "was rolled back"},
+		{whittle.RouteStatus{Phase: whittle.PhaseOff, Verdict: equivalent}, "", ""},
+	} {
+		tt.is.Route = "GET /items/{id}"
+		d := &desk{routes: []whittle.RouteStatus{tt.is}}
+		h := handler(t, admin.Options{Controller: d, Token: token, HookKey: hookKey})
+		for _, step := range []string{"rise", "live", "rollback"} {
+			w := ask(h, http.MethodPost, "/hooks/"+url.PathEscape(tt.is.Route)+"/"+step+"?key="+hookKey, flagger)
+			want := http.StatusConflict
+			if strings.Contains(" "+tt.may+" ", " "+step+" ") {
+				want = http.StatusOK
+			}
+			if w.Code != want || want == http.StatusConflict && !strings.Contains(w.Body.String(), tt.not) {
+				t.Errorf("%s of %+v: %d %s", step, tt.is, w.Code, w.Body)
+			}
+			if again := ask(h, http.MethodPost, "/hooks/"+step+"?key="+hookKey+"&route="+url.QueryEscape(tt.is.Route), flagger); again.Code != want {
+				t.Errorf("%s by the query: %d", step, again.Code)
+			}
+		}
+		if d.orders != nil {
+			t.Errorf("ordered: %+v", d.orders)
+		}
+	}
+}
+
+// TestTheHooksKeyIsGoodForHooksAlone, and a token is none.
+func TestTheHooksKeyIsGoodForHooksAlone(t *testing.T) {
+	const rise = "/hooks/GET%20%2F/rise"
+	h := handler(t, admin.Options{Controller: newDesk(), Token: token, ViewerToken: viewerToken, HookKey: hookKey})
+	for _, q := range []struct {
+		method, path string
+		edits        []edit
+		want         int
+	}{
+		{"POST", rise + "?key=" + hookKey, nil, 409},
+		{"POST", rise + "?key=" + hookKey, []edit{func(r *http.Request) { r.Header.Del("Content-Type") }}, 409},
+		{"POST", rise, nil, 401},
+		{"POST", rise + "?key=", nil, 401},
+		{"POST", rise + "?key=" + token, nil, 401},
+		{"POST", rise, []edit{with("Authorization", "Bearer "+token)}, 401},
+		{"POST", rise + "?key=" + strings.Repeat("x", 5000), nil, 401},
+		{"POST", "/hooks/GET%20%2F/promote?key=" + hookKey, nil, 404},
+		{"POST", "/hooks/GET%20%2Fnone/rise?key=" + hookKey, nil, 404},
+		{"GET", "/api/v1/status?key=" + hookKey, nil, 401},
+		{"GET", "/api/v1/status", []edit{with("Authorization", "Bearer "+hookKey)}, 401},
+		{"POST", "/api/v1/routes/GET%20%2F/rollback?key=" + hookKey, []edit{with("Authorization", "Bearer "+hookKey)}, 401},
+	} {
+		if w := ask(h, q.method, q.path, "{}", q.edits...); w.Code != q.want {
+			t.Errorf("%s %.80s: %d %s", q.method, q.path, w.Code, w.Body)
+		}
+	}
+	if w := ask(h, http.MethodPost, rise+"?key="+hookKey, strings.Repeat("x", 70<<10)); w.Code != http.StatusTooManyRequests {
+		t.Errorf("a long body: %d", w.Code)
+	}
+	if w := ask(handler(t, admin.Options{Controller: newDesk()}), http.MethodPost, rise+"?key=", "{}"); w.Code != http.StatusNotFound {
+		t.Errorf("without a key in the config: %d", w.Code)
+	}
+	if _, err := admin.New(admin.Options{Controller: newDesk(), Address: "127.0.0.1:1", Token: token, HookKey: token}); err == nil {
+		t.Error("a token may be the key, which stands in URLs")
 	}
 }

@@ -3,18 +3,23 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway/accesslog"
 	"whittle/internal/fatal"
 )
 
@@ -160,5 +165,118 @@ func slowlyHTTP2(t *testing.T, url, path string, sent []byte) (begin func(), res
 		h.must(0, h.fr.WriteWindowUpdate(0, 1<<30))
 		h.must(0, h.fr.WriteWindowUpdate(stream, 1<<30))
 		return h.body(stream)
+	}
+}
+
+// TestPassingThroughInBytesIsAsByName: what a monolith sees of a request that only
+// passes through is the same however it goes. With a response's
+// header in the access log, none goes in bytes.
+func TestPassingThroughInBytesIsAsByName(t *testing.T) {
+	var mu sync.Mutex
+	users := map[string]string{} // by connection, as NTLM has it
+	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if a := r.Header.Get("Authorization"); a != "" {
+			users[r.RemoteAddr] = a
+		}
+		_, _ = io.WriteString(w, r.Host+" is asked by "+users[r.RemoteAddr])
+	}))
+	t.Cleanup(m.Close)
+	at := strings.TrimPrefix(m.URL, "http://")
+	ls, _ := facing(t, 2)
+	behind(t, ls[0], Options{Monolith: upstreamAt(m.URL)})
+	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: accesslog.New(slog.New(slog.DiscardHandler), []string{"response_header:x"}, nil)})
+	for i, way := range []string{"in bytes", "by name"} {
+		c, err := net.Dial("tcp", ls[i].Addr().String())
+		fatal.If(t, err)
+		t.Cleanup(func() { c.Close() })
+		from := bufio.NewReader(c)
+		for _, tt := range []struct{ fields, want string }{
+			{"Host: h\r\nAuthorization: NTLM alice\r\n", "h is asked by NTLM alice"},
+			{"Host: h\r\n", "h is asked by "},
+			{"Host: h\r\nauthorization: negotiate bob\r\n", "h is asked by negotiate bob"},
+			{"Host: \r\n", at + " is asked by "},
+		} {
+			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n"+tt.fields+"\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(from, nil)
+			fatal.If(t, err)
+			got, err := io.ReadAll(resp.Body)
+			if err != nil || string(got) != tt.want {
+				t.Errorf("%s, %q: %q, %v, want %q", way, tt.fields, got, err, tt.want)
+			}
+		}
+	}
+}
+
+// TestAccessLogInBytes: the usual access log takes no request out of the way in bytes.
+func TestAccessLogInBytes(t *testing.T) {
+	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Request-Id")) }))
+	t.Cleanup(m.Close)
+	var out bytes.Buffer
+	ls, _ := facing(t, 1)
+	g := behind(t, ls[0], Options{
+		Monolith: upstreamAt(m.URL), RequestID: RequestID{Header: "X-Request-Id"},
+		Access: accesslog.New(slog.New(slog.NewJSONHandler(&out, nil)), accesslog.Default, nil),
+	})
+	resp, err := http.Get("http://" + ls[0].Addr().String() + "/a")
+	fatal.If(t, err)
+	id, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	g.active.wait(time.Minute) // a request is counted once it was answered
+	if err != nil || g.counts.inBytes.Load() != 1 {
+		t.Fatalf("%d in bytes, %v", g.counts.inBytes.Load(), err)
+	}
+	var line struct {
+		ID, Path, Side string
+		RequestID      string `json:"request_id"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.RequestID != string(id) || len(id) != 32 || line.Path != "/a" || line.Side != "monolith" {
+		t.Errorf("%+v, %v; the monolith got %s", line, err, id)
+	}
+}
+
+// TestAuthenticatedConnectionsAreNotShared: a monolith that takes a connection for its
+// first user's, as NTLM has it, never takes one user for another, by whichever way the
+// requests go, mirrored ones too.
+func TestAuthenticatedConnectionsAreNotShared(t *testing.T) {
+	for _, scheme := range []string{"NTLM", "negotiate"} {
+		for _, body := range []string{"", strings.Repeat("x", 128<<10)} {
+			var mu sync.Mutex
+			users := map[string]string{} // by connection
+			says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				mu.Lock()
+				defer mu.Unlock()
+				connection := fmt.Sprint(r.RemoteAddr, r.Context().Value(http.LocalAddrContextKey)) // monolith and candidate may see one port
+				if a := r.Header.Get("Authorization"); a != "" {
+					users[connection] = a
+				}
+				_, _ = io.WriteString(w, users[connection])
+			})
+			c := httptest.NewServer(says)
+			t.Cleanup(c.Close)
+			spec := everything()
+			spec.Safe, spec.Mirror.RepeatEvery = true, 1
+			candidate := upstreamAt(c.URL)
+			spec.Candidate = &candidate
+			s := open(t, spec, says, nil)
+			for _, share := range []whittle.Share{0, whittle.All} {
+				s.apply(share, whittle.PhaseShift)
+				for _, a := range []string{scheme + " alice", "", scheme + " bob", ""} {
+					r := s.sends(http.MethodPost, body, "X-User", "u")
+					if a != "" {
+						r.Header.Set("Authorization", a)
+					}
+					if status, got := s.gets(r); status != http.StatusOK || got != a {
+						t.Errorf("%s with %d bytes, share %d: %q was taken for %q", scheme, len(body), share, a, got)
+					}
+					s.rests()
+				}
+			}
+		}
 	}
 }

@@ -114,3 +114,112 @@ func TestNewRefuses(t *testing.T) {
 
 // HTTP2 reports whether the candidate can be called over HTTP/2 only.
 func (t *Transcoder) HTTP2() bool { return t.rpc.Protocol == whittle.GRPC }
+
+// orders is a contract as whittle new makes one.
+const orders = `
+file { name: "o.proto" package: "o" syntax: "proto3"
+  message_type { name: "Order"
+    field { name: "id" number: 1 type: TYPE_INT64 label: LABEL_OPTIONAL json_name: "id" }
+    field { name: "user_name" number: 2 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "userName" }
+    field { name: "hint" number: 3 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "hint" oneof_index: 0 proto3_optional: true }
+    field { name: "tags" number: 4 type: TYPE_STRING label: LABEL_REPEATED json_name: "tags" }
+    field { name: "inner" number: 5 type: TYPE_MESSAGE type_name: ".o.Inner" label: LABEL_OPTIONAL json_name: "inner" }
+    field { name: "price" number: 6 type: TYPE_DOUBLE label: LABEL_OPTIONAL json_name: "price" }
+    oneof_decl { name: "_hint" } }
+  message_type { name: "Inner" field { name: "n" number: 1 type: TYPE_INT32 label: LABEL_OPTIONAL json_name: "n" } }
+  message_type { name: "Small"
+    field { name: "times" number: 1 type: TYPE_INT32 label: LABEL_OPTIONAL json_name: "times" }
+    field { name: "user_name" number: 2 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "userName" } }
+  service { name: "S"
+    method { name: "Put" input_type: ".o.Order" output_type: ".o.Inner" }
+    method { name: "Count" input_type: ".o.Small" output_type: ".o.Inner" } } }`
+
+// TestLossless: what a candidate would write of the message is what the user
+// wrote, or the request is refused.
+func TestLossless(t *testing.T) {
+	set := &descriptorpb.FileDescriptorSet{}
+	fatal.If(t, prototext.Unmarshal([]byte(orders), set))
+	descriptor, err := proto.Marshal(set)
+	fatal.If(t, err)
+	with := func(change func(*whittle.RPC)) func(*whittle.RPC) {
+		return func(r *whittle.RPC) { r.Method = "o.S/Put"; change(r) }
+	}
+	put := with(func(*whittle.RPC) {})
+	count := func(r *whittle.RPC) { r.Method = "o.S/Count" }
+	form := func(r *whittle.RPC) { r.Method, r.Content = "o.S/Count", whittle.BodyForm }
+	byQuery := func(r *whittle.RPC) { r.Method, r.Content = "o.S/Count", whittle.BodyIgnored }
+	for _, c := range []struct {
+		name    string
+		change  func(*whittle.RPC)
+		pattern string
+		r       *whittle.Request
+		kept    bool
+	}{
+		{"all of it", put, "", sent(asJSON, "/", `{"price":1.50,"tags":["a"],"id":7,"userName":"u","hint":"","inner":{"n":0}}`), true},
+		{"what can be absent", put, "", sent(asJSON, "/", `{"price":1.0,"tags":[],"id":9007199254740993,"userName":""}`), true},
+		{"a number is missing", put, "", sent(asJSON, "/", `{"price":1,"tags":[],"userName":""}`), false},
+		{"a text is missing", put, "", sent(asJSON, "/", `{"price":1,"tags":[],"id":1}`), false},
+		{"a list is missing", put, "", sent(asJSON, "/", `{"price":1,"userName":"","id":1}`), false},
+		{"a number is missing below", put, "", sent(asJSON, "/", `{"price":1,"tags":[],"id":1,"userName":"","inner":{}}`), false},
+		{"null where absent", put, "", sent(asJSON, "/", `{"price":1,"tags":[],"id":1,"userName":"","hint":null}`), false},
+		{"null for a number", put, "", sent(asJSON, "/", `{"price":1,"tags":[],"id":null,"userName":""}`), false},
+		{"a number as a text", put, "", sent(asJSON, "/", `{"price":1,"tags":[],"id":"1","userName":""}`), false},
+		{"a name of proto", put, "", sent(asJSON, "/", `{"price":1,"tags":[],"id":1,"user_name":""}`), false},
+		{"more digits than a double has", put, "", sent(asJSON, "/", `{"price":0.1000000000000000055,"tags":[],"id":1,"userName":""}`), false},
+		{"null where null", with(func(r *whittle.RPC) { r.AskedNulls = []string{"$.hint"} }), "", sent(asJSON, "/", `{"price":1,"tags":[],"id":1,"userName":"","hint":null}`), true},
+		{"absent where null", with(func(r *whittle.RPC) { r.AskedNulls = []string{"$.hint"} }), "", sent(asJSON, "/", `{"price":1,"tags":[],"id":1,"userName":""}`), false},
+		{"a list may be left out", with(func(r *whittle.RPC) { r.AskedAbsent = []string{"$.tags"} }), "", sent(asJSON, "/", `{"price":1,"id":1,"userName":""}`), true},
+		{"empty where left out", with(func(r *whittle.RPC) { r.AskedAbsent = []string{"$.tags"} }), "", sent(asJSON, "/", `{"price":1,"id":1,"userName":"","tags":[]}`), false},
+
+		{"by the short way", count, "", sent(asJSON, "/", `{"times":0,"userName":""}`), true},
+		{"missing in the short way", count, "", sent(asJSON, "/", `{"userName":""}`), false},
+		{"nothing in the short way", count, "", sent(asJSON, "/", `{}`), false},
+		{"null in the short way", count, "", sent(asJSON, "/", `{"times":null,"userName":""}`), false},
+		{"a name of proto in the short way", count, "", sent(asJSON, "/", `{"times":1,"user_name":""}`), false},
+		{"no body", count, "", sent("", "/", ""), false},
+		{"an unknown name", count, "", sent(asJSON, "/", `{"times":1,"userName":"","more":1}`), false},
+		{"an unknown parameter", count, "", sent(asJSON, "/?x=1", `{"times":1,"userName":""}`), false},
+
+		{"a query", byQuery, "", sent("", "/?userName=a+b&times=7", ""), true},
+		{"a query without a number", byQuery, "", sent("", "/?userName=a", ""), false},
+		{"a query of another writing", byQuery, "", sent("", "/?userName=a&times=007", ""), false},
+		{"a query with two values", byQuery, "", sent("", "/?userName=a&userName=b&times=7", ""), false},
+		{"a query that is no text", byQuery, "", sent("", "/?userName=a%ff&times=7", ""), false},
+		{"a query in many scripts", byQuery, "", sent("", "/?userName=%C3%A4%E2%82%AC%22&times=7", ""), true},
+		{"a form that is no text", form, "", sent(asForm, "/", "times=7&userName=%ff"), false},
+		{"a path", byQuery, "/u/{times}", sent("", "/u/7?userName=a", ""), true},
+		{"a path of another writing", byQuery, "/u/{times}", sent("", "/u/1e1?userName=a", ""), false},
+		{"a path with a body", func(r *whittle.RPC) { count(r); r.Path = map[string]string{"n": "times"} }, "/u/{n}", sent(asJSON, "/u/7", `{"userName":"a"}`), true},
+		{"a form", form, "", sent(asForm, "/", "times=7&userName=a"), true},
+		{"a form without a text", form, "", sent(asForm, "/", "times=7"), false},
+		{"a query with both names of a field", byQuery, "", sent("", "/?userName=a&user_name=b&times=7", ""), false},
+		{"a form with both names of a field", form, "", sent(asForm, "/", "times=7&userName=a&user_name=b"), false},
+		{"a path and a query for one field", byQuery, "/u/{times}", sent("", "/u/7?userName=a&times=8", ""), false},
+
+		{"a whole number", func(r *whittle.RPC) { r.Method, r.Body = "o.S/Put", "inner" }, "", sent(asJSON, "/?id=1&price=2&userName=", `{"n":1}`), false},
+		{"a whole list", func(r *whittle.RPC) {
+			r.Method, r.Body = "o.S/Put", "tags"
+			r.Query = map[string]string{"id": "id", "price": "price", "name": "user_name"}
+		}, "", sent(asJSON, "/?id=1&price=2&name=", `["a"]`), true},
+		{"a whole list that is null", func(r *whittle.RPC) {
+			r.Method, r.Body = "o.S/Put", "tags"
+			r.Query = map[string]string{"id": "id", "price": "price", "name": "user_name"}
+		}, "", sent(asJSON, "/?id=1&price=2&name=", `null`), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rpc := whittle.RPC{Protocol: whittle.Connect, Descriptor: descriptor, Lossless: true}
+			c.change(&rpc)
+			var options []Option
+			if c.pattern != "" {
+				options = append(options, Pattern(c.pattern))
+			}
+			_, err := newTranscoder(t, rpc, options...).Request(c.r)
+			if kept := err == nil; kept != c.kept {
+				t.Errorf("kept %v, want %v: %v", kept, c.kept, err)
+			}
+			if err != nil && whittle.CodeOf(err) != whittle.Invalid {
+				t.Errorf("%v is no refusal", err)
+			}
+		})
+	}
+}

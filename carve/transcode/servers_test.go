@@ -3,14 +3,18 @@ package transcode_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 	"github.com/twitchtv/twirp"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"whittle"
 	"whittle/carve/transcode"
@@ -133,4 +137,111 @@ func TestWrongServer(t *testing.T) {
 			t.Errorf("%s: answer %d %q, failure %q (%s); want 501", protocol, a.Status, a.Body, a.Failure, a.Detail)
 		}
 	}
+}
+
+// carrying are the generated servers, which answer every call with an error
+// that carries the members.
+func carrying(t *testing.T, members map[string]any) map[whittle.Protocol]*httptest.Server {
+	t.Helper()
+	twirped := rpc.NewCarvedServer(refusing(func() error {
+		e := twirp.NewError(twirp.NotFound, "no such thing")
+		for k, v := range members {
+			if s, ok := v.(string); ok {
+				e = e.WithMeta(k, s)
+			}
+		}
+		return e
+	}))
+	path, connected := rpc.NewCarvedHandler(refusing(func() error {
+		e := connect.NewError(connect.CodeNotFound, errors.New("no such thing"))
+		s, err := structpb.NewStruct(members)
+		if err != nil {
+			t.Error(err)
+		}
+		d, err := connect.NewErrorDetail(s)
+		if err != nil {
+			t.Error(err)
+		}
+		e.AddDetail(d)
+		return e
+	}))
+	mux := http.NewServeMux()
+	mux.Handle(path, connected)
+	out := map[whittle.Protocol]*httptest.Server{}
+	for protocol, h := range map[whittle.Protocol]http.Handler{
+		whittle.Twirp: twirped, whittle.TwirpJSON: twirped, whittle.Connect: mux, whittle.GRPC: mux,
+	} {
+		out[protocol] = serve(t, h, protocol == whittle.GRPC)
+	}
+	return out
+}
+
+// TestVerbatim holds that an error's response reaches the user as it was, over
+// every protocol, from servers that others generate.
+func TestVerbatim(t *testing.T) {
+	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
+	fatal.If(t, err)
+	const plain = "not_found: no such thing\n"
+	long := strings.Repeat("long ", 12<<10)
+	for _, c := range []struct {
+		name        string
+		members     map[string]any
+		off         bool
+		status      int
+		contentType string
+		body        string
+	}{
+		{"a failure in JSON", map[string]any{"http_status": "404", "http_content_type": "application/json", "http_body": `{"error":"no user 7","é":"😀"}`}, false, 404, "application/json", `{"error":"no user 7","é":"😀"}`},
+		{"bytes", map[string]any{"http_status": "418", "http_content_type": "image/png", "http_body_base64": base64.StdEncoding.EncodeToString([]byte("\x00\xff"))}, false, 418, "image/png", "\x00\xff"},
+		{"nothing but a status", map[string]any{"http_status": "204"}, false, 204, "", ""},
+		{"a success of another form", map[string]any{"http_status": "200", "http_content_type": "text/plain", "http_body": "so it is"}, false, 200, "text/plain", "so it is"},
+		{"60 KiB", map[string]any{"http_status": "500", "http_content_type": "text/plain", "http_body": long}, false, 500, "text/plain", long},
+		{"not asked for", map[string]any{"http_status": "500", "http_body": "x"}, true, 404, "text/plain; charset=utf-8", plain},
+		{"no response", map[string]any{"other": "x"}, false, 404, "text/plain; charset=utf-8", plain},
+		{"a status that is none", map[string]any{"http_status": "99", "http_body": "x"}, false, 404, "text/plain; charset=utf-8", plain},
+		{"a header in the type", map[string]any{"http_status": "200", "http_content_type": "text/plain\r\nX-A: b"}, false, 404, "text/plain; charset=utf-8", plain},
+		{"no base64", map[string]any{"http_status": "200", "http_body_base64": "*"}, false, 404, "text/plain; charset=utf-8", plain},
+		{"a body where there is none", map[string]any{"http_status": "304", "http_body": "x"}, false, 404, "text/plain; charset=utf-8", plain},
+	} {
+		for protocol, server := range carrying(t, c.members) {
+			t.Run(c.name+" "+string(protocol), func(t *testing.T) {
+				tr, err := transcode.New(whittle.RPC{
+					Protocol: protocol, Descriptor: descriptor, Method: "twirp.carved.Carved/Count", Verbatim: !c.off,
+				})
+				fatal.If(t, err)
+				req, err := tr.Request(&whittle.Request{Method: "POST", Target: "/Count"})
+				fatal.If(t, err)
+				a := tr.Response(call(t, server.URL, tr.HTTP2(), req))
+				if a.Failure != "" || a.Status != c.status || a.Header.Get("Content-Type") != c.contentType || string(a.Body) != c.body {
+					t.Errorf("%s %s: %d %q %.100q, want %d %q %.100q", a.Failure, a.Detail, a.Status, a.Header.Get("Content-Type"), a.Body, c.status, c.contentType, c.body)
+				}
+			})
+		}
+	}
+}
+
+// FuzzVerbatim: whatever an error carries, users get a status that HTTP has and
+// a content type that fits a header.
+func FuzzVerbatim(f *testing.F) {
+	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
+	fatal.If(f, err)
+	f.Add([]byte(`{"code":"not_found","meta":{"http_status":"404","http_body":"x"}}`), "", false)
+	f.Add([]byte(`{"code":"not_found","details":[{"type":"google.protobuf.Struct","value":"CgA"}]}`), "", false)
+	f.Add([]byte{}, "CAUSABoA", true)
+	var trs [2]*transcode.Transcoder
+	for i, p := range []whittle.Protocol{whittle.Connect, whittle.GRPC} {
+		if trs[i], err = transcode.New(whittle.RPC{Protocol: p, Descriptor: descriptor, Method: "twirp.carved.Carved/Count", Verbatim: true}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte, details string, grpc bool) {
+		tr, in := trs[0], whittle.Response{Status: 404, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: body}
+		if grpc {
+			tr, in = trs[1], whittle.Response{Status: 200, Header: whittle.Header{"Grpc-Status": {"5"}, "Grpc-Status-Details-Bin": {details}}}
+		}
+		a := tr.Response(&in)
+		if a.Failure != "" || a.Status < 200 || a.Status > 599 || strings.ContainsAny(a.Header.Get("Content-Type"), "\r\n\x00") {
+			t.Fatalf("%+v", a)
+		}
+	})
 }

@@ -4,6 +4,8 @@ package profile
 
 import (
 	"fmt"
+	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,8 @@ import (
 
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
+	"whittle/profile/guard"
+	"whittle/profile/report"
 )
 
 // ranking is the part of find's JSON that is looked at.
@@ -107,4 +111,160 @@ func TestFindSeesAGoServiceWithoutLabels(t *testing.T) {
 	if top := r.Endpoints[0]; top.Share < 0.5 || top.Requests == 0 || top.Cost <= 0 {
 		t.Errorf("%+v", top)
 	}
+}
+
+// scene is a part of the demo's JSON.
+type scene struct {
+	Rate     float64        `json:"requests_per_second"`
+	Failed   int64          `json:"failed"`
+	APICPU   float64        `json:"api_cpu_ms_per_request"`
+	CacheCPU float64        `json:"cache_cpu_ms_per_request"`
+	Profile  *report.Report `json:"profile"`
+}
+
+// TestDemoEmojify runs the whole demo: the line is named, the CPU falls with
+// it, and the guard sees it come back.
+func TestDemoEmojify(t *testing.T) {
+	out := t.TempDir()
+	said, _, status := program(t, "demo", "emojify", "--short", "--out", out)
+	if status != 0 {
+		t.Fatalf("demo emojify: exit status %d", status)
+	}
+	figures := reads[struct {
+		Format  string         `json:"format"`
+		With    scene          `json:"with_the_line"`
+		Without scene          `json:"without_it"`
+		Fall    float64        `json:"cpu_per_request_fell_by"`
+		Target  float64        `json:"target"`
+		Guard   *guard.Verdict `json:"guard_when_it_comes_back"`
+	}](t, filepath.Join(out, "demo-emojify.json"))
+	if figures.Format != "whittle.demo-emojify/1" || figures.With.Failed+figures.Without.Failed != 0 || figures.With.Rate == 0 {
+		t.Errorf("the figures: %+v", figures)
+	}
+	// The line is named by file and line, as the dearest and as what it is.
+	printed := line(t, "systems/emojify/api/pictures.go", `fmt.Println("err", d, err)`)
+	if p := figures.With.Profile; len(p.Sites) == 0 || !strings.HasSuffix(p.Sites[0].Where(), printed) || !strings.Contains(said, printed) {
+		t.Errorf("%s is not the dearest line: %q", printed, p.Words)
+	}
+	var named []string
+	for _, s := range figures.With.Profile.Smells {
+		if strings.HasSuffix(s.Where(), printed) {
+			named = append(named, s.Name)
+		}
+	}
+	if len(named) != 1 || named[0] != "printed-message" {
+		t.Errorf("the line is named %q", named)
+	}
+	if len(figures.Without.Profile.Smells) > 0 {
+		t.Errorf("the clean service smells: %+v", figures.Without.Profile.Smells)
+	}
+	if figures.With.APICPU <= figures.With.CacheCPU || figures.Without.APICPU >= figures.With.APICPU {
+		t.Errorf("CPU a request: api %v and cache %v with the line, api %v without", figures.With.APICPU, figures.With.CacheCPU, figures.Without.APICPU)
+	}
+	if figures.Target != 0.90 || figures.Fall < figures.Target {
+		t.Errorf("the CPU per request fell by %.3f, the target is %.2f", figures.Fall, figures.Target)
+	}
+	if v := figures.Guard; v == nil || v.Outcome != guard.Broken || len(v.Blame) == 0 || !strings.Contains(v.Blame[0].Function, "api/pictures.go") {
+		t.Errorf("the guard when it comes back: %+v", v)
+	}
+}
+
+// line gives file:line of the one line of a file that has some words in it.
+func line(t *testing.T, file, words string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(process.Repository, file))
+	fatal.If(t, err)
+	found := ""
+	for i, l := range strings.Split(string(b), "\n") {
+		if strings.Contains(l, words) {
+			if found != "" {
+				t.Fatalf("%s: two lines have %q", file, words)
+			}
+			found = fmt.Sprintf("%s:%d", file, i+1)
+		}
+	}
+	if found == "" {
+		t.Fatalf("%s: no line has %q", file, words)
+	}
+	return found
+}
+
+// TestTheCarveIsReported profiles the count in Node and in Go, and compares the two.
+func TestTheCarveIsReported(t *testing.T) {
+	before, after := t.TempDir(), t.TempDir()
+
+	node := process.Monolith(t)
+	inspectors := listeningOn(t, node.Pid())
+	out, r := counted(t, pid(node), node.Public, "/Count", before, 5)
+	random := line(t, "systems/count/monolith/app.js", "Math.random")
+	if len(r.Sites) == 0 || r.Sites[0].Where() != random {
+		t.Errorf("the random sum at %s is not the dearest line: %+v", random, r.Sites)
+	}
+	// How much of the handler V8 gives to the line, and how much to the function alone,
+	// changes with when it compiled what; together they are what the sum costs.
+	handler := 0.0
+	for _, s := range r.Sites {
+		if s.Function == "handler of POST /Count" {
+			handler += s.Share
+		}
+	}
+	if handler < 0.4 {
+		t.Errorf("the random sum's handler has %.2f of the CPU: %+v", handler, r.Sites)
+	}
+	if r.Words == "" || !strings.Contains(out, r.Words) || !strings.Contains(r.Words, random+", in handler of POST /Count") || !strings.Contains(r.Words, "POST /Count costs") {
+		t.Errorf("words: %q", r.Words)
+	}
+	if len(r.Endpoints) == 0 || r.Endpoints[0].Name != "POST /Count" || r.Endpoints[0].CPUPerRequest <= 0 || r.Endpoints[0].Requests == 0 {
+		t.Errorf("endpoints: %+v", r.Endpoints)
+	}
+	process.Until(t, "the inspector is closed again", func() bool {
+		return fmt.Sprint(listeningOn(t, node.Pid())) == fmt.Sprint(inspectors)
+	})
+	node.Kill()
+
+	published := counter(t, "count-as-published")
+	_, r = counted(t, "http://"+published.Admin, published.Public, "/twirp/twirp.carved.Carved/Count", after, 20)
+	if len(r.Sites) == 0 || !strings.HasSuffix(r.Sites[0].Where(), line(t, "systems/count/published/published.go", "s += r.Int31n(100)")) {
+		t.Errorf("the line that draws is not the dearest: %+v", r.Sites)
+	} else if s := r.Sites[0]; s.Callee != "math/rand.(*Rand).Int31n" || s.CalleeShare < 0.4 || !strings.Contains(r.Words, "by what it calls, rand.(*Rand).Int31n") {
+		t.Errorf("the generator's cost is not shown: %+v, %q", s, r.Words)
+	}
+
+	path := filepath.Join(t.TempDir(), "difference.json")
+	out = must(t, "profile", "diff", filepath.Join(before, "cpu.cpuprofile"), filepath.Join(after, "cpu.pb.gz"), "--json", path)
+	c := reads[report.Comparison](t, path)
+	const carved = "POST /Count → /twirp.carved.Carved/Count"
+	if !c.PerRequest || len(c.Endpoints) == 0 || c.Endpoints[0].Name != carved {
+		t.Fatalf("the endpoint is not one row: %+v", c.Endpoints)
+	}
+	row := c.Endpoints[0]
+	if row.Before <= 0 || row.After <= 0 || row.Change >= 0 {
+		t.Errorf("the row %+v", row)
+	}
+	if !strings.HasPrefix(c.Words, carved+": ") || !strings.Contains(c.Words, "before in Node.js") || !strings.Contains(c.Words, "after in Go") ||
+		!strings.Contains(c.Before.Sentence, random) || !strings.Contains(c.After.Sentence, "rand.(*Rand).Int31n") || !strings.Contains(out, c.Words) {
+		t.Errorf("the comparison:  %q; %q; %q", c.Words, c.Before.Sentence, c.After.Sentence)
+	}
+}
+
+// TestAProfilingPortForAllIsPointedOut takes Node's inspector on every address.
+func TestAProfilingPortForAllIsPointedOut(t *testing.T) {
+	node := process.Monolith(t, "--inspect-port=0.0.0.0:0")
+	ask(t, node)
+	if out := must(t, "profile", pid(node), "--duration", "1s"); !strings.Contains(out, "can be reached from other machines") {
+		t.Error("it is not pointed out")
+	}
+	shut := process.Monolith(t, "--inspect-port=127.0.0.1:0")
+	ask(t, shut)
+	if out := must(t, "profile", pid(shut), "--duration", "1s"); strings.Contains(out, "can be reached from other machines") {
+		t.Error("one on loopback is pointed out")
+	}
+}
+
+// ask looks whether a server responds.
+func ask(t *testing.T, p *process.Process) {
+	t.Helper()
+	c, err := net.DialTimeout("tcp", p.Public, process.Patience)
+	fatal.If(t, err)
+	c.Close()
 }

@@ -16,7 +16,7 @@
 //
 // Its files are the plan's folder: plan.yml, plan.json or plan.jmx, and what belongs to
 // it. TARGET stands for the server's address, SERVERHOST and SERVERPORT for its parts. The file "sent" is the recording, a line a
-// request; a case without one is recorded by -record (see record_test.go). Another tool's
+// request; a case without one is recorded by -record (see recordCase). Another tool's
 // cases go into a folder of its name.
 package corpustest
 

@@ -6,7 +6,6 @@ import (
 	"compress/zlib"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -69,7 +68,8 @@ func packed(s *sent, coding string, w func(io.Writer) io.WriteCloser) {
 
 const byItsShape = "any" // the secret is an e-mail address, a card number or a JWT
 
-// plants are the places. %s stands for the secret.
+// plants are the places, one of each way that something is carried. %s stands for the secret.
+// The forms of a text are held by redact's tests.
 func plants() (list []plant) {
 	add := func(name, shape string, put func(string, *sent)) { list = append(list, plant{name, put, shape}) }
 	for _, h := range []string{
@@ -184,34 +184,6 @@ func plants() (list []plant) {
 			r.both("application/json", strings.ReplaceAll(body, "%u", esc.String()))
 		})
 	}
-	for name, f := range map[string]string{
-		"several words":      "user: bob\npassphrase: correct %s battery staple\n",
-		"an ampersand":       "password: Tr0ub&%s\n",
-		"an apostrophe":      "password: it's %s\n",
-		"a key":              "private_key: |\n  -----BEGIN RSA PRIVATE KEY-----\n  %s==\n\n  %s\n  -----END RSA PRIVATE KEY-----\nuser: bob\n",
-		"a folded text":      "a:\n  - api_key: >-\n      abc\n      %s\n  - b\n",
-		"a list":             "tokens:\n  - abc\n  - %s\nuser: bob\n",
-		"a list as deep":     "tokens:\n- abc: %s\n  d: %s\n- \"%s\"\nuser: bob\n",
-		"a mapping":          "credentials:\n  \"a\": b\n  c:\n    d: %s\nuser: bob\n",
-		"two lines":          "passphrase: correct horse\n  %s staple\nuser: bob\n",
-		"a pair":             "env:\n  - name: DB_PASSWORD\n    value: a %s\n",
-		"the line below":     "Password:\ncorrect %s\n",
-		"columns":            "password:                 %s\nuser:                     bob\n",
-		"an unindented key":  "PRIVATE_KEY=-----BEGIN EC PRIVATE KEY-----\n%s\n-----END EC PRIVATE KEY-----\n",
-		"a folded header":    "GET / HTTP/1.1\r\nX-Api-Key: abc\r\n %s\r\n\r\n",
-		"a name below names": "password=\ntoken:\n  secret: |\n    %s\n",
-	} {
-		for _, kind := range []string{"application/yaml", "text/plain", ""} {
-			add("lines, "+name+", as "+kind, "", func(s string, r *sent) { r.both(kind, strings.ReplaceAll(f, "%s", s)) })
-		}
-		add("lines in JSON, "+name, "", func(s string, r *sent) {
-			b, _ := json.Marshal(map[string]string{"file": strings.ReplaceAll(f, "%s", s)})
-			r.both("application/json", string(b))
-		})
-		add("lines in a form, "+name, "", func(s string, r *sent) {
-			r.both("application/x-www-form-urlencoded", "a=b&file="+url.QueryEscape(strings.ReplaceAll(f, "%s", s)))
-		})
-	}
 	for coding, w := range map[string]func(io.Writer) io.WriteCloser{
 		"gzip":    func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
 		"deflate": func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
@@ -272,14 +244,7 @@ func ruled() (list []plant) {
 	})
 	add("note", func(s string, r *sent) { r.header.Set("X-Note", "see /reset/"+s); r.response.Set("X-Note", "ref="+s) })
 	add("JSON", func(s string, r *sent) { r.both("application/json", `{"see":"\/reset\/`+s+`","q":"?ref=`+s+`"}`) })
-	for name, f := range map[string]string{
-		"whole": `{"a":{"address":"%s"}}`, "not quite": `{"a":{"address":"%s"},"b":NaN}`, "guarded": ")]}',\n{\"address\":\"%s\"}",
-		"guarded, and not quite": `while(1);{"address":"%s",}`, "a bad line": "{\"address\":\"%s\"}\noops\n", "JSONP": `cb({"address":["%s"]});`, "a sequence": "\x1e{\"address\":\"%s\"}\n",
-	} {
-		for _, kind := range []string{"application/json", "text/plain", ""} {
-			add("path in JSON, "+name+", as "+kind, func(s string, r *sent) { r.both(kind, fmt.Sprintf(f, s)) })
-		}
-	}
+	add("path in JSON", func(s string, r *sent) { r.both("application/json", `{"a":{"address":"`+s+`"}}`) })
 	return list
 }
 

@@ -130,26 +130,17 @@ func TestAdminPort(t *testing.T) {
 		t.Errorf("count: %q", got)
 	}
 	for path, want := range map[string]string{
-		"/livez":                         "ok\n",
-		"/readyz":                        "ok\n",
-		"/metrics":                       `count_calls_total{code="ok",endpoint="/twirp.carved.Carved/Count",protocol="twirp"} 1`,
-		"/debug/pprof/":                  "goroutine",
-		"/debug/pprof/cmdline":           "",
-		"/debug/pprof/heap":              "",
-		"/debug/pprof/symbol":            "num_symbols",
-		"/debug/pprof/mutex":             "",
-		"/debug/pprof/allocs":            "",
-		"/debug/pprof/block":             "",
-		"/debug/pprof/profile?seconds=1": "",
+		"/readyz":             "ok\n",
+		"/metrics":            `count_calls_total{code="ok",endpoint="/twirp.carved.Carved/Count",protocol="twirp"} 1`,
+		"/debug/pprof/":       "goroutine",
+		"/debug/pprof/symbol": "num_symbols",
 	} {
 		if code, text := get(t, r.admin+path, "localhost"); code != 200 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d, want 200 with %q", path, code, want)
 		}
 	}
-	for _, host := range []string{"example.com", "10.0.0.1:80", "127.0.0.1.example.com"} {
-		if code, _ := get(t, r.admin+"/metrics", host); code != http.StatusForbidden {
-			t.Errorf("asked as %s: %d, want 403", host, code)
-		}
+	if code, _ := get(t, r.admin+"/metrics", "example.com"); code != http.StatusForbidden {
+		t.Errorf("asked as another host: %d, want 403", code)
 	}
 	if code, _ := get(t, r.public+"/metrics", ""); code != http.StatusNotFound {
 		t.Errorf("metrics on the public port: %d, want 404", code)
