@@ -43,7 +43,7 @@ func TestDesignNamesWhatIsThere(t *testing.T) {
 		}
 	}
 	var loop strings.Builder
-	for _, file := range []string{"loop.go", "evidence.go", "draft.go"} {
+	for _, file := range []string{"loop.go", "evidence.go", "disk.go"} {
 		loop.WriteString(read(filepath.Join("carve/control", file)))
 	}
 	_, steps, _ := strings.Cut(design, "## The core loop")

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -113,6 +114,22 @@ func (r *route) breach() *rollout.Breach {
 		}
 	}
 	return nil
+}
+
+// decide steps at each tick, and whenever something has come, until ctx ends.
+func (r *route) decide(ctx context.Context) {
+	tick := time.NewTicker(r.c.o.Tick)
+	defer tick.Stop()
+	for {
+		r.step(true)
+		r.remember()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-r.wake:
+		}
+	}
 }
 
 // step asks the rollout for the next state and carries it out. Without rises it

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"whittle"
 	"whittle/carve/rollout"
@@ -108,21 +107,6 @@ func (r *route) stop() {
 	ended := whittle.Errorf(whittle.Unavailable, "whittle is shutting down")
 	r.dropRise(ended)
 	r.disk.response(r.disk.gen, ended)
-}
-
-func (r *route) decide(ctx context.Context) {
-	tick := time.NewTicker(r.c.o.Tick)
-	defer tick.Stop()
-	for {
-		r.step(true)
-		r.remember()
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-r.wake:
-		}
-	}
 }
 
 // afresh drops the evidence, including exchanges still on their way to it. The ledger

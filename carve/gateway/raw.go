@@ -131,23 +131,3 @@ func passRaw(r *listener.Raw, a *upstream.Response) (sent int, passed bool) {
 	r.Send(b)
 	return sent, true
 }
-
-// matchRaw is match for a request in bytes; nil where a header decides.
-func (t *table) matchRaw(r *listener.Raw) *entry {
-	if len(t.entries) == 1 {
-		return t.rest
-	}
-	method := r.Head.Method()
-	switch e := t.index.find(string(r.Path), false, func(e *entry) bool { return e.admitsMethod(method) }); {
-	case e == nil:
-		return t.rest
-	case e.match.HeaderName != "":
-		return nil
-	default:
-		return e
-	}
-}
-
-func (e *entry) admitsMethod(method []byte) bool {
-	return e.match.Method == "" || string(method) == e.match.Method
-}

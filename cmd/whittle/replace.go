@@ -174,29 +174,6 @@ func (d *deployment) ended(last map[string]int64, since time.Time) {
 	}
 }
 
-// apply puts a position in force: at the proxies of the route, if it has any, and here and in the
-// process that was replaced. Where proxies send users to the candidate unseen, the gateway does not.
-func (d *deployment) apply(route string, p whittle.Position) bool {
-	if d.proxies.Apply(route, p.Share) {
-		p.Share = 0 // whoever comes here gets the monolith
-		if p.Phase != whittle.PhaseOff {
-			p.Phase = whittle.PhaseShadow
-		}
-	}
-	return d.enforce(route, p)
-}
-
-// enforce puts a position in force here and in the process that was replaced.
-func (d *deployment) enforce(route string, p whittle.Position) bool {
-	if d.before != nil {
-		d.before.Apply(route, p)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.positions[route] = p
-	return d.gateway.Apply(route, p)
-}
-
 // follow puts in force what the process that has taken over has decided, whose numbers may be
 // others than those here.
 func (d *deployment) follow(route string, p whittle.Position) {
@@ -208,22 +185,6 @@ func (d *deployment) follow(route string, p whittle.Position) {
 		p.Zero = p.Generation
 	}
 	d.enforce(route, p)
-}
-
-// observe has an exchange compared.
-func (d *deployment) observe(x *whittle.Exchange) whittle.Observation {
-	if d.released.Load() {
-		return whittle.Observation{Skip: whittle.SkipInterrupted}
-	}
-	return d.control.Observe(x)
-}
-
-// recheck has it judged what both sides responded when they were asked again.
-func (d *deployment) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
-	if d.released.Load() {
-		return 0, false
-	}
-	return d.control.Recheck(again)
 }
 
 // finish tells the process that has taken over how many requests came after the state was

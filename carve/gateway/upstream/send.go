@@ -3,12 +3,15 @@ package upstream
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"whittle"
 	"whittle/carve/gateway/inbound"
 	"whittle/internal/http1"
 )
@@ -53,313 +56,194 @@ func lean(r *http.Request) bool {
 		h["Trailer"] == nil && len(r.Trailer) == 0
 }
 
-// sendTransport goes through net/http.
-func (u *Upstream) sendTransport(ctx context.Context, by way, q *Request) (*Response, error) {
-	header := http.Header(q.In.Outbound())
-	if q.Upgrade {
-		header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{q.In.Upgrade}
-	}
-	out, err := u.request(q.In.Method, q.In.RequestURI, q.In.Host, header)
+// maxLeanBody is the longest request body that the pool's own client sends. It
+// is read whole and goes out in one write with the head.
+const maxLeanBody = 4 << 10
+
+// requests are buffers in which heads and short bodies are put together.
+var requests = sync.Pool{New: func() any {
+	b := make([]byte, 0, 2<<10)
+	return &b
+}}
+
+// sendLean goes through the pool, on this goroutine alone.
+func (u *Upstream) sendLean(ctx context.Context, q *Request) (*Response, error) {
+	c, err := u.lean(ctx, &leanCall{
+		method: q.In.Method, again: replayable(q.In.Request), limit: u.timeout, last: authenticates(q.In.Header), inform: q.Inform,
+	}, func(b []byte) ([]byte, error) { return u.compose(b, q) })
 	if err != nil {
 		return nil, err
 	}
-	out.Trailer, out.ContentLength = q.In.Trailer, q.In.ContentLength
-	ctx, w := watched(ctx, q.Body, &u.patience)
-	if q.Body == nil {
-		w.await(u.timeout)
-	}
-	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { w.sent(u.timeout) }}
-	var body *upload
-	if q.Body != nil {
-		body = newUpload(q.Body, u.http2)
-		out.Body = body.last
-		body.follow(&trace)
-		defer body.settle()
-	}
-	hints := &informer{inform: q.Inform}
-	defer hints.mute()
-	if q.Inform != nil {
-		trace.Got1xxResponse = hints.relay
-	}
-	held := &u.slots
-	if q.Upgrade {
-		held = &u.upgraded
-	}
-	if err := held.acquire(ctx, false); err != nil {
-		w.end()
-		return nil, err
-	}
-	if q.Body != nil {
-		slow := &revocable{cut: q.Body.Hurry, waited: q.Body.Awaited}
-		held.allowRevoking(slow)
-		defer held.forbidRevoking(slow)
-	}
-	out = out.WithContext(httptrace.WithClientTrace(ctx, &trace))
-	resp, i, err := u.roundTrip(out, by, false) //nolint:bodyclose // Response.Close does
-	for tries := 0; err != nil && body != nil && tries < maxGoodbyes && ctx.Err() == nil && body.again(err); {
-		if !errors.Is(err, errIdleTooLong) { // there are only so many idle ones
-			tries++
+	return c.begun(), nil
+}
+
+// lean does a call whose request is put together by compose, in a buffer that is the call's.
+func (u *Upstream) lean(ctx context.Context, call *leanCall, compose func(b []byte) ([]byte, error)) (*conn, error) {
+	buf := requests.Get().(*[]byte)
+	defer func() {
+		if cap(*buf) <= 64<<10 {
+			requests.Put(buf)
 		}
-		next := *out // net/http may still hold the one before
-		next.Body = body.last
-		resp, i, err = u.roundTrip(&next, by, false) //nolint:bodyclose // Response.Close does
+	}()
+	var err error
+	if *buf, err = compose((*buf)[:0]); err != nil {
+		return nil, err
 	}
-	w.rest()
-	if err != nil {
-		held.release()
-		defer w.end()
-		return nil, w.because(err)
-	}
-	if resp.ProtoMajor == 2 {
-		held.share()
-	}
-	a := newResponse(resp, w, &u.patience)
-	a.held = &lease{held, i}
-	return a, nil
+	call.request = *buf
+	return u.do(ctx, call)
 }
 
-// request makes one for net/http's transport, without a body. The header becomes its own.
-func (u *shared) request(method, target, host string, header http.Header) (*http.Request, error) {
-	if target = u.target(target); !http1.IsTarget(target) {
-		return nil, ErrTarget
-	}
-	if header["User-Agent"] == nil {
-		header["User-Agent"] = nil // keeps net/http from putting in its own
-	}
-	return &http.Request{
-		Method: method, URL: u.url(target), Host: u.hostFor(host), Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Close: authenticates(header),
-	}, nil
+// begun is the response whose head has been read.
+func (c *conn) begun() *Response {
+	return &Response{Status: c.head.status, Length: c.head.length, body: &c.framed, conn: c}
 }
 
-// roundTrip sends a request through net/http, by another instance where no
-// connection could be opened to the one that was chosen. It counts as running there
-// until its response is closed.
-func (u *Upstream) roundTrip(out *http.Request, by way, aside bool) (*http.Response, *instance, error) {
-	ctx := out.Context()
+// compose puts the request as it goes upstream into b, body included.
+func (u *Upstream) compose(b []byte, q *Request) ([]byte, error) {
+	w := headWriter{b: b}
+	w.line(q.In.Method, u.target(q.In.RequestURI), u.hostFor(q.In.Host))
+	q.In.EachOutbound(w.field)
+	if q.In.ContentLength > 0 || q.In.Header["Content-Length"] != nil {
+		w.field("Content-Length", strconv.FormatInt(q.In.ContentLength, 10))
+	}
+	b, err := w.end()
+	if err != nil || q.Body == nil {
+		return b, err
+	}
+	at := len(b)
+	b = append(b, make([]byte, q.In.ContentLength)...)
+	_, err = io.ReadFull(q.Body, b[at:])
+	return b, err
+}
+
+// headWriter puts an HTTP/1.1 request head together. Whatever could be read as
+// more than one line is refused, wherever it came from.
+type headWriter struct {
+	b   []byte
+	bad bool
+}
+
+func (w *headWriter) line(method, target, host string) {
+	var line bool
+	w.b, line = http1.AppendRequestLine(w.b, method, target)
+	w.bad = !line
+	w.field("Host", host)
+}
+
+func (w *headWriter) field(name, value string) {
+	var ok bool
+	w.b, ok = http1.AppendField(w.b, name, value)
+	w.bad = w.bad || !ok
+}
+
+func (w *headWriter) end() ([]byte, error) {
+	if w.bad {
+		return w.b, ErrTarget
+	}
+	return http1.EndHead(w.b), nil
+}
+
+// replayable reports whether a request may be sent a second time without
+// asking: net/http's rule.
+func replayable(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
+}
+
+// authenticates reports whether a request authenticates its connection and not only
+// itself: NTLM, and Negotiate, which may be NTLM. Another user's request on that
+// connection would be taken for the first user's.
+func authenticates(h map[string][]string) bool {
+	return slices.ContainsFunc(h["Authorization"], forConn[string])
+}
+
+// forConn reports whether an Authorization field is for the connection.
+func forConn[V string | []byte](authorization V) bool {
+	for _, scheme := range []string{"NTLM", "Negotiate"} {
+		n := len(scheme)
+		if len(authorization) >= n && strings.EqualFold(string(authorization[:n]), scheme) && (len(authorization) == n || authorization[n] == ' ') {
+			return true
+		}
+	}
+	return false
+}
+
+// leanCall is one request through a pool.
+type leanCall struct {
+	request []byte
+	method  string
+	// again says that the request may be repeated on a new connection, where a
+	// kept one turned out to be closed.
+	again bool
+	// limit is for everything up to the head, and for the body as well where
+	// total is set.
+	limit time.Duration
+	total bool
+	// last says that no other request may follow on the connection.
+	last bool
+	// aside says that no user waits: a connection is taken only where one is to
+	// spare.
+	aside bool
+	// inform gets the 1xx responses before the final one. Nil: nobody does.
+	inform func(status int, reason string, fields map[string][]string)
+}
+
+// do sends a request over a pooled connection, by another instance where none could
+// be opened to the one that was chosen, and reads the response's head. The caller
+// finishes the connection.
+func (u *Upstream) do(ctx context.Context, call *leanCall) (*conn, error) {
+	if err := u.slots.acquire(ctx, call.aside); err != nil {
+		return nil, err
+	}
 	var tries attempts
 	for {
-		i, err := u.choose(ctx, &tries, aside)
+		i, err := u.choose(ctx, &tries, call.aside)
 		if err != nil {
-			return nil, nil, err
+			u.slots.release()
+			return nil, err
 		}
-		i.running.Add(1)
-		resp, err := i.ways[by].RoundTrip(out)
+		c, err := i.pool.do(ctx, call)
 		if err == nil {
-			u.saw(ctx, i, resp.StatusCode, nil)
-			u.learn(resp, by)
-			return resp, i, nil
+			u.saw(ctx, i, c.head.status, nil)
+			return c, nil
 		}
-		i.running.Add(-1)
 		u.saw(ctx, i, 0, err)
-		if !tries.further(ctx, u, i, err, by == wayKept && out.Body == nil) {
-			return nil, nil, err
+		if !tries.further(ctx, u, i, err, call.again) {
+			u.slots.release()
+			return nil, err
 		}
 	}
 }
 
-// learn takes from a response by TLS whether the upstream chose HTTP/1.1 where it
-// could have had HTTP/2.
-func (u *shared) learn(resp *http.Response, by way) {
-	if by != wayUpgrade && resp.ProtoMajor == 1 && !u.http2 && !u.http1.Load() {
-		u.http1.Store(true)
+// do sends a request and reads the response's head. The caller, who has a slot,
+// finishes the connection.
+func (p *pool) do(ctx context.Context, call *leanCall) (*conn, error) {
+	may := reuseAny
+	if !call.again {
+		may = reuseTrusted
 	}
-}
-
-// upload is a request's body that outlives attempts of which the upstream has begun
-// nothing. net/http closes the body after each attempt.
-type upload struct {
-	body *inbound.Body
-	kept *inbound.Kept // nil: what was read is lost
-
-	mu        sync.Mutex    // guards the following
-	connected bool          // there is a connection for the present attempt
-	over      *single       // that it is; nil: of another kind
-	wrote     int64         // what had been written to it before
-	headed    bool          // the request's head was written, as far as net/http knows
-	last      *uploadReader // the only one that gets anything
-	settled   bool          // there is no further attempt
-	spent     bool          // it cannot be read again
-}
-
-const (
-	// maxAgain bounds what is kept of a body: it is what HTTP/2 sends before the
-	// upstream's first window update, and most calls are shorter.
-	maxAgain = 64 << 10
-	// maxGoodbyes bounds the further attempts.
-	maxGoodbyes = 3
-)
-
-// newUpload gives the upload of a body. again: it is kept for further attempts.
-func newUpload(b *inbound.Body, again bool) *upload {
-	u := &upload{body: b}
-	if again {
-		u.kept = b.Keep(maxAgain)
-	}
-	u.last = u.reader()
-	return u
-}
-
-// follow has u learn how far an attempt gets.
-func (u *upload) follow(t *httptrace.ClientTrace) {
-	t.GotConn = func(i httptrace.GotConnInfo) {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.connected = true
-		u.last.reopen()
-		if u.over, _ = i.Conn.(*single); u.over != nil {
-			u.wrote = u.over.written()
+	for {
+		c, err := p.get(ctx, may)
+		if err != nil {
+			return nil, err
 		}
-	}
-	t.WroteHeaders = func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.headed = true
-	}
-}
-
-// again reports whether the body can be read once more after an attempt has failed, and
-// makes last read it from its beginning. The upstream has begun nothing where not even
-// the head was written, as to a connection that it closes just then, and where it said
-// so over HTTP/2.
-func (u *upload) again(failure error) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if !u.connected || u.spent || u.headed && !u.unsent() && !leftOut(failure) {
-		return false
-	}
-	u.last = u.reader()
-	u.connected, u.over, u.headed = false, nil, false
-	return true
-}
-
-// unsent reports whether nothing was written to the connection, which is closed by now.
-// The caller holds mu.
-func (u *upload) unsent() bool { return u.over != nil && u.over.written() == u.wrote }
-
-// leftOut reports whether an HTTP/2 server said that it has begun nothing of a stream:
-// GOAWAY named an earlier one as the last (RFC 9113 6.8), or the stream was refused
-// (8.7). net/http gives that as text only.
-func leftOut(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "cannot retry err [http2: Transport received Server's graceful shutdown GOAWAY]") ||
-		strings.Contains(text, "cannot retry err [stream error:") && strings.Contains(text, "; REFUSED_STREAM; received from peer]")
-}
-
-// settle says that the present attempt is the last one.
-func (u *upload) settle() {
-	u.mu.Lock()
-	u.settled = true
-	ends := u.last.closed
-	u.mu.Unlock()
-	if ends {
-		_ = u.body.Close() // it returns no error
-	}
-}
-
-// uploadReader reads an upload for one attempt.
-type uploadReader struct {
-	u      *upload
-	at     int // in what is kept
-	closed bool
-	end    chan struct{} // is closed with it
-}
-
-func (u *upload) reader() *uploadReader { return &uploadReader{u: u, end: make(chan struct{})} }
-
-// Read implements io.Reader.
-func (r *uploadReader) Read(p []byte) (int, error) {
-	again, open := r.kept()
-	if again && r.u.kept != nil {
-		n, err := r.u.kept.ReadFrom(r.at, p, r.end)
-		if r.at += n; !errors.Is(err, inbound.ErrKeptFull) {
-			return n, err
+		err = c.exchange(ctx, call.request, call.method == http.MethodHead, call.limit, call.total, call.inform)
+		if err == nil {
+			c.head.last = c.head.last || call.last
+			return c, nil
 		}
+		stale := c.reused && !c.heard && Classify(err) == whittle.FailedReset
+		again := call.again || !c.sent
+		c.abandon()
+		if !stale || !again {
+			if errors.Is(err, io.EOF) {
+				err = errNoHead
+			}
+			return nil, err
+		}
+		may = reuseNone
 	}
-	if !open || again && !r.spend() {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	return r.u.body.Read(p)
-}
-
-// kept reports whether r reads what can be read again, and whether it may read.
-func (r *uploadReader) kept() (again, open bool) {
-	r.u.mu.Lock()
-	defer r.u.mu.Unlock()
-	open = r.u.last == r && !r.closed
-	return open && !r.u.spent, open
-}
-
-// spend goes on beyond what is kept. False: another attempt begins instead.
-func (r *uploadReader) spend() bool {
-	u := r.u
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.last != r || r.closed {
-		return false
-	}
-	u.spent = true
-	if u.kept != nil {
-		u.kept.Drop()
-	}
-	return true
-}
-
-// reopen has r read once more: net/http closes the body of a request for which the
-// connection that it was given is no use any more, as when GOAWAY has come meanwhile,
-// and then sends the same body, of which it has read nothing, over another one. The
-// caller holds mu.
-func (r *uploadReader) reopen() {
-	if r.closed {
-		r.closed, r.end = false, make(chan struct{})
-	}
-}
-
-// Close implements io.Closer. A read under way ends.
-func (r *uploadReader) Close() error {
-	u := r.u
-	if r.close() {
-		return u.body.Close()
-	}
-	return nil
-}
-
-// close reports whether the body ends with the reader.
-func (r *uploadReader) close() bool {
-	u := r.u
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.last != r || !u.connected {
-		return false
-	}
-	if !r.closed {
-		r.closed = true
-		close(r.end)
-	}
-	return u.settled || u.spent
-}
-
-// informer passes informational responses on until the final one has come.
-type informer struct {
-	inform func(status int, reason string, fields map[string][]string)
-
-	mu    sync.Mutex // guards the following
-	muted bool
-}
-
-// relay is called by net/http's reading goroutine. A 100 is left out: reading
-// the client's body is what makes the server send one.
-func (i *informer) relay(code int, h textproto.MIMEHeader) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if !i.muted && code != http.StatusContinue {
-		i.inform(code, "", h) // net/http keeps no reason
-	}
-	return nil
-}
-
-func (i *informer) mute() {
-	i.mu.Lock()
-	i.muted = true
-	i.mu.Unlock()
 }
