@@ -259,7 +259,7 @@ bench-fleet: need-go ## what a fleet costs: its NATS servers, the gateway that l
 
 .PHONY: soak
 soak: need-go ## everything at once for DURATION (10m): faults, reloads, restarts, real clients, every response checked
-	@mkdir -p out && go test ./e2e/soak -count=1 -timeout 0 -v -run TestSoak -args -for $${DURATION:-10m} -many 3 -out $(CURDIR)/out/soak.json $(ARGS)
+	@go test ./e2e/soak -count=1 -timeout 0 -v -run TestSoak -args -for $${DURATION:-10m} -many 3 $(ARGS)
 
 .PHONY: audit-ingest
 audit-ingest: deps ## kill, tear, flip and fill for AUDIT_ROUNDS (200), and count what was lost

@@ -61,15 +61,8 @@ func shop(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "sid", Value: "s1", Path: "/"})
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"token": "t0p", "items": [{"id": 3}, {"id": 5}], "next": "http://`+r.Host+`/there?x=1"}`)
-	case "/cookies":
-		fmt.Fprint(w, r.Header.Get("Cookie"))
 	case "/moved":
 		http.Redirect(w, r, "/landed?from=moved", http.StatusFound)
-	case "/kept":
-		http.Redirect(w, r, "landed", http.StatusTemporaryRedirect)
-	case "/auth":
-		user, pass, _ := r.BasicAuth()
-		fmt.Fprint(w, user, "/", pass)
 	case "/broken":
 		w.WriteHeader(http.StatusInternalServerError)
 	}

@@ -12,14 +12,14 @@ import (
 
 // Account is a route's ledger at the end, next to what its users sent.
 type Account struct {
-	Gateway string `json:"gateway"`
-	Route   string `json:"route"`
+	Gateway string
+	Route   string
 	// Sent were certainly received, Uncertain perhaps.
-	Sent      int64          `json:"sent"`
-	Uncertain int64          `json:"uncertain"`
-	Ledger    whittle.Ledger `json:"ledger"`
-	Whole     bool           `json:"whole"`
-	Text      string         `json:"text"`
+	Sent      int64
+	Uncertain int64
+	Ledger    whittle.Ledger
+	Whole     bool
+	Text      string
 }
 
 // accounts waits until nothing is under way, and holds each ledger to its sum and to
@@ -64,10 +64,10 @@ func (g *gateway) atRest(ctx context.Context, route string) (whittle.Ledger, err
 // Rest is what a gateway holds when nobody asks any more, next to what it held before
 // the first request.
 type Rest struct {
-	Gateway       string `json:"gateway"`
+	Gateway       string
 	Before, After Sample
-	Clean         bool   `json:"clean"`
-	Said          string `json:"said,omitempty"`
+	Clean         bool
+	Said          string
 }
 
 // rests drops the connections that are kept to upstreams, by a reload, and waits for

@@ -11,34 +11,31 @@ import (
 
 // Report is what a run came to.
 type Report struct {
-	At         time.Time `json:"at"`
-	Seed       uint64    `json:"seed"`
-	Took       float64   `json:"seconds"`
-	Requests   int64     `json:"requests"`
-	UserErrors int64     `json:"user_errors"`
-	// Mixed and Doubled are among them, and the worst.
-	Mixed   int64            `json:"mixed"`
-	Doubled int64            `json:"doubled"`
-	ByClass map[string]int64 `json:"user_errors_by_class"`
+	Seed     uint64
+	Took     float64 // seconds
+	Requests int64
+	// UserErrors are those that direct access would not have had. Mixed and Doubled are among
+	// them, and the worst.
+	UserErrors, Mixed, Doubled int64
 	// Exempt failed while the monolith was down.
-	Exempt int64 `json:"failed_in_outages"`
+	Exempt int64
 	// Unfit is direct access that failed where it was not to: the harness's fault.
-	Unfit     int64          `json:"direct_failures"`
-	Errors    []Error        `json:"errors"`
-	Events    map[string]int `json:"events"`
-	Rollbacks int64          `json:"rollbacks"`
-	Notes     []string       `json:"notes"`
-	Accounts  []Account      `json:"ledgers"`
-	Rests     []Rest         `json:"rests"`
+	Unfit     int64
+	Errors    []Error
+	Events    map[string]int
+	Rollbacks int64
+	Notes     []string
+	Accounts  []Account
+	Rests     []Rest
 	// Failed says why the run is no proof, empty: it is one.
-	Failed []string `json:"failed"`
+	Failed []string
 }
 
 // report ends the run's account.
 func (r *soak) report(ctx context.Context, took time.Duration, failed error) *Report {
 	out := &Report{
-		At: r.began, Seed: r.o.Seed, Took: took.Seconds(), Requests: r.tally.requests.Load(), Exempt: r.tally.exempt.Load(),
-		Events: r.events, Rollbacks: r.rollbacks.Load(), ByClass: r.tally.failed, Unfit: r.tally.unfit, Errors: r.tally.errors,
+		Seed: r.o.Seed, Took: took.Seconds(), Requests: r.tally.requests.Load(), Exempt: r.tally.exempt.Load(),
+		Events: r.events, Rollbacks: r.rollbacks.Load(), Unfit: r.tally.unfit, Errors: r.tally.errors,
 	}
 	out.UserErrors, out.Mixed, out.Doubled = r.tally.errorCount()
 	for _, text := range slices.Sorted(maps.Keys(r.notes)) {
@@ -114,10 +111,11 @@ func (o *Report) Write(w io.Writer) {
 	}
 	for i := range o.Errors {
 		e := &o.Errors[i]
-		fmt.Fprintf(w, "\nERROR %s: %s %s, %s %s, fault %s, candidate's %s, after %s: %s\n  plan %s\n", e.Class, e.Client, e.At.Format("05.000"), e.Way, e.Path,
-			e.Fault, e.Side, e.Took, e.Text, e.Plan)
+		p := e.Plan
+		fmt.Fprintf(w, "\nERROR %s: %s %s, %s %s, fault %s, candidate's %s, after %s: %s\n  plan %s, %s\n", e.Class, e.Client, e.At.Format("05.000"), p.Way, p.Path(),
+			p.Fault, p.Candidate, e.Took, e.Text, p.Text(), e.Said)
 		if i == 5 {
-			fmt.Fprintf(w, "… and %d more in the JSON\n", len(o.Errors)-6)
+			fmt.Fprintf(w, "… and %d more\n", len(o.Errors)-6)
 			break
 		}
 	}
@@ -125,5 +123,3 @@ func (o *Report) Write(w io.Writer) {
 		fmt.Fprintln(w, "FAILED:", f)
 	}
 }
-
-func tail(s string, n int) string { return s[max(0, len(s)-n):] }

@@ -4,9 +4,9 @@ import "whittle/e2e/process"
 
 // Sample is what a gateway's process holds at a moment.
 type Sample struct {
-	Goroutines float64 `json:"goroutines"`
+	Goroutines float64
 	// Files are open.
-	Files float64 `json:"files"`
+	Files float64
 }
 
 // sample asks a process what it holds; false: it is not there.

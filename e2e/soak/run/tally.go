@@ -30,20 +30,12 @@ type sent struct{ certain, uncertain atomic.Int64 }
 
 // Error is a user's error, with what it takes to have it again.
 type Error struct {
-	At     time.Time `json:"at"`
-	Client string    `json:"client"`
-	Class  string    `json:"class"`
-	Text   string    `json:"text"`
-	Number uint64    `json:"number"`
-	Seed   uint64    `json:"seed"`
-	Way    string    `json:"way"`
-	Path   string    `json:"path"`
-	Fault  string    `json:"fault"`
-	Side   string    `json:"candidate_fault"`
-	Plan   string    `json:"plan"`
-	Took   string    `json:"took"`
-	// Said is what the gateway had said last by then.
-	Said string `json:"said"`
+	At            time.Time
+	Client, Class string
+	Text          string
+	Plan          *plan.Plan
+	Took          time.Duration
+	Said          string // by the gateway, last
 }
 
 func newTally() *tally {
@@ -110,17 +102,12 @@ func (t *tally) keep(a *asked) {
 	if len(t.errors) >= mostErrors {
 		return
 	}
-	said := ""
+	e := Error{At: time.Now(), Client: a.name, Class: class, Text: a.out.Text, Plan: a.plan, Took: time.Since(a.began).Round(time.Millisecond)}
 	if a.said != nil {
-		said, _ = a.said.text()
-		said = tail(said, 3000)
+		said, _ := a.said.text()
+		e.Said = said[max(0, len(said)-3000):]
 	}
-	p := a.plan
-	t.errors = append(t.errors, Error{
-		Said: said,
-		At:   time.Now(), Client: a.name, Class: class, Text: a.out.Text, Number: p.Number, Seed: p.Seed, Way: p.Way.String(), Path: p.Path(),
-		Fault: p.Fault.String(), Side: p.Candidate.String(), Plan: p.Text(), Took: time.Since(a.began).Round(time.Millisecond).String(),
-	})
+	t.errors = append(t.errors, e)
 }
 
 func (t *tally) route(gateway, route string) *sent {
