@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,4 +82,24 @@ func TestMatcherIsTheGateways(t *testing.T) {
 	if _, err := NewMatcher([]whittle.Route{{Name: "a", Match: whittle.Match{Pattern: "a"}}}); err == nil {
 		t.Error("a pattern without a slash is none")
 	}
+}
+
+// shouting is a transcoder whose RPC is upper case; it has no word for "bad".
+type shouting struct{}
+
+func (shouting) Request(r *whittle.Request) (*whittle.Request, error) {
+	if strings.Contains(string(r.Body), "bad") {
+		return nil, errors.New("no such word")
+	}
+	return &whittle.Request{
+		Method: "POST", Target: "/rpc", Host: r.Host, Header: whittle.Header{"Content-Type": {"application/rpc"}},
+		Body: []byte(strings.ToUpper(string(r.Body))),
+	}, nil
+}
+
+func (shouting) Response(a *whittle.Response) whittle.Response {
+	if string(a.Body) == "" {
+		return whittle.Response{Failure: whittle.FailedMalform, Detail: "an empty message"}
+	}
+	return whittle.Response{Status: a.Status, Header: whittle.Header{"Content-Type": {"text/plain"}}, Body: []byte(strings.ToLower(string(a.Body)))}
 }
