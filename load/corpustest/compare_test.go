@@ -27,9 +27,9 @@ const (
 
 // outcome is a verdict with what to say about it.
 type outcome struct {
-	Plan    string  `json:"plan"`
-	Verdict verdict `json:"verdict"`
-	Why     string  `json:"why,omitempty"`
+	Plan    string
+	Verdict verdict
+	Why     string
 }
 
 // judge runs a case's plan and compares what is sent with what was recorded.

@@ -22,11 +22,9 @@ package corpustest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -37,7 +35,6 @@ import (
 
 var (
 	only   = flag.String("only", "", "cases whose name contains this")
-	out    = flag.String("out", "", "where the result is written as JSON; empty: nowhere")
 	record = flag.String("record", "", "TOOL=COMMAND: record what the tool sends, where there is no recording")
 	again  = flag.Bool("again", false, "with -record: all cases")
 )
@@ -76,14 +73,6 @@ func TestPlansAreSentAsByTheirTools(t *testing.T) {
 	if r.Refused*100 > r.Plans*maxRefused {
 		t.Errorf("%d of %d plans are refused; at most %d %% may be", r.Refused, r.Plans, maxRefused)
 	}
-	if *out == "" {
-		return
-	}
-	text, err := json.MarshalIndent(r, "", "\t")
-	if err == nil {
-		err = os.WriteFile(*out, append(text, '\n'), 0o600)
-	}
-	fatal.If(t, err)
 }
 
 func recordAll(ctx context.Context, cases []*testCase, tool, command string) error {
@@ -112,17 +101,9 @@ func inParallel(cases []*testCase, do func(*testCase) error) error {
 	return errors.Join(errs...)
 }
 
-// result is what is written for machines. Plans counts those that have to run: a plan
-// for another engine is refused by name and is in OtherEngines alone.
-type result struct {
-	Plans        int       `json:"plans"`
-	Same         int       `json:"same"`
-	Noted        int       `json:"noted"`
-	Refused      int       `json:"refused"`
-	Wrong        int       `json:"wrong"`
-	OtherEngines int       `json:"other_engines"`
-	Cases        []outcome `json:"cases"`
-}
+// result counts outcomes. Plans are those that have to run: a plan for another engine is
+// refused by name and is in OtherEngines alone.
+type result struct{ Plans, Same, Noted, Refused, Wrong, OtherEngines int }
 
 // maxRefused is the percentage of plans that may be refused.
 const maxRefused = 8
@@ -142,12 +123,11 @@ func judgeAll(ctx context.Context, cases []*testCase) []outcome {
 
 // tally counts the outcomes of one tool's plans, or of all.
 func tally(cases []*testCase, outcomes []outcome, tool string) result {
-	r := result{Cases: []outcome{}}
+	var r result
 	for i, o := range outcomes {
 		if tool != "" && cases[i].Tool != tool {
 			continue
 		}
-		r.Cases = append(r.Cases, o)
 		if o.Verdict == refused && strings.HasPrefix(cases[i].Name, "engine-") {
 			r.OtherEngines++
 			continue
