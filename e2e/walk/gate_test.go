@@ -59,7 +59,7 @@ routes:
 {{- end}}
     safe: true
     # At 99 % one rollout in a hundred with an equal candidate may be refused: too many for all of the
-    # tests. TestMended is at what is shipped.
+    # tests. The demo is at what is shipped (e2e/carve).
     compare: {{or .Compare "{kind: statistical, value: number in the body, per: request.times, confidence: 99.99%}"}}
     mirror: {{or .Mirror "{shed_above: off}"}}
     rollout: {{or .Rollout "{auto: false, steps: [25, 100], hold: 10ms, min_requests: 1, sticky_by: header:X-User}"}}
