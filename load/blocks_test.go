@@ -42,7 +42,7 @@ func sendBlocks(t *testing.T, p *plan.Plan, o Options, n int, arrivals ...plan.A
 }
 
 func TestBlocksRunTheFlowsAroundARunOnce(t *testing.T) {
-	d := newDiary(t, shop)
+	d := newAsked(t, shop)
 	p := parsed(t, `
 config: {target: '`+d.URL+`', phases: [{duration: 1, arrivalCount: 1}]}
 before: {flow: [{get: {url: /login, capture: {json: $.token, as: t}}}]}
@@ -55,7 +55,7 @@ scenarios: [{flow: [{get: {url: '/{{ t }}'}}]}]`)
 }
 
 func TestBlocksWhoseBeforeFailsRunNothingElse(t *testing.T) {
-	d := newDiary(t, shop)
+	d := newAsked(t, shop)
 	p := parsed(t, `
 config: {target: '`+d.URL+`', phases: [{duration: 1, arrivalCount: 1}]}
 before: {flow: [{get: {url: /login, expect: {statusCode: 404}}}]}
@@ -93,7 +93,7 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 }
 
 // deals counts who was asked about, in all blocks of two users without pauses.
-func deals(t *testing.T, d *diary) map[string]int {
+func deals(t *testing.T, d *asked) map[string]int {
 	t.Helper()
 	n := map[string]int{}
 	for _, line := range d.read() {
@@ -103,7 +103,7 @@ func deals(t *testing.T, d *diary) map[string]int {
 }
 
 func TestDataSetsGoOnFromBlockToBlock(t *testing.T) {
-	d := newDiary(t, nil)
+	d := newAsked(t, nil)
 	var rows strings.Builder
 	rows.WriteString("name\n")
 	for i := range 50_000 {
@@ -151,12 +151,12 @@ scenarios: [{flow: [{get: {url: "/{{ name }}"}}]}]`), plan.Source{Open: openText
 	for i := range 12 {
 		want[fmt.Sprintf("/u%d", i)] = 1
 	}
-	d := newDiary(t, nil)
+	d := newAsked(t, nil)
 	run(t, p, Options{Target: d.URL})
 	if got := deals(t, d); !maps.Equal(got, want) {
 		t.Errorf("asked %v, want the first 12 rows", got)
 	}
-	blocks := newDiary(t, nil)
+	blocks := newAsked(t, nil)
 	sendBlocks(t, p, Options{Target: blocks.URL}, 3)
 	got := deals(t, blocks)
 	for name, n := range got {
@@ -184,7 +184,7 @@ func TestScriptsRestWhenARunIsOver(t *testing.T) {
 	rests := 0
 	rest := p.Rest
 	p.Rest = func() { rest(); rests++ }
-	d := newDiary(t, shop)
+	d := newAsked(t, shop)
 	run(t, p, Options{Target: d.URL})
 	sendBlocks(t, p, Options{Target: d.URL}, 2, plan.Arrival{})
 	if rests != 2 || len(d.read()) != 3 {
@@ -209,7 +209,7 @@ func TestAsyncMethodsAreAwaited(t *testing.T) {
 	}
 	p, err := ReadPlan(dir + "/plan.yml")
 	fatal.If(t, err)
-	d := newDiary(t, func(w http.ResponseWriter, _ *http.Request) {})
+	d := newAsked(t, func(w http.ResponseWriter, _ *http.Request) {})
 	run(t, p, Options{Target: d.URL})
 	if asked := d.read(); len(asked) != 1 || !strings.Contains(asked[0], "/fsa") {
 		t.Errorf("asked %q", asked)

@@ -21,34 +21,6 @@ import (
 	"whittle/load/report"
 )
 
-// diary is a server that writes down what it is asked.
-type diary struct {
-	*httptest.Server
-	mu    sync.Mutex
-	lines []string // guarded by mu
-}
-
-func newDiary(t *testing.T, response http.HandlerFunc) *diary {
-	d := &diary{}
-	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, _ := io.ReadAll(r.Body)
-		d.mu.Lock()
-		d.lines = append(d.lines, strings.TrimSpace(r.Method+" "+r.RequestURI+" "+string(b)))
-		d.mu.Unlock()
-		if response != nil {
-			response(w, r)
-		}
-	}))
-	t.Cleanup(d.Close)
-	return d
-}
-
-func (d *diary) read() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.lines)
-}
-
 // once has one virtual user come, and nobody wait for the phase's end.
 func once(p *plan.Plan) *plan.Plan {
 	return p.WithPhases(plan.Phase{Duration: time.Millisecond, Count: 1, HasCount: true})
@@ -78,7 +50,7 @@ func TestRedirectsLeadToOtherServersWithoutWhatIsPrivate(t *testing.T) {
 		mu.Unlock()
 	}))
 	defer far.Close()
-	d := newDiary(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, far.URL+"/far", http.StatusSeeOther) })
+	d := newAsked(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, far.URL+"/far", http.StatusSeeOther) })
 	for _, pool := range []int{0, 2} {
 		p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 3}]}\nscenarios: [{flow: [{put: {url: /, json: {}, auth: {user: u, pass: p}, headers: {x-a: b, cookie: c=d}}}]}]")
 		r := run(t, p, Options{Target: d.URL, Pool: pool})
@@ -94,7 +66,7 @@ func TestRedirectsLeadToOtherServersWithoutWhatIsPrivate(t *testing.T) {
 func TestFormsCarryFiles(t *testing.T) {
 	var mu sync.Mutex
 	var got string
-	d := newDiary(t, nil)
+	d := newAsked(t, nil)
 	d.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -134,7 +106,7 @@ scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc:
 }
 
 func TestAFailureBeforeTheRunIsTheRunsEnd(t *testing.T) {
-	d := newDiary(t, shop)
+	d := newAsked(t, shop)
 	p := parsed(t, "before: {flow: [{get: {url: /login, expect: {statusCode: 204}}}]}\n"+small)
 	_, err := Run(t.Context(), once(p), Options{Target: d.URL})
 	if whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "before the run failed: expectation (1): expect statusCode of line 1 (status 200)") {
@@ -151,7 +123,7 @@ func TestAFailureBeforeTheRunIsTheRunsEnd(t *testing.T) {
 }
 
 func TestLogLinesReachWhoListens(t *testing.T) {
-	d := newDiary(t, nil)
+	d := newAsked(t, nil)
 	var mu sync.Mutex
 	var got []string
 	p := parsed(t, "config: {variables: {v: 5}}\nscenarios: [{flow: [{log: 'v is {{ v }}'}, {get: {url: /}}]}]")
@@ -166,7 +138,7 @@ func TestLogLinesReachWhoListens(t *testing.T) {
 }
 
 func TestPluginsLeaveTheirMark(t *testing.T) {
-	d := newDiary(t, shop)
+	d := newAsked(t, shop)
 	p := parsed(t, `
 config:
   plugins: {expect: {expectDefault200: true, outputFormat: silent}, publish-metrics: [{type: x}], apdex: {threshold: 60000}}

@@ -247,6 +247,13 @@ func newAsked(t *testing.T, response http.HandlerFunc) *asked {
 	return a
 }
 
+// read gives what was asked so far, in its order.
+func (a *asked) read() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.order)
+}
+
 func (a *asked) want(t *testing.T, want map[string]int) {
 	t.Helper()
 	a.mu.Lock()

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -138,23 +135,6 @@ func manyCodes() map[int]int64 {
 	return out
 }
 
-// rowServer counts requests by their path.
-func rowServer(t *testing.T) (url string, seen func() map[string]int) {
-	var mu sync.Mutex
-	got := map[string]int{}
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		got[r.URL.Path]++
-	}))
-	t.Cleanup(s.Close)
-	return s.URL, func() map[string]int {
-		mu.Lock()
-		defer mu.Unlock()
-		return got
-	}
-}
-
 func rows(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -224,9 +204,9 @@ func TestPartsSendWhatTheWholeSends(t *testing.T) {
 			p, err := Parse("p.yml", []byte(text), plan.Source{Open: func(string) ([]byte, error) { return []byte(rows(60)), nil }})
 			fatal.If(t, err)
 			p.Scripted = name == "goroutines"
-			url, seen := rowServer(t)
-			r := inParts(t, p, 4, Options{Target: url, MaxLate: time.Minute})
-			checkRows(t, seen(), 60)
+			srv := newAsked(t, nil)
+			r := inParts(t, p, 4, Options{Target: srv.URL, MaxLate: time.Minute})
+			checkRows(t, srv.seen, 60)
 			if r.Requests != 60 || r.Completed != 60 || r.Users.Planned != 60 || r.Users.Started != 60 || r.Void != "" || len(r.Workers) != 4 || r.Workers[2].Completed != 15 {
 				t.Errorf("report: %+v", r)
 			}
@@ -260,21 +240,22 @@ func checkRows(t *testing.T, seen map[string]int, n int) {
 // URL is the number of all together, also where there are fewer users than parts.
 func TestClosedPartsAddUp(t *testing.T) {
 	t.Parallel()
-	url, seen := rowServer(t)
+	srv := newAsked(t, nil)
 	p, err := Parse("p.jmx", []byte(dealtPlan), plan.Source{Open: func(string) ([]byte, error) { return []byte("row\n" + rows(40)), nil }})
 	fatal.If(t, err)
-	r := inParts(t, p, 4, Options{Target: url, MaxLate: time.Minute})
-	checkRows(t, seen(), 40)
+	r := inParts(t, p, 4, Options{Target: srv.URL, MaxLate: time.Minute})
+	checkRows(t, srv.seen, 40)
 	if r.Users.Started != 8 || r.Requests != 40 {
 		t.Errorf("%d users sent %d requests", r.Users.Started, r.Requests)
 	}
 	for _, users := range []int{1, 2, 3, 7} {
-		url, seen := rowServer(t)
-		p, err := Workload{Plan: url + "/x", Users: users, Requests: 50}.Read()
+		srv := newAsked(t, nil)
+		p, err := Workload{Plan: srv.URL + "/x", Users: users, Requests: 50}.Read()
 		fatal.If(t, err)
 		r := inParts(t, p, 3, Options{MaxLate: time.Minute})
-		if !reflect.DeepEqual(seen(), map[string]int{"/x": 50}) || r.Requests != 50 || r.Users.Started != int64(users) {
-			t.Errorf("%d users: %v, %d requests reported", users, seen(), r.Requests)
+		srv.want(t, map[string]int{"GET /x": 50})
+		if r.Requests != 50 || r.Users.Started != int64(users) {
+			t.Errorf("%d users: %d requests reported", users, r.Requests)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func TestWhatMeansNothingIsRefusedBeforeAnythingIsSent(t *testing.T) {
 
 // A runner does not change, so each of its runs sends the same.
 func TestARunnerMayRunAgain(t *testing.T) {
-	d := newDiary(t, shop)
+	d := newAsked(t, shop)
 	r, err := NewRunner(parsed(t, `
 config: {target: '`+d.URL+`', phases: [{duration: 0.1, arrivalCount: 5}]}
 scenarios: [{flow: [{get: {url: '/{{ $randomNumber(1, 1000000) }}'}}]}]`), Options{})
