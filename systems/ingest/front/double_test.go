@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -250,37 +249,14 @@ func (s *testFront) post(path, body string, lines ...string) result {
 	return s.send(http.MethodPost, path, strings.NewReader(body), lines...)
 }
 
-// wire sends bytes as they are and gives what comes back until the server
-// closes or has acknowledged.
-func (s *testFront) wire(text string) string {
-	s.Helper()
-	conn, err := net.Dial("tcp", s.addr)
-	fatal.If(s, err)
-	defer conn.Close()
-	if _, err := io.WriteString(conn, text); err != nil {
-		s.Fatal(err)
-	}
-	fatal.If(s, conn.(*net.TCPConn).CloseWrite())
-	back, _ := io.ReadAll(conn)
-	return string(back)
-}
-
-const track = `{"type":"track","userId":"u1","event":"Bought","messageId":"m1","timestamp":"2026-01-02T03:04:05Z"}`
-
-func prefixes(t *testing.T, list string) []netip.Prefix {
-	t.Helper()
-	var out []netip.Prefix
-	for _, text := range strings.Fields(list) {
-		p, err := netip.ParsePrefix(text)
-		fatal.If(t, err)
-		out = append(out, p)
-	}
-	return out
-}
+// wire sends bytes as they are, says that no more comes, and gives what comes back.
+func (s *testFront) wire(text string) string { return s.raw(text, true) }
 
 // hang sends bytes, leaves the connection open, and gives what comes back.
-// It may be called from any goroutine.
-func (s *testFront) hang(text string) string {
+func (s *testFront) hang(text string) string { return s.raw(text, false) }
+
+// raw may be called from any goroutine.
+func (s *testFront) raw(text string, whole bool) string {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
@@ -288,10 +264,15 @@ func (s *testFront) hang(text string) string {
 		return ""
 	}
 	defer conn.Close()
-	if _, err := io.WriteString(conn, text); err != nil {
+	_, err = io.WriteString(conn, text)
+	if err == nil && whole {
+		err = conn.(*net.TCPConn).CloseWrite()
+	}
+	if err != nil {
 		s.Error(err)
-		return ""
 	}
 	back, _ := io.ReadAll(conn)
 	return string(back)
 }
+
+const track = `{"type":"track","userId":"u1","event":"Bought","messageId":"m1","timestamp":"2026-01-02T03:04:05Z"}`

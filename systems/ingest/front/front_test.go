@@ -3,6 +3,7 @@ package front
 import (
 	"encoding/base64"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"whittle"
 	"whittle/internal/fatal"
@@ -65,8 +66,7 @@ func TestImportKeepsBodyAndMetadata(t *testing.T) {
 // TestMetadataIsBounded, and the record and the metrics say of how many headers it is
 // without.
 func TestMetadataIsBounded(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	s := serve(t, func(o *Options) { o.Metrics = registry })
+	s := serve(t, nil)
 	sent := func(kept []stream.Header) int { // by the client
 		return len(slices.DeleteFunc(slices.Clone(kept), func(h stream.Header) bool {
 			return slices.Contains([]string{"kind", HeaderAddress, HeaderMissing}, h.Name)
@@ -105,23 +105,9 @@ func TestMetadataIsBounded(t *testing.T) {
 	if missing(second) != 1 {
 		t.Errorf("a record without a header of 9,000 bytes says that %d are missing", missing(second))
 	}
-	if got := counterOf(t, registry, "ingest_import_headers_missing_total"); got != float64(missing(first)+1) {
+	if got := testutil.ToFloat64(s.front.metrics.missing); got != float64(missing(first)+1) {
 		t.Errorf("%v headers are counted as missing, want %d", got, missing(first)+1)
 	}
-}
-
-// counterOf reads a metric that has no labels.
-func counterOf(t *testing.T, r *prometheus.Registry, name string) float64 {
-	t.Helper()
-	families, err := r.Gather()
-	fatal.If(t, err)
-	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	t.Fatalf("there is no metric %s", name)
-	return 0
 }
 
 func TestStatusesBeforeTheBody(t *testing.T) {
@@ -300,7 +286,11 @@ func TestClientAddress(t *testing.T) {
 		{"127.0.0.0/8", "nonsense", "127.0.0.1"},
 		{"127.0.0.0/8", "::ffff:1.2.3.4", "1.2.3.4"},
 	} {
-		s := serve(t, func(o *Options) { o.Proxies = prefixes(t, c.proxies) })
+		s := serve(t, func(o *Options) {
+			for _, proxy := range strings.Fields(c.proxies) {
+				o.Proxies = append(o.Proxies, netip.MustParsePrefix(proxy))
+			}
+		})
 		s.post("/import", "x", "X-Forwarded-For: "+c.forwarded)
 		got := ""
 		for _, h := range s.stream.records()[0].Header {
