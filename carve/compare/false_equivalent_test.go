@@ -9,7 +9,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/comparetest"
-	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/noise"
 	"whittle/internal/simtest"
@@ -72,13 +71,13 @@ func outsiders() []outside {
 		{"the mean is 0.55 % higher, of 0.5 %", countRoute(), counting(func(r *rand.Rand, per float64) float64 {
 			return 1.0055 * comparetest.MonolithCount(r, per)
 		}), func(j *Judge) bool {
-			_, low, high := j.mirrored.method.(*distribution.Method).MeanSums.Interval(0.01 / 2)
+			_, low, high := j.mirrored.method.(*random).MeanSums.Interval(0.01 / 2)
 			return low >= -0.005 && high <= 0.005
 		}},
 		{"spread 1.3 times as wide, of 1.25", countRoute(), counting(func(r *rand.Rand, per float64) float64 {
 			return comparetest.MonolithMean*per + 1.3*(comparetest.MonolithCount(r, per)-comparetest.MonolithMean*per)
 		}), func(j *Judge) bool {
-			s := &j.mirrored.method.(*distribution.Method).SpreadSums
+			s := &j.mirrored.method.(*random).SpreadSums
 			return s.X > 0 && s.Y < 1.25*s.X && s.Rejects(1.25, 0.01/2) // so the interval ends below it
 		}},
 		{"a wrong value in 0.6 %, of 0.5 %", countRoute(), counting(func(r *rand.Rand, per float64) float64 {

@@ -4,8 +4,8 @@
 //
 // An exchange goes from Judge.Observe (judge.go) to the series of its order (series.go), which
 // compares status, content type and failure, the headers (header) and then the body, by its
-// method: match.go for exact and json, distribution for random responses. A match takes the
-// differences that jsondiff finds as marks (mark.go), bets on them (match_bets.go), learns what
+// method: match.go for exact and json, random.go for random responses, whose numbers go to
+// distribution and whose rest to a match. A match takes the differences that jsondiff finds as marks (mark.go), bets on them (match_bets.go), learns what
 // the monolith changes by itself (match_noise.go), tells a state of each server's own from a
 // fault (match_own.go, own), and has what varies compared by its form (form). Differences that
 // are asked about again come to rechecks.go. The verdict is put together in judge_verdict.go,
@@ -20,7 +20,6 @@ import (
 	"whittle"
 	"whittle/carve/compare/body"
 	"whittle/carve/compare/display"
-	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/novelty"
 	"whittle/carve/compare/owner"
@@ -78,9 +77,9 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 
 // shareNoise lets both orders learn of one monolith.
 func (j *Judge) shareNoise() {
-	if s, ok := j.served.method.(*distribution.Method); ok {
-		elder, _ := j.mirrored.method.(*distribution.Method)
-		s.Follow(elder)
+	if s, ok := j.served.method.(*random); ok {
+		elder, _ := j.mirrored.method.(*random)
+		s.Follow(elder.Method)
 	}
 	for _, m := range [][2]*match{{j.mirrored.match, j.served.match}, {j.mirrored.headers.match, j.served.headers.match}} {
 		if a, b := m[0], m[1]; a != nil {

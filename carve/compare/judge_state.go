@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	judgeVersion = 9
+	judgeVersion = 10
 	// stateMost bounds the kept state, in bytes.
 	stateMost = 4 << 20
 )

@@ -172,7 +172,7 @@ func TestGarbageIsNoState(t *testing.T) {
 	before := j.Verdict()
 	for name, b := range map[string][]byte{
 		"nothing": nil, "no JSON": []byte("x"), "empty": []byte("{}"), "half": kept[:len(kept)/2],
-		"version": []byte(strings.Replace(string(kept), `"version":9`, `"version":8`, 1)),
+		"version": []byte(strings.Replace(string(kept), `"version":10`, `"version":9`, 1)),
 		"kind":    []byte(strings.Replace(string(kept), `"statistical"`, `"exact"`, 1)),
 		"long":    make([]byte, stateMost),
 	} {

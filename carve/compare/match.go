@@ -44,6 +44,7 @@ type match struct {
 	differ jsondiff.Differ // plain, but for what the config says to ignore in texts
 	show   *display.View
 	learn  bool
+	direct bool // the direction of differences is bet on, too
 	alpha  float64
 	places float64     // the part of alpha for differences at single places; the form of what varies has the rest
 	forms  *form.Forms // of exact none
@@ -58,7 +59,8 @@ type match struct {
 	// log says that the exchanges are those of a log.
 	log bool
 
-	cand, self []int // scratch: the marks of the present exchange
+	cand, self []int           // scratch: the marks of the present exchange
+	declared   map[string]bool // places of it (declaredAt)
 }
 
 // evidence is what the exchanges have come to.
@@ -151,6 +153,7 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.noise.N++
 	repeated := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	m.readBy(&x.Monolith)
+	m.declared = m.declaredAt(x)
 	m.cand = m.note(m.cand[:0], m.diffShown(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
@@ -220,12 +223,13 @@ func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 	k.saw(d, m.n)
 	if k.Direct != nil {
 		from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
-		k.Direct.now = directOf(d.How, from, to)
+		k.Direct.now = directOf(d, from, to)
+		k.Direct.declared = m.declared[k.Path]
 	}
 	m.explained(k, d, x)
 	if m.samples < display.MaxKept && len(k.Samples) < display.MaxSamples && !m.show.Has(k.Samples, x) {
 		spot := m.differ.Spot(d, x.Monolith.Body, x.Candidate.Body)
-		if k.Direct != nil {
+		if m.kind == whittle.FoundHeader {
 			spot.Where = headerWords(k.Path)
 		}
 		k.Samples = append(k.Samples, m.show.SampleAt(x, spot))
@@ -249,9 +253,8 @@ func (m *match) mark(d *jsondiff.Difference) int {
 		}
 	}
 	mk := newMark(key, m.n)
-	if m.kind == whittle.FoundHeader {
-		declared := m.expect.Cover(form.TrailOf(key.Path)) || len(m.expect) > 0 && key.Path == jsondiff.ManyPaths
-		mk.Direct = &direction{Bets: eprocess.NewBets(), Noisy: m.noise.Learnt[key.noise()], Declared: declared}
+	if m.direct {
+		mk.Direct = &direction{Lean: header.NewLean(), Noisy: m.noise.Learnt[key.noise()]}
 	}
 	m.marks = append(m.marks, &mk)
 	m.index[key] = len(m.marks) - 1

@@ -3,7 +3,6 @@ package compare
 import (
 	"slices"
 
-	"whittle"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/own"
 )
@@ -21,18 +20,17 @@ func (m *match) anyOpen(list []int) bool {
 
 // test settles the present exchange in every test that it concerns.
 func (m *match) test(repeated bool) {
-	ofHeaders := m.kind == whittle.FoundHeader
-	if !m.learn || ofHeaders {
+	if !m.learn || m.direct {
 		for _, i := range m.cand {
 			if mk := m.marks[i]; mk.Expect < 0 && mk.Born < m.n {
 				mk.event(m.c.MaxDiffer, m.markAlpha(i), m.n)
-				if ofHeaders {
+				if m.direct {
 					mk.Direct.bet(mk.How, m.markAlpha(i)*directPart, m.n)
 				}
 			}
 		}
 	}
-	if !repeated || !m.learn && !ofHeaders {
+	if !repeated || !m.learn && !m.direct {
 		return
 	}
 	for _, k := range m.marks {
@@ -66,7 +64,7 @@ const directPart = 5. / 6
 // markAlpha is the error rate of bets on repeats at the mark at index i; the sum, with those on
 // direction, is alpha*places.
 func (m *match) markAlpha(i int) float64 {
-	if m.kind == whittle.FoundHeader {
+	if m.direct {
 		return eprocess.OfNth(m.alpha*m.places/(1+directPart), i+1)
 	}
 	return eprocess.OfNth(m.alpha*m.places, i+1)

@@ -1,80 +1,79 @@
 package compare
 
 import (
-	"cmp"
-
-	"whittle/carve/compare/digest"
-	"whittle/carve/compare/eprocess"
+	"whittle"
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 )
 
-// direction is the evidence on which side says what. The hypothesis: the two sides' responses are
-// exchangeable given the request and the past, so that each of two values that differ is as
-// likely to be the candidate's. It needs no repeats. It speaks only where one side never has the
-// header, or the same two values come again and again and never change places: two counters do
+// direction is the evidence on which side says what. It speaks only where one side never has the
+// value, or the same two values come again and again and never change places: two counters do
 // neither, nor do random values, however they are distributed, nor a state of each server's that
 // moves. What the monolith changes by itself it does not show either. Forms may take turns.
 type direction struct {
-	Bets eprocess.Bets           `json:"bets"`
-	Lean [header.LeanSlots]int32 `json:"lean,omitzero"`
+	header.Lean
 	// Pair is what the two sides said first, without saying who did, and Side who; Broken says
 	// that they said something else since, or changed places. Noisy says that the monolith does.
 	Pair   uint64 `json:"pair,omitempty"`
-	Side   int32  `json:"side,omitempty"`
+	Side   int    `json:"side,omitempty"`
 	Broken bool   `json:"broken,omitempty"`
 	Noisy  bool   `json:"noisy,omitempty"`
-	// Declared says that some change there is, so that not all directions are seen.
-	Declared bool `json:"declared,omitempty"`
 
-	now direct
+	now      header.Opposed
+	declared bool // now, so that not all directions are seen
 }
 
-// direct is what the two sides say in the present exchange, without saying who does, and who.
-type direct struct {
-	pair uint64
-	side int32
-}
-
-// directOf says what two sides say at a difference.
-func directOf(how string, from, to []byte) direct {
-	o := direct{pair: 1, side: 1}
+// directOf has what two sides say at a difference.
+func directOf(d *jsondiff.Difference, from, to []byte) header.Opposed {
 	switch {
 	case from == nil:
-		o.side = -1
-		return o
+		return header.Opposed{Pair: 1, Side: -1}
 	case to == nil:
-		return o
+		return header.Opposed{Pair: 1, Side: 1}
+	case d.How == howForm:
+		return header.OpposedOf(shapeOf(from), shapeOf(to))
+	case d.How == jsondiff.HowLength:
+		return header.OpposedOf(d.From, d.To)
 	}
-	a, b := string(from), string(to)
-	if how == howForm {
-		a, b = shapeOf(from), shapeOf(to)
+	if _, ok := jsondiff.TypesOf(d.How); ok {
+		a, _ := jsondoc.KindOf(from)
+		b, _ := jsondoc.KindOf(to)
+		return header.OpposedOf(jsondoc.KindNames[a], jsondoc.KindNames[b])
 	}
-	if a > b {
-		a, b, o.side = b, a, -1
+	return header.OpposedOf(string(from), string(to))
+}
+
+// declaredAt are the places at which a declaration covers a difference of the present exchange,
+// or one that there would be if the two sides changed places.
+func (m *match) declaredAt(x *whittle.Exchange) map[string]bool {
+	if !m.direct || len(m.expect) == 0 {
+		return nil
 	}
-	var h digest.Hash
-	h.Text(a)
-	h.Text(b)
-	o.pair = uint64(h) | 1
-	return o
+	declared := map[string]bool{jsondiff.ManyPaths: true}
+	for _, way := range [2][2][]byte{{x.Monolith.Body, x.Candidate.Body}, {x.Candidate.Body, x.Monolith.Body}} {
+		for _, d := range m.diff(way[0], way[1]) {
+			declared[d.Path] = declared[d.Path] || d.Expect >= 0
+		}
+	}
+	return declared
 }
 
 // bet settles a difference of the candidate's.
 func (d *direction) bet(how string, alpha float64, n int) {
+	if d.declared {
+		return
+	}
 	switch {
 	case d.Pair == 0:
-		d.Pair, d.Side = d.now.pair, d.now.side
-	case d.Pair != d.now.pair || d.Side != d.now.side:
+		d.Pair, d.Side = d.now.Pair, d.now.Side
+	case d.Pair != d.now.Pair || d.Side != d.now.Side:
 		d.Broken = true
 	}
-	slot := &d.Lean[digest.Mix(d.now.pair)%header.LeanSlots]
-	if !d.Declared && (!d.Broken || how == howForm) {
-		d.Bets.Bet(float64(int32(cmp.Compare(*slot, 0))*d.now.side), alpha, n)
+	if !d.Broken || how == howForm {
+		d.Bet(d.now, 0, alpha, n)
 	}
-	*slot = max(-1<<20, min(1<<20, *slot+d.now.side))
 }
 
 // directedAt is the exchange at which a header's difference was shown, by direction or by repeats,
@@ -102,8 +101,9 @@ func shapeOf(quoted []byte) string {
 	return form.Shape(string(text))
 }
 
-// headerWays has the ways in which headers differ: present or not, another form, another value.
-func (m *match) headerWays(list []jsondiff.Difference, a, b []byte) []jsondiff.Difference {
+// directWays has the ways to differ that stay when the two sides change places: present or not,
+// another form, another value.
+func (m *match) directWays(list []jsondiff.Difference, a, b []byte) []jsondiff.Difference {
 	for i := range list {
 		switch d := &list[i]; d.How {
 		case jsondiff.HowMissing, jsondiff.HowExtra:

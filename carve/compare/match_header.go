@@ -35,7 +35,7 @@ func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (header
 	if h.match, err = newMatchOf(h.texts.Comparison(), whittle.FoundHeader); err != nil {
 		return h, err
 	}
-	h.alpha, h.places, h.learnAfter = 2*alpha, 11./12, 3
+	h.direct, h.alpha, h.places, h.learnAfter = true, 2*alpha, 11./12, 3
 	h.forms.ByName(headerWords)
 	h.forms.Declare(h.texts.CookiesDeclared())
 	h.ShowBy(header.ViewOf(show))

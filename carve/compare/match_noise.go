@@ -124,8 +124,8 @@ const pieceBeyond = 0.1
 // is valid until the next comparison.
 func (m *match) diff(a, b []byte) []jsondiff.Difference {
 	list := m.differ.Diff(a, b)
-	if m.kind == whittle.FoundHeader {
-		list = m.headerWays(list, a, b)
+	if m.direct {
+		list = m.directWays(list, a, b)
 	}
 	if !m.learn || m.kind == whittle.FoundBody {
 		return list

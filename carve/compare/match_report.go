@@ -183,7 +183,7 @@ const oneForAll = "each side says one and the same in every response, as a host 
 // guess is why the candidate may differ; empty: nothing is known.
 func (m *match) guess(k *mark) string {
 	words := k.why.Words()
-	if k.Direct != nil && header.IsPolicy(header.NameOf(k.Path)) {
+	if m.kind == whittle.FoundHeader && header.IsPolicy(header.NameOf(k.Path)) {
 		return words
 	}
 	if words == "" && k.Count > m.n-k.Born && k.Self == 0 && k.why.IsOne() && !m.isUnsure(k) {
@@ -203,7 +203,7 @@ func (m *match) cause(k *mark) string {
 	case k.How == jsondiff.HowBytes && k.Self > 0:
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, so no candidate can give the same bytes: use json or statistical, or name what changes in compare.ignore_text",
 			units.Grouped(k.Self), units.Grouped(m.repeats))
-	case k.How == jsondiff.HowSyntax && k.Self > 0:
+	case k.How == jsondiff.HowSyntax && k.Self > 0 && !m.direct:
 		return fmt.Sprintf("the monolith's own response changed in %s of %s repeats, and what is not JSON is compared as a whole: name what changes in compare.ignore_text",
 			units.Grouped(k.Self), units.Grouped(m.repeats))
 	case m.isUnsure(k):

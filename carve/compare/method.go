@@ -5,7 +5,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
-	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
 )
 
@@ -68,11 +67,7 @@ func newMethod(c whittle.Comparison, part float64) (method, error) {
 		m.alpha *= part
 		return m, nil
 	case whittle.Statistical:
-		s, err := distribution.New(c, part*methodAlpha(c))
-		if err != nil {
-			return nil, err
-		}
-		return s, nil
+		return newRandom(c, part*methodAlpha(c))
 	}
 	return nil, whittle.Errorf(whittle.Invalid, "unknown kind of comparison %q", c.Kind).
 		WithField("compare.kind").WithHint("write exact, json or statistical")

@@ -78,7 +78,7 @@ func newSeries(c whittle.Comparison, part float64, show *display.View) (*series,
 func (s *series) monolithFailed(x *whittle.Exchange) {
 	s.Failed++
 	if x.Candidate.Failure == whittle.NoFailure {
-		s.head(whittle.FoundFailure).Same.Bet(-1, s.alpha, s.Asked) // as a failure of the candidate wins
+		s.head(whittle.FoundFailure).Lean.Bets.Bet(-1, s.alpha, s.Asked) // as a failure of the candidate wins
 	}
 }
 
@@ -149,7 +149,7 @@ func (s *series) seeHead(x *whittle.Exchange, kind whittle.FindingKind, shape ui
 		return false, true
 	}
 	word := wordOf(kind)
-	o := header.Pair{From: word(&x.Monolith), To: word(&x.Candidate), Shape: shape, Exchange: x, Show: s.show}
+	o := header.Pair{From: word(&x.Monolith), To: word(&x.Candidate), Exchange: x, Show: s.show}
 	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
 		o.Again, o.Self = true, word(x.Repeat) != o.From
 	}

@@ -9,7 +9,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/comparetest"
-	"whittle/carve/compare/distribution"
 	"whittle/internal/simtest"
 )
 
@@ -123,11 +122,14 @@ func TestARequestWithoutASizeIsLeftOutWhateverCame(t *testing.T) {
 // wordsAlarm reports whether the verdict is DIFFERENT. It asks for it only where a
 // test of the numbers or of the words has passed its level, without which it is not.
 func wordsAlarm(j *Judge) bool {
-	s := j.mirrored.method.(*distribution.Method)
-	passed := s.Wording.DecidedAt() + s.Mean.At + s.Spread.At + s.Distribution.At +
+	s := j.mirrored.method.(*random)
+	passed := s.Mean.At + s.Spread.At + s.Distribution.At +
 		s.Repeats.DecidedAt() + s.Wrong.Bets.At + s.Blank.Bets.At
 	for i := range s.Strata.Seen {
 		passed += s.Strata.Seen[i].Wrong.At
+	}
+	for _, k := range s.around.marks {
+		passed += k.decidedAt()
 	}
 	return passed > 0 && j.Verdict().State == whittle.Different
 }

@@ -1,6 +1,6 @@
 // Package distribution compares responses whose numbers are random: their mean,
-// spread and distribution, values that are wrong or come again, and the words around
-// them, each by a test of its own, with intervals for what EQUIVALENT stands on.
+// spread and distribution, and values that are wrong or come again, each by a test of its
+// own, with intervals for what EQUIVALENT stands on.
 package distribution
 
 import (
@@ -12,8 +12,6 @@ import (
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/header"
-	"whittle/carve/compare/novelty"
 )
 
 // Limit is the share of responses that may differ in a fixed part though
@@ -27,7 +25,6 @@ const Limit = 0.005
 type Method struct {
 	c     whittle.Comparison
 	read  *reader
-	words wording
 	alpha float64
 	show  *display.View
 	// elder is the evidence of the order that came first, whose past of the monolith
@@ -49,7 +46,6 @@ type state struct {
 	Repeats      repeatsEprocess    `json:"repeats"`
 	Wrong        wrongEprocess      `json:"wrong"`
 	Blank        blankEprocess      `json:"blank"`
-	Wording      header.Head        `json:"wording"`
 	Again        lean               `json:"again"` // compares the monolith with itself
 	MeanSums     meanSums           `json:"mean_sums"`
 	SpreadSums   eprocess.RatioSums `json:"spread_sums"`
@@ -72,14 +68,10 @@ func New(c whittle.Comparison, alpha float64) (*Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	words, err := newWording(c, r)
-	if err != nil {
-		return nil, err
-	}
 	c.Margin = marginOf(c.Margin)
 	bets := eprocess.NewBets()
-	return &Method{c: c, read: r, words: words, alpha: alpha, state: state{
-		Mean: newLean(), Spread: spreadEprocess{lean: newLean()}, Again: newLean(), Wording: header.NewHead(),
+	return &Method{c: c, read: r, alpha: alpha, state: state{
+		Mean: newLean(), Spread: spreadEprocess{lean: newLean()}, Again: newLean(),
 		Repeats: repeatsEprocess{Bets: bets, Own: bets}, Wrong: wrongEprocess{Bets: bets}, Blank: blankEprocess{Bets: bets},
 	}}, nil
 }
@@ -122,10 +114,7 @@ func (s *Method) UnmarshalBinary(b []byte) error {
 func (s *Method) Follow(elder *Method) { s.elder = elder }
 
 // ShowBy has what is shown redacted by d.
-func (s *Method) ShowBy(d *display.View) {
-	s.show = d
-	s.words.showBy(d)
-}
+func (s *Method) ShowBy(d *display.View) { s.show = d }
 
 // ShowAgain redacts what was restored.
 func (s *Method) ShowAgain() {
@@ -136,55 +125,21 @@ func (s *Method) ShowAgain() {
 	for i := range e.Wrong {
 		s.show.Again(e.Wrong[i].Sample, nil)
 	}
-	for i := range s.Wording.Changes {
-		c := &s.Wording.Changes[i]
-		c.From, c.To = s.show.Kept(nil, c.From), s.show.Kept(nil, c.To)
-		s.show.Again(c.Samples, nil)
-	}
 }
 
-// Observe implements method.
-func (s *Method) Observe(x *whittle.Exchange) whittle.Observation {
+// Observe takes an exchange to the tests of numbers. unread says that a side gave no number.
+func (s *Method) Observe(x *whittle.Exchange) (o whittle.Observation, unread bool) {
 	per, ok := s.read.divisor(&x.Request)
 	if !ok || math.Abs(per) > largest {
 		// Whether it is left out must not depend on what was answered.
-		s.compareWording(x)
-		return whittle.Observation{Skip: whittle.SkipUntranslated}
+		return whittle.Observation{Skip: whittle.SkipUntranslated}, false
 	}
 	a, aOK := s.read.read(&x.Monolith)
 	b, bOK := s.read.read(&x.Candidate)
 	if !aOK || !bOK {
-		return s.unread(x, aOK, bOK)
+		return s.unread(x, aOK, bOK), true
 	}
-	o := s.weigh(x, per, a, b)
-	o.Ask = s.compareWording(x)
-	o.Differs = o.Ask || o.Differs
-	return o
-}
-
-// compareWording takes what stands around the two numbers to its head; it
-// reports whether it differs undeclared.
-func (s *Method) compareWording(x *whittle.Exchange) bool {
-	alpha := s.alpha * eprocess.OfRandom
-	d, fair := s.words.differ(&x.Monolith, &x.Candidate)
-	again := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
-	if d == nil && !again {
-		s.Wording.ObserveSame(Limit, alpha, s.N)
-		return false
-	}
-	o := header.Pair{Shape: novelty.ShapeOf(&x.Request), Exchange: x, Show: s.show}
-	if d != nil {
-		o.Path, o.From, o.To, o.Unbet = d.Path, d.From, d.To, !fair
-		o.Spot = func() display.Spot { return s.words.spot(d, &x.Monolith, &x.Candidate) }
-		if d.Expect >= 0 {
-			o.Reason = display.Reason(s.c.Expect[d.Expect])
-		}
-	}
-	if again {
-		self, _ := s.words.differ(&x.Monolith, x.Repeat)
-		o.Again, o.Self = true, self != nil && self.Expect < 0
-	}
-	return s.Wording.See(&o, Limit, alpha, s.N)
+	return s.weigh(x, per, a, b), false
 }
 
 // unread settles an exchange in which a side gave no number.
@@ -288,18 +243,3 @@ func (s *Method) expected(kind whittle.FindingKind, path string) string {
 	}
 	return ""
 }
-
-// Open implements method: the series counts these itself.
-func (s *Method) Open() int { return 0 }
-
-// Places implements method: what stands around the number.
-func (s *Method) Places(a, b *whittle.Response) (list, rare []string) {
-	if d, _ := s.words.differ(a, b); d != nil && d.Expect < 0 {
-		list = append(list, d.Path)
-	}
-	return list, nil
-}
-
-// Varies implements method: random responses are held against each other by their
-// distribution alone.
-func (s *Method) Varies(_, _ *whittle.Response) {}

@@ -12,14 +12,13 @@ import (
 	"whittle/internal/units"
 )
 
-// Report implements method.
+// Report gives the findings and bounds so far, as method does.
 func (s *Method) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
 	bounds, more := s.bounds(eprocess.Alpha(s.c.Confidence))
 	list := slices.Concat(s.wrongFindings(), s.distributionFindings(bounds), s.otherFindings())
 	for i := range list {
 		list[i].Expected = s.expected(list[i].Kind, list[i].Path)
 	}
-	list = append(list, s.Wording.Findings(whittle.FoundBody, "around the number:")...)
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
 		return int(eprocess.Indicator(b.Decided) - eprocess.Indicator(a.Decided))
 	})

@@ -3,53 +3,36 @@
 package header
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"whittle"
-	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 )
 
-// Bounds of a head.
-const (
-	changesMost = 24 // changes of value distinguished
-	LeanSlots   = 64
-)
-
-// Head counts the exchanges in which the two sides gave another status,
-// another content type, another header, or no response at all.
+// Head counts the exchanges in which the two sides gave another status, another content type, or
+// no response at all.
 //
-// A difference is shown when both of two hypotheses are rejected: that the two
-// sides follow the same distribution (by bets on which side gives which of the two
-// values, which are fair then, with the direction learnt by shape of request),
-// and that the candidate differs in no more than the share that is allowed.
-// So neither a monolith that flaps by itself nor a rare and accepted difference
-// raises an alarm, and a constant difference is shown within a dozen exchanges.
-// Where the monolith was asked twice and differed from itself, a third must be
-// rejected: that the candidate differs no more often than the monolith's own
-// second response.
+// A difference is shown when each of two hypotheses is rejected: that the two sides follow the same
+// distribution (Lean), and that the candidate differs in no more than the share that is allowed.
+// So neither a monolith that flaps by itself nor a rare and accepted difference raises an alarm.
+// Where the monolith was asked twice and differed from itself, a third must be rejected: that the
+// candidate differs no more often than the monolith's own second response.
 type Head struct {
-	Same  eprocess.Bets `json:"same"`
+	Lean  Lean          `json:"lean"`
 	Share eprocess.Bets `json:"share"`
 	Self  eprocess.Bets `json:"self"`
 	// N exchanges, Count of which differed in a way nobody declared.
 	N     int `json:"n"`
 	Count int `json:"count"`
 	// SelfCount of the Repeats, the monolith's second responses, differed from its first.
-	SelfCount int              `json:"self_count"`
-	Repeats   int              `json:"repeats,omitempty"`
-	Lean      [LeanSlots]int32 `json:"lean,omitzero"`
-	Overall   int32            `json:"overall"`
-	Changes   []Change         `json:"changes"`
+	SelfCount int      `json:"self_count"`
+	Repeats   int      `json:"repeats,omitempty"`
+	Changes   []Change `json:"changes"`
 }
 
 // Change is one change of value with its count.
 type Change struct {
-	// Path is the JSON path of the field that changed; empty: the whole.
-	Path  string `json:"path,omitempty"`
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Count int    `json:"count"`
@@ -60,32 +43,20 @@ type Change struct {
 
 // NewHead is a head before the first exchange.
 func NewHead() Head {
-	return Head{Same: eprocess.NewBets(), Share: eprocess.NewBets(), Self: eprocess.NewBets()}
+	return Head{Lean: NewLean(), Share: eprocess.NewBets(), Self: eprocess.NewBets()}
 }
 
 // Pair is one exchange for a head.
 type Pair struct {
-	Path, From, To string // from and to equal: no difference
-	// Again says that the monolith was asked twice, self that it then gave
+	From, To string // equal: no difference
+	// Again says that the monolith was asked twice, Self that it then gave
 	// another response than before.
 	Again, Self bool
-	Shape       uint64
 	Reason      string // the declared reason of this change
-	// OneWay says that the change from to to from is declared.
+	// OneWay says that the change from To to From is declared.
 	OneWay   bool
-	Unbet    bool // it is not to be bet on
 	Exchange *whittle.Exchange
 	Show     *display.View
-	// Spot gives the place that differs; nil: the whole.
-	Spot func() display.Spot
-}
-
-// sample is the exchange in short.
-func (o *Pair) sample() whittle.Sample {
-	if o.Spot != nil {
-		return o.Show.SampleAt(o.Exchange, o.Spot())
-	}
-	return o.Show.Sample(o.Exchange)
 }
 
 // ObserveSame settles one exchange in which nothing differed and nobody was asked
@@ -98,16 +69,14 @@ func (t *Head) ObserveSame(limit, alpha float64, n int) {
 // See settles one exchange and reports whether it differs undeclared.
 func (t *Head) See(o *Pair, limit, alpha float64, n int) bool {
 	differs := o.From != o.To
+	open := differs && o.Reason == ""
+	t.N++
 	if differs {
 		t.keep(o)
+		t.bet(o, alpha, n)
 	}
-	t.N++
-	open := differs && o.Reason == ""
 	if open {
 		t.Count++
-	}
-	if differs && !o.Unbet && (open || !o.OneWay) {
-		t.lean(o, alpha, n)
 	}
 	t.Share.SeeShare(open, limit, alpha, n)
 	if o.Again {
@@ -120,122 +89,72 @@ func (t *Head) See(o *Pair, limit, alpha float64, n int) bool {
 	return open
 }
 
-// lean bets on the direction in which this pair of values went before. Where one
-// direction is declared it bets on the other alone, and only while the past leans
-// there: of two services that are the same either is as likely, and a constant
-// declared change costs nothing.
-func (t *Head) lean(o *Pair, alpha float64, n int) {
-	slot, side := t.slot(o)
-	if o.OneWay || o.Reason != "" {
-		open := side
-		if o.Reason != "" {
-			open = -side
-		}
-		if sign(*slot) == open {
-			t.Same.Bet(float64(open*side), alpha, n)
-		}
-		*slot = max(-oneWayMost, min(oneWayMost, *slot+side))
-		return
+// bet bets on the direction of a change, of which one may be declared, but not both.
+func (t *Head) bet(o *Pair, alpha float64, n int) {
+	opposed := OpposedOf(o.From, o.To)
+	switch {
+	case o.Reason != "" && o.OneWay:
+	case o.Reason != "":
+		t.Lean.Bet(opposed, -opposed.Side, alpha, n)
+	case o.OneWay:
+		t.Lean.Bet(opposed, opposed.Side, alpha, n)
+	default:
+		t.Lean.Bet(opposed, 0, alpha, n)
 	}
-	direction := sign(*slot)
-	if direction == 0 {
-		direction = sign(t.Overall)
-	}
-	t.Same.Bet(float64(direction*side), alpha, n)
-	*slot = saturate(*slot + side)
-	t.Overall = saturate(t.Overall + side)
 }
 
-// oneWayMost bounds what a slot remembers of changes declared in one direction, so
-// that a past of declared ones is soon outweighed.
-const oneWayMost = 8
+// changesMost is how many changes are distinguished, and headers that are not compared.
+const changesMost = 24
 
-// slot is where the direction of a pair's values is remembered, the same one when
-// they change places; side says which way they lie, +1 or -1.
-func (t *Head) slot(o *Pair) (_ *int32, side int32) {
-	low, high := o.From, o.To
-	side = 1
-	if low > high {
-		side, low, high = -1, high, low
-	}
-	h := digest.Hash(o.Shape)
-	h.Text(o.Path)
-	h.Text(low)
-	h.Text(high)
-	return &t.Lean[digest.Mix(uint64(h))%LeanSlots], side
-}
-
-func sign(v int32) int32 { return int32(cmp.Compare(v, 0)) }
-
-func saturate(v int32) int32 { return max(-1<<20, min(1<<20, v)) }
-
-// keep counts a change and keeps samples of it; of more than changesMost the first are
-// distinguished, but one that is not declared takes the place of the last that is.
+// keep counts a change and keeps samples of it. The first changesMost are distinguished; declared
+// ones have half of that room.
 func (t *Head) keep(o *Pair) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.Path == o.Path && c.From == o.From && c.To == o.To && c.Expected == o.Reason {
+		if c.From == o.From && c.To == o.To && c.Expected == o.Reason {
 			c.Count++
 			if len(c.Samples) < display.MaxSamples && !o.Show.Has(c.Samples, o.Exchange) {
-				c.Samples = append(c.Samples, o.sample())
+				c.Samples = append(c.Samples, o.Show.Sample(o.Exchange))
 			}
 			return
 		}
 	}
-	if len(t.Changes) >= changesMost && o.Reason == "" {
-		for i := len(t.Changes) - 1; i >= 0; i-- {
-			if t.Changes[i].Expected != "" {
-				t.Changes = slices.Delete(t.Changes, i, i+1)
-				break
-			}
-		}
-	}
-	if len(t.Changes) < changesMost {
-		t.Changes = append(t.Changes, Change{Path: o.Path, From: o.From, To: o.To, Count: 1, Expected: o.Reason, Samples: []whittle.Sample{o.sample()}})
+	if n := len(t.Changes); n < changesMost/2 || n < changesMost && o.Reason == "" {
+		t.Changes = append(t.Changes, Change{From: o.From, To: o.To, Count: 1, Expected: o.Reason, Samples: []whittle.Sample{o.Show.Sample(o.Exchange)}})
 	}
 }
 
 // DecidedAt is the exchange at which the difference was shown; 0: not.
 func (t *Head) DecidedAt() int {
-	if t.Same.At == 0 || t.Share.At == 0 || t.SelfCount > 0 && t.Self.At == 0 {
+	same, share, self := t.Lean.Bets.At, t.Share.At, t.Self.At
+	switch {
+	case same == 0 || share == 0:
+		return 0
+	case t.SelfCount == 0:
+		return max(same, share)
+	case self == 0:
 		return 0
 	}
-	at := max(t.Same.At, t.Share.At)
-	if t.SelfCount > 0 {
-		at = max(at, t.Self.At)
-	}
-	return at
+	return max(same, share, self)
 }
 
-// Findings gives one finding per change of value; one of a body that has a path
-// is one of a field. what names it in a sentence: "status".
+// Findings gives one finding per change of value. what names it in a sentence: "status".
 func (t *Head) Findings(kind whittle.FindingKind, what string) []whittle.Finding {
 	at := t.DecidedAt()
 	list := make([]whittle.Finding, 0, len(t.Changes))
 	for _, c := range t.Changes {
 		f := whittle.Finding{
-			Kind: kind, Path: c.Path, Monolith: c.From, Candidate: c.To, Count: c.Count, Of: t.N,
-			Expected: c.Expected, Samples: c.Samples,
+			Kind: kind, Monolith: c.From, Candidate: c.To, Count: c.Count, Of: t.N, Expected: c.Expected, Samples: c.Samples,
+			Summary: fmt.Sprintf("%s %s instead of %s in %d of %d", what, c.To, c.From, c.Count, t.N),
 		}
 		if c.Expected == "" {
 			f.Decided, f.DecidedAt = at > 0, at
-			f.EValue = min(t.Same.EValue(), t.Share.EValue())
-		}
-		f.Summary = fmt.Sprintf("%s %s instead of %s in %d of %d", what, c.To, c.From, c.Count, t.N)
-		if c.Path != "" {
-			f.Kind = whittle.FoundField
-			f.Summary = fmt.Sprintf("%s %s is %s instead of %s in %d of %d", what, c.Path, c.To, c.From, c.Count, t.N)
+			f.EValue = min(t.Lean.Bets.EValue(), t.Share.EValue())
 		}
 		list = append(list, f)
 	}
 	return list
 }
-
-// What distinguishes two words of which the same is shown.
-const (
-	OneSuffix     = " (one)"
-	AnotherSuffix = " (another)"
-)
 
 // Usable reports whether a repeat can teach what the monolith changes by itself.
 func Usable(r, first *whittle.Response) bool {

@@ -36,25 +36,30 @@ func (t *Texts) List(x *whittle.Exchange) {
 	}
 	for _, name := range differing(a, b, func(name string) bool { return t.c.ListsHeader(name) && !t.compares(name, sides) }) {
 		if from, to := headerWord(name, a, x), headerWord(name, b, x); from == absent || to == absent || form.Shape(from) != form.Shape(to) {
-			t.add(name, from, to, x)
+			t.add(name, from, to)
 		}
 	}
 }
 
-// add counts a difference in what servers add, of each header by which side has it.
-func (t *Texts) add(name, from, to string, x *whittle.Exchange) {
+// Listed is a difference in what servers add: a header by which side has it, with its first values.
+type Listed struct {
+	Name  string `json:"name"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Count int    `json:"count"`
+}
+
+func (t *Texts) add(name, from, to string) {
 	for i := range t.Added {
 		c := &t.Added[i]
-		if c.Path == name && (c.From == Missing) == (from == absent) && (c.To == Missing) == (to == absent) {
+		if c.Name == name && (c.From == Missing) == (from == absent) && (c.To == Missing) == (to == absent) {
 			c.Count++
 			return
 		}
 	}
-	if len(t.Added) >= changesMost {
-		return
+	if len(t.Added) < changesMost {
+		t.Added = append(t.Added, Listed{Name: name, From: t.shown(name, from), To: t.shown(name, to), Count: 1})
 	}
-	spot := display.Spot{Where: "header " + name, From: t.shown(name, from), To: t.shown(name, to)}
-	t.Added = append(t.Added, Change{Path: name, From: spot.From, To: spot.To, Count: 1, Samples: []whittle.Sample{t.show.SampleAt(x, spot)}})
 }
 
 func (t *Texts) shown(name, word string) string {
@@ -68,8 +73,8 @@ func (t *Texts) shown(name, word string) string {
 func (t *Texts) Findings() (list []whittle.Finding) {
 	for _, c := range t.Added {
 		list = append(list, whittle.Finding{
-			Kind: whittle.FoundHeader, Path: c.Path, Monolith: c.From, Candidate: c.To, Count: c.Count, Of: t.N, Expected: addedReason, Samples: c.Samples,
-			Summary: fmt.Sprintf("header %s is %s instead of %s in %d of %d", c.Path, c.To, c.From, c.Count, t.N),
+			Kind: whittle.FoundHeader, Path: c.Name, Monolith: c.From, Candidate: c.To, Count: c.Count, Of: t.N, Expected: addedReason,
+			Summary: fmt.Sprintf("header %s is %s instead of %s in %d of %d", c.Name, c.To, c.From, c.Count, t.N),
 		})
 	}
 	return list
@@ -93,14 +98,10 @@ func (t *Texts) Restore(kept *Texts) {
 func (t *Texts) ShowAgain() {
 	for i := range t.Added {
 		c := &t.Added[i]
-		t.show.Again(c.Samples, nil)
 		for _, word := range []*string{&c.From, &c.To} {
 			if *word != Missing {
-				*word = t.show.HeaderValue(c.Path, *word)
+				*word = t.show.HeaderValue(c.Name, *word)
 			}
-		}
-		for k := range c.Samples {
-			c.Samples[k].MonolithValue, c.Samples[k].CandidateValue = c.From, c.To
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 // by form alone, apart.
 type Texts struct {
 	// Added are the differences in what servers add by themselves, of so many exchanges.
-	Added []Change `json:"added,omitempty"`
+	Added []Listed `json:"added,omitempty"`
 	N     int      `json:"n"`
 
 	c      whittle.Comparison

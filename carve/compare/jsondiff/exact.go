@@ -69,17 +69,11 @@ func (e *Exact) Diff(monolith, candidate []byte) []Difference {
 		return nil
 	}
 	at := FirstDifference(monolith, candidate)
-	line := 1 + bytes.Count(monolith[:at], []byte{'\n'})
-	d := Difference{
-		How: HowBytes, Times: 1, From: windowAt(monolith, at), To: windowAt(candidate, at),
-		At: fmt.Sprintf("first at byte %d (line %d), %d against %d bytes", at, line, len(monolith), len(candidate)),
-	}
+	d := Difference{How: HowBytes, Times: 1, From: windowAt(monolith, at), To: windowAt(candidate, at)}
 	d.Expect = e.Expect.find(nil, &d, monolith, candidate)
-	if s := TextSpot(e.Show, monolith, candidate); s.From != s.To {
-		d.From, d.To = s.From, s.To
-	} else { // what differs is not to be shown
-		d.From, d.To = fmt.Sprintf("%d bytes", len(monolith)), fmt.Sprintf("%d bytes", len(candidate))
-	}
+	s := TextSpot(e.Show, monolith, candidate)
+	d.At = fmt.Sprintf("first at %s, %d against %d bytes", s.Where, len(monolith), len(candidate))
+	d.From, d.To = textWords(s, monolith, candidate)
 	e.out[0] = d
 	return e.out[:]
 }

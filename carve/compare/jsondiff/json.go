@@ -3,7 +3,6 @@ package jsondiff
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -87,9 +86,13 @@ func (j *JSON) Diff(monolith, candidate []byte) []Difference {
 			j.report(HowLimit, nil, nil, "JSON", "JSON")
 		}
 	case ra == jsondoc.NotJSON || rb == jsondoc.NotJSON:
-		j.report(HowSyntax, monolith, candidate, j.shape(ra, monolith), j.shape(rb, candidate))
+		from, to := "", ""
+		if !j.Quiet {
+			from, to = textWords(TextSpot(j.Show, monolith, candidate), monolith, candidate)
+		}
+		j.report(HowSyntax, monolith, candidate, from, to)
 	default:
-		j.report(HowLimit, monolith, candidate, j.shape(ra, monolith), j.shape(rb, candidate))
+		j.report(HowLimit, monolith, candidate, "JSON", "JSON")
 	}
 	return j.out
 }
@@ -98,18 +101,6 @@ func (j *JSON) Diff(monolith, candidate []byte) []Difference {
 // they are written is left to differ.
 func (j *JSON) written() bool {
 	return !j.AnyNumber && j.tolerance == 0 && j.a.Nodes[0].Kind < jsondoc.Array && j.b.Nodes[0].Kind < jsondoc.Array
-}
-
-func (j *JSON) shape(r jsondoc.Result, b []byte) string {
-	switch {
-	case r == jsondoc.Scanned:
-		return "JSON"
-	case r == jsondoc.OutOfLimit:
-		return fmt.Sprintf("more than %d levels or %d values", jsondoc.MaxDepth, jsondoc.MaxNodes)
-	case len(b) == 0:
-		return "empty"
-	}
-	return display.Snippet([]byte(j.Show.Response(whittle.Response{Body: b})), display.ValueShown)
 }
 
 // done reports whether going on can change nothing.

@@ -76,10 +76,10 @@ func TestJSONDiff(t *testing.T) {
 		{name: "ignored subtree", a: `{"m":{"a":[1]}}`, b: `{"m":{"a":[2,3]}}`, c: whittle.Comparison{Ignore: []string{"$.m"}}},
 		{name: "ignored index", a: `[1,2]`, b: `[1,3]`, c: whittle.Comparison{Ignore: []string{"$[0]"}}, want: []string{"$[*] value 2→3"}},
 		{name: "tolerance", a: `[1.0000001,5]`, b: `[1,6]`, c: whittle.Comparison{Tolerance: 1e-6}, want: []string{"$[*] value 5→6"}},
-		{name: "not JSON", a: `{"a":1}`, b: `<html>`, want: []string{"$ syntax JSON→<html>"}},
-		{name: "empty", a: `{"a":1}`, b: ``, want: []string{"$ syntax JSON→empty"}},
-		{name: "trailing", a: `1`, b: `1 2`, want: []string{"$ syntax JSON→1 2"}},
-		{name: "too deep", a: `1`, b: deep, want: []string{"$ limit JSON→more than 256 levels or 262144 values"}},
+		{name: "not JSON", a: `{"a":1}`, b: `<html>`, want: []string{"$ syntax {\"a\":1}→<html>"}},
+		{name: "empty", a: `{"a":1}`, b: ``, want: []string{"$ syntax {\"a\":1}→empty"}},
+		{name: "trailing", a: `1`, b: `1 2`, want: []string{"$ syntax 1→1 2"}},
+		{name: "too deep", a: `1`, b: deep, want: []string{"$ limit JSON→JSON"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package jsondiff
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	"whittle/carve/compare/display"
@@ -30,6 +31,14 @@ func TextSpot(show *display.View, monolith, candidate []byte) display.Spot {
 	at = FirstDifference(a, b)
 	s.From, s.To = windowAt(a, at), windowAt(b, at)
 	return s
+}
+
+// textWords are the two sides of a spot, or their lengths where what differs is not to be shown.
+func textWords(s display.Spot, monolith, candidate []byte) (from, to string) {
+	if s.From != s.To {
+		return cmp.Or(s.From, "empty"), cmp.Or(s.To, "empty")
+	}
+	return fmt.Sprintf("%d bytes", len(monolith)), fmt.Sprintf("%d bytes", len(candidate))
 }
 
 // windowAt shows the surroundings of a place.

@@ -1,0 +1,157 @@
+package compare
+
+import (
+	"encoding/json"
+	"slices"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/distribution"
+	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
+)
+
+// random compares responses whose numbers are random: the numbers by their distribution, and what
+// stands around them as places, by direction and repeats.
+type random struct {
+	*distribution.Method
+	around *match
+	now    whittle.Exchange // scratch of textsOf
+	again  whittle.Response
+}
+
+// newRandom makes the method of the kind statistical, which spends alpha.
+func newRandom(c whittle.Comparison, alpha float64) (*random, error) {
+	numbers, err := distribution.New(c, alpha)
+	if err != nil {
+		return nil, err
+	}
+	number := distribution.NumberPath(&c)
+	texts := whittle.Comparison{
+		Kind: whittle.JSON, Confidence: c.Confidence, MinCompared: c.MinCompared, MaxDiffer: max(c.MaxDiffer, distribution.Limit),
+		Ignore: c.Ignore, Expect: slices.Clone(c.Expect),
+	}
+	if number != "" {
+		texts.Ignore = append(slices.Clone(c.Ignore), number)
+	}
+	for i := range texts.Expect {
+		switch e := &texts.Expect[i]; e.Kind {
+		case whittle.FoundBody:
+			e.Kind = whittle.FoundField
+		case whittle.FoundField:
+		default:
+			e.Kind = ""
+		}
+	}
+	around, err := newMatchOf(texts, whittle.FoundField)
+	if err != nil {
+		return nil, err
+	}
+	around.plain.(*jsondiff.JSON).AnyNumber = number == ""
+	around.direct, around.alpha, around.places = true, alpha*eprocess.OfRandom, 1
+	return &random{Method: numbers, around: around}, nil
+}
+
+// Observe implements method.
+func (r *random) Observe(x *whittle.Exchange) Observation {
+	o, unread := r.Method.Observe(x)
+	if unread {
+		return o
+	}
+	r.around.show.Whole(x)
+	texts := r.around.Observe(r.textsOf(x))
+	r.around.show.Whole(nil)
+	if o.Skip == "" {
+		o.Ask = texts.Differs
+		o.Differs = o.Differs || texts.Differs
+	}
+	return o
+}
+
+// textsOf is an exchange with what stands around its numbers, until the next call; without bodies
+// where that is the same.
+func (r *random) textsOf(x *whittle.Exchange) *whittle.Exchange {
+	r.now = *x
+	y := &r.now
+	if x.Repeat == nil && r.SameAround(x.Monolith.Body, x.Candidate.Body) {
+		y.Monolith.Body, y.Candidate.Body = nil, nil
+		return y
+	}
+	y.Monolith.Body, y.Candidate.Body = r.Around(&x.Monolith), r.Around(&x.Candidate)
+	if x.Repeat != nil {
+		r.again = *x.Repeat
+		r.again.Body = r.Around(x.Repeat)
+		y.Repeat = &r.again
+	}
+	return y
+}
+
+// Report implements method.
+func (r *random) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
+	findings, bounds, more := r.Method.Report(alpha)
+	around, further, left := r.around.doubts(alpha)
+	for _, f := range around {
+		if f.Path == "$" {
+			f.Kind, f.Path = whittle.FoundBody, ""
+		}
+		f.Summary = "around the number: " + f.Summary
+		findings = append(findings, f)
+	}
+	return findings, append(bounds, further...), longer(more, left)
+}
+
+// Open implements method: the series counts these itself.
+func (r *random) Open() int { return 0 }
+
+// Places implements method.
+func (r *random) Places(a, b *whittle.Response) (list, rare []string) {
+	x, y := *a, *b
+	x.Body, y.Body = r.Around(a), r.Around(b)
+	return r.around.Places(&x, &y)
+}
+
+// Varies implements method: nothing is learned of random responses.
+func (r *random) Varies(_, _ *whittle.Response) {}
+
+// ShowBy implements method.
+func (r *random) ShowBy(d *display.View) {
+	r.Method.ShowBy(d)
+	r.around.ShowBy(d)
+}
+
+// ShowAgain implements method.
+func (r *random) ShowAgain() {
+	r.Method.ShowAgain()
+	r.around.ShowAgain()
+}
+
+// keptRandom is what is kept of random responses.
+type keptRandom struct {
+	Numbers json.RawMessage `json:"numbers"`
+	Around  json.RawMessage `json:"around"`
+}
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (r *random) MarshalBinary() ([]byte, error) {
+	numbers, err := r.Method.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	around, err := r.around.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(keptRandom{numbers, around})
+}
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler.
+func (r *random) UnmarshalBinary(b []byte) error {
+	var k keptRandom
+	if err := json.Unmarshal(b, &k); err != nil {
+		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)
+	}
+	if err := r.Method.UnmarshalBinary(k.Numbers); err != nil {
+		return err
+	}
+	return r.around.UnmarshalBinary(k.Around)
+}
