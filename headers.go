@@ -73,8 +73,9 @@ var addedByServers = set(
 	"Strict-Transport-Security", "X-Content-Type-Options", "X-Dns-Prefetch-Control", "X-Download-Options", "X-Frame-Options",
 	"X-Permitted-Cross-Domain-Policies", "X-Xss-Protection", "X-Content-Security-Policy", "X-Webkit-Csp",
 	// Made of the body or the file: Express, Rails, Tornado, static files. Pragma says
-	// nothing in a response (RFC 9111, section 5.4); Spring Security and PHP send it.
-	"Etag", "Last-Modified", "Accept-Ranges", "Pragma",
+	// nothing in a response (RFC 9111, section 5.4); Spring Security and PHP send it. Expires is
+	// of a clock, and says nothing beside Cache-Control (section 5.3).
+	"Etag", "Expires", "Last-Modified", "Accept-Ranges", "Pragma",
 	// How many more requests are allowed: rate limiters in front and within.
 	"Ratelimit", "Ratelimit-Policy",
 )

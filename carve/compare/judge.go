@@ -5,11 +5,12 @@
 // An exchange goes from Judge.Observe (judge.go) to the series of its order (series.go), which
 // compares status, content type and failure, the headers (header) and then the body, by its
 // method: match.go for exact and json, random.go for random responses, whose numbers go to
-// distribution and whose rest to a match. A match takes the differences that jsondiff finds as marks (mark.go), bets on them (match_bets.go), learns what
-// the monolith changes by itself (match_noise.go), tells a state of each server's own from a
-// fault (match_own.go, own), and has what varies compared by its form (form). Differences that
-// are asked about again come to rechecks.go. The verdict is put together in judge_verdict.go,
-// and what it stands on in coverage.go.
+// distribution and whose rest to a match. A match takes the differences that jsondiff finds as
+// marks (mark.go), bets on them (match_bets.go), learns what the monolith changes by itself
+// (match_noise.go), tells a state of each server's own from a fault (match_own.go, own), and has
+// what varies compared by its form (form). Differences that are asked about again come to
+// rechecks.go. The verdict is put together in judge_verdict.go, and what it stands on in
+// coverage.go.
 package compare
 
 import (

@@ -236,7 +236,7 @@ func (m *match) settles(path string) string {
 	if m.kind != whittle.FoundHeader {
 		return "ignore the path, or give it a form"
 	}
-	name, _, _ := strings.Cut(header.NameOf(path), " ") // of a piece, a cookie, a field of the trailer
+	name, _, _ := strings.Cut(header.NameOf(path), " ") // of a piece, a cookie
 	return "compare.headers: {except: [" + name + "]} leaves it out"
 }
 

@@ -2,6 +2,8 @@ package header
 
 import (
 	"cmp"
+	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,26 +26,25 @@ type sentCookie struct {
 	life         lifetime
 }
 
-// lifetime is how many seconds a client keeps a cookie.
+// lifetime is for how many seconds a client keeps a cookie; none: it removes it.
 type lifetime int64
 
 const (
-	forSession lifetime = iota - 1
-	removed
+	forSession lifetime = math.MaxInt64
+	// longest is about 68 years; what lasts longer lasts as long.
+	longest lifetime = math.MaxInt32
+	// lifeSlack is how far apart lifetimes are that are the same: clocks tick between a Date and
+	// an Expires.
+	lifeSlack lifetime = 2
 )
 
-// lifeSlack is how far apart lifetimes are that are the same: clocks tick between a Date and
-// an Expires.
-const lifeSlack lifetime = 2
-
-// lifeMost is about 317 years; what lasts longer lasts as long.
-const lifeMost lifetime = 1e10
+func (l lifetime) isOver() bool { return l <= 0 }
 
 func (l lifetime) word() string {
-	switch l {
-	case removed:
+	switch {
+	case l.isOver():
 		return "removed"
-	case forSession:
+	case l == forSession:
 		return ""
 	}
 	return "kept for " + strconv.FormatInt(int64(l), 10) + " s"
@@ -106,24 +107,18 @@ func readCookie(v string, now time.Time) sentCookie {
 
 // lifetimeOf says how long a cookie is kept.
 func lifetimeOf(attributes map[string]string, now time.Time) lifetime {
-	if age := attributes["max-age"]; age != "" && strings.Trim(strings.TrimPrefix(age, "-"), "0123456789") == "" && age != "-" {
-		if age[0] == '-' || strings.Trim(age, "0") == "" {
-			return removed
-		}
-		n, err := strconv.ParseInt(age, 10, 64)
-		if err != nil {
-			return lifeMost
-		}
-		return min(lifeMost, lifetime(n))
+	age, err := strconv.ParseInt(attributes["max-age"], 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // then it is the largest or the smallest
+		return max(0, min(longest, lifetime(age)))
 	}
 	until, ok := form.Date(attributes["expires"])
 	switch {
 	case !ok:
 		return forSession
 	case !until.After(now):
-		return removed
+		return 0
 	}
-	return min(lifeMost, max(1, lifetime(until.Unix()-now.Unix())))
+	return max(1, min(longest, lifetime(until.Unix()-now.Unix())))
 }
 
 func cookieWordOf(list []sentCookie) string {
@@ -140,8 +135,9 @@ func cookieWordOf(list []sentCookie) string {
 // aged has cookies be kept for as long as those of another list, where no client can tell.
 func aged(list, as []sentCookie) []sentCookie {
 	for i := range min(len(list), len(as)) {
-		if d := list[i].life - as[i].life; list[i].life > 0 && as[i].life > 0 && d <= lifeSlack && d >= -lifeSlack {
-			list[i].life = as[i].life
+		a, b := list[i].life, as[i].life
+		if !a.isOver() && !b.isOver() && max(a, b)-min(a, b) <= lifeSlack {
+			list[i].life = b
 		}
 	}
 	return list

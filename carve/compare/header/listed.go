@@ -16,13 +16,14 @@ const addedReason = "servers and frameworks add it by themselves, so it decides 
 // partly are headers that clients act on and whose values are not compared, each with the reason.
 var partly = [...]struct{ name, reason string }{
 	{"Age", "how old a copy is, which is each cache's own"},
-	{"Expires", "for how long a response may be kept: only whether it may be is compared"},
+	{"Expires", "until when a response may be kept, which each server's clock says"},
 	{"Last-Modified", "the date itself: which each server may take from elsewhere"},
 }
 
 // List counts differences in the presence and form of headers that servers add by themselves.
 // These differences decide nothing. List also notes which headers are compared in part.
 func (t *Texts) List(x *whittle.Exchange) {
+	x = withTrailers(x)
 	t.N++
 	if !t.c.AllHeaders {
 		return
@@ -109,7 +110,7 @@ func (t *Texts) ShowAgain() {
 // policies are the beginnings of names of headers that say what a response is or how it may be
 // used, and no state of a server.
 var policies = []string{
-	"Access-Control-", "Allow", "Cache-Control", "Content-", "Etag", "Expires", "Link", "Location", "Set-Cookie", "Vary", "Www-Authenticate",
+	"Access-Control-", "Allow", "Cache-Control", "Content-", "Etag", "Link", "Location", "Set-Cookie", "Vary", "Www-Authenticate",
 }
 
 // IsPolicy reports whether what a header says is no state of a server.

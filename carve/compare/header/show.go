@@ -39,5 +39,5 @@ func (f fields) Value(place []jsonpath.Element, v []byte) []byte {
 	if name == SetCookie { // it has no value, but a path
 		return []byte(f.of.Kept(nil, string(v)))
 	}
-	return []byte(f.of.HeaderValue(configured(name), string(v)))
+	return []byte(f.of.HeaderValue(name, string(v)))
 }

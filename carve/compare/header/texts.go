@@ -144,10 +144,7 @@ func (t *Texts) names(sides []*whittle.Response) (names []string) {
 // compares reports whether a difference in a header counts, in these responses. A strong Etag is
 // one that somebody chose to send; a weak one is what frameworks make of the body.
 func (t *Texts) compares(name string, sides []*whittle.Response) bool {
-	if name == SetCookie+inTrailer { // no client takes it
-		return false
-	}
-	return t.c.ComparesHeader(configured(name)) || whittle.ComparedByPresence(name) && t.c.ListsHeader(name) &&
+	return t.c.ComparesHeader(name) || whittle.ComparedByPresence(name) && t.c.ListsHeader(name) &&
 		slices.ContainsFunc(sides, func(a *whittle.Response) bool {
 			v := a.Header.Get(name)
 			return v != "" && !strings.HasPrefix(v, "W/")
@@ -207,7 +204,7 @@ func (t *Texts) Cookies(x *whittle.Exchange) (names []string) {
 
 // keptCookies are the cookies of a response that are not removed.
 func keptCookies(a *whittle.Response, x *whittle.Exchange) []sentCookie {
-	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == removed })
+	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life.isOver() })
 }
 
 // differing are the names, sorted, of which two responses have not the same values, as far as

@@ -2,16 +2,13 @@ package header
 
 import (
 	"maps"
-	"strings"
+	"slices"
 
 	"whittle"
 )
 
-// inTrailer marks the names of fields that came after the body.
-const inTrailer = " (trailer)"
-
 // withTrailers is an exchange whose responses have the fields of their trailers among
-// those of their headers, under names of their own.
+// those of their headers, where clients of gRPC look for them too.
 func withTrailers(x *whittle.Exchange) *whittle.Exchange {
 	if len(x.Monolith.Trailer)+len(x.Candidate.Trailer) == 0 && (x.Repeat == nil || len(x.Repeat.Trailer) == 0) {
 		return x
@@ -24,9 +21,8 @@ func withTrailers(x *whittle.Exchange) *whittle.Exchange {
 	return &out
 }
 
-// withTrailer is a response with the fields of its trailer among those of its header.
-// gRPC's are the same in either place: a response without a message has them in its
-// header.
+// withTrailer is a response with the fields of its trailer in its header, but for cookies, which no
+// client takes from there.
 func withTrailer(a *whittle.Response) *whittle.Response {
 	if len(a.Trailer) == 0 {
 		return a
@@ -36,13 +32,9 @@ func withTrailer(a *whittle.Response) *whittle.Response {
 		out.Header = whittle.Header{}
 	}
 	for name, values := range a.Trailer {
-		if !strings.HasPrefix(name, "Grpc-") {
-			name += inTrailer
+		if name != SetCookie {
+			out.Header[name] = slices.Concat(out.Header[name], values)
 		}
-		out.Header[name] = values
 	}
 	return &out
 }
-
-// configured is the name by which the config speaks of a field.
-func configured(name string) string { return strings.TrimSuffix(name, inTrailer) }

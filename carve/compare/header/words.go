@@ -56,29 +56,22 @@ func onHost(address, host string) (path string, ok bool) {
 	return path, true
 }
 
-// listForm is how the members of a list are compared, whose order means nothing.
-type listForm struct {
-	cased  bool   // methods are distinguished by case
-	twice  bool   // a cache may take a directive that comes twice for none (RFC 9111, section 4.2.1)
-	silent string // a member that says nothing, and a list without any other
+// lists are the headers that are lists whose members have neither an order nor a case.
+var lists = []string{
+	"Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Expose-Headers", "Allow",
+	"Cache-Control", "Content-Language", "Vary",
 }
 
-// lists are the headers that are lists: whoever compresses adds Accept-Encoding to Vary.
-var lists = map[string]listForm{
-	"Cache-Control": {twice: true}, "Content-Language": {twice: true}, "Vary": {silent: "accept-encoding"},
-	"Access-Control-Expose-Headers": {}, "Access-Control-Allow-Headers": {},
-	"Allow": {cased: true}, "Access-Control-Allow-Methods": {cased: true},
-}
-
-func (f *listForm) members(v string) []string {
-	if !f.cased {
-		v = strings.ToLower(v)
+// members are the members of a list, each once. Whoever compresses adds Accept-Encoding to Vary,
+// where it says nothing.
+func members(name, v string) (out []string) {
+	for part := range strings.SplitSeq(strings.ToLower(v), ",") {
+		if part = strings.TrimSpace(part); part != "" && (name != "Vary" || part != "accept-encoding") {
+			out = append(out, part)
+		}
 	}
-	out := listed(v)
-	if !f.twice {
-		out = slices.Compact(out)
-	}
-	return slices.DeleteFunc(out, func(v string) bool { return v == f.silent })
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // headerWord is a header's value in a normal form, without details that no client acts
@@ -90,14 +83,11 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 		return absent
 	}
 	var out []string
-	list, isList := lists[name]
 	switch {
 	case name == SetCookie:
 		return cookieWordOf(cookiesOf(h, x))
-	case name == "Expires":
-		return expiresWord(values, h, x)
-	case isList:
-		if out = list.members(strings.Join(values, ",")); len(out) == 0 && list.silent != "" {
+	case slices.Contains(lists, name):
+		if out = members(name, strings.Join(values, ",")); len(out) == 0 && name == "Vary" {
 			return absent
 		}
 	default:
@@ -109,34 +99,6 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 		}
 	}
 	return strings.Join(out, ", ")
-}
-
-// expiresWord is whether a response is to be kept; it says nothing where
-// Cache-Control does (RFC 9111, section 5.3), and what is no date has ended.
-func expiresWord(values []string, h whittle.Header, x *whittle.Exchange) string {
-	for _, directive := range listed(strings.ToLower(strings.Join(h["Cache-Control"], ","))) {
-		name, _, _ := strings.Cut(directive, "=")
-		if name == "max-age" || name == "s-maxage" || name == "no-cache" || name == "no-store" {
-			return absent
-		}
-	}
-	if until, ok := form.Date(values[0]); ok {
-		if until.After(respondedAt(h, x)) {
-			return "later"
-		}
-	}
-	return "at once"
-}
-
-// listed are the parts of a list whose order means nothing.
-func listed(v string) (out []string) {
-	for part := range strings.SplitSeq(v, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			out = append(out, part)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // dispositionWord has its parameters in one order and form.
