@@ -25,9 +25,6 @@ type headers struct {
 	spells  map[string]*own.Spells // of each header that has differed
 }
 
-// cookiesMost bounds the cookies of which the values are compared, by name.
-const cookiesMost = 16
-
 // newHeaders compares the headers that a comparison names, with an error rate of twice alpha.
 func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (headers, error) {
 	h := headers{texts: header.NewTexts(&c, show), spells: map[string]*own.Spells{}}
@@ -95,7 +92,7 @@ func (h *headers) nameCookies(x *whittle.Exchange) {
 		path := header.CookiePath(name)
 		switch {
 		case slices.Contains(h.cookies, path):
-		case len(h.cookies) == cookiesMost:
+		case len(h.cookies) == header.Most:
 			h.more = true
 		default:
 			h.cookies = append(h.cookies, path)
@@ -164,7 +161,7 @@ func (h *headers) cover(c *whittle.Coverage) {
 		}
 	}
 	if c.Cookies = len(h.cookies); h.more {
-		c.Not(header.SetCookie+" *", fmt.Sprintf("the values of more cookies than the %d that are compared by form", cookiesMost))
+		c.Not(header.SetCookie+" *", fmt.Sprintf("the values of more cookies than the %d that are compared by form", header.Most))
 	}
 }
 

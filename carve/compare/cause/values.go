@@ -90,7 +90,7 @@ func ofLists(p, q []string) []Cause {
 
 // texts are the elements of a list as they are written, without white space between tokens; none
 // of one that is too long.
-func texts(d *jsondoc.Document, array int32) (list []string) {
+func texts(d *jsondoc.Document, array uint32) (list []string) {
 	if d.Nodes[array].Count <= listMost {
 		for _, n := range d.Elements(array) {
 			list = append(list, string(d.Text(n)))

@@ -8,8 +8,9 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// Bounds of what is kept to explain findings.
-const keptMost = 96 // wrong values, a quarter of them of one size of request, and values of `per`
+// keptMost bounds what is kept: wrong values, a quarter of them of one size of request, values of
+// `per`, sizes of request on either side of 1.
+const keptMost = 96
 
 // evidence keeps a few exchanges of each sort, to explain and to show.
 type evidence struct {

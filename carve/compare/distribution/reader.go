@@ -15,12 +15,8 @@ import (
 	"whittle"
 )
 
-const (
-	// numberInBody is the value expression for a body's first number.
-	numberInBody = "number in the body"
-	// shortBody bounds the bodies of which the divisor is remembered, in bytes, and their number.
-	shortBody = 256
-)
+// numberInBody is the value expression for a body's first number.
+const numberInBody = "number in the body"
 
 // reader reads the number from a response and the divisor from a request.
 type reader struct {
@@ -29,8 +25,8 @@ type reader struct {
 	// which of the expressions' variables are read, so that nothing is parsed
 	// in vain.
 	valueReads, perReads map[string]bool
-	// divisors are those of short bodies, as many requests are alike and parsing one costs
-	// more than all the statistics.
+	// divisors are those of bodies of keptMost bytes and as many, as many requests are alike and
+	// parsing one costs more than all the statistics.
 	divisors map[string]divisor
 }
 
@@ -149,12 +145,12 @@ func (r *reader) divisor(q *whittle.Request) (float64, bool) {
 	if r.per == nil {
 		return 1, true
 	}
-	if q.Truncated || len(q.Body) > shortBody || !r.perReads["request"] || len(r.perReads) > 1 {
+	if q.Truncated || len(q.Body) > keptMost || !r.perReads["request"] || len(r.perReads) > 1 {
 		return r.work(q)
 	}
 	d, known := r.divisors[string(q.Body)]
 	if !known {
-		if r.divisors == nil || len(r.divisors) >= shortBody {
+		if r.divisors == nil || len(r.divisors) >= keptMost {
 			r.divisors = map[string]divisor{}
 		}
 		d.per, d.ok = r.work(q)

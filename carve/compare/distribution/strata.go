@@ -8,9 +8,6 @@ import (
 )
 
 const (
-	// highestKey is the largest size of `per` that is distinguished, as a power of two: a trillion,
-	// and the smallest a trillionth. What lies beyond joins the outermost.
-	highestKey = 40
 	// rawKey is the stratum of responses that are not divided, because the
 	// request's `per` is 0 or negative.
 	rawKey = math.MinInt
@@ -45,7 +42,7 @@ func drawIn(v, most float64) float64 { return max(-most, min(most, v)) }
 
 // largest bounds a divisor, a scaled response and a deviation in spreads, so that no sum of squares
 // of what a side may write leaves the floats.
-const largest = 1e60
+const largest = math.MaxFloat32
 
 // stratum is what is known of the responses to requests of one size.
 type stratum struct {
@@ -71,13 +68,14 @@ type strata struct {
 	Seen []stratum `json:"seen"`
 }
 
-// keyOfPer gives the stratum of a divisor.
+// keyOfPer gives the stratum of a divisor, its power of two. What is beyond 2^±keptMost joins the
+// outermost.
 func keyOfPer(per float64) int {
 	if !(per > 0) {
 		return rawKey
 	}
 	_, e := math.Frexp(per)
-	return max(-highestKey, min(highestKey, e-1))
+	return max(-keptMost, min(keptMost, e-1))
 }
 
 // unitOf is what a response is divided by: its divisor, or 1 where that is 0 or

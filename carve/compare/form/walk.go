@@ -144,8 +144,8 @@ func prefixHashes(set map[uint64]bool, pattern string) {
 // patternOf is the pattern of a node's place.
 func (w *walker) patternOf(node uint32) string {
 	pattern := []byte{'$'}
-	for x := int32(0); x != int32(node); {
-		child, at := w.doc.ChildOver(x, int32(node))
+	for x := uint32(0); x != node; {
+		child, at := w.doc.ChildOver(x, node)
 		pattern, x = jsondoc.AppendStep(pattern, at), child
 	}
 	return string(pattern)

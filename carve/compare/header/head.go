@@ -103,10 +103,7 @@ func (t *Head) bet(o *Pair, alpha float64, n int) {
 	}
 }
 
-// changesMost is how many changes are distinguished, and headers that are not compared.
-const changesMost = 24
-
-// keep counts a change and keeps samples of it. The first changesMost are distinguished; declared
+// keep counts a change and keeps samples of it. The first of them are distinguished; declared
 // ones have half of that room.
 func (t *Head) keep(o *Pair) {
 	for i := range t.Changes {
@@ -119,7 +116,7 @@ func (t *Head) keep(o *Pair) {
 			return
 		}
 	}
-	if n := len(t.Changes); n < changesMost/2 || n < changesMost && o.Reason == "" {
+	if n := len(t.Changes); n < Most/2 || n < Most && o.Reason == "" {
 		t.Changes = append(t.Changes, Change{From: o.From, To: o.To, Count: 1, Expected: o.Reason, Samples: []whittle.Sample{o.Show.Sample(o.Exchange)}})
 	}
 }

@@ -7,16 +7,17 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// leanMost is how many pairs of values a Lean keeps apart, and how many exchanges of one it
-// remembers, so that a long past is outweighed.
-const leanMost = 64
+// Most bounds what is kept of what stands before the body: changes of a head, headers that are not
+// compared, cookies whose values are, pairs of values that a Lean keeps apart, and how many exchanges
+// of one it remembers, so that a long past is outweighed.
+const Most = 32
 
 // Lean bets on which of two sides says which of two values that differ. The hypothesis: the two
 // sides' responses are exchangeable given the request and the past, so that either is as likely to
 // say either. It needs no repeats, and shows a constant difference within a dozen exchanges.
 type Lean struct {
 	Bets  eprocess.Bets `json:"bets"`
-	Slots [leanMost]int `json:"slots,omitzero"`
+	Slots [Most]int     `json:"slots,omitzero"`
 }
 
 // NewLean is one before the first exchange.
@@ -44,9 +45,9 @@ func OpposedOf(monolith, candidate string) Opposed {
 // Bet bets that the two values lie as they did more often, and settles it. only is the one side to
 // bet on, where the other is declared; 0: there is none.
 func (l *Lean) Bet(o Opposed, only int, alpha float64, n int) {
-	slot := &l.Slots[digest.Mix(o.Pair)%leanMost]
+	slot := &l.Slots[digest.Mix(o.Pair)%Most]
 	if lean := cmp.Compare(*slot, 0); only == 0 || lean == only {
 		l.Bets.Bet(float64(lean*o.Side), alpha, n)
 	}
-	*slot = max(-leanMost, min(leanMost, *slot+o.Side))
+	*slot = max(-Most, min(Most, *slot+o.Side))
 }

@@ -58,7 +58,7 @@ func (t *Texts) add(name, from, to string) {
 			return
 		}
 	}
-	if len(t.Added) < changesMost {
+	if len(t.Added) < Most {
 		t.Added = append(t.Added, Listed{Name: name, From: t.shown(name, from), To: t.shown(name, to), Count: 1})
 	}
 }

@@ -25,7 +25,7 @@ type Difference struct {
 	// At says where the first difference is, in words; empty: the path does.
 	At string
 	// nodes are the values in the two documents, valid until the next comparison (JSON).
-	nodes [2]int32
+	nodes [2]uint32
 	// Expect is the index of the expectation that declares it, -1 for none.
 	Expect int
 }

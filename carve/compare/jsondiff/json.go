@@ -37,7 +37,7 @@ type JSON struct {
 	a, b  jsondoc.Document
 	trail []jsondoc.Place
 	// nodes are the values in hand, none where a side has none.
-	nodes      [2]int32
+	nodes      [2]uint32
 	out        []Difference
 	pattern    []byte
 	steps      int
@@ -111,7 +111,7 @@ func (j *JSON) value(x, y uint32) {
 	if j.steps++; j.done() {
 		return
 	}
-	j.nodes = [2]int32{int32(x), int32(y)}
+	j.nodes = [2]uint32{x, y}
 	s, t := j.a.Text(x), j.b.Text(y)
 	if bytes.Equal(s, t) {
 		return
@@ -257,11 +257,11 @@ func (j *JSON) merge(x, y uint32) {
 			j.value(j.members[i].node, j.members[k].node)
 			i, k = i+1, k+1
 		case order < 0:
-			j.nodes = [2]int32{int32(j.members[i].node), jsondoc.None}
+			j.nodes = [2]uint32{j.members[i].node, jsondoc.None}
 			j.lone(&j.members[i], HowMissing)
 			i++
 		default:
-			j.nodes = [2]int32{jsondoc.None, int32(j.members[k].node)}
+			j.nodes = [2]uint32{jsondoc.None, j.members[k].node}
 			j.lone(&j.members[k], HowExtra)
 			k++
 		}

@@ -13,8 +13,6 @@ import (
 // MaxMasks bounds the patterns of a comparison.
 const MaxMasks = 16
 
-const maxMask = 500 // bytes of a pattern
-
 // masked stands in a text for what is not compared.
 const masked = "‹…›"
 
@@ -52,8 +50,8 @@ func Masked(d Differ, c *whittle.Comparison) (Differ, error) {
 // MaskPattern compiles a pattern of RE2's syntax that says what is not compared. One that
 // matches the empty text says nothing.
 func MaskPattern(pattern string) (*regexp.Regexp, error) {
-	if len(pattern) > maxMask {
-		return nil, whittle.Errorf(whittle.Invalid, "a pattern of %d bytes is longer than %d", len(pattern), maxMask)
+	if len(pattern) > display.BodyShown {
+		return nil, whittle.Errorf(whittle.Invalid, "a pattern of %d bytes is longer than %d", len(pattern), display.BodyShown)
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/display"
 )
 
 // TestMasked: two texts are the same where they differ only in what a pattern's groups
@@ -70,7 +71,7 @@ func TestMaskPatterns(t *testing.T) {
 	t.Parallel()
 	for pattern, want := range map[string]string{
 		"": "empty text", "x*": "empty text", "(": "missing closing", `(?=a)`: "invalid or unsupported",
-		strings.Repeat("x", maxMask+1): "longer than", "[0-9]+": "",
+		strings.Repeat("x", display.BodyShown+1): "longer than", "[0-9]+": "",
 	} {
 		_, err := MaskPattern(pattern)
 		switch {

@@ -47,5 +47,5 @@ func (j *JSON) there(s *Side, trail []jsondoc.Place) string {
 	if s.node == jsondoc.None {
 		return noValue
 	}
-	return j.Show.Bounded(trail, s.Doc.Text(uint32(s.node)), spotShown)
+	return j.Show.Bounded(trail, s.Doc.Text(s.node), display.BodyShown)
 }

@@ -2,14 +2,14 @@ package jsondiff
 
 import "whittle/carve/compare/jsondoc"
 
-var noNodes = [2]int32{jsondoc.None, jsondoc.None}
+var noNodes = [2]uint32{jsondoc.None, jsondoc.None}
 
 // Side is one side of a place in JSON.
 type Side struct {
 	Doc   *jsondoc.Document
-	node  int32
+	node  uint32
 	trail []jsondoc.Place // of the node
-	chain []int32         // the nodes from the root to it
+	chain []uint32        // the nodes from the root to it
 }
 
 // find reads the trail from the document's root.
@@ -18,7 +18,7 @@ func (s *Side) find() {
 		return
 	}
 	s.chain = append(s.chain, 0)
-	for cur := int32(0); cur != s.node; {
+	for cur := uint32(0); cur != s.node; {
 		child, at := s.Doc.ChildOver(cur, s.node)
 		if child == jsondoc.None {
 			return
@@ -33,11 +33,11 @@ func (s *Side) Text() []byte {
 	if s.node == jsondoc.None {
 		return nil
 	}
-	return s.Doc.Text(uint32(s.node))
+	return s.Doc.Text(s.node)
 }
 
 // ListWith gives the innermost lists in which two places lie, or which they are.
-func (s *Side) ListWith(t *Side) (x, y int32, ok bool) {
+func (s *Side) ListWith(t *Side) (x, y uint32, ok bool) {
 	for depth := min(len(s.chain), len(t.chain)) - 1; depth >= 0; depth-- {
 		x, y = s.chain[depth], t.chain[depth]
 		if s.Doc.Nodes[x].Kind == jsondoc.Array && t.Doc.Nodes[y].Kind == jsondoc.Array {

@@ -8,10 +8,7 @@ import (
 	"whittle/carve/compare/display"
 )
 
-const (
-	spotShown = 2 * display.ValueShown // bytes of a value at the place that differs
-	noValue   = "missing"
-)
+const noValue = "missing"
 
 // Spot implements differ.
 func (e *Exact) Spot(_ *Difference, monolith, candidate []byte) display.Spot {
@@ -43,8 +40,8 @@ func textWords(s display.Spot, monolith, candidate []byte) (from, to string) {
 
 // windowAt shows the surroundings of a place.
 func windowAt(b []byte, at int) string {
-	low, high := max(0, at-spotShown/4), min(len(b), at+spotShown/4)
-	s := display.Visible(b[low:high], spotShown)
+	low, high := max(0, at-display.ValueShown/2), min(len(b), at+display.ValueShown/2)
+	s := display.Visible(b[low:high], display.BodyShown)
 	if low > 0 {
 		s = "…" + s
 	}

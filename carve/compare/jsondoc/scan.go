@@ -64,8 +64,8 @@ const (
 	OutOfLimit        // too deep or too many values
 )
 
-// outside is the parent of the value that is the document.
-const outside = math.MaxUint32
+// None is no node: that of a side that lacks a value, and the parent of the whole document.
+const None = math.MaxUint32
 
 var kinds = [...]Kind{
 	jsonscan.Null: Null, jsonscan.Bool: Bool, jsonscan.Number: Number, jsonscan.String: String, jsonscan.Key: String,
@@ -100,7 +100,7 @@ func (d *Document) Scan(src []byte) Result {
 // too many values. Until a container is closed, its next is the container around
 // it.
 func appendNodes(nodes []node, s *jsonscan.Scanner) (_ []node, ok bool) {
-	parent := uint32(outside)
+	parent := uint32(None)
 	for {
 		kind := s.Next()
 		self := uint32(len(nodes))
@@ -117,7 +117,7 @@ func appendNodes(nodes []node, s *jsonscan.Scanner) (_ []node, ok bool) {
 			if self >= MaxNodes {
 				return nodes, false
 			}
-			if parent != outside {
+			if parent != None {
 				nodes[parent].Count++
 			}
 		}

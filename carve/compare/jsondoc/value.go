@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strconv"
 
-	"whittle/carve/compare/digest"
 	"whittle/internal/jsonscan"
 )
 
@@ -36,19 +35,20 @@ type Decimal struct {
 	Exp      int64
 }
 
-// maxExponent bounds the exponents that are added up; beyond it two numbers
-// are the same only if their exponents are written with the same digits.
-const maxExponent = 1 << 40
-
-// ParseDecimal reads a valid JSON number; digits are appended to buf.
+// ParseDecimal reads a valid JSON number; digits are appended to buf. One whose exponent no integer
+// holds is the same as another only if it is written alike.
 func ParseDecimal(buf, number []byte) Decimal {
 	var d Decimal
 	if number[0] == '-' {
 		d.Negative, number = true, number[1:]
 	}
 	if e := bytes.IndexAny(number, "eE"); e >= 0 {
-		d.Exp = parseExponent(number[e+1:])
-		number = number[:e]
+		exp, err := strconv.ParseInt(string(number[e+1:]), 10, 32)
+		if err != nil {
+			d.Digits = append(buf, number...)
+			return d
+		}
+		d.Exp, number = exp, number[:e]
 	}
 	point := bytes.IndexByte(number, '.')
 	if point < 0 {
@@ -65,25 +65,6 @@ func ParseDecimal(buf, number []byte) Decimal {
 		return Decimal{}
 	}
 	return d
-}
-
-func parseExponent(b []byte) int64 {
-	negative := b[0] == '-'
-	if negative || b[0] == '+' {
-		b = b[1:]
-	}
-	b = bytes.TrimLeft(b, "0")
-	n := int64(0)
-	for _, c := range b {
-		if n = n*10 + int64(c-'0'); n > maxExponent {
-			n = maxExponent + int64(digest.FNV(b)>>3)
-			break
-		}
-	}
-	if negative {
-		return -n
-	}
-	return n
 }
 
 // Approximate is a number as a float; ±Inf where it is larger.

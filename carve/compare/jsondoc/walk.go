@@ -15,22 +15,19 @@ func (d *Document) Key(i uint32) []byte {
 	return slices.Clip(s)
 }
 
-// None is the node of a side that lacks the value.
-const None = -1
-
 // ChildOver gives the value of a container in which a node lies, with its place.
-func (d *Document) ChildOver(container, target int32) (child int32, at Place) {
+func (d *Document) ChildOver(container, target uint32) (child uint32, at Place) {
 	n := &d.Nodes[container]
-	for i, nth := uint32(container)+1, 0; i < n.Next; nth++ {
+	for i, nth := container+1, 0; i < n.Next; nth++ {
 		v := i
 		if n.Kind == Object {
 			v++
 		}
-		if int32(v) <= target && uint32(target) < d.Nodes[v].Next {
+		if v <= target && target < d.Nodes[v].Next {
 			if n.Kind == Object {
-				return int32(v), Place{Key: d.Key(i)}
+				return v, Place{Key: d.Key(i)}
 			}
-			return int32(v), Place{Index: nth}
+			return v, Place{Index: nth}
 		}
 		i = d.Nodes[v].Next
 	}
@@ -38,10 +35,10 @@ func (d *Document) ChildOver(container, target int32) (child int32, at Place) {
 }
 
 // Elements are the nodes of an array's elements.
-func (d *Document) Elements(array int32) []uint32 {
+func (d *Document) Elements(array uint32) []uint32 {
 	n := &d.Nodes[array]
 	list := make([]uint32, 0, n.Count)
-	for i := uint32(array) + 1; i < n.Next; i = d.Nodes[i].Next {
+	for i := array + 1; i < n.Next; i = d.Nodes[i].Next {
 		list = append(list, i)
 	}
 	return list
