@@ -127,31 +127,28 @@ func (r *random) ShowAgain() {
 
 // keptRandom is what is kept of random responses.
 type keptRandom struct {
-	Numbers json.RawMessage `json:"numbers"`
-	Around  json.RawMessage `json:"around"`
+	Numbers *distribution.Method `json:"numbers"`
+	Around  json.RawMessage      `json:"around"`
 }
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (r *random) MarshalBinary() ([]byte, error) {
-	numbers, err := r.Method.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
 	around, err := r.around.MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(keptRandom{numbers, around})
+	b, err := json.Marshal(keptRandom{r.Method, around})
+	if err != nil {
+		return nil, whittle.Errorf(whittle.Internal, "keep evidence: %w", err)
+	}
+	return b, nil
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler.
 func (r *random) UnmarshalBinary(b []byte) error {
-	var k keptRandom
+	k := keptRandom{Numbers: r.Method}
 	if err := json.Unmarshal(b, &k); err != nil {
 		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)
-	}
-	if err := r.Method.UnmarshalBinary(k.Numbers); err != nil {
-		return err
 	}
 	return r.around.UnmarshalBinary(k.Around)
 }

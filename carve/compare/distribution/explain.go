@@ -106,9 +106,8 @@ func guesses(values []*wrongValue, perName string) (list []guess) {
 	return list
 }
 
-// class says which requests a group of wrong values came from: "request.times
-// ≥ 60,000,000" where every larger one went wrong too, a list of values, or a
-// range.
+// class says which requests a group of wrong values came from: "request.times ≥ 60,000,000" where
+// every larger one went wrong too and not every smaller one, a list of values, or a range.
 func class(values []*wrongValue, divisors []divisorTally, perName string) string {
 	if perName == "" || len(values) == 0 {
 		return ""
@@ -120,23 +119,22 @@ func class(values []*wrongValue, divisors []divisorTally, perName string) string
 	slices.Sort(list)
 	list = slices.Compact(list)
 	low, high := list[0], list[len(list)-1]
-	above, below, between := true, true, true
+	above, below := true, true
 	for _, d := range divisors {
 		above = above && (d.Per < low || d.Outlier == d.N)
 		below = below && (d.Per > high || d.Outlier == d.N)
-		between = between && (d.Per <= low || d.Per >= high || slices.Contains(list, d.Per))
+	}
+	switch {
+	case above && !below:
+		return perName + " ≥ " + display.Figure(low)
+	case below && !above:
+		return perName + " ≤ " + display.Figure(high)
+	case len(list) > 5:
+		return fmt.Sprintf("%s from %s to %s", perName, display.Figure(low), display.Figure(high))
 	}
 	words := make([]string, len(list))
 	for i, p := range list {
 		words[i] = display.Figure(p)
 	}
-	switch {
-	case between && above != below && len(divisors) > len(list) && above:
-		return perName + " ≥ " + words[0]
-	case between && above != below && len(divisors) > len(list):
-		return perName + " ≤ " + words[len(words)-1]
-	case len(list) <= 5:
-		return perName + " = " + strings.Join(words, ", ")
-	}
-	return fmt.Sprintf("%s from %s to %s", perName, words[0], words[len(words)-1])
+	return perName + " = " + strings.Join(words, ", ")
 }

@@ -65,7 +65,7 @@ func TestTwoCauses(t *testing.T) {
 }
 
 func TestClassesOfRequests(t *testing.T) {
-	tallies := []divisorTally{{1_000, 9, 0}, {100_000, 9, 0}, {150_000, 5, 5}, {250_000, 5, 5}, {1e6, 5, 0}, {6e7, 3, 3}}
+	tallies := []divisorTally{{1, 9, 0}, {1_000, 9, 0}, {100_000, 9, 0}, {150_000, 5, 5}, {250_000, 5, 5}, {1e6, 5, 0}, {6e7, 3, 3}}
 	for _, c := range []struct {
 		pers []float64
 		want string

@@ -90,17 +90,11 @@ func marginOf(m whittle.Margin) whittle.Margin {
 	return m
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (s *Method) MarshalBinary() ([]byte, error) {
-	b, err := json.Marshal(&s.state)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Internal, "keep evidence: %w", err)
-	}
-	return b, nil
-}
+// MarshalJSON gives the state.
+func (s *Method) MarshalJSON() ([]byte, error) { return json.Marshal(&s.state) }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. An error leaves the state as it was.
-func (s *Method) UnmarshalBinary(b []byte) error {
+// UnmarshalJSON restores what MarshalJSON gave. An error leaves the state as it was.
+func (s *Method) UnmarshalJSON(b []byte) error {
 	var k state
 	if err := json.Unmarshal(b, &k); err != nil {
 		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)

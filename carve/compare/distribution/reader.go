@@ -1,6 +1,7 @@
 package distribution
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"whittle"
+	"whittle/carve/compare/jsondoc"
 )
 
 // numberInBody is the value expression for a body's first number.
@@ -195,12 +197,10 @@ func evaluate(p *vm.Program, variables any) (float64, bool) {
 	case int:
 		return float64(v), true
 	case float64:
-		return v, isFinite(v)
+		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 	}
 	return 0, false
 }
-
-func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 func parseJSON(b []byte) (v any, ok bool) {
 	ok = json.Unmarshal(b, &v) == nil
@@ -221,23 +221,36 @@ func firstOf(m map[string][]string) map[string]string {
 // stands directly before them and not behind a letter or digit, decimals and an
 // exponent. Without one both are the text's length.
 func numberAt(b []byte) (start, end int, ok bool) {
-	at := 0
-	for at < len(b) && !isDigit(b[at]) {
-		at++
+	start = bytes.IndexAny(b, "0123456789")
+	if start < 0 {
+		return len(b), len(b), false
 	}
-	if at == len(b) {
-		return at, at, false
-	}
-	start = at
+	end = jsondoc.SkipDigits(b, start)
 	if start > 0 && (b[start-1] == '-' || b[start-1] == '+') && (start == 1 || !isWord(b[start-2])) {
 		start--
 	}
-	end = digitsFrom(b, at)
-	if end+1 < len(b) && b[end] == '.' && isDigit(b[end+1]) {
-		end = digitsFrom(b, end+1)
+	if end < len(b) && b[end] == '.' {
+		end = digitsAfter(b, end, end+1)
 	}
-	return start, exponentEnd(b, end), true
+	if end < len(b) && b[end]|0x20 == 'e' {
+		digits := end + 1
+		if digits < len(b) && (b[digits] == '+' || b[digits] == '-') {
+			digits++
+		}
+		end = digitsAfter(b, end, digits)
+	}
+	return start, end, true
 }
+
+// digitsAfter is where the digits from at end, or else where the number does without them.
+func digitsAfter(b []byte, without, at int) int {
+	if end := jsondoc.SkipDigits(b, at); end > at {
+		return end
+	}
+	return without
+}
+
+func isWord(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // firstNumber reads the first number of a text.
 func firstNumber(b []byte) (float64, bool) {
@@ -248,28 +261,3 @@ func firstNumber(b []byte) (float64, bool) {
 	f, err := strconv.ParseFloat(string(b[start:end]), 64)
 	return f, err == nil
 }
-
-func exponentEnd(b []byte, at int) int {
-	if at >= len(b) || b[at]|0x20 != 'e' {
-		return at
-	}
-	digits := at + 1
-	if digits < len(b) && (b[digits] == '+' || b[digits] == '-') {
-		digits++
-	}
-	if digits >= len(b) || !isDigit(b[digits]) {
-		return at
-	}
-	return digitsFrom(b, digits)
-}
-
-func digitsFrom(b []byte, at int) int {
-	for at < len(b) && isDigit(b[at]) {
-		at++
-	}
-	return at
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func isWord(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' }

@@ -1,7 +1,6 @@
 package jsondiff
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -39,11 +38,6 @@ func NewExpectations(c whittle.Comparison, kind whittle.FindingKind) (Expectatio
 		list = append(list, x)
 	}
 	return list, nil
-}
-
-// Cover reports whether a declaration covers a place, whatever the values.
-func (l Expectations) Cover(trail []jsondoc.Place) bool {
-	return slices.ContainsFunc(l, func(e expectation) bool { return e.path == nil || e.path.Matches(trail) })
 }
 
 // find gives the index in the config of the first expectation that declares d,

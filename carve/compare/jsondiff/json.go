@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"strconv"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -188,8 +187,7 @@ func asNumber(value []byte) float64 {
 	if len(value) == 0 || len(value) > 32 || !jsondoc.IsNumber(value) {
 		return 0
 	}
-	x, _ := strconv.ParseFloat(string(value), 64)
-	return x
+	return jsondoc.Approximate(value)
 }
 
 // member is a member of an object in hand.

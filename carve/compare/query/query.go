@@ -36,9 +36,11 @@ type state struct {
 	// Why there is no data; empty: there is.
 	Why string `json:"why,omitempty"`
 
-	// Of a test: the wealth, what it was played on, and how many intervals were left out.
-	Test              eprocess.Staked `json:"test"`
-	Bet, Idle, Broken int
+	// Of a test: the wealth, on how many intervals it was played, and how many were left out since
+	// a side counted nothing or a counter went back.
+	Test    eprocess.Staked `json:"test"`
+	Bet     int             `json:"bet"`
+	LeftOut int             `json:"left_out"`
 	// Still is in how many intervals in a row, to the last, the candidate counted nothing.
 	Still int `json:"still"`
 	// Seen says that there was a series of bad events.
@@ -182,7 +184,7 @@ func (g *Guard) test(r *whittle.QueryReading, serving bool) {
 	m, okM := between(&from, r, monolith)
 	c, okC := between(&from, r, candidate)
 	if !okM || serving && !okC {
-		g.Broken++
+		g.LeftOut++
 		return
 	}
 	past := g.Past
@@ -194,7 +196,7 @@ func (g *Guard) test(r *whittle.QueryReading, serving bool) {
 		g.Still = 0
 	}
 	if c.All == 0 || m.All == 0 {
-		g.Idle++
+		g.LeftOut++
 		return
 	}
 	guess := (past.Bad + 0.5) / (past.All + 1)
@@ -296,13 +298,11 @@ func (g *Guard) testMeter(m *whittle.Meter) {
 	m.Monolith, m.Candidate, m.Count = g.Monolith.rate(), g.Candidate.rate(), int(g.Candidate.All)
 	m.Limit = m.Monolith + g.cfg.Excess
 	left := ""
-	for _, l := range []struct {
-		n    int
-		what string
-	}{{g.Without, "without data"}, {g.Idle, "in which a side counted nothing"}, {g.Broken, "in which a counter went back"}} {
-		if l.n > 0 {
-			left += fmt.Sprintf(", %s %s", units.Grouped(l.n), l.what)
-		}
+	if g.Without > 0 {
+		left = fmt.Sprintf(", %s without data", units.Grouped(g.Without))
+	}
+	if g.LeftOut > 0 {
+		left += fmt.Sprintf(", %s in which a side counted nothing, or a counter went back", units.Grouped(g.LeftOut))
 	}
 	m.Summary = fmt.Sprintf("bad events: candidate %s of %s, monolith %s of %s, in %s intervals%s; allowed %s more; evidence %s of %s",
 		share(m.Candidate), units.Grouped(int(g.Candidate.All)), share(m.Monolith), units.Grouped(int(g.Monolith.All)),

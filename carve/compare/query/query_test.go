@@ -142,10 +142,10 @@ func TestWhatATestLeavesOut(t *testing.T) {
 		}
 		g.Take(r, share)
 	}
-	if g.Bet != 2 || g.Idle != 1 || g.Broken != 2 || g.Without != 2 || g.Breached() || g.Candidate != (counted{0, 20}) {
+	if g.Bet != 2 || g.LeftOut != 3 || g.Without != 2 || g.Breached() || g.Candidate != (counted{0, 20}) {
 		t.Errorf("%+v", g.state)
 	}
-	const want = "bad events: candidate 0 % of 20, monolith 1 % of 200, in 2 intervals, 2 without data, 1 in which a side counted nothing, 2 in which a counter went back; allowed 0.5 % more; evidence "
+	const want = "bad events: candidate 0 % of 20, monolith 1 % of 200, in 2 intervals, 2 without data, 3 in which a side counted nothing, or a counter went back; allowed 0.5 % more; evidence "
 	if m := g.Meter(); !strings.HasPrefix(m.Summary, want) || m.Count != 20 || m.Threshold != 125 {
 		t.Errorf("%q", m.Summary)
 	}
