@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"whittle/carve/dashboard"
+	"whittle/carve/dashboard/dashboardtest"
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
@@ -144,3 +145,5 @@ func TestLicences(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { dashboardtest.Main(m) }

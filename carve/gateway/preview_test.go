@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -154,19 +153,11 @@ func TestPreview(t *testing.T) {
 }
 
 // await waits until nothing of a route is pending.
-func await(t *testing.T, g *Gateway, route string) whittle.Ledger {
+func await(t *testing.T, g *Gateway, route string) (l whittle.Ledger) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for {
-		l := g.table.Load().routes[route].ledger()
-		if l.Pending == 0 {
-			return l
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("still pending: %s", l.Account())
-		case <-time.After(time.Millisecond):
-		}
-	}
+	waits(t, 20*time.Second, func() bool {
+		l = g.table.Load().routes[route].ledger()
+		return l.Pending == 0
+	})
+	return l
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,6 +23,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"whittle/carve/admin"
+	"whittle/e2e/process"
+	"whittle/internal/child"
 	"whittle/internal/needs"
 )
 
@@ -42,7 +42,7 @@ func TestGatewayScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup:         setupGateway,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "ready": ready, "send": send, "await": await, "routes": routes, "metrics": metrics,
+			"exits": process.Exits, "ready": ready, "send": send, "await": await, "routes": routes, "metrics": metrics,
 		},
 	})
 }
@@ -71,27 +71,13 @@ func setupGateway(e *testscript.Env) error {
 		return err
 	}
 	e.Setenv("DEPLOY", deploy)
-	for _, name := range []string{"PUBLIC", "ADMIN"} {
-		address, err := unused()
-		if err != nil {
-			return err
-		}
-		e.Setenv(name, address)
+	free, err := child.Addresses(2)
+	if err != nil {
+		return err
 	}
+	e.Setenv("PUBLIC", free[0])
+	e.Setenv("ADMIN", free[1])
 	return nil
-}
-
-// unused gives an address at which nobody listens, for a process that is yet to
-// start. Systems give their own ports from 32,768 on, so that no socket of
-// another test is there by then.
-func unused() (string, error) {
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
-		if err == nil {
-			return l.Addr().String(), l.Close()
-		}
-	}
-	return "", errors.New("a hundred ports from 20,000 to 32,000 are taken")
 }
 
 func honest(times int) int {
@@ -100,24 +86,6 @@ func honest(times int) int {
 		sum += (rand.IntN(200) + 1) >> 1
 	}
 	return sum
-}
-
-// exits runs a command that must end with a status: exits STATUS COMMAND...
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits STATUS COMMAND...")
-	}
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		ended, ok := errors.AsType[*exec.ExitError](err)
-		if !ok {
-			ts.Fatalf("%v", err)
-		}
-		got = ended.ExitCode()
-	}
-	if strconv.Itoa(got) != args[0] {
-		ts.Fatalf("exit status %d, want %s\n%s", got, args[0], ts.ReadFile("stderr"))
-	}
 }
 
 // eventually polls until a condition holds.

@@ -41,22 +41,38 @@ func node(t *testing.T, flags ...string) (pid int, base string) {
 // nodeOf starts a server that says its port.
 func nodeOf(t *testing.T, script string, flags ...string) (pid int, base string) {
 	t.Helper()
-	path := needs.Node(t)
 	server, err := filepath.Abs(script)
 	fatal.If(t, err)
-	cmd := exec.Command(path, append(flags, "--inspect-port=0", server)...)
+	pid, port := runs(t, append(flags, server)...)
+	return pid, "http://127.0.0.1:" + port
+}
+
+// script runs a program of Node's, and gives its id when it says something.
+func script(t *testing.T, text string) (pid int) {
+	t.Helper()
+	pid, _ = runs(t, "-e", text)
+	return pid
+}
+
+// runs has Node run until the test ends, and gives its first line.
+func runs(t *testing.T, args ...string) (pid int, said string) {
+	t.Helper()
+	cmd := exec.Command(needs.Node(t), append([]string{"--inspect-port=0"}, args...)...)
 	in, err := cmd.StdinPipe()
 	fatal.If(t, err)
 	out, err := cmd.StdoutPipe()
 	fatal.If(t, err)
 	fatal.If(t, cmd.Start())
 	t.Cleanup(func() {
-		in.Close() // its end
+		in.Close() // a server's end
+		if args[0] == "-e" {
+			cmd.Process.Kill()
+		}
 		cmd.Wait()
 	})
-	port, err := bufio.NewReader(out).ReadString('\n')
+	line, err := bufio.NewReader(out).ReadString('\n')
 	fatal.If(t, err)
-	return cmd.Process.Pid, "http://127.0.0.1:" + strings.TrimSpace(port)
+	return cmd.Process.Pid, strings.TrimSpace(line)
 }
 
 // busy sends requests until the test ends.

@@ -11,15 +11,14 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
 )
@@ -130,7 +129,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "flip": flip, "post": postCmd},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": process.Exits, "flip": flip, "post": postCmd},
 	})
 }
 
@@ -145,24 +144,6 @@ func unused() (string, error) {
 		}
 	}
 	return "", errors.New("a hundred ports from 20,000 to 32,000 are taken")
-}
-
-// exits runs a command that must end with a status: exits STATUS COMMAND...
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits STATUS COMMAND...")
-	}
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		ended, ok := errors.AsType[*exec.ExitError](err)
-		if !ok {
-			ts.Fatalf("%v", err)
-		}
-		got = ended.ExitCode()
-	}
-	if strconv.Itoa(got) != args[0] {
-		ts.Fatalf("exit status %d, want %s\n%s", got, args[0], ts.ReadFile("stderr"))
-	}
 }
 
 // flip turns a bit of the last record in a log's folder, to and fro: flip DIR
