@@ -16,12 +16,14 @@ import (
 	"whittle"
 )
 
-// generators are run by "go tool", in the versions that the project's go.mod
-// pins, with the settings of buf.gen.yaml: neither protoc nor buf is needed.
-var generators = []struct{ name, parameter string }{
-	{"protoc-gen-go", ""},
-	{"protoc-gen-twirp", ""},
-	{"protoc-gen-connect-go", ",simple,package_suffix"},
+// generators are the tools of the project's go.mod, in the versions that it pins, with the
+// settings of buf.gen.yaml: neither protoc nor buf is needed. They are run by "go run", which
+// heeds GOFLAGS: "go tool" would compile what they import a second time where a user has set
+// flags.
+var generators = []struct{ tool, parameter string }{
+	{"google.golang.org/protobuf/cmd/protoc-gen-go", ""},
+	{"github.com/twitchtv/twirp/protoc-gen-twirp", ""},
+	{"connectrpc.com/connect/cmd/protoc-gen-connect-go", ",simple,package_suffix"},
 }
 
 // maxGenerated bounds what a generator returns, in bytes.
@@ -40,16 +42,16 @@ func generate(ctx context.Context, v *view, dir string) ([]file, error) {
 		if err != nil {
 			return nil, whittle.Errorf(whittle.Internal, "generate code: %w", err)
 		}
-		b, err := goTool(ctx, dir, in, "tool", g.name)
+		b, err := goTool(ctx, dir, in, "run", g.tool)
 		if err != nil {
 			return nil, err
 		}
 		var resp pluginpb.CodeGeneratorResponse
 		if err := proto.Unmarshal(b, &resp); err != nil {
-			return nil, whittle.Errorf(whittle.Internal, "generate code: read what %s returned: %w", g.name, err)
+			return nil, whittle.Errorf(whittle.Internal, "generate code: read what %s returned: %w", path.Base(g.tool), err)
 		}
 		if resp.Error != nil {
-			return nil, whittle.Errorf(whittle.Invalid, "generate code: %s: %s", g.name, resp.GetError())
+			return nil, whittle.Errorf(whittle.Invalid, "generate code: %s: %s", path.Base(g.tool), resp.GetError())
 		}
 		for _, f := range resp.GetFile() {
 			out = append(out, file{path.Join("internal/gen", f.GetName()), []byte(f.GetContent()), true})

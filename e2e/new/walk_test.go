@@ -264,7 +264,7 @@ func (s *CountService) Count(ctx context.Context, in *countv1pb.CountRequest) (*
 		fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/service/count.go"), []byte(logic), 0o600))
 		_ = os.Remove(filepath.Join(dir, "whittle.db")) // evidence of the logic before
 		if c.right {
-			run(t, dir, 0, "go", "test", "-vet=all", "./...")
+			run(t, dir, 0, "go", "test", "-vet=off", "./...") // vetted as it was made
 			said := run(t, filepath.Dir(dir), 0, whittled, "new", "recorded", "--to", "carved", "--safe", "POST /Count", "--no-build", "--monolith", monolith)
 			if !strings.Contains(said, "kept "+filepath.FromSlash("internal/service/count.go")) {
 				t.Errorf("the second run said\n%s", said)
