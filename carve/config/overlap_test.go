@@ -103,11 +103,12 @@ func hold(t *testing.T, text, names string, of func(string) bool, want bool) {
 	}
 }
 
-// TestNoHeaderOfAClientIsAddedByServers: what clients act on is compared by default.
+// TestNoHeaderOfAClientIsAddedByServers: what clients act on is compared by default, but for Expires,
+// which says nothing beside Cache-Control.
 func TestNoHeaderOfAClientIsAddedByServers(t *testing.T) {
 	c := whittle.Comparison{AllHeaders: true}
 	for _, name := range strings.Fields("Location Set-Cookie Cache-Control Www-Authenticate Content-Disposition Content-Language Content-Location Link " +
-		"X-Total-Count X-Total-Pages X-Next-Page X-Has-More Retry-After Allow Vary Expires Content-Range Refresh Clear-Site-Data Deprecation Sunset Warning " +
+		"X-Total-Count X-Total-Pages X-Next-Page X-Has-More Retry-After Allow Vary Content-Range Refresh Clear-Site-Data Deprecation Sunset Warning " +
 		"Access-Control-Allow-Origin Access-Control-Allow-Credentials Access-Control-Allow-Methods Access-Control-Allow-Headers Access-Control-Expose-Headers Access-Control-Max-Age " +
 		"X-Csrf-Token X-Auth-Token X-Robots-Tag Idempotency-Key X-Api-Version Operation-Location Api-Supported-Versions Hx-Redirect Hx-Trigger X-Inertia Timing-Allow-Origin Authentication-Info") {
 		if !c.ComparesHeader(name) || whittle.AddedByServers(name) {
