@@ -38,7 +38,7 @@ func TestBodiesByWhatTheyAre(t *testing.T) {
 			}
 			for i := range 1500 {
 				price := i % 17
-				x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(i) * time.Second), User: uint64(i%50) + 1, Request: whittle.Request{Method: "GET", Target: "/x"}}
+				x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(i) * time.Second), User: uint64(i%50) + 1, Request: whittle.Request{Method: "GET", Target: fmt.Sprint("/x/", price)}}
 				x.Monolith, x.Candidate = say(c.monolithType, c.monolith, price), say(c.candidateType, c.candidate, price)
 				if wrong && i%3 == 0 {
 					x.Candidate = say(c.candidateType, c.candidate, price+1)

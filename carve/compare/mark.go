@@ -55,13 +55,9 @@ type mark struct {
 	// Further bets on how far off they are (see betFurther).
 	Pair    eprocess.Bets  `json:"pair"`
 	Further *eprocess.Bets `json:"further,omitempty"`
-	// Own says that each server holds a state of its own there (see match.markOwn).
-	Own bool `json:"own,omitempty"`
-	// Unsure says that a state of each server's may have been what the bets won on when this
-	// was put away, which is all that is kept of drift.
-	Unsure bool `json:"unsure,omitempty"`
-	// Gated says that the monolith varies often there, so that no bet decides (see betFurther).
-	Gated bool `json:"gated,omitempty"`
+	// State says what may move there, and Own that each server holds a state of its own.
+	State own.State `json:"state"`
+	Own   bool      `json:"own,omitempty"`
 	// Direct bets on which side says what, of a header's.
 	Direct  *direction       `json:"direct,omitempty"`
 	Rate    eprocess.Arms    `json:"rate"`
@@ -76,18 +72,12 @@ type mark struct {
 	// now is at how many places the present exchange shows it, on the candidate's side and on that
 	// of the monolith's second response.
 	now [2]int
-	// drift says whether the values here move by themselves. It is learned anew in each process.
-	drift own.Drift
-	// spells say so of a header, whatever the request.
-	spells *own.Spells
 	// why counts the causes that fit.
 	why cause.Tally
 }
 
 func newMark(key markKey, born int) mark {
-	k := mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
-	k.drift.Moves.IsLoad = own.IsLoad(key.Path)
-	return k
+	return mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
 }
 
 // event lets the rate's test know that exchange n shows the difference and those

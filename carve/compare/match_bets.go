@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/own"
 )
 
 // isOpen reports whether a mark counts as a difference: not declared, and not
@@ -34,7 +33,9 @@ func (m *match) test(repeated bool) {
 		return
 	}
 	for _, k := range m.marks {
-		m.gate(k)
+		if k.learnable() {
+			k.State.Repeats, k.State.Varied = m.repeats, k.Self
+		}
 	}
 	for _, i := range m.cand {
 		mk := m.marks[i]
@@ -44,11 +45,6 @@ func (m *match) test(repeated bool) {
 			m.bet(i, 1)
 		case mk.learnable() && mk.now[0] != mk.now[1]:
 			mk.betFurther(eprocess.Sign(float64(mk.now[0]-mk.now[1])), m.markAlpha(i), m.n)
-		}
-	}
-	for i, mk := range m.marks {
-		if mk.contested() {
-			mk.drift.See(int(eprocess.Indicator(slices.Contains(m.self, i))))
 		}
 	}
 	for _, i := range m.self {
@@ -74,16 +70,11 @@ func (m *match) markAlpha(i int) float64 {
 // response and the other does not.
 func (m *match) bet(i int, g float64) {
 	mk := m.marks[i]
-	if mk.Gated {
+	if mk.State.Often() {
 		mk.betFurther(g, m.markAlpha(i), m.n)
 	} else {
 		mk.Pair.Bet(g, m.markAlpha(i), m.n)
 	}
-}
-
-// gate has bets count only where the monolith seldom varies.
-func (m *match) gate(k *mark) {
-	k.Gated = k.learnable() && float64(k.Self) > own.Seldom*float64(m.repeats)
 }
 
 // betFurther settles what decides nothing, and keeps EQUIVALENT from being said: which of the

@@ -11,8 +11,6 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
-	"whittle/carve/compare/jsondiff"
-	"whittle/carve/compare/own"
 )
 
 // headers compares the headers of responses as places, by the evidence that fields of JSON bodies
@@ -20,14 +18,13 @@ import (
 type headers struct {
 	*match
 	texts   header.Texts
-	cookies []string               // the places of those of which the values are compared by form
-	more    bool                   // there were further ones
-	spells  map[string]*own.Spells // of each header that has differed
+	cookies []string // the places of those of which the values are compared by form
+	more    bool     // there were further ones
 }
 
 // newHeaders compares the headers that a comparison names, with an error rate of twice alpha.
 func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (headers, error) {
-	h := headers{texts: header.NewTexts(&c, show), spells: map[string]*own.Spells{}}
+	h := headers{texts: header.NewTexts(&c, show)}
 	var err error
 	if h.match, err = newMatchOf(h.texts.Comparison(), whittle.FoundHeader); err != nil {
 		return h, err
@@ -45,44 +42,9 @@ func (h *headers) see(x *whittle.Exchange) (loose, differs bool) {
 	h.texts.List(x)
 	h.nameCookies(x)
 	h.show.Whole(x)
-	o := h.Observe(h.texts.Exchange(x, h.forms.Any()))
+	o := h.Observe(h.texts.Exchange(x, h.forms.Any() || h.watching()))
 	h.show.Whole(nil)
-	h.watch(x)
 	return o.Differs || o.Early, o.Differs
-}
-
-// watch follows the headers that have differed: where each server turns out to hold its own,
-// what was won is void.
-func (h *headers) watch(x *whittle.Exchange) {
-	for _, k := range h.marks {
-		name := wholeOf(k.Path)
-		if k.Path == jsondiff.ManyPaths || k.spells != nil {
-			continue
-		}
-		if h.spells[name] == nil {
-			h.spells[name] = &own.Spells{}
-		}
-		k.spells = h.spells[name]
-	}
-	for name, s := range h.spells {
-		if s.See(x.At, h.texts.Said(name, x)); !s.Own() {
-			continue
-		}
-		for _, k := range h.marks {
-			if k.spells == s {
-				h.noise.LearnOwn(k.noise())
-			}
-		}
-	}
-	h.tell()
-}
-
-// wholeOf is the name of the header that a place is, or is a piece of.
-func wholeOf(path string) string {
-	if form.IsPiece(path) {
-		path = path[:strings.LastIndex(path, " (")]
-	}
-	return header.NameOf(path)
 }
 
 // nameCookies has the values of cookies compared by form, of each name from the first exchange
@@ -110,6 +72,18 @@ func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Response) (names 
 		names = append(names, "header "+header.NameOf(path))
 	}
 	return names
+}
+
+// asked takes note of what both sides said in their headers when they were asked again.
+func (h *headers) asked(r *whittle.Recheck) {
+	first := *h.texts.Pair(r.Exchange, &r.Exchange.Monolith, &r.Exchange.Candidate)
+	of := whittle.Recheck{Exchange: &first}
+	for _, round := range r.Rounds {
+		x := h.texts.Pair(r.Exchange, &round.Monolith, &round.Candidate)
+		round.Monolith, round.Candidate = x.Monolith, x.Candidate
+		of.Rounds = append(of.Rounds, round)
+	}
+	h.match.asked(&of)
 }
 
 // varies takes note that the monolith gave two different responses to a request.

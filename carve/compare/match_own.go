@@ -3,7 +3,6 @@ package compare
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
@@ -16,161 +15,99 @@ import (
 // That the candidate's response and the monolith's second one are exchangeable given the
 // first breaks where each server holds a state of its own that moves (own): two responses of
 // one server at one moment are nearer to each other then than to another server's. What both
-// sides said to the same request at other times tells such a state from a candidate that is
-// wrong.
+// sides said at other times, to the same request or, where that is no matter, to any, tells such
+// a state from a candidate that is wrong.
 
-// watched reports whether the values at a mark may be those of a state of each server's. Those
-// of headers are watched by spells.
-func (k *mark) watched() bool { return k.Expect < 0 && !k.Own && k.learnable() && k.Direct == nil }
-
-// contested reports whether somebody has bet on a mark, so that it matters whether the
-// values there move.
-func (k *mark) contested() bool {
-	return k.watched() && (k.Pair.Rounds > 0 || k.Further != nil)
+// watches reports whether the values at a mark may be those of a state of each server's.
+func (m *match) watches(k *mark) bool {
+	return k.Expect < 0 && !k.Own && k.learnable() && !k.State.Often() && !m.forms.Replaces(k.noise())
 }
 
-// recall holds what both sides say against what they said to the same request before, at
-// the marks of the present exchange.
+// watching reports whether what both sides say is to be held against what they said before.
+func (m *match) watching() bool {
+	return (m.learn || m.kind == whittle.FoundHeader) && slices.ContainsFunc(m.marks, m.watches)
+}
+
+// recall holds what both sides say in the present exchange against what they said before.
 func (m *match) recall(x *whittle.Exchange) {
-	var list []int
-	for _, i := range m.cand {
-		if k := m.marks[i]; m.learn && k.watched() && !m.forms.Replaces(k.noise()) {
-			k.drift.Watch(x.At, m.log)
-			list = append(list, i)
-		}
-	}
-	if len(list) == 0 {
+	if !m.watching() {
 		return
 	}
-	s := m.earlier.due(x)
-	if s == nil {
+	if !m.log { // a log is as long as it is, so nobody waits for more of it
+		for _, i := range m.cand {
+			m.marks[i].State.Watch(x.At)
+		}
+	}
+	now := saidIn(x)
+	if before, ok := m.earlier.due(requestHash(&x.Request), now); ok {
+		m.look(m.watches, m.cand, &before, &now)
+	}
+	now.user = 0 // is no matter, nor is the request, where values are held
+	held := func(k *mark) bool { return k.holds.Moves() && m.watches(k) }
+	if !slices.ContainsFunc(m.marks, held) {
 		return
 	}
-	switch {
-	case s.before == nil:
-		s.before = m.earlier.bodies(x)
-	case s.then == nil:
-		m.look(list, s, x)
-	default:
-		m.lookAgain(list, s, x)
+	if before, ok := m.earlier.due(anyRequest, now); ok {
+		m.look(held, m.cand, &before, &now)
 	}
 }
 
-// look counts which side's values have moved since neither had.
-func (m *match) look(list []int, s *said, x *whittle.Exchange) {
-	now := bodiesOf(x)
-	steps := m.stepsBetween(s.before, now)
-	moved, open := false, false
-	for _, i := range list {
-		k := m.marks[i]
-		a, b := steps[form.Monolith][k.markKey], steps[form.Candidate][k.markKey]
-		switch {
-		case a.Times+b.Times == 0:
-			k.drift.Moved.See(0)
-		case a.Times > 0 && b.Times > 0 && s.before.user != now.user: // they may say it of the user
-			open = true
-		default:
-			k.drift.Moved.See(min(1, a.Times))
-			moved = true
-		}
-	}
-	if moved {
-		s.then = m.earlier.bodies(x)
-	} else if !open {
-		s.before.at = x.At
-	}
-}
-
-// lookAgain counts what became of a move by the next look. Where the sides are alike then, one
-// has caught up with the other, and has not moved by itself.
-func (m *match) lookAgain(list []int, s *said, x *whittle.Exchange) {
-	steps, back := m.stepsBetween(s.before, s.then), m.stepsBetween(s.before, bodiesOf(x))
-	differed := m.stepsOf(s.then.monolith, s.then.candidate)
-	for _, i := range list {
-		k := m.marks[i]
-		a, b := steps[form.Monolith][k.markKey], steps[form.Candidate][k.markKey]
-		switch {
-		case a.Times+b.Times == 0, differed[k.markKey].Times == 0:
-		case a.Times > 0 && b.Times > 0 && s.before.user != s.then.user: // they may say it of the user
-		case back[form.Monolith][k.markKey].Times+back[form.Candidate][k.markKey].Times == 0:
-			k.drift.Returned++
-		default:
-			k.drift.Stayed++
-			k.drift.Moves.See(a, b, s.before.at, s.then.at, m.stateAlpha(i))
-		}
-		m.tellOwn(k)
-	}
-	m.tell()
-	m.earlier.settled(s)
-}
-
-// tellOwn takes note of a state that each server holds by itself.
-func (m *match) tellOwn(k *mark) {
-	if k.drift.Own() {
-		m.noise.LearnOwn(k.noise())
-	}
-}
-
-// asked counts which side's values had moved when both were asked again.
+// asked does so with what both sides said when they were asked again.
 func (m *match) asked(r *whittle.Recheck) {
-	x := r.Exchange
-	was := bodiesOf(x)
-	differed := m.stepsOf(was.monolith, was.candidate)
-	if !m.learn || len(differed) == 0 {
+	if !m.watching() {
 		return
 	}
-	from := x.At
+	before := saidIn(r.Exchange)
 	for i := range r.Rounds {
 		round := &r.Rounds[i]
-		at := x.At.Add(round.After)
-		steps := m.stepsBetween(was, &bodies{monolith: round.Monolith.Body, candidate: round.Candidate.Body})
-		differ := m.stepsOf(round.Monolith.Body, round.Candidate.Body)
-		for key := range differed {
-			i, known := m.index[key]
-			if !known || !m.marks[i].watched() {
-				continue
-			}
-			k, a, b := m.marks[i], steps[form.Monolith][key], steps[form.Candidate][key]
-			if round.After < time.Second {
-				k.drift.AtOnce.See(min(1, a.Times))
-			} else {
-				k.drift.Moved.See(min(1, a.Times))
-			}
-			if a.Times+b.Times > 0 {
-				if differ[key].Times > 0 {
-					k.drift.Moves.See(a, b, from, at, m.stateAlpha(i))
-				}
-				m.tellOwn(k)
-				delete(differed, key)
+		now := said{round.Monolith.Body, round.Candidate.Body, before.user, r.Exchange.At.Add(round.After)}
+		var differ []int
+		for _, d := range m.diff(now.monolith, now.candidate) {
+			if j, known := m.index[markKey{Path: d.Path, How: d.How, Expect: d.Expect}]; known {
+				differ = append(differ, j)
 			}
 		}
-		from = at
+		m.look(m.watches, differ, &before, &now)
+		before = now
+	}
+}
+
+// look takes in which sides' values have moved at those of the marks that are watched. Where a
+// side is like the other one now, it may have caught up with it, and has not moved by itself.
+// Where both have moved and it is another user's exchange, they may say it of the user.
+func (m *match) look(watches func(*mark) bool, differ []int, before, now *said) {
+	monolith := m.placesOf(before.monolith, now.monolith)
+	candidate := m.placesOf(before.candidate, now.candidate)
+	for i, k := range m.marks {
+		a, b := monolith[k.Path], candidate[k.Path]
+		if !watches(k) || a && b && before.user != now.user {
+			continue
+		}
+		if k.State.Look(a); slices.Contains(differ, i) {
+			k.State.Move(a, b, before.at, now.at, m.stateAlpha(i))
+		}
+		if k.State.Own() {
+			m.noise.LearnOwn(k.noise())
+		}
 	}
 	m.tell()
+}
+
+// placesOf are the places at which two bodies differ.
+func (m *match) placesOf(a, b []byte) map[string]bool {
+	places := map[string]bool{}
+	for _, d := range m.diff(a, b) {
+		places[d.Path] = true
+	}
+	return places
 }
 
 // stateAlpha is how often it may be shown of the mark at index i that no state of each
 // server's explains a difference, though one does; the sum is m.alpha.
-func (m *match) stateAlpha(i int) float64 {
-	return eprocess.OfNth(m.alpha, i+1)
-}
+func (m *match) stateAlpha(i int) float64 { return eprocess.OfNth(m.alpha, i+1) }
 
-// stepsBetween says for each side by how much it has moved at each mark.
-func (m *match) stepsBetween(before, now *bodies) [2]map[markKey]own.Step {
-	return [2]map[markKey]own.Step{m.stepsOf(before.monolith, now.monolith), m.stepsOf(before.candidate, now.candidate)}
-}
-
-// stepsOf says by how much two bodies differ at each mark.
-func (m *match) stepsOf(a, b []byte) map[markKey]own.Step {
-	steps := map[markKey]own.Step{}
-	for _, d := range m.diff(a, b) {
-		steps[markKey{Path: d.Path, How: d.How, Expect: d.Expect}] = own.Step{Times: d.Times, By: d.Numbers[1] - d.Numbers[0]}
-	}
-	return steps
-}
-
-// markOwn voids what was won at marks at which each server turns out to hold a state of its
-// own, by bets that take the responses for exchangeable. EQUIVALENT still takes that noise
+// markOwn takes note of the marks at which each server turns out to hold a state of its own, where
+// bets that take the responses for exchangeable show nothing. EQUIVALENT still takes that noise
 // explains how often the candidate differs there (noiseBound).
 func (m *match) markOwn() {
 	for _, k := range m.marks {
@@ -186,21 +123,20 @@ func (m *match) markOwn() {
 
 // isExplained reports whether a state of each server's may be what the bets have won on.
 // Where the monolith varies often, no bet counts.
-func (k *mark) isExplained() bool {
-	if k.Direct != nil {
-		return k.Gated || k.spells != nil && k.spells.Open(!header.IsPolicy(header.NameOf(k.Path)))
-	}
-	return k.Gated || k.drift.Explains() || k.isEarly()
-}
+func (k *mark) isExplained() bool { return k.State.Often() || k.isMoving() || k.isEarly() }
 
-// isEarly reports whether a mark has not been watched for long enough for a state of each
-// server's to be seen to move: what is the same for all requests, and that of which such a
-// state was in question before a restart.
-func (k *mark) isEarly() bool { return k.drift.Brief() && (k.Unsure || k.holds.Holds()) }
+// isMoving reports whether what moves at a mark may be a state of each server's.
+func (k *mark) isMoving() bool { return k.State.Explains(k.holds.Moves()) }
+
+// isEarly reports whether a mark is the same for all requests, and has not been watched for long
+// enough for a state of each server's to be seen to move. A policy is set once for all servers.
+func (k *mark) isEarly() bool {
+	return k.State.Brief() && k.holds.Holds() && (k.Direct == nil || !header.IsPolicy(header.NameOf(k.Path)))
+}
 
 // anyEarly reports whether one of these places has not been watched for long enough (isEarly).
 func (m *match) anyEarly(places []string) bool {
-	return slices.ContainsFunc(m.marks, func(k *mark) bool { return k.watched() && k.isEarly() && slices.Contains(places, k.Path) })
+	return slices.ContainsFunc(m.marks, func(k *mark) bool { return m.watches(k) && k.isEarly() && slices.Contains(places, k.Path) })
 }
 
 // isOpenState reports whether the bets on a mark would be shown, if it were known that no
@@ -223,7 +159,7 @@ func (m *match) unsureWords(k *mark) string {
 	switch {
 	case k.Own:
 		return "both sides' values move, at different times, so each server seems to keep a state of its own, which says nothing about the candidate: " + settles
-	case k.isEarly() && !k.Gated && !k.drift.Explains():
+	case k.isEarly() && !k.State.Often() && !k.isMoving():
 		return "each side gives the same value for many requests; a minute of traffic is needed to tell a wrong value from one that each server keeps for a while"
 	case k.Self == 0:
 		return "the monolith's value moves, and whether the candidate's moves with it, or each server holds a state of its own, is not known yet: " + settles

@@ -8,7 +8,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/noise"
-	"whittle/carve/compare/own"
 )
 
 type matchState struct {
@@ -24,9 +23,6 @@ type matchState struct {
 // MarshalBinary gives the state, below 640 KiB.
 func (m *match) MarshalBinary() ([]byte, error) {
 	s := matchState{N: m.n, Repeats: m.repeats, Opened: m.opened, Marks: m.marks, Noise: slices.SortedFunc(maps.Keys(m.noise.Learnt), noise.Key.Compare)}
-	for _, k := range m.marks {
-		k.Unsure = !k.Own && k.isExplained()
-	}
 	s.Forms = m.forms.State()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -50,10 +46,6 @@ func (m *match) UnmarshalBinary(b []byte) error {
 	f.n, f.repeats, f.opened = s.N, s.Repeats, s.Opened
 	f.noise.N, f.noise.Repeats = s.N, s.Repeats
 	for _, k := range s.Marks {
-		if k.Unsure {
-			k.Pair.Void()
-		}
-		k.drift.Moves.IsLoad = own.IsLoad(k.Path)
 		if k.Own {
 			f.noise.LearnOwn(k.noise())
 			m.forms.MarkOwn(k.Path)

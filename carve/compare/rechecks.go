@@ -238,9 +238,10 @@ func (j *Judge) varied(s *series, x *whittle.Exchange, before, now *whittle.Resp
 func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	x, t := r.Exchange, &j.rechecks
 	t.Asked++
-	if m := s.match; m != nil {
+	if m := s.match; m != nil && m.learn {
 		m.asked(r)
 	}
+	s.headers.asked(r)
 	t.voidOwn(j.ownCount())
 	n, alpha := j.compared(), alphaOf(j.c)
 	if o.monolith {

@@ -89,9 +89,10 @@ type formExchange struct {
 
 // settle takes an exchange to every derived place; it reports whether the candidate's form was
 // unusual and the monolith's was not. What the monolith holds for a while is counted, and not
-// bet on: it says no more with every request than at first, on either side.
+// bet on: it says no more with every request than at first, on either side. Nor is a state of each
+// server's own, but for how far times are from now.
 func (p *formPath) settle(e *formExchange) (odd bool) {
-	if p.own && !p.ofNow() || p.rule == formAny || p.rule == formValue {
+	if p.rule == formAny || p.rule == formValue {
 		return false
 	}
 	held := p.isHeld()
@@ -99,13 +100,11 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 		p.hold(e.values[Monolith])
 	}
 	for k := range p.Feature {
-		if p.own && k != featTime {
-			continue
-		}
+		isBet := !held && p.ready(k) && (!p.own || k == featTime && p.ofNow())
 		for side := range e.lists {
 			e.lists[side] = p.categories(e.lists[side][:0], k, side, e)
 		}
-		if len(e.lists[Monolith]) > 0 && len(e.lists[Candidate]) > 0 && p.settleFeature(k, e, !held && p.ready(k)) {
+		if len(e.lists[Monolith]) > 0 && len(e.lists[Candidate]) > 0 && p.settleFeature(k, e, isBet) {
 			odd = true
 		}
 	}

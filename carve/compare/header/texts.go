@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/jsondiff"
@@ -98,17 +97,6 @@ func (t *Texts) Exchange(x *whittle.Exchange, whole bool) *whittle.Exchange {
 		}
 	}
 	return y
-}
-
-// Said are hashes of what the two sides say in a header.
-func (t *Texts) Said(name string, x *whittle.Exchange) (words [2]uint32) {
-	x = withTrailers(x)
-	for side, a := range [2]*whittle.Response{&x.Monolith, &x.Candidate} {
-		var h digest.Hash
-		h.Text(wordAs(name, x, a))
-		words[side] = uint32(h)
-	}
-	return words
 }
 
 // Pair is an exchange whose bodies are what two responses to a request say in their headers.
