@@ -177,25 +177,27 @@ func TestARunPassesOnInBytes(t *testing.T) {
 			}
 			http.DefaultClient.CloseIdleConnections() // else the end would wait for them
 			h.ends()                                  // a request is counted behind its response
-			if got := metricOf(t, h.d.gateway, "whittle_requests_in_bytes_total"); got != tt.want {
+			if got := metricOf(t, h.d.gateway, "whittle_requests_in_bytes_total", ""); got != tt.want {
 				t.Errorf("%v of 3 requests in bytes, want %v", got, tt.want)
 			}
 		})
 	}
 }
 
-// metricOf is the value of a metric that has no labels.
-func metricOf(t *testing.T, c prometheus.Collector, name string) float64 {
+// metricOf is the value of a counter, of the series with this first label where there are some.
+func metricOf(t *testing.T, c prometheus.Collector, name, label string) float64 {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(c)
 	families, err := reg.Gather()
 	fatal.If(t, err)
 	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetCounter().GetValue()
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (label == "" || m.GetLabel()[0].GetValue() == label) {
+				return m.GetCounter().GetValue()
+			}
 		}
 	}
-	t.Fatalf("no metric %s", name)
+	t.Fatalf("no metric %s %s", name, label)
 	return 0
 }

@@ -18,8 +18,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"whittle/carve/state"
 	"whittle/cmdline"
 	"whittle/e2e/process"
@@ -104,19 +102,8 @@ func (h *heldGateway) asks(path string) {
 // its exchange is recorded, and so by the rules that are in force then.
 func (h *heldGateway) recorded(n float64) {
 	h.t.Helper()
-	all := prometheus.NewRegistry()
-	all.MustRegister(h.d.records)
 	process.Until(h.t, fmt.Sprintf("%v exchanges recorded", n), func() bool {
-		families, err := all.Gather()
-		fatal.If(h.t, err)
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				if f.GetName() == "whittle_recorder_exchanges_total" && m.GetLabel()[0].GetValue() == "recorded" {
-					return m.GetCounter().GetValue() == n
-				}
-			}
-		}
-		return false
+		return metricOf(h.t, h.d.records, "whittle_recorder_exchanges_total", "recorded") == n
 	})
 }
 
