@@ -21,6 +21,7 @@ import (
 	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
+	"whittle/internal/rawtest"
 )
 
 func TestMain(m *testing.M) {
@@ -181,24 +182,10 @@ type link struct {
 }
 
 func newLink(t testing.TB, to string) *link {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	fatal.If(t, err)
-	k := &link{address: l.Addr().String(), to: to, open: map[net.Conn]bool{}}
-	var work sync.WaitGroup
-	work.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() { k.pass(c) })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		k.set(true)
-		work.Wait()
-	})
+	k := &link{to: to, open: map[net.Conn]bool{}}
+	at := rawtest.Serve(t, func(c net.Conn, _ int) { k.pass(c) })
+	k.address = strings.TrimPrefix(at, "http://")
+	t.Cleanup(func() { k.set(true) }) // before those that come are waited for
 	return k
 }
 

@@ -17,6 +17,7 @@ import (
 	"whittle"
 	"whittle/carve/gateway/inbound"
 	"whittle/internal/fatal"
+	"whittle/internal/rawtest"
 )
 
 // leaving is an HTTP/2 server that responds to its first request, and leaves the next
@@ -134,24 +135,8 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := &leaving{ways: tt.ways}
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			fatal.If(t, err)
-			var serving sync.WaitGroup
-			over := make(chan struct{})
-			defer serving.Wait()
-			defer close(over)
-			defer listener.Close()
-			serving.Go(func() {
-				for {
-					c, err := listener.Accept()
-					if err != nil {
-						return
-					}
-					serving.Go(func() { l.serve(c) })
-					serving.Go(func() { <-over; _ = c.Close() }) // a dial may have been one too many
-				}
-			})
-			u, err := New(whittle.Upstream{URL: "http://" + listener.Addr().String()}, true, nil)
+			at := rawtest.Serve(t, func(c net.Conn, _ int) { l.serve(c) })
+			u, err := New(whittle.Upstream{URL: at}, true, nil)
 			fatal.If(t, err)
 			defer u.Close()
 			proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

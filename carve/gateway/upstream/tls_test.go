@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"whittle"
 	"whittle/internal/certtest"
 	"whittle/internal/fatal"
+	"whittle/internal/rawtest"
 )
 
 func write(t *testing.T, path string, b []byte) string {
@@ -153,37 +155,23 @@ func TestClientCertificatesAreReadAgain(t *testing.T) {
 // same record, does not answer the next request by it.
 func TestWhatTLSHoldsIsNoResponse(t *testing.T) {
 	ours := certtest.New(t)
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{ours.For(t, "127.0.0.1").Certificate}, NextProtos: []string{"http/1.1"}, DynamicRecordSizingDisabled: true})
-	fatal.If(t, err)
-	var all sync.WaitGroup
-	all.Go(func() {
+	config := &tls.Config{Certificates: []tls.Certificate{ours.For(t, "127.0.0.1").Certificate}, NextProtos: []string{"http/1.1"}, DynamicRecordSizingDisabled: true}
+	at := rawtest.Serve(t, func(plain net.Conn, _ int) {
+		c := tls.Server(plain, config)
+		b := make([]byte, 4096)
 		for {
-			c, err := l.Accept()
-			if err != nil {
+			if _, err := c.Read(b); err != nil {
 				return
 			}
-			all.Go(func() {
-				defer c.Close()
-				b := make([]byte, 4096)
-				for {
-					if _, err := c.Read(b); err != nil {
-						return
-					}
-					// The response ends where the reader's buffer does, and TLS has the rest.
-					const head = "HTTP/1.1 200 OK\r\nContent-Length: 8000\r\n\r\n"
-					body := strings.Repeat("x", 8000)
-					fill := connBuffer - len(head) - len(body)
-					text := strings.Replace(head, "OK", "OK"+strings.Repeat("k", fill), 1) + body
-					_, _ = io.WriteString(c, text+"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
-				}
-			})
+			// The response ends where the reader's buffer does, and TLS has the rest.
+			const head = "HTTP/1.1 200 OK\r\nContent-Length: 8000\r\n\r\n"
+			body := strings.Repeat("x", 8000)
+			fill := connBuffer - len(head) - len(body)
+			text := strings.Replace(head, "OK", "OK"+strings.Repeat("k", fill), 1) + body
+			_, _ = io.WriteString(c, text+"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
 		}
 	})
-	t.Cleanup(func() {
-		l.Close()
-		all.Wait()
-	})
-	u := upstreamOf(t, whittle.Upstream{URL: "https://" + l.Addr().String(), Insecure: true})
+	u := upstreamOf(t, whittle.Upstream{URL: strings.Replace(at, "http:", "https:", 1), Insecure: true})
 	u.http1.Store(true)
 	for range 5 {
 		if a := asks(t.Context(), u); a.Failure != whittle.NoFailure || len(a.Body) != 8000 {
