@@ -1,0 +1,164 @@
+package pages
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"whittle/e2e/process"
+	"whittle/internal/fatal"
+)
+
+// command is one step of a page: a command, or a file that the page shows.
+type command struct {
+	line  int
+	text  string
+	want  []string // what the page prints after it
+	last  bool     // it is the last of its block
+	file  string   // the name of the file with this text
+	stops bool     // no command: the section ends, or the page says that Ctrl-C does it
+}
+
+// elsewhere are the commands that are not run here, by their beginnings, with the reason and
+// what holds them instead. A test fails if an entry is on no page.
+var elsewhere = map[string]string{
+	"make build":                       "TestPages builds the programs by itself",
+	"make demo":                        "it takes two minutes; `make recording` keeps what it prints",
+	"make lint":                        "it is what CI runs",
+	"go test ":                         "TestCommandsOfTheDocsTestSomething, at the root, finds what it runs",
+	"go install ":                      "it writes outside of the folder; deploy/release builds both programs",
+	"sudo apt install ":                "root; deploy/release looks into the package",
+	"sudoedit ":                        "root; deploy/release checks the package's config",
+	"sudo systemctl ":                  "root; deploy/check reads the unit",
+	"docker ":                          "a daemon; `make deploy-check` reads the files",
+	"helm install ":                    "a cluster; `make deploy-check` renders the chart",
+	"whittle worker ":                  "several machines; e2e/load starts several workers",
+	"whittle load plan.yml --workers ": "several machines; e2e/load runs plans on several workers",
+	"whittle load primes/load.yaml":    inShort + "two minutes of traffic; TestCount, in e2e/new, walks to 100 % in seconds",
+	"whittle status 'GET /primes/{n}'": inShort + "two minutes of traffic; TestCount, in e2e/new, walks to 100 % in seconds",
+	"whittle new session.har ":         inShort + "a build; contract/scaffold makes projects of HAR files",
+	"whittle new openapi.yaml ":        inShort + "a build; contract/scaffold makes projects of OpenAPI documents",
+	"whittle new proto/shop.proto ":    inShort + "a build; contract/scaffold makes projects of .proto files",
+}
+
+// inShort begins the reason of what is left out in short runs only.
+const inShort = "in short runs: "
+
+// exception is the entry of the list that a command has; empty: none.
+func exception(text string) string {
+	for begins := range elsewhere {
+		if strings.HasPrefix(text, begins) {
+			return begins
+		}
+	}
+	return ""
+}
+
+func leftOut(text string) bool {
+	begins := exception(text)
+	return begins != "" && (testing.Short() || !strings.HasPrefix(elsewhere[begins], inShort))
+}
+
+// checkExceptions holds the exceptions to the pages, and make's targets to the Makefile.
+func checkExceptions(t *testing.T, all map[string][]command) {
+	t.Helper()
+	used := map[string]bool{}
+	for page, commands := range all {
+		for _, c := range commands {
+			begins := exception(c.text)
+			used[begins] = true
+			if targets, ok := strings.CutPrefix(c.text, "make "); ok && begins != "" {
+				targets, _, _ = strings.Cut(targets, "#")
+				cmd := exec.CommandContext(t.Context(), "make", append([]string{"-n", "-C", process.Repository}, strings.Fields(targets)...)...)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%s:%d: %s: %v\n%s", page, c.line, c.text, err, out)
+				}
+			}
+		}
+	}
+	for begins := range elsewhere {
+		if !used[begins] {
+			t.Errorf("no page has %q: take it out of the list", begins)
+		}
+	}
+}
+
+// commandsOfPages reads every page of the documentation.
+func commandsOfPages(t *testing.T) map[string][]command {
+	t.Helper()
+	all := map[string][]command{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md"} {
+		paths, _ := filepath.Glob(filepath.Join(process.Repository, pattern)) // the pattern is right
+		for _, path := range paths {
+			page := strings.TrimPrefix(path, process.Repository+"/")
+			all[page] = commandsOf(t, page)
+		}
+	}
+	return all
+}
+
+var (
+	fence   = regexp.MustCompile("^```(\\w*)$")
+	heredoc = regexp.MustCompile(`<<'(\w+)'$`)
+)
+
+// commandsOf reads a page. In a console block a line with a dollar is a command, and the
+// other lines are printed. In a shell block every line is a command.
+func commandsOf(t *testing.T, page string) (all []command) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(process.Repository, page))
+	fatal.If(t, err)
+	files := worlds[page].files
+	lines := strings.Split(string(text), "\n")
+	for i := 0; i < len(lines); i++ {
+		m := fence.FindStringSubmatch(lines[i])
+		if m == nil {
+			if strings.HasPrefix(lines[i], "## ") || strings.Contains(lines[i], "Ctrl-C") {
+				all = append(all, command{line: i + 1, stops: true})
+			}
+			continue
+		}
+		first := i + 1
+		for i = first; lines[i] != "```"; i++ {
+			if m[1] == "" && strings.HasPrefix(lines[i], "$ ") {
+				t.Errorf("%s:%d: a block with a command is a console block", page, i+1)
+			}
+		}
+		block := lines[first:i]
+		switch {
+		case m[1] == "sh" || m[1] == "console":
+			all = append(all, commandsOfBlock(block, first+1, m[1] == "console")...)
+		case m[1] != "" && len(files) > 0:
+			all = append(all, command{line: first + 1, text: strings.Join(block, "\n") + "\n", file: files[0]})
+			files = files[1:]
+		}
+	}
+	return all
+}
+
+func commandsOfBlock(block []string, line int, console bool) (all []command) {
+	for i := 0; i < len(block); i++ {
+		text, isCommand := strings.CutPrefix(block[i], "$ ")
+		switch {
+		case console && !isCommand && len(all) > 0:
+			all[len(all)-1].want = append(all[len(all)-1].want, block[i])
+			continue
+		case text == "" || text[0] == '#':
+			continue
+		}
+		c := command{line: line + i, text: text}
+		end := heredoc.FindStringSubmatch(text)
+		for i+1 < len(block) && (strings.HasSuffix(block[i], `\`) || end != nil && block[i] != end[1]) {
+			i++
+			c.text += "\n" + block[i]
+		}
+		all = append(all, c)
+	}
+	if len(all) > 0 {
+		all[len(all)-1].last = true
+	}
+	return all
+}
