@@ -2,7 +2,6 @@ package guard
 
 import (
 	"slices"
-	"time"
 
 	"whittle"
 	"whittle/carve/compare/digest"
@@ -140,7 +139,7 @@ func (g *Guard) first(side whittle.Side, a response) {
 
 // settle plays one block in the tests of errors and latency.
 func (g *Guard) settle(ms, cs []response) {
-	tau := float64(g.Past.p99())
+	tau := float64(g.Past.P99)
 	m, mSlow := tally(ms, tau)
 	c, cSlow := tally(cs, tau*g.cfg.P99)
 	g.Errors.Firsts.block(m, c, g.Past.badRate(), g.cfg.Errors)
@@ -150,33 +149,17 @@ func (g *Guard) settle(ms, cs []response) {
 	g.check()
 }
 
-// reference is what is known of the monolith while it gives no responses: how many were bad, and
-// how many of the others above their 99th percentile.
-type reference struct {
-	All  seen          `json:"all"`
-	Slow seen          `json:"slow"`
-	Tau  time.Duration `json:"tau"`
-}
-
-// pastReference is the monolith as it was up to now.
-func (g *Guard) pastReference() reference {
-	tau := g.Past.p99()
-	return reference{g.Past.seen(), g.Past.above(tau), tau}
-}
-
 // settleAlone plays a response of the candidate at a full share without pairs, where the monolith
-// gives none, against the upper bound on its rate: as it was with all users on it, where that is
-// known. The same users in the same proportions were all on the monolith before the first of them
-// moved. The chance that a bound is wrong is eprocess.OfReference of the error rate.
+// gives none, in the test of errors, against the upper bound on the monolith's rate: as it was with
+// all users on it, where that is known. The same users in the same proportions were all on the
+// monolith before the first of them moved. The chance that a bound is wrong is eprocess.OfReference
+// of the error rate.
 func (g *Guard) settleAlone(a response) {
-	ref, beta := g.Whole, eprocess.OfReference*g.level()
-	if ref.All.N == 0 {
-		ref = g.pastReference()
+	known := g.Whole
+	if known.N == 0 {
+		known = g.Past.seen()
 	}
-	g.Errors.Firsts.alone(a.Bad, ref.All.high(beta)+g.cfg.Errors)
-	if g.cfg.P99 > 0 && ref.Tau > 0 && !a.Bad {
-		g.Slow.Firsts.alone(float64(a.Latency) > float64(ref.Tau)*g.cfg.P99, ref.Slow.high(beta))
-	}
+	g.Errors.Firsts.alone(a.Bad, known.high(eprocess.OfReference*g.level())+g.cfg.Errors)
 	g.check()
 }
 

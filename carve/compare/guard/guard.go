@@ -66,7 +66,7 @@ func New(g whittle.Guard) *Guard {
 		meters++
 	}
 	return &Guard{cfg: g, alpha: eprocess.OfGuards * (1 - g.Confidence) / meters, state: state{
-		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch, seen{}), Slowness: newSlowness(),
+		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: mismatch{Limit: g.Mismatch}, Slowness: newSlowness(),
 	}}
 }
 
@@ -83,7 +83,7 @@ func (g *Guard) Reset() {
 	g.Attempt++
 	g.forgetUsers()
 	g.Errors, g.Slow, g.Firsts = newGrounds(), newGrounds(), firsts{}
-	g.Mismatch = newMismatch(g.cfg.Mismatch, g.Mismatch.Own)
+	g.Mismatch = mismatch{Own: g.Mismatch.Own}
 	g.Mismatch.bound(g.cfg.Mismatch, g.level())
 	g.Recent, g.Row = window{}, 0
 }
@@ -100,7 +100,7 @@ func (g *Guard) Share(s whittle.Share) {
 		return
 	}
 	if begins {
-		g.Whole = g.pastReference()
+		g.Whole = g.Past.seen()
 	}
 	if begins && g.Firsts.Counted == 0 {
 		g.forgetUsers() // who were on the monolith alone
@@ -157,7 +157,7 @@ func (g *Guard) candidate(user uint64, a response) {
 		return // a straggler from before a fall
 	}
 	g.Errors.Candidate.add(a.Bad)
-	if tau := g.Past.p99(); tau > 0 && !a.Bad {
+	if tau := g.Past.P99; tau > 0 && !a.Bad {
 		g.Slow.Candidate.add(float64(a.Latency) > float64(tau)*g.cfg.P99)
 	}
 	g.rollSpent()

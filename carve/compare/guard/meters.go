@@ -18,42 +18,42 @@ func (g *Guard) Meters() []whittle.Meter {
 	return append(list, g.mismatchMeter())
 }
 
-// meterOf has what all meters have.
-func (g *Guard) meterOf(name string, e *grounds) (m whittle.Meter, source string) {
+// read begins a meter of errors or latency, and has the words that end its summary.
+func (g *Guard) read(name string, e *grounds) (m whittle.Meter, words string) {
 	wealth, most := e.eValue(g.Firsts.Generation)
 	m = whittle.Meter{Name: name, EValue: wealth, Threshold: g.threshold(), Count: e.Candidate.N, Breached: e.Breached}
+	served, mirrored := g.Errors.Bets[fromPairs].Rounds, g.Errors.Bets[fromMirrored].Rounds
+	words = fmt.Sprintf("; %s, %s served and %s mirrored", units.Counted(g.Firsts.Counted, "user"), units.Counted(served, "pair"), units.Grouped(mirrored)) + g.words(&m)
 	if e.Breached { // the counts are of users' responses and may say nothing
-		source = " by " + [sources]string{"the first response of each user", "served pairs, the candidate asked first", "mirrored pairs, the monolith asked first"}[most]
+		words += " by " + [sources]string{"the first response of each user", "served pairs, the candidate asked first", "mirrored pairs, the monolith asked first"}[most]
 	}
-	return m, source
+	return m, words
 }
 
 func (g *Guard) errorsMeter() whittle.Meter {
 	e := &g.Errors
-	m, by := g.meterOf(meterErrors, e)
+	m, words := g.read(meterErrors, e)
 	m.Monolith, m.Candidate = e.Monolith.rate(), e.Candidate.rate()
 	if past := g.Past.seen(); e.Monolith.N == 0 {
 		m.Monolith = past.rate()
 	}
 	m.Limit = m.Monolith + g.cfg.Errors
-	m.Summary = fmt.Sprintf("%s of %s candidate responses bad (%s), monolith %s over the same time, limit %s; ",
-		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) +
-		g.units() + g.words(&m) + by
+	m.Summary = fmt.Sprintf("%s of %s candidate responses bad (%s), monolith %s over the same time, limit %s",
+		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) + words
 	return m
 }
 
 func (g *Guard) p99Meter() whittle.Meter {
 	e := &g.Slow
-	m, by := g.meterOf(meterP99, e)
-	m.Monolith, m.Candidate = millis(g.Past.p99()), millis(g.Recent.p99())
+	m, words := g.read(meterP99, e)
+	m.Monolith, m.Candidate = millis(g.Past.P99), millis(g.Recent.P99)
 	m.Limit = m.Monolith * g.cfg.P99
 	if m.Monolith == 0 {
 		m.Summary = fmt.Sprintf("the monolith's p99 is not known before %d of its responses", int(1/slowShare))
 		return m
 	}
-	m.Summary = fmt.Sprintf("%s of %s candidate responses slower than %s ms (%s), monolith's p99 %s ms; ",
-		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.rate()), display.Figure(m.Monolith)) +
-		g.units() + g.words(&m) + by
+	m.Summary = fmt.Sprintf("%s of %s candidate responses slower than %s ms (%s), monolith's p99 %s ms",
+		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.rate()), display.Figure(m.Monolith)) + words
 	return m
 }
 
@@ -71,20 +71,6 @@ func (g *Guard) mismatchMeter() whittle.Meter {
 	m.Summary = fmt.Sprintf("%s of %s compared responses differ (%s), %s, limit %s",
 		units.Grouped(t.Candidate.Bad), units.Grouped(t.Candidate.N), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m)
 	return m
-}
-
-// units says what the evidence is of: users, and requests that both sides were
-// asked, the candidate first or the monolith.
-func (g *Guard) units() string {
-	served, mirrored := g.Errors.Bets[fromPairs].Rounds, g.Errors.Bets[fromMirrored].Rounds
-	return fmt.Sprintf("%s, %s served and %s mirrored", plural(g.Firsts.Counted, "user"), plural(served, "pair"), units.Grouped(mirrored))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return units.Grouped(n) + " " + what + "s"
 }
 
 // words says what the evidence amounts to, and which attempt it is of.

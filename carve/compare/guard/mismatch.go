@@ -7,38 +7,24 @@ import (
 
 // mismatch is the state of the test of differences.
 //
-// Equal services may differ: one of them is odd now and then, and an exchange
-// differs whichever it was. The monolith's own repeats show how often. Two tests
-// stand side by side, for served and for mirrored exchanges apart, since a
-// candidate that is right only when asked second must not be drowned in mirrored
-// ones; the mean of the e-values is the meter's, in which the first test counts twice.
+// Equal services may differ: one of them is odd now and then, and an exchange differs whichever it
+// was. The monolith's own repeats show how often. Hypothesis: the share of exchanges that differ is
+// at most the limit plus an upper bound on how often the monolith differs from itself. Source:
+// eprocess.Arms.Single; the bound is a confidence sequence, wrong with OfReference of the level at
+// most (eprocess.Share). Served and mirrored exchanges are tested apart, since a candidate that is
+// right only when asked second must not be drowned in mirrored ones; the mean of the e-values is
+// the meter's.
 //
-//   - all exchanges: against the limit plus an upper bound on how often the
-//     monolith differs from itself. Source: eprocess.Arms.Single; the bound is a
-//     confidence sequence, wrong with OfReference of the level at most (eprocess.Share);
-//   - repeated exchanges, for what differs no more often than the bound: the payoff
-//     1[candidate differs] − 1[monolith differs from itself] − Guard.Mismatch, scaled to [−1, 1].
-//     If both draw alike, which of the monolith's second response and the candidate's is the odd
-//     one is a fair coin, whatever the rate does. Source: eprocess.Bets.
-//
-// A place where the monolith was seen to vary is noise, and is not counted: the judge
-// asks about it.
-//
-// Where the monolith was never asked twice (mirror.repeat_every: 0) there is only
-// the limit.
+// A place where the monolith was seen to vary is noise, and is not counted: the judge asks about
+// it. Where the monolith was never asked twice (mirror.repeat_every: 0) there is only the limit.
 type mismatch struct {
 	Tests     [2]eprocess.Staked `json:"tests"` // by the side asked first
-	Repeated  [2]eprocess.Bets   `json:"repeated"`
 	Candidate seen               `json:"candidate"`
 	Breached  bool               `json:"breached,omitempty"`
 	// Own are the monolith's repeats, of all attempts, and those that differed.
 	Own seen `json:"own"`
 	// Limit is the share of differences that nothing may be concluded from.
 	Limit float64 `json:"limit"`
-}
-
-func newMismatch(limit float64, own seen) mismatch {
-	return mismatch{Limit: limit, Own: own, Repeated: [2]eprocess.Bets{eprocess.NewBets(), eprocess.NewBets()}}
 }
 
 // bound finds the limit anew.
@@ -59,7 +45,7 @@ func (m *mismatch) play(first whittle.Side, differs bool) {
 
 func (m *mismatch) eValue() (mean float64) {
 	for first := range m.Tests {
-		mean += eprocess.AsNumber(m.Tests[first].LogEValue())/3 + min(m.Repeated[first].Now, eprocess.EValueCap)/6
+		mean += eprocess.AsNumber(m.Tests[first].LogEValue()) / 2
 	}
 	return mean
 }
@@ -71,11 +57,7 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 	}
 	m := &g.Mismatch
 	if g.shifting() {
-		if m.play(p.First, p.Differs); p.Repeated {
-			b := &m.Repeated[p.First&1]
-			payoff := eprocess.Indicator(p.Differs) - eprocess.Indicator(p.SelfDiffers) - g.cfg.Mismatch
-			b.Bet(payoff/(1+g.cfg.Mismatch), g.level(), b.Rounds+1)
-		}
+		m.play(p.First, p.Differs)
 		m.Breached = m.Breached || m.eValue() >= g.threshold()
 	}
 	if p.Repeated {

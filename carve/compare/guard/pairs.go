@@ -7,13 +7,10 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// pairsLeast is how many pairs of an order make its median known: as stochastic approximation it is
-// within a third of the spread then (TestTheOrderMayMatterMore).
-const pairsLeast = 64
-
 // pairs has the medians of log(candidate ÷ monolith) by the order of asking. The side that is asked
 // second often finds a warm cache, so the candidate looks quick in mirrored exchanges and slow in
-// served ones.
+// served ones. A median is known after as many pairs as a 99th percentile: it is within a third of
+// the spread then (TestTheOrderMayMatterMore).
 type pairs struct {
 	CandidateFirst running `json:"candidate_first"`
 	MonolithFirst  running `json:"monolith_first"`
@@ -22,7 +19,7 @@ type pairs struct {
 // order is the logarithm of how many times as long the first one asked takes;
 // ok is false while it is not known.
 func (p *pairs) order() (log float64, ok bool) {
-	return (p.CandidateFirst.At - p.MonolithFirst.At) / 2, min(p.CandidateFirst.N, p.MonolithFirst.N) >= pairsLeast
+	return (p.CandidateFirst.At - p.MonolithFirst.At) / 2, min(p.CandidateFirst.N, p.MonolithFirst.N) >= 1/slowShare
 }
 
 // running follows the median of a stream: a stochastic approximation whose steps
@@ -97,7 +94,7 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 	if !g.shifting() {
 		return
 	}
-	if mirrored.N >= pairsLeast {
+	if mirrored.N >= 1/slowShare {
 		g.Slow.bet(fromPairs, eprocess.Sign((ratio+mirrored.At)/2-math.Log(g.cfg.P99)), g.level())
 	}
 	g.Pairs.CandidateFirst.see(ratio)

@@ -3,25 +3,19 @@ package guard
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"whittle"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
-	"whittle/internal/units"
 )
 
-const (
-	// slowSlot is the time of which the mirrored exchanges make one bet.
-	slowSlot = time.Second
-	// slowRoom is what a slow response lies above the monolith's percentile at
-	// least: a mirrored request's own way through the gateway may cost so much on
-	// a busy machine.
-	slowRoom = 5 * time.Millisecond
-	// slowMemory bounds the evidence, as a multiple of what decides.
-	slowMemory = 1e4
-)
+// slowSlot is the time of which the mirrored exchanges make one bet.
+const slowSlot = time.Second
+
+// slowRoom is what a slow response lies above the monolith's percentile at least: a mirrored
+// request's own way through the gateway may cost so much on a busy machine.
+const slowRoom = 5 * time.Millisecond
 
 // slowness is the test that delays a rise while mirrored responses of the candidate are
 // slow. It never rolls back: a mirrored request is sent second, under another load and
@@ -40,13 +34,12 @@ const (
 //
 // The rise is held back from where the wealth reaches 1/α, α = 1 − Confidence,
 // apart from what rollbacks may spend: a candidate that keeps to the limit is ever
-// held back with a probability of at most α (Ville). What the wealth is above
-// slowMemory/α is thrown away, which helps no false hold, and the hold ends, and
-// the test begins anew, where all is lost again: a candidate that was slow only at
-// first comes to that in about as many exchanges as it takes to see it slow. One that
-// stays slow is let go with a chance of about α soon after it was held, and is seen
-// anew, and of α/slowMemory later (at the best stake, 1/wealth is a martingale under
-// the alternative).
+// held back with a probability of at most α (Ville). What the wealth is above 1/α³ is
+// thrown away, which helps no false hold, and the hold ends, and the test begins anew,
+// where all is lost again: a candidate that was slow only at first comes to that in
+// about three times as many exchanges as it takes to see it slow. One that stays slow is
+// let go with a chance of about α soon after it was held, and is seen anew, and of α³
+// later (at the best stake, 1/wealth is a martingale under the alternative).
 //
 // Source: eprocess.Bets.
 type slowness struct {
@@ -56,10 +49,6 @@ type slowness struct {
 	// more of the candidate's responses in it were slow than of the monolith's.
 	End   int64 `json:"end"`
 	Ahead int   `json:"ahead"`
-	// N counts the last mirrored exchanges and Slow the slow responses of each side, for the eye
-	// alone.
-	N    int    `json:"n"`
-	Slow [2]int `json:"slow"`
 }
 
 func newSlowness() slowness { return slowness{Bets: eprocess.NewBets()} }
@@ -77,7 +66,7 @@ func (g *Guard) slowAbove(tau time.Duration, order float64, known bool) time.Dur
 
 // mirroredLatency takes a good mirrored exchange.
 func (g *Guard) mirroredLatency(p *whittle.Pair, order float64, known bool) {
-	tau := g.Past.p99()
+	tau := g.Past.P99
 	if tau <= 0 {
 		return
 	}
@@ -88,31 +77,20 @@ func (g *Guard) mirroredLatency(p *whittle.Pair, order float64, known bool) {
 		s.settle(alpha)
 		s.End = done + int64(slowSlot)
 	}
-	s.count(c > g.slowAbove(tau, order, known), m > tau)
+	s.Ahead += int(eprocess.Indicator(c > g.slowAbove(tau, order, known)) - eprocess.Indicator(m > tau))
 }
 
 // settle bets on the second that ends.
 func (s *slowness) settle(alpha float64) {
 	s.Bets.Bet(eprocess.Sign(float64(s.Ahead)), alpha, s.Bets.Rounds+1)
 	s.Ahead = 0
-	s.Bets.CapAt(slowMemory / alpha)
+	s.Bets.CapAt(1 / (alpha * alpha * alpha))
 	switch {
 	case s.Bets.Now >= 1/alpha:
 		s.Waits = true
 	case s.Waits && s.Bets.Now <= 1:
 		s.Waits, s.Bets = false, eprocess.NewBets()
 	}
-}
-
-func (s *slowness) count(candidate, monolith bool) {
-	c, m := int(eprocess.Indicator(candidate)), int(eprocess.Indicator(monolith))
-	s.Ahead += c - m
-	if s.N >= windowSize {
-		s.N, s.Slow = s.N/2, [2]int{s.Slow[0] / 2, s.Slow[1] / 2}
-	}
-	s.N++
-	s.Slow[whittle.Candidate] += c
-	s.Slow[whittle.Monolith] += m
 }
 
 // Wait says why a rise of the share waits, as a clause with what to do; empty: it
@@ -123,9 +101,7 @@ func (g *Guard) Wait() string {
 		return ""
 	}
 	order, known := g.Pairs.order()
-	tau := g.Past.p99()
-	return fmt.Sprintf("mirrored responses of the candidate are slow too often: %s of the last %s took more than %s ms, and %s of the monolith's more than %s ms, its p99; "+
-		"make them faster, raise guard.p99 (%sx), or promote with force",
-		units.Grouped(s.Slow[whittle.Candidate]), units.Grouped(s.N), display.Figure(millis(g.slowAbove(tau, order, known))),
-		units.Grouped(s.Slow[whittle.Monolith]), display.Figure(millis(tau)), strconv.FormatFloat(g.cfg.P99, 'g', 4, 64))
+	return fmt.Sprintf("mirrored responses of the candidate are slow too often: more of them take over %s ms than of the monolith's more than %s ms, its p99; "+
+		"make them faster, raise guard.p99 (%gx), or promote with force",
+		display.Figure(millis(g.slowAbove(g.Past.P99, order, known))), display.Figure(millis(g.Past.P99)), g.cfg.P99)
 }

@@ -2,7 +2,10 @@ package guard
 
 import (
 	"math"
+	"slices"
 	"time"
+
+	"whittle/carve/compare/eprocess"
 )
 
 const (
@@ -21,108 +24,53 @@ type response struct {
 	At      int64         `json:"t"`
 }
 
-// Latencies are kept in bins 2 % wide from 1 µs to about 3 hours.
-const (
-	binGrowth = 1.02
-	binCount  = 1170
-	badEntry  = math.MaxUint16
-)
+// badLatency stands for a bad response in a window.
+const badLatency = -1
 
-var logGrowth = math.Log(binGrowth)
-
-func binOf(d time.Duration) int {
-	us := float64(d) / float64(time.Microsecond)
-	if !(us > 1) {
-		return 0
-	}
-	return min(int(math.Ceil(math.Log(us)/logGrowth)), binCount-1)
-}
-
-// binTop is the longest latency of a bin.
-func binTop(i int) time.Duration {
-	return time.Duration(float64(time.Microsecond) * math.Exp(float64(i)*logGrowth))
-}
-
-// window holds the last responses of one side: how many were bad, and how the
-// latencies of the others lie.
+// window holds the last responses of one side.
 type window struct {
-	// Ring has the bin of each, or badEntry; the oldest is at Next once it is full.
-	Ring   []uint16 `json:"r"`
-	Next   int      `json:"next"`
-	counts []uint16 // by bin; nil: after a restart
-	bad    int
+	// Ring has the latency of each in microseconds, or badLatency; the oldest is at Next once it is full.
+	Ring []int32 `json:"ring"`
+	Next int     `json:"next"`
+	Bad  int     `json:"bad"`
+	// P99 is the 99th percentile of the good ones, found anew after each hundred; 0 before.
+	P99 time.Duration `json:"p99"`
 }
 
 func (w *window) add(a response) {
-	entry := uint16(badEntry)
-	if !a.Bad {
-		entry = uint16(binOf(a.Latency))
+	entry := int32(min(a.Latency/time.Microsecond, math.MaxInt32))
+	if a.Bad {
+		entry = badLatency
+		w.Bad++
 	}
-	w.restore()
 	if len(w.Ring) < windowSize {
 		w.Ring = append(w.Ring, entry)
+		w.Next = len(w.Ring)
 	} else {
-		w.count(w.Ring[w.Next], -1)
+		w.Next %= windowSize
+		w.Bad -= int(eprocess.Indicator(w.Ring[w.Next] == badLatency))
 		w.Ring[w.Next] = entry
-		w.Next = (w.Next + 1) % windowSize
+		w.Next++
 	}
-	w.count(entry, 1)
+	if w.Next%int(1/slowShare) == 0 {
+		w.look()
+	}
 }
 
-// restore counts what the ring holds after a restart.
-func (w *window) restore() {
-	if w.counts != nil {
+// look finds the 99th percentile, once a hundred responses were good.
+func (w *window) look() {
+	good := len(w.Ring) - w.Bad
+	if good < 1/slowShare {
 		return
 	}
-	w.counts, w.bad = make([]uint16, binCount), 0
-	for _, entry := range w.Ring {
-		w.count(entry, 1)
-	}
-}
-
-func (w *window) count(entry uint16, by int) {
-	if entry == badEntry {
-		w.bad += by
-	} else {
-		w.counts[entry] += uint16(by)
-	}
+	sorted := slices.Clone(w.Ring)
+	slices.Sort(sorted)
+	w.P99 = time.Duration(sorted[len(sorted)-1-int(slowShare*float64(good))]) * time.Microsecond
 }
 
 // seen counts the responses and the bad ones among them.
-func (w *window) seen() seen {
-	w.restore()
-	return seen{len(w.Ring), w.bad}
-}
+func (w *window) seen() seen { return seen{len(w.Ring), w.Bad} }
 
 // badRate is a guess at the share of bad responses, about 1 % before there are
 // any.
-func (w *window) badRate() float64 {
-	s := w.seen()
-	return (float64(s.Bad) + 0.05) / (float64(s.N) + 5)
-}
-
-// p99 is the 99th percentile of the latencies, rounded up by at most 2 %; 0
-// before one of them lies above it.
-func (w *window) p99() time.Duration {
-	s := w.seen()
-	good := s.N - s.Bad
-	if good < 1/slowShare {
-		return 0
-	}
-	above, i := int(slowShare*float64(good)), binCount
-	for above >= 0 {
-		i--
-		above -= int(w.counts[i])
-	}
-	return binTop(i)
-}
-
-// above counts the responses in bins above a bin's top, of all that have a bin.
-func (w *window) above(tau time.Duration) seen {
-	s := w.seen()
-	s.N, s.Bad = s.N-s.Bad, 0
-	for i := binOf(tau) + 1; i < binCount; i++ {
-		s.Bad += int(w.counts[i])
-	}
-	return s
-}
+func (w *window) badRate() float64 { return (float64(w.Bad) + 0.05) / (float64(len(w.Ring)) + 5) }
