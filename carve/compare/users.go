@@ -9,9 +9,6 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// usersMost bounds the users that are remembered, here and of those who were bet on (rechecks).
-const usersMost = 4096
-
 // users bounds the share of the users whom nobody looked at. Users are what sticky
 // routing draws, so a candidate that fails one of them in every response, such as
 // a tenant with data of its own, is one user in so many, however many requests
@@ -64,7 +61,7 @@ func (u *users) see(user uint64, open bool) {
 		u.Seen[h] = open
 	}
 	u.AnyBad = u.AnyBad || open
-	for len(u.Seen) > usersMost {
+	for len(u.Seen) > digest.Remembered {
 		u.Level++
 		maps.DeleteFunc(u.Seen, func(h uint64, _ bool) bool { return bits.TrailingZeros64(h) < u.Level })
 	}

@@ -69,7 +69,8 @@ type kept struct {
 	Past thinned[whittle.EvidencePoint] `json:"past"`
 }
 
-const keptVersion = 1
+// keptVersion is that of all that is kept of a route: its position, judge and guards.
+const keptVersion = 2
 
 func (d *disk) response(upTo uint64, err error) {
 	d.waiters = slices.DeleteFunc(d.waiters, func(w waiter) bool {

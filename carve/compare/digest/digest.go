@@ -8,6 +8,10 @@ import (
 	"encoding/binary"
 )
 
+// Remembered is how many hashes a memory of what came holds: of requests' shapes, bodies or users.
+// It bounds the memory alone, to some 100 KiB each.
+const Remembered = 4096
+
 // Mix spreads the bits of a word (the finalizer of SplitMix64, Steele and
 // others 2014).
 func Mix(h uint64) uint64 {

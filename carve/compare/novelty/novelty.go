@@ -4,104 +4,72 @@ package novelty
 
 import (
 	"math/bits"
+	"strings"
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/internal/jsonscan"
 )
 
-// shapeBytes bounds how much of a body makes its shape.
+// shapeBytes bounds how much of a target or a body makes a request's shape.
 const shapeBytes = 4 << 10
 
-// ShapeOf hashes what a request looks like, without its particular values: the
-// method, the path and the names in the query, the skeleton of the body; a
-// number counts by how many digits it has, and other text by its length in
-// powers of two.
+// ShapeOf hashes what a request looks like, without its particular values: the method, the path,
+// the names in the query, and the body's structure with its names. A number counts by how many
+// digits it has, and another value by its length in powers of two.
 func ShapeOf(q *whittle.Request) uint64 {
 	h := digest.Hash(digest.FNV(nil))
 	h.Text(q.Method)
-	target := q.Target
-	inQuery := false
-	for i := 0; i < len(target) && i < shapeBytes; {
-		c := target[i]
-		switch {
-		case c == '?':
-			inQuery = true
-			h.Byte(c)
-			i++
-		case inQuery && c == '=':
-			start := i
-			for i < len(target) && target[i] != '&' {
-				i++
-			}
-			h.Byte(byte(bits.Len(uint(i - start))))
-		case '0' <= c && c <= '9':
-			i = digitsOf(&h, target, i)
-		default:
-			h.Byte(c)
-			i++
-		}
+	path, query, _ := strings.Cut(q.Target[:min(len(q.Target), shapeBytes)], "?")
+	hashText(&h, path)
+	hashPairs(&h, query)
+	body := q.Body[:min(len(q.Body), shapeBytes)]
+	if len(body) > 0 && (body[0] == '{' || body[0] == '[') {
+		hashJSON(&h, body)
+	} else {
+		hashPairs(&h, string(body))
 	}
-	h.Byte(0)
-	hashBody(&h, q.Body[:min(len(q.Body), shapeBytes)])
 	return digest.Mix(uint64(h))
 }
 
-// digitsOf hashes how many digits stand at i and gives where they end.
-func digitsOf[T string | []byte](h *digest.Hash, s T, i int) int {
-	start := i
-	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
-		i++
+// hashText hashes a text, each number in it by how many digits it has.
+func hashText(h *digest.Hash, s string) {
+	for len(s) > 0 {
+		digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
+		if digits > 0 {
+			h.Byte('0')
+			h.Byte(byte(digits))
+			s = s[digits:]
+			continue
+		}
+		h.Byte(s[0])
+		s = s[1:]
 	}
-	h.Byte('0')
-	h.Byte(byte(min(255, i-start)))
-	return i
+	h.Byte(0)
 }
 
-// hashBody hashes a body's skeleton: punctuation and JSON names as they are,
-// numbers by their digits, JSON texts that are values by their length.
-func hashBody(h *digest.Hash, s []byte) {
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case '0' <= c && c <= '9':
-			i = digitsOf(h, s, i)
-		case c == '"':
-			end := stringEnd(s, i)
-			if isName(s, end) {
-				for _, c := range s[i:end] {
-					h.Byte(c)
-				}
-			} else {
-				h.Byte('"')
-				h.Byte(byte(bits.Len(uint(end - i))))
-			}
-			i = end
-		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
-			i++
-		default:
-			h.Byte(c)
-			i++
+// hashPairs hashes a query, or a body that is written like one.
+func hashPairs(h *digest.Hash, s string) {
+	for pair := range strings.SplitSeq(s, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		hashText(h, name)
+		h.Byte(byte(bits.Len(uint(len(value)))))
+	}
+}
+
+// hashJSON hashes the tokens of a JSON text up to where it ends or is wrong.
+func hashJSON(h *digest.Hash, body []byte) {
+	var s jsonscan.Scanner
+	s.Reset(body, 0, jsonscan.MaxDepth)
+	for kind := s.Next(); kind != jsonscan.None; kind = s.Next() {
+		h.Byte(byte(kind))
+		switch kind {
+		case jsonscan.Key:
+			h.Text(string(s.Inside()))
+		case jsonscan.Number:
+			hashText(h, string(s.Bytes()))
+		case jsonscan.String:
+			h.Byte(byte(bits.Len(uint(len(s.Inside())))))
 		}
 	}
-}
-
-// stringEnd gives the index after a JSON text that starts at i.
-func stringEnd(s []byte, i int) int {
-	for i++; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(s)
-}
-
-// isName reports whether what ends at i is followed by a colon.
-func isName(s []byte, i int) bool {
-	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
-		i++
-	}
-	return i < len(s) && s[i] == ':'
 }

@@ -1,27 +1,23 @@
 package novelty
 
 import (
-	"encoding/binary"
+	"encoding/json"
 	"maps"
-	"slices"
 	"sync"
+
+	"whittle/carve/compare/digest"
 )
 
-// shapesKnown bounds each of the two generations of shapes: TestNoveltyIsTheShareOfTheUnseen.
-const shapesKnown = 1 << 13
-
-// Shapes remembers which shapes of request came, and of which a response was compared. When there
-// are more than it may remember, those that did not come for the longest time are forgotten, and
-// are new once more. It is safe for concurrent use.
+// Shapes remembers which shapes of request came, and of which a response was compared: up to
+// twice digest.Remembered that came of late, and as many that came before. Those that did not come for
+// the longest time are forgotten, and are new once more. It is safe for concurrent use.
 type Shapes struct {
-	mu         sync.Mutex // guards the following
-	young, old generation
-}
-
-// generation is what came in a time: n requests, of whose shapes so many came once.
-type generation struct {
-	n, once int
-	seen    map[uint64]known
+	mu   sync.Mutex // guards the following
+	seen map[uint64]known
+	// requests came of late, and before; once counts the shapes that came once, lately those that
+	// came of late.
+	requests     [2]int
+	once, lately int
 }
 
 // known is what is known of a shape.
@@ -30,32 +26,50 @@ type known uint8
 const (
 	again    known = 1 << iota // it came more than once
 	compared                   // a response to it was compared
+	late                       // it came of late
 )
 
-func newGeneration() generation { return generation{seen: map[uint64]known{}} }
-
 // NewShapes knows no shape.
-func NewShapes() *Shapes { return &Shapes{young: newGeneration(), old: newGeneration()} }
+func NewShapes() *Shapes { return &Shapes{seen: map[uint64]known{}} }
 
 // See takes the shape of a request.
 func (s *Shapes) See(shape uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.young.n++
-	k := s.young.seen[shape] | s.old.seen[shape]
-	for _, g := range []*generation{&s.young, &s.old} {
-		if was, has := g.seen[shape]; has {
-			if was&again == 0 {
-				g.once--
-			}
-			g.seen[shape], k = was|again, k|again
+	s.requests[0]++
+	k, came := s.seen[shape]
+	switch {
+	case !came:
+		s.once++
+	case k&again == 0:
+		s.once--
+		k |= again
+	}
+	if k&late == 0 {
+		s.lately++
+	}
+	s.seen[shape] = k | late
+	if s.lately < 2*digest.Remembered {
+		return
+	}
+	maps.DeleteFunc(s.seen, func(_ uint64, k known) bool { return k&late == 0 })
+	for shape := range s.seen {
+		s.seen[shape] &^= late
+	}
+	s.requests = [2]int{0, s.requests[0]}
+	s.recount()
+}
+
+// recount finds what is counted of the shapes anew.
+func (s *Shapes) recount() {
+	s.once, s.lately = 0, 0
+	for _, k := range s.seen {
+		if k&again == 0 {
+			s.once++
 		}
-	}
-	if s.young.seen[shape] = k; k == 0 {
-		s.young.once++
-	}
-	if len(s.young.seen) >= shapesKnown {
-		s.young, s.old = newGeneration(), s.young
+		if k&late != 0 {
+			s.lately++
+		}
 	}
 }
 
@@ -63,10 +77,8 @@ func (s *Shapes) See(shape uint64) {
 func (s *Shapes) Compared(shape uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, g := range []*generation{&s.young, &s.old} {
-		if was, has := g.seen[shape]; has {
-			g.seen[shape] = was | compared
-		}
+	if k, came := s.seen[shape]; came {
+		s.seen[shape] = k | compared
 	}
 }
 
@@ -74,7 +86,7 @@ func (s *Shapes) Compared(shape uint64) {
 func (s *Shapes) Has(shape uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return (s.young.seen[shape]|s.old.seen[shape])&compared != 0
+	return s.seen[shape]&compared != 0
 }
 
 // Share estimates which share of the requests has a shape that has not been
@@ -83,59 +95,35 @@ func (s *Shapes) Has(shape uint64) bool {
 func (s *Shapes) Share() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.young.n + s.old.n
+	n := s.requests[0] + s.requests[1]
 	if n == 0 {
 		return 1
 	}
-	return min(1, float64(s.young.once+s.old.once)/float64(n))
+	return min(1, float64(s.once)/float64(n))
 }
 
-// remembered is a shape as it is kept.
-type remembered struct {
-	Shape uint64
-	Known known
+// kept is a memory as it is written.
+type kept struct {
+	Requests [2]int           `json:"requests"`
+	Seen     map[uint64]known `json:"seen"`
 }
 
-// Pack writes the memory.
-func (s *Shapes) Pack() (b []byte) {
+// MarshalJSON keeps the memory.
+func (s *Shapes) MarshalJSON() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, g := range []*generation{&s.young, &s.old} {
-		var list []remembered
-		for _, h := range slices.Sorted(maps.Keys(g.seen)) {
-			list = append(list, remembered{h, g.seen[h]})
-		}
-		b, _ = binary.Append(b, binary.LittleEndian, [2]int64{int64(g.n), int64(len(list))}) // of a fixed size
-		b, _ = binary.Append(b, binary.LittleEndian, list)
-	}
-	return b
+	return json.Marshal(kept{s.requests, s.seen})
 }
 
-// Unpack restores what Pack wrote; false, and nothing is changed, where that is none.
-func (s *Shapes) Unpack(b []byte) bool {
-	var of [2]generation
-	for i := range of {
-		var counts [2]int64
-		n, err := binary.Decode(b, binary.LittleEndian, &counts)
-		if err != nil || min(counts[0], counts[1]) < 0 || counts[1] > shapesKnown {
-			return false
-		}
-		list, g := make([]remembered, counts[1]), newGeneration()
-		more, err := binary.Decode(b[n:], binary.LittleEndian, list)
-		if err != nil {
-			return false
-		}
-		b = b[n+more:]
-		g.n = int(counts[0])
-		for _, r := range list {
-			if g.seen[r.Shape] = r.Known; r.Known&again == 0 {
-				g.once++
-			}
-		}
-		of[i] = g
+// UnmarshalJSON restores what MarshalJSON kept.
+func (s *Shapes) UnmarshalJSON(b []byte) error {
+	k := kept{Seen: map[uint64]known{}}
+	if err := json.Unmarshal(b, &k); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.young, s.old = of[0], of[1]
-	return true
+	s.requests, s.seen = k.Requests, k.Seen
+	s.recount()
+	return nil
 }
