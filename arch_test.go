@@ -83,7 +83,6 @@ var rooms = map[string]int{
 	"whittle/carve/compare/jsondiff":     3,
 	"whittle/carve/compare/noise":        2,
 	"whittle/carve/compare/twosample":    2,
-	"whittle/carve/compare/owner":        4,
 	"whittle/carve/compare/form":         4,
 	"whittle/carve/compare/header":       5,
 	"whittle/carve/compare/distribution": 6,

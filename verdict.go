@@ -84,11 +84,6 @@ type Asked struct {
 	LagMs int64 `json:"lag_ms,omitempty"`
 	// Noise: the monolith's own response changed.
 	Noise int `json:"noise"`
-	// AnotherRequest counts the candidate's responses that the monolith gave, in the last
-	// minutes, only to another request or to another user. In AnotherKept of them the
-	// candidate repeated the response each time.
-	AnotherRequest int `json:"another_request,omitempty"`
-	AnotherKept    int `json:"another_kept,omitempty"`
 }
 
 // Sample is a short form of one exchange, bounded and redacted.

@@ -89,7 +89,7 @@ func TestAnotherRequestsValue(t *testing.T) {
 		name, want string
 		of         func(i int, x *whittle.Exchange, bodies []string) string
 	}{
-		{"the last one's response", "to another request in the last minutes", func(i int, _ *whittle.Exchange, bodies []string) string {
+		{"the last one's response", "to another request before", func(i int, _ *whittle.Exchange, bodies []string) string {
 			return bodies[max(0, i-i/40%2*(1+i%3))]
 		}},
 		{"a made one", "", func(i int, _ *whittle.Exchange, bodies []string) string {

@@ -20,10 +20,10 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/body"
+	"whittle/carve/compare/cause"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/novelty"
-	"whittle/carve/compare/owner"
 )
 
 // Judge compares the two responses of each exchange of one route and gives a verdict on
@@ -44,7 +44,7 @@ type Judge struct {
 	rechecks         rechecks
 	users            users
 	shapes           *novelty.Shapes
-	others           owner.Memory
+	others           cause.Owners
 	seconds          seconds
 	needed           map[float64]int // of ServedNeeded, which is asked for few shares
 

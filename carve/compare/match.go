@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/cause"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
-	"whittle/carve/compare/owner"
 )
 
 // Bounds of what a match keeps.
@@ -48,7 +48,7 @@ type match struct {
 	alpha  float64
 	places float64     // the part of alpha for differences at single places; the form of what varies has the rest
 	forms  *form.Forms // of exact none
-	others *owner.Memory
+	others *cause.Owners
 	evidence
 
 	// learnAfter repeats are wanted before any exchange is called different.

@@ -13,7 +13,6 @@ import (
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
-	"whittle/carve/compare/owner"
 	"whittle/internal/units"
 )
 
@@ -224,15 +223,13 @@ func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) 
 	list := cause.Of(m.differ, d, x.Monolith.Body, x.Candidate.Body)
 	from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
 	if kind, ok := jsondoc.KindOf(to); ok && kind != jsondoc.Array && kind != jsondoc.Object && from != nil && m.kind == whittle.FoundField {
-		list = append(list, cause.OneValue(owner.Hash(to)))
+		list = append(list, cause.OneValue(cause.Hash(to)))
 	}
-	pair := owner.Hash(from) ^ digest.Stir(owner.Hash(to))
-	if m.others == nil {
-		k.why.Add(list, pair)
-		return
-	}
-	if c, known := cause.OfOwner(m.others.Whose(x)); known {
-		list = append(list, c)
+	pair := cause.Hash(from) ^ digest.Stir(cause.Hash(to))
+	if m.others != nil {
+		if c, known := m.others.Whose(x); known {
+			list = append(list, c)
+		}
 	}
 	k.why.Add(list, pair)
 }

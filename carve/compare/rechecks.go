@@ -6,8 +6,8 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/body"
+	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/owner"
 )
 
 // When both sides are asked again about a difference: twice at once, then after
@@ -164,14 +164,6 @@ func (o *recheckOutcome) counted(a *whittle.Asked, rounds int) *int {
 	return &a.Intermittent
 }
 
-// isAnothers reports whether the candidate's body is one that the monolith returned only to
-// another request or user. That decides nothing: the bet is on which side was odd. The same
-// request's own value of another time shows in the rounds.
-func (j *Judge) isAnothers(x *whittle.Exchange) bool {
-	is := j.others.Whose(x)
-	return is == owner.AnotherRequest || is == owner.AnotherCaller
-}
-
 // Recheck takes both sides' responses to a request that was sent again, of all rounds
 // so far. more: it must be sent once more, that long after the last round. Otherwise
 // the difference is settled, and r must not be passed again. A round in which a side
@@ -260,18 +252,12 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 		a := p.in(order)
 		a.Times++
 		came := o.counted(a, len(r.Rounds))
-		kept := int(eprocess.Indicator(came == &a.Reproducible))
-		if o.noisy {
-			p.Kept[order] += kept
+		*came++
+		if o.noisy && came == &a.Reproducible {
+			p.Kept[order]++
 		}
 		if came == &a.Stale {
 			a.LagMs = max(a.LagMs, o.after.Milliseconds())
-		}
-		if came != &a.Noise && s.match != nil && j.isAnothers(x) {
-			a.AnotherRequest++
-			a.AnotherKept += kept
-		} else {
-			*came++
 		}
 	}
 	same := !o.monolith && !o.candidate
@@ -331,7 +317,7 @@ func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 	}
 	if x.User != 0 {
 		i, known := slices.BinarySearch(t.Users, x.User)
-		if known || len(t.Users) >= usersMost {
+		if known || len(t.Users) >= digest.Remembered {
 			return
 		}
 		t.Users = slices.Insert(t.Users, i, x.User)

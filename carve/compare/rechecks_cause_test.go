@@ -50,7 +50,7 @@ func TestWhoseItIsIsSaidAfterARestart(t *testing.T) {
 			x.At, x.Request.Target = simtest.Start.Add(time.Duration(i)*time.Second), fmt.Sprintf("/things/%d", i)
 			j.Observe(x)
 		}
-		if v := j.Verdict(); len(v.Findings) == 0 || !strings.Contains(v.Findings[0].Cause, "to another request in the last minutes") {
+		if v := j.Verdict(); len(v.Findings) == 0 || !strings.Contains(v.Findings[0].Cause, "to another request before") {
 			t.Errorf("restarted %t: %+v", restarted, v.Findings)
 		}
 	}

@@ -48,7 +48,7 @@ func (t *rechecks) annotate(f *whittle.Finding, order int) {
 	if a.Noise == 0 { // asking again has repeated it to the monolith
 		f.Cause = strings.TrimPrefix(strings.TrimPrefix(f.Cause, noRepeats), "; ")
 	}
-	for _, shown := range append(t.proofs(p, order), proof{count: a.Reproducible + a.AnotherKept, by: &t.Reproduced}) {
+	for _, shown := range append(t.proofs(p, order), proof{count: a.Reproducible, by: &t.Reproduced}) {
 		if shown.count > 0 {
 			f.EValue = max(f.EValue, shown.by.EValue())
 			if at := shown.by.At; at > 0 && (!f.Decided || at < f.DecidedAt) {
@@ -66,8 +66,6 @@ func (t *rechecks) annotate(f *whittle.Finding, order int) {
 func askedWords(a *whittle.Asked) string {
 	s := fmt.Sprintf("asked again %s: ", timesOf(a.Times))
 	switch {
-	case a.AnotherRequest > 0 && a.AnotherRequest*2 >= a.Times:
-		return s + fmt.Sprintf("belongs to another request in %d%s", a.AnotherRequest, keptWords(a))
 	case a.Reproducible > 0 && a.Reproducible*2 >= a.Times:
 		return s + fmt.Sprintf("reproducible in %d", a.Reproducible)
 	case a.Stale > 0 && a.Stale*2 >= a.Times:
@@ -76,17 +74,6 @@ func askedWords(a *whittle.Asked) string {
 		return s + fmt.Sprintf("the monolith itself changes in %d", a.Noise)
 	}
 	return s + fmt.Sprintf("intermittent, in %d the candidate alone was odd", a.Intermittent+a.Stale)
-}
-
-// keptWords says whether the candidate keeps to another request's response.
-func keptWords(a *whittle.Asked) string {
-	switch a.AnotherKept {
-	case 0:
-		return ", and is right when it is asked again"
-	case a.AnotherRequest:
-		return ", and stays so"
-	}
-	return fmt.Sprintf(", and stays so in %d", a.AnotherKept)
 }
 
 func timesOf(n int) string {
@@ -107,7 +94,7 @@ type proof struct {
 // proofs are what speaks of a place in one order, 1 being that of users.
 func (t *rechecks) proofs(p *recheckPlace, order int) []proof {
 	a := p.in(order)
-	alone := a.Intermittent + a.Stale + a.AnotherRequest - a.AnotherKept // the candidate said something else than before
+	alone := a.Intermittent + a.Stale // the candidate said something else than before
 	var list []proof
 	for _, by := range [][]*eprocess.Bets{{&t.Second}, {&t.First, &t.Lopsided.Bets}}[order] {
 		list = append(list, proof{alone, by, "is another one on the candidate where the monolith stays the same"})

@@ -44,7 +44,7 @@ func TestAFlawIsNamedByItsOwnFinding(t *testing.T) {
 		finding whittle.Finding
 		want    bool
 	}{
-		{&swapped, whittle.Finding{Kind: whittle.FoundBody, Cause: "the monolith gave this to another request in the last minutes", Decided: true}, true},
+		{&swapped, whittle.Finding{Kind: whittle.FoundBody, Cause: "a guess: the monolith gave this response to another request before", Decided: true}, true},
 		{&swapped, whittle.Finding{Kind: whittle.FoundBody, Decided: true}, false},
 		{&swapped, whittle.Finding{Kind: whittle.FoundHeader, Decided: true}, false},
 		{&askedFirst, whittle.Finding{Kind: whittle.FoundBody, Order: whittle.AskedFirst, Decided: true}, true},

@@ -5,17 +5,17 @@ package cause
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"whittle/carve/compare/display"
-	"whittle/carve/compare/owner"
 )
 
 // What makes a guess, held by TestNoCauseByChance and TestCausesOfRealBugs.
 const (
-	exchangesMost = 64 // exchanges that are looked at, which bounds what is kept
+	exchangesMost = 64 // exchanges that are looked at together; then all counts are halved
 	fitsLeast     = 3  // exchanges that a cause must fit, and different values where it could by chance
 	fitsShare     = 90 // percent of the exchanges that it must fit
 	oneLeast      = 20 // exchanges in which one value stands against one
@@ -50,9 +50,9 @@ var kinds = [...]struct {
 	words string
 	weak  bool
 }{
-	otherRequest: {"the monolith gave this to another request in the last minutes: it belongs there", true},
-	otherUser:    {"the monolith gave this to another user's request in the last minutes: it belongs there", true},
-	stale:        {"the monolith gave this to the same request some time before: it is stale", true},
+	otherRequest: {"the monolith gave this response to another request before", true},
+	otherUser:    {"the monolith gave this response to another user before", true},
+	stale:        {"the monolith gave this response to the same request some time before: it is stale", true},
 	listCut:      {"the list ends early, always after % elements: a limit", false},
 	nothing:      {"%", false},
 	letterCase:   {"upper and lower case differ", false},
@@ -77,13 +77,6 @@ type Cause struct {
 // OneValue is the cause of a candidate that always gives the same value.
 func OneValue(hash uint64) Cause { return Cause{oneValue, strconv.FormatUint(hash, 16)} }
 
-// OfOwner is the cause of a value that the monolith gave elsewhere; false: it gave it nowhere.
-func OfOwner(is owner.Owner) (Cause, bool) {
-	of := map[owner.Owner]kind{owner.AnotherRequest: otherRequest, owner.AnotherCaller: otherUser, owner.SameRequest: stale}
-	k, ok := of[is]
-	return Cause{kind: k}, ok
-}
-
 // Tally counts which causes fit the exchanges that show one difference. It is
 // not kept over a restart, as it has hashes of what may be secret; the next few
 // differences bring it back.
@@ -94,18 +87,25 @@ type Tally struct {
 	pairs []uint64
 }
 
-// Wants reports whether the next exchange is to be looked at.
-func (t *Tally) Wants() bool { return t.n < exchangesMost }
+// Wants reports whether the next exchange is to be looked at: until something fits.
+func (t *Tally) Wants() bool { return t.n < exchangesMost || t.Words() == "" }
 
 // Add counts one exchange with the causes that fit it, each once. pair distinguishes pairs of
 // values.
 func (t *Tally) Add(list []Cause, pair uint64) {
+	if t.fits == nil {
+		t.fits = map[Cause]int{}
+	}
+	if t.n == exchangesMost {
+		t.n /= 2
+		for c := range t.fits {
+			t.fits[c] /= 2
+		}
+		maps.DeleteFunc(t.fits, func(_ Cause, n int) bool { return n == 0 })
+	}
 	t.n++
 	if !slices.Contains(t.pairs, pair) && len(t.pairs) < fitsLeast {
 		t.pairs = append(t.pairs, pair)
-	}
-	if t.fits == nil {
-		t.fits = map[Cause]int{}
 	}
 	for i, c := range list {
 		if !slices.Contains(list[:i], c) {

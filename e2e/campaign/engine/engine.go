@@ -66,9 +66,10 @@ type Result struct {
 	Served, Wrong int
 	// Fallbacks are the users' requests that the monolith answered after all.
 	Fallbacks int
-	// Asked is how many rounds of asking again there were, and Others how many
-	// differences, at the place that shows most of them, were another request's.
-	Asked, Others int
+	// Asked is how many rounds of asking again there were.
+	Asked int
+	// Others says that a difference is named another request's.
+	Others bool
 }
 
 // Spoken reports whether a finding, a guard or the circuit breaker is what keeps

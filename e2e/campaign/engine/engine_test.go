@@ -80,13 +80,13 @@ func TestWhatUsersMeetIsCounted(t *testing.T) {
 	}
 }
 
-// Responses that were swapped are called another request's by asking again; a value
+// The finding says of swapped responses that they are another request's; a value
 // that is wrong by itself is not.
 func TestSwappedResponsesBelongToAnotherRequest(t *testing.T) {
-	if r := play(t, "money", "swapped-users", 1); r.End != Refused || r.Wrong != 0 || r.Others == 0 {
+	if r := play(t, "money", "swapped-users", 1); r.End != Refused || r.Wrong != 0 || !r.Others {
 		t.Errorf("swapped: %+v", r)
 	}
-	if r := play(t, "money", "off-by-one-rare", 1); r.Asked == 0 || r.Others != 0 {
+	if r := play(t, "money", "off-by-one-rare", 1); r.Asked == 0 || r.Others {
 		t.Errorf("off by one: %+v", r)
 	}
 }

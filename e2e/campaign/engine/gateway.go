@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"whittle"
@@ -196,9 +197,7 @@ func (g *gateway) result() Result {
 	}
 	r.Finding = g.seen.named(r.End)
 	for _, f := range g.seen.verdict.Findings {
-		if f.Asked != nil {
-			r.Others = max(r.Others, f.Asked.AnotherRequest)
-		}
+		r.Others = r.Others || strings.Contains(f.Cause, "to another request before")
 	}
 	if g.open {
 		r.Finding = "circuit breaker"
