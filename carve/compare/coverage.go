@@ -68,8 +68,6 @@ func covered(v *whittle.Verdict) string {
 	return "; " + v.Coverage.Summary
 }
 
-const fieldsNamed = 3 // fields of a kind that a sentence names
-
 // coverageWords is a coverage in one sentence.
 func coverageWords(c *whittle.Coverage) string {
 	most := ""
@@ -96,7 +94,7 @@ func coverageWords(c *whittle.Coverage) string {
 // where there are none.
 func firstOf[T any](list []T, between string, name func(T) string) string {
 	var names []string
-	for _, f := range list[:min(len(list), fieldsNamed)] {
+	for _, f := range list[:min(len(list), display.MaxSamples)] {
 		names = append(names, name(f))
 	}
 	if more := len(list) - len(names); more > 0 {

@@ -46,7 +46,6 @@ type Judge struct {
 	shapes           *novelty.Shapes
 	others           cause.Owners
 	seconds          seconds
-	needed           map[float64]int // of ServedNeeded, which is asked for few shares
 
 	verdict *whittle.Verdict // nil: something came since
 	shownAt int              // after how many exchanges DIFFERENT was said last; 0: never
@@ -67,7 +66,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	}
 	j := &Judge{
 		c: c, show: show, mirrored: mirrored, served: served,
-		rechecks: newRechecks(), users: newUsers(), shapes: novelty.NewShapes(), needed: map[float64]int{},
+		rechecks: newRechecks(), users: newUsers(), shapes: novelty.NewShapes(),
 	}
 	j.shareNoise()
 	if mirrored.match != nil {
@@ -151,7 +150,7 @@ func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	if j.c.Kind == whittle.JSON {
 		x = body.Exchange(x)
 	}
-	o := s.observe(x, shape)
+	o := s.observe(x)
 	j.rechecks.voidOwn(j.ownCount())
 	if j.c.Kind != whittle.Statistical {
 		j.others.Remember(x)
@@ -204,16 +203,7 @@ func (j *Judge) Served() whittle.Served {
 
 // ServedNeeded is how many exchanges that the candidate served, none of them
 // differing, bring the bound on their share to most.
-func (j *Judge) ServedNeeded(most float64) int {
-	n, known := j.needed[most]
-	if !known {
-		n = eprocess.NeededFor(most, alphaOf(j.c))
-		if len(j.needed) < 256 {
-			j.needed[most] = n
-		}
-	}
-	return n
-}
+func (j *Judge) ServedNeeded(most float64) int { return ServedNeeded(most, j.c) }
 
 func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 
@@ -221,11 +211,8 @@ func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 // that are made anew with each.
 func mediaType(a *whittle.Response) string {
 	raw := a.Header.Get("Content-Type")
-	switch raw {
-	case "":
+	if raw == "" {
 		return "none"
-	case "application/json", "text/html; charset=utf-8", "text/plain; charset=utf-8":
-		return raw
 	}
 	kind, params, err := mime.ParseMediaType(raw)
 	if err != nil {

@@ -128,7 +128,7 @@ func (j *Judge) explained(s *series) int {
 // differs more often.
 func (j *Judge) annotate(s *series, f *whittle.Finding, order int) {
 	j.rechecks.annotate(f, order)
-	if h := s.head(f.Kind); h == nil || f.Expected != "" || h.Self.Decided() {
+	if head := headOf(f.Kind); head < 0 || f.Expected != "" || s.Heads[head].Self.Decided() {
 		return
 	}
 	noise, times := 0, 0

@@ -51,7 +51,7 @@ type mark struct {
 	Again int `json:"again,omitempty"`
 	Self  int `json:"self,omitempty"`
 	// Pair bets on repeated requests, Rate on all of them. Settled is the last
-	// exchange that Rate has counted, and RateAt when it decided.
+	// exchange that Rate has counted.
 	// Further bets on how far off they are (see betFurther).
 	Pair    eprocess.Bets  `json:"pair"`
 	Further *eprocess.Bets `json:"further,omitempty"`
@@ -60,9 +60,8 @@ type mark struct {
 	Own   bool      `json:"own,omitempty"`
 	// Direct bets on which side says what, of a header's.
 	Direct  *direction       `json:"direct,omitempty"`
-	Rate    eprocess.Arms    `json:"rate"`
+	Rate    eprocess.Bets    `json:"rate"`
 	Settled int              `json:"settled"`
-	RateAt  int              `json:"at,omitempty"`
 	At      string           `json:"first,omitempty"`
 	Changes []change         `json:"changes,omitempty"`
 	Samples []whittle.Sample `json:"samples,omitempty"`
@@ -77,17 +76,15 @@ type mark struct {
 }
 
 func newMark(key markKey, born int) mark {
-	return mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets()}
+	return mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets(), Rate: eprocess.NewBets()}
 }
 
 // event lets the rate's test know that exchange n shows the difference and those
 // since the last event do not.
 func (k *mark) event(limit, alpha float64, n int) {
-	k.Rate.Single(limit, 1, n-k.Settled-1)
+	k.Rate.Allow(1, n-k.Settled-1)
+	k.Rate.SeeShare(true, limit, alpha, n)
 	k.Settled = n
-	if k.RateAt == 0 && eprocess.AsNumber(k.Rate.LogEValue())*alpha >= 1 {
-		k.RateAt = n
-	}
 }
 
 func (k *mark) decided() bool { return k.decidedAt() > 0 }
@@ -98,19 +95,17 @@ func (k *mark) decidedAt() int {
 	case k.Direct != nil:
 		return k.directedAt()
 	case k.Own || k.isExplained():
-		return k.RateAt
+		return k.Rate.At
 	}
-	return max(k.RateAt, k.Pair.At)
+	return max(k.Rate.At, k.Pair.At)
 }
 
-// eValue is the evidence after n exchanges.
-func (k *mark) eValue(learn bool, limit float64, n int) float64 {
+// eValue is the highest evidence so far.
+func (k *mark) eValue(learn bool) float64 {
 	if learn {
 		return k.Pair.EValue()
 	}
-	rate := k.Rate
-	rate.Single(limit, 0, max(0, n-k.Settled))
-	return min(eprocess.AsNumber(rate.LogEValue()), eprocess.EValueCap)
+	return k.Rate.EValue()
 }
 
 // saw keeps what the candidate did. Of many different values the frequent ones

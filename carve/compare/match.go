@@ -23,7 +23,7 @@ const (
 // match judges responses that should be the same: exact and json. What it tests:
 //
 // Without learned noise: the hypothesis that a difference at one path comes in at most MaxDiffer
-// of the responses, given the past, by the likelihood ratios of eprocess.Arms.Single.
+// of the responses, given the past, by eprocess.Bets.SeeShare.
 //
 // With learned noise: the hypothesis that, for each request, the candidate's
 // response and the monolith's second response are exchangeable given the monolith's
@@ -93,7 +93,7 @@ func newMatch(c whittle.Comparison) (*match, error) {
 
 // newMatchOf makes one whose findings are of a kind.
 func newMatchOf(c whittle.Comparison, kind whittle.FindingKind) (*match, error) {
-	m := &match{c: c, kind: kind, alpha: methodAlpha(c), places: eprocess.OfPlaces, learn: c.LearnNoise, learnAfter: learnRepeats, evidence: newEvidence()}
+	m := &match{c: c, kind: kind, alpha: methodAlpha(c), places: eprocess.OfMain, learn: c.LearnNoise, learnAfter: learnRepeats, evidence: newEvidence()}
 	expect, err := jsondiff.NewExpectations(c, m.kind)
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 		k.Direct.declared = m.declared[k.Path]
 	}
 	m.explained(k, d, x)
-	if m.samples < display.MaxKept && len(k.Samples) < display.MaxSamples && !m.show.Has(k.Samples, x) {
+	if m.samples < display.MaxShown*display.MaxSamples && len(k.Samples) < display.MaxSamples && !m.show.Has(k.Samples, x) {
 		spot := m.differ.Spot(d, x.Monolith.Body, x.Candidate.Body)
 		if m.kind == whittle.FoundHeader {
 			spot.Where = headerWords(k.Path)

@@ -79,7 +79,7 @@ func (d *direction) bet(how string, alpha float64, n int) {
 // directedAt is the exchange at which a header's difference was shown, by direction or by repeats,
 // to come more often than the config allows; 0: it is not.
 func (k *mark) directedAt() int {
-	if k.RateAt == 0 || k.Own || k.isExplained() {
+	if k.Rate.At == 0 || k.Own || k.isExplained() {
 		return 0
 	}
 	at, fast := k.Pair.At, k.Direct.Bets.At
@@ -89,7 +89,7 @@ func (k *mark) directedAt() int {
 	if at == 0 {
 		return 0
 	}
-	return max(at, k.RateAt)
+	return max(at, k.Rate.At)
 }
 
 // howForm is another form of a header's value: one that differs in more than what services make

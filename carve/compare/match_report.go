@@ -51,7 +51,7 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 	}
 	b.Inside = m.n > 0 && high <= limit && b.Estimate <= m.c.MaxDiffer
 	b.Summary = fmt.Sprintf("%s of %s responses differed: at most %s can (%s)",
-		units.Grouped(m.share.Differing), units.Grouped(m.n), display.PercentUp(high), display.Percent(1-alphaOf(m.c)))
+		units.Grouped(m.share.Differing), units.Grouped(m.n), display.InPercent(high), display.Percent(1-alphaOf(m.c)))
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
 	}
@@ -115,7 +115,7 @@ func (m *match) finding(k *mark) whittle.Finding {
 		f.Expected = display.Reason(m.c.Expect[k.Expect])
 	} else {
 		f.Decided, f.DecidedAt = k.decided(), k.decidedAt()
-		f.EValue = k.eValue(m.learn, m.c.MaxDiffer, m.n)
+		f.EValue = k.eValue(m.learn)
 	}
 	f.Summary = m.sentence(k)
 	return f

@@ -53,7 +53,7 @@ func alphaOf(c whittle.Comparison) float64 {
 }
 
 // methodAlpha is the part of the error rate that a method may spend.
-func methodAlpha(c whittle.Comparison) float64 { return eprocess.OfBodies * alphaOf(c) }
+func methodAlpha(c whittle.Comparison) float64 { return eprocess.OfMain * alphaOf(c) }
 
 // newMethod makes the method of a comparison, which spends the part of
 // methodAlpha on what it tests.

@@ -24,8 +24,6 @@ const (
 	// shown that in the thousands of mirrored exchanges before (their rechecks repeat it to the
 	// monolith). Set by TestLateAndRare.
 	movesMost = 0.001
-	// placesMost is of how many places it is counted what asking again has shown.
-	placesMost = 64
 	// suspectFor is for how many compared exchanges after the candidate alone was odd all of
 	// its responses to users are worth comparing.
 	suspectFor = 2000
@@ -328,7 +326,7 @@ func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 // at finds or makes the counts of a place; nil where there are too many.
 func (t *rechecks) at(place string) *recheckPlace {
 	p := t.find(place)
-	if p == nil && len(t.Places) < placesMost {
+	if p == nil && len(t.Places) < maxMarks {
 		t.Places = append(t.Places, recheckPlace{Place: place})
 		p = &t.Places[len(t.Places)-1]
 	}

@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +19,7 @@ func placeOfFinding(f *whittle.Finding) (string, bool) {
 	case whittle.FoundBody, whittle.FoundField:
 		return f.Path, true
 	}
-	return string(f.Kind), slices.Contains(headKinds[:], f.Kind)
+	return string(f.Kind), headOf(f.Kind) >= 0
 }
 
 // findingAt is a finding of a place, as placeOfFinding reads it.
@@ -29,7 +28,7 @@ func findingAt(place string, body whittle.FindingKind) whittle.Finding {
 	switch {
 	case inHeader:
 		return whittle.Finding{Kind: whittle.FoundHeader, Path: name}
-	case slices.Contains(headKinds[:], whittle.FindingKind(place)):
+	case headOf(whittle.FindingKind(place)) >= 0:
 		return whittle.Finding{Kind: whittle.FindingKind(place)}
 	}
 	return whittle.Finding{Kind: body, Path: place}

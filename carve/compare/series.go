@@ -51,11 +51,40 @@ type tallies struct {
 	// Excused counts the exchanges that came and were not compared.
 	Excused int `json:"excused,omitempty"`
 
-	Heads [len(headKinds)]header.Head `json:"heads"` // of headKinds
+	Heads [len(heads)]header.Head `json:"heads"`
 }
 
-// headKinds are what is compared of every exchange, before anything else.
-var headKinds = [...]whittle.FindingKind{whittle.FoundFailure, whittle.FoundStatus, whittle.FoundContentType}
+// heads are what is compared of every exchange, before anything else.
+var heads = [...]struct {
+	kind  whittle.FindingKind
+	words string // how a sentence about one begins
+	word  func(*whittle.Response) string
+	// alike is the quick look, which most exchanges pass.
+	alike func(a, b *whittle.Response) bool
+}{
+	{whittle.FoundFailure, "the candidate gave", display.FailureWord, func(a, b *whittle.Response) bool { return a.Failure == b.Failure }},
+	{whittle.FoundStatus, "status", statusWord, func(a, b *whittle.Response) bool { return a.Status == b.Status }},
+	{whittle.FoundContentType, "content type", mediaType, func(a, b *whittle.Response) bool {
+		return a.Header.Get("Content-Type") == b.Header.Get("Content-Type")
+	}},
+}
+
+// The heads by their index.
+const (
+	failureHead = iota
+	statusHead
+	typeHead
+)
+
+// headOf is the index of a kind; -1: it is none of a head.
+func headOf(kind whittle.FindingKind) int {
+	for i := range heads {
+		if heads[i].kind == kind {
+			return i
+		}
+	}
+	return -1
+}
 
 // newSeries makes the evidence of one order, which spends a part of the error
 // rate of the comparison.
@@ -78,7 +107,7 @@ func newSeries(c whittle.Comparison, part float64, show *display.View) (*series,
 func (s *series) monolithFailed(x *whittle.Exchange) {
 	s.Failed++
 	if x.Candidate.Failure == whittle.NoFailure {
-		s.head(whittle.FoundFailure).Lean.Bets.Bet(-1, s.alpha, s.Asked) // as a failure of the candidate wins
+		s.Heads[failureHead].Lean.Bets.Bet(-1, s.alpha, s.Asked) // as a failure of the candidate wins
 	}
 }
 
@@ -101,13 +130,13 @@ func (s *series) late(x *whittle.Exchange) bool {
 }
 
 // observe takes an exchange to which the monolith gave a response.
-func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
+func (s *series) observe(x *whittle.Exchange) Observation {
 	if s.late(x) {
 		s.Excused++
 		return Observation{}
 	}
 	s.Asked++
-	failed, _ := s.seeHead(x, whittle.FoundFailure, shape, s.Asked)
+	failed, _ := s.seeHead(x, failureHead, s.Asked)
 	if x.Candidate.Failure != whittle.NoFailure {
 		s.Loose += int(eprocess.Indicator(failed))
 		return Observation{Differs: failed}
@@ -115,11 +144,11 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 	isError := int(eprocess.Indicator(x.Monolith.Status >= 400))
 	s.Compared++
 	s.Errors += isError
-	differs, same := s.seeHead(x, whittle.FoundStatus, shape, s.Compared)
+	differs, same := s.seeHead(x, statusHead, s.Compared)
 	loose, other := false, false
-	if same = same || s.goesOn(whittle.FoundStatus, &x.Monolith, &x.Candidate); same {
-		differs, same = s.seeHead(x, whittle.FoundContentType, shape, s.Compared)
-		same = same || s.goesOn(whittle.FoundContentType, &x.Monolith, &x.Candidate)
+	if same = same || s.goesOn(statusHead, &x.Monolith, &x.Candidate); same {
+		differs, same = s.seeHead(x, typeHead, s.Compared)
+		same = same || s.goesOn(typeHead, &x.Monolith, &x.Candidate)
 		loose, other = s.headers.see(x)
 	}
 	if !same {
@@ -142,52 +171,21 @@ func (s *series) observe(x *whittle.Exchange, shape uint64) Observation {
 
 // seeHead takes an exchange to one of the heads; it reports whether the two
 // sides differ undeclared, and whether they are the same.
-func (s *series) seeHead(x *whittle.Exchange, kind whittle.FindingKind, shape uint64, n int) (differs, same bool) {
-	h := s.head(kind)
-	if x.Repeat == nil && alike(&x.Monolith, &x.Candidate, kind) {
+func (s *series) seeHead(x *whittle.Exchange, head int, n int) (differs, same bool) {
+	h, is := &s.Heads[head], &heads[head]
+	if x.Repeat == nil && is.alike(&x.Monolith, &x.Candidate) {
 		h.ObserveSame(s.limit(), s.alpha, n)
 		return false, true
 	}
-	word := wordOf(kind)
-	o := header.Pair{From: word(&x.Monolith), To: word(&x.Candidate), Exchange: x, Show: s.show}
-	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || kind == whittle.FoundFailure) {
-		o.Again, o.Self = true, word(x.Repeat) != o.From
+	o := header.Pair{From: is.word(&x.Monolith), To: is.word(&x.Candidate), Exchange: x, Show: s.show}
+	if x.Repeat != nil && (x.Repeat.Failure == whittle.NoFailure || head == failureHead) {
+		o.Again, o.Self = true, is.word(x.Repeat) != o.From
 	}
 	if o.From != o.To {
-		o.Reason = reasonFor(s.c.Expect, kind, o.From, o.To)
-		o.OneWay = reasonFor(s.c.Expect, kind, o.To, o.From) != ""
+		o.Reason = reasonFor(s.c.Expect, is.kind, o.From, o.To)
+		o.OneWay = reasonFor(s.c.Expect, is.kind, o.To, o.From) != ""
 	}
 	return h.See(&o, s.limit(), s.alpha, n), o.From == o.To
-}
-
-// head is the one of a kind; nil: it has none.
-func (s *series) head(kind whittle.FindingKind) *header.Head {
-	if i := slices.Index(headKinds[:], kind); i >= 0 {
-		return &s.Heads[i]
-	}
-	return nil
-}
-
-// wordOf is what a head compares.
-func wordOf(kind whittle.FindingKind) func(*whittle.Response) string {
-	switch kind {
-	case whittle.FoundContentType:
-		return mediaType
-	case whittle.FoundFailure:
-		return display.FailureWord
-	}
-	return statusWord
-}
-
-// alike is the quick look, which most exchanges pass.
-func alike(a, b *whittle.Response, kind whittle.FindingKind) bool {
-	switch kind {
-	case whittle.FoundFailure:
-		return a.Failure == b.Failure
-	case whittle.FoundStatus:
-		return a.Status == b.Status
-	}
-	return a.Header.Get("Content-Type") == b.Header.Get("Content-Type")
 }
 
 // limit is the share of responses that may differ in status or content type, or
@@ -224,13 +222,13 @@ func (s *series) looseNow() int { return min(s.Asked, s.Loose+s.headers.Open()) 
 // order, of the same monolith; asked are the rechecks of this order.
 func (s *series) explained(elder *series, asked func(kind whittle.FindingKind) (noise, times int)) int {
 	sum := 0.0
-	for i, kind := range headKinds {
+	for i := range heads {
 		h, other := &s.Heads[i], &elder.Heads[i]
 		varied := eprocess.Ratio(h.SelfCount+other.SelfCount, h.Repeats+other.Repeats)
-		if kind == whittle.FoundFailure {
+		if i == failureHead {
 			varied += eprocess.Ratio(s.Failed+elder.Failed, s.Asked+elder.Asked)
 		}
-		noise, _ := asked(kind)
+		noise, _ := asked(heads[i].kind)
 		// Which of two equal sides is the odd one is a fair coin.
 		sum += min(float64(h.Count), max(varied*float64(h.N), float64(2*noise)))
 	}
@@ -272,8 +270,8 @@ func (s *series) within(k, n int) bool { return float64(k) <= s.limit()*float64(
 func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound, int) {
 	found, bounds, more := s.method.Report(alphaOf(s.c))
 	list := []whittle.Finding{}
-	for i, words := range [...]string{"the candidate gave", "status", "content type"} {
-		list = append(list, s.Heads[i].Findings(headKinds[i], words)...)
+	for i := range heads {
+		list = append(list, s.Heads[i].Findings(heads[i].kind, heads[i].words)...)
 	}
 	ofHeaders, more2, left := s.headers.report(alphaOf(s.c))
 	list, bounds, more = append(list, ofHeaders...), append(bounds, more2...), longer(more, left)
@@ -294,17 +292,16 @@ func (s *series) open() (k, n int) {
 // for every exchange: "status", "header Link", "$.items[*].id". noisy ones are
 // those at which the monolith is known to vary now and then.
 func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, noisy []string) {
-	for _, kind := range headKinds {
-		word := wordOf(kind)
-		if from, to := word(a), word(b); from != to {
-			switch {
-			case s.goesOn(kind, a, b):
-				continue
-			case reasonFor(s.c.Expect, kind, from, to) != "":
-				return nil, nil
-			}
-			return []string{string(kind)}, nil
+	for i := range heads {
+		is := &heads[i]
+		from, to := is.word(a), is.word(b)
+		switch {
+		case from == to || s.goesOn(i, a, b):
+			continue
+		case reasonFor(s.c.Expect, is.kind, from, to) != "":
+			return nil, nil
 		}
+		return []string{string(is.kind)}, nil
 	}
 	body, rare := s.method.Places(a, b)
 	return append(s.headers.differing(x, a, b), body...), rare
@@ -314,16 +311,16 @@ func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, nois
 // or content type: as is declared, between statuses of one class that have a body, or in the
 // parameters of a type, or between two of JSON. Of others, such as a page for a 404, the rest
 // is as different as the declaration says.
-func (s *series) goesOn(kind whittle.FindingKind, a, b *whittle.Response) bool {
-	word := wordOf(kind)
-	if reasonFor(s.c.Expect, kind, word(a), word(b)) == "" {
+func (s *series) goesOn(head int, a, b *whittle.Response) bool {
+	is := &heads[head]
+	if reasonFor(s.c.Expect, is.kind, is.word(a), is.word(b)) == "" {
 		return false
 	}
-	if kind == whittle.FoundStatus {
+	if head == statusHead {
 		bare := []int{204, 205, 304}
 		return a.Status/100 == b.Status/100 && !slices.Contains(bare, a.Status) && !slices.Contains(bare, b.Status)
 	}
-	return kind == whittle.FoundContentType && formatOf(a) == formatOf(b)
+	return head == typeHead && formatOf(a) == formatOf(b)
 }
 
 // formatOf is a media type without its parameters, the same of all JSON.

@@ -18,7 +18,6 @@ const (
 	exchangesMost = 64 // exchanges that are looked at together; then all counts are halved
 	fitsLeast     = 3  // exchanges that a cause must fit, and different values where it could by chance
 	fitsShare     = 90 // percent of the exchanges that it must fit
-	oneLeast      = 20 // exchanges in which one value stands against one
 )
 
 // kind is a kind of cause. The more specific ones come first: their presence makes the others
@@ -135,4 +134,4 @@ func (t *Tally) Words() string {
 }
 
 // IsOne reports whether the same value has always stood against the same other one.
-func (t *Tally) IsOne() bool { return t.n >= oneLeast && len(t.pairs) == 1 }
+func (t *Tally) IsOne() bool { return t.n >= exchangesMost/4 && len(t.pairs) == 1 }

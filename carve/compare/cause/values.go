@@ -11,17 +11,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/internal/units"
 )
 
-// Bounds of what is looked at: the time it takes.
-const (
-	textMost   = 16 << 10 // bytes of a text
-	numberMost = 40       // bytes of a number or a time
-	listMost   = 256      // elements of a list
-)
+// numberMost is how many bytes of a number or a time are read, at most. It bounds the time that it takes.
+const numberMost = 40
 
 // Of are the causes that fit what makes the candidate's value of the monolith's at a
 // difference that in has just given of the two bodies.
@@ -46,7 +43,7 @@ func only(k kind, says string) []Cause { return []Cause{{k, says}} }
 // ofValues are the causes of two JSON values that are not the same; nil stands
 // for one that is missing.
 func ofValues(from, to []byte) (list []Cause) {
-	if len(from) > textMost || len(to) > textMost {
+	if len(from) > display.ValueRead || len(to) > display.ValueRead {
 		return nil
 	}
 	if p, q := nothingOf(from), nothingOf(to); p != q && p != "" && q != "" {
@@ -91,7 +88,7 @@ func ofLists(p, q []string) []Cause {
 // texts are the elements of a list as they are written, without white space between tokens; none
 // of one that is too long.
 func texts(d *jsondoc.Document, array uint32) (list []string) {
-	if d.Nodes[array].Count <= listMost {
+	if len(d.Text(array)) <= display.ValueRead {
 		for _, n := range d.Elements(array) {
 			list = append(list, string(d.Text(n)))
 		}
@@ -101,7 +98,7 @@ func texts(d *jsondoc.Document, array uint32) (list []string) {
 
 // ofTexts are the causes of two texts that are not the same.
 func ofTexts(a, b string) (list []Cause) {
-	if a == b || len(a) > textMost || len(b) > textMost {
+	if a == b || len(a) > display.ValueRead || len(b) > display.ValueRead {
 		return nil
 	}
 	if list, ok := ofTimes(a, b); ok {

@@ -26,11 +26,18 @@ type Redactor interface {
 	Value(place []jsonpath.Element, v []byte) []byte
 }
 
-// Redacts reports whether there is something to redact by.
-func (d *View) Redacts() bool { return d != nil && d.redactor != nil }
+// View makes what a finding shows of an exchange. Whether two responses are
+// the same is judged on what came; only what is shown is redacted. Nil redacts nothing.
+type View struct {
+	redactor Redactor
+	whole    *whittle.Exchange
+}
 
 // RedactBy has all that is shown redacted from now on.
 func (d *View) RedactBy(with Redactor) { d.redactor = with }
+
+// Redacts reports whether there is something to redact by.
+func (d *View) Redacts() bool { return d != nil && d.redactor != nil }
 
 // RedactRequest removes secrets from a request.
 func (d *View) RedactRequest(q *whittle.Request) {
@@ -53,13 +60,6 @@ func (d *View) HeaderValue(name, value string) string {
 	return a.Header.Get(name)
 }
 
-// View makes what a finding shows of an exchange. Whether two responses are
-// the same is judged on what came; only what is shown is redacted.
-type View struct {
-	redactor Redactor
-	whole    *whittle.Exchange
-}
-
 // Whole has an exchange shown in place of the part of it that is compared; nil: no longer.
 func (d *View) Whole(x *whittle.Exchange) { d.whole = x }
 
@@ -67,13 +67,13 @@ func (d *View) Whole(x *whittle.Exchange) { d.whole = x }
 const (
 	ValueShown = 64  // bytes of a value in a finding
 	BodyShown  = 200 // bytes of a body in a sample
-	MaxSamples = 3   // samples of a finding
-	MaxKept    = 100 // samples of all findings of one test
+	MaxSamples = 3   // samples of a finding, and names in a sentence
 	MaxShown   = 20  // findings in a report
 )
 
-// maxValueRead bounds what is redacted of a value of which much less is shown.
-const maxValueRead = 4 << 10
+// ValueRead is how many bytes of a value are read to redact, explain or recognize it. It bounds the
+// time that it takes.
+const ValueRead = 4 << 10
 
 // Value is a JSON value, or several's beginning, fit to be shown.
 func (d *View) Value(at []jsonpath.Element, v []byte) string {
@@ -82,8 +82,8 @@ func (d *View) Value(at []jsonpath.Element, v []byte) string {
 
 // Bounded is value with another bound.
 func (d *View) Bounded(at []jsonpath.Element, v []byte, most int) string {
-	if d != nil && d.redactor != nil && len(v) > 0 {
-		v = d.redactor.Value(at, v[:min(len(v), maxValueRead)])
+	if d.Redacts() && len(v) > 0 {
+		v = d.redactor.Value(at, v[:min(len(v), ValueRead)])
 	}
 	return Visible(v, most)
 }
@@ -91,12 +91,12 @@ func (d *View) Bounded(at []jsonpath.Element, v []byte, most int) string {
 // Bodies are two bodies fit to be shown; ok is false where they are not, or
 // where they differ in nothing that may be shown.
 func (d *View) Bodies(a, b []byte) (_, _ []byte, ok bool) {
-	if d == nil || d.redactor == nil {
+	if !d.Redacts() {
 		return a, b, true
 	}
 	x, y := whittle.Response{Body: a}, whittle.Response{Body: b}
-	d.redactor.Response(&x)
-	d.redactor.Response(&y)
+	d.RedactResponse(&x)
+	d.RedactResponse(&y)
 	return x.Body, y.Body, !x.Truncated && !y.Truncated && !bytes.Equal(x.Body, y.Body)
 }
 
@@ -172,7 +172,7 @@ func hasName(at []jsonpath.Element) bool {
 
 // Kept is again for a text that was kept of a place.
 func (d *View) Kept(at []jsonpath.Element, s string) string {
-	if d == nil || d.redactor == nil || s == "" {
+	if !d.Redacts() || s == "" {
 		return s
 	}
 	return string(d.redactor.Value(at, []byte(s)))
@@ -192,21 +192,14 @@ func FailureWord(a *whittle.Response) string {
 // Snippet makes bytes fit to be shown: bounded, valid UTF-8, no control
 // characters.
 func Snippet(b []byte, most int) string {
-	cut := len(b) > most
-	if cut {
-		b = b[:most]
-		for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.Valid(b[max(0, len(b)-utf8.UTFMax):]); i++ {
-			b = b[:len(b)-1]
-		}
-	}
 	s := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return ' '
-	}, string(b))
-	if cut {
-		s += "…"
+	}, string(b[:min(len(b), most)]))
+	if len(b) > most {
+		s = strings.TrimRight(s, string(utf8.RuneError)) + "…" // without half a letter
 	}
 	return s
 }

@@ -40,21 +40,6 @@ func Percent(p float64) string {
 // PercentRange writes from which to which share in whole percents.
 func PercentRange(low, high float64) string { return fmt.Sprintf("%.0f to %.0f %%", 100*low, 100*high) }
 
-// PercentUp rounds up, so that a bound stays one.
-func PercentUp(p float64) string {
-	const ulp = 1e-12
-	if p <= 0 {
-		return Percent(0)
-	}
-	for digits, scale := 1, 1e3; digits < 8; digits, scale = digits+1, scale*10 {
-		up := math.Ceil(p*scale-ulp) / scale
-		if up <= p*1.05 || up >= 1 {
-			return strconv.FormatFloat(100*min(up, 1), 'f', digits, 64) + " %"
-		}
-	}
-	return Percent(p)
-}
-
 // Reason is a declaration's reason in words, never empty.
 func Reason(e whittle.Expectation) string {
 	if e.Reason == "" {

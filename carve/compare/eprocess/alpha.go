@@ -16,14 +16,12 @@ const (
 	OfRest     = 0.04
 	OfMirrored = 1 - OfGuards - 6*OfRest
 
-	// OfBodies is the part of either verdict that bodies have. OfHead, what is left, is split evenly over
-	// status, content type, failure and the two of headers.
-	OfBodies = 0.80
-	OfHead   = (1 - OfBodies) / 5
+	// OfMain is the part of a whole that the likeliest has: of a verdict bodies, of bodies differences
+	// at single places (OfNth), of a rollout the first attempt. The form of what varies has the rest of bodies.
+	// OfHead, the rest of a verdict, is split evenly over status, content type, failure and the two of headers.
+	OfMain = 0.8
+	OfHead = (1 - OfMain) / 5
 
-	// OfPlaces is the part of bodies that should be the same which differences at single places
-	// have (OfNth). The form of what varies has the rest.
-	OfPlaces = 0.8
 	// OfRandom is the part of bodies whose numbers are random that each of seven tests has: mean,
 	// spread, distribution, repeats, wrong values, what cannot be read and what stands around.
 	OfRandom = 1.0 / 7
@@ -37,9 +35,9 @@ const (
 // four fifths for the first and 1/(5i(i−1)) for each i from 2, which make 1 in all.
 func OfAttempts(i int) float64 {
 	if i == 1 {
-		return 0.8
+		return OfMain
 	}
-	return OfNth(0.2, i-1)
+	return OfNth(1-OfMain, i-1)
 }
 
 // OfNth is the part of alpha that the k-th of things may spend of which nobody knows how many will

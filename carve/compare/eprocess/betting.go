@@ -35,10 +35,6 @@ var styles = [...]struct {
 }
 
 const (
-	// A wealth is kept below this, and is none below its inverse, so that no run is long enough to
-	// leave the floats. Both give money away or leave a bankrupt bet at zero,
-	// which never helps a false alarm.
-	wealthCap = 1e150
 	// Suspected is the e-value from which what is not decided is suspected: it is shown, and keeps
 	// EQUIVALENT from being said. By chance a test comes to it in at most 1 of 20 runs.
 	Suspected = 20
@@ -120,7 +116,8 @@ func (b *Bets) See(e, alpha float64, n int) {
 	fresh /= float64(len(of.stakes))
 	sum := b.Cash
 	for i, l := range of.stakes {
-		b.Staked[i] = bounded((b.Staked[i] + fresh) * (1 + l*(e-1)))
+		// No run is long enough to leave the floats. To give money away never helps a false alarm.
+		b.Staked[i] = min(math.MaxFloat32, (b.Staked[i]+fresh)*(1+l*(e-1)))
 		sum += b.Staked[i]
 	}
 	b.Now = sum
@@ -138,7 +135,7 @@ func (b *Bets) SeeShare(event bool, p, alpha float64, n int) {
 func (b *Bets) Allow(a float64, rounds int) {
 	b.Now = b.Cash
 	for i, l := range styles[b.Style].stakes {
-		b.Staked[i] = bounded(b.Staked[i] * math.Pow(1-l*a, float64(rounds)))
+		b.Staked[i] = b.Staked[i] * math.Pow(1-l*a, float64(rounds))
 		b.Now += b.Staked[i]
 	}
 }
@@ -151,7 +148,7 @@ func (b *Bets) CapAt(most float64) {
 	}
 	part := most / b.Now
 	for i := range b.Staked {
-		b.Staked[i] = bounded(b.Staked[i] * part)
+		b.Staked[i] = b.Staked[i] * part
 	}
 	b.Cash *= part
 	b.Now = most
@@ -164,17 +161,10 @@ func (b *Bets) Void() {
 	b.Passed = Passed{Peak: 1}
 }
 
-func bounded(w float64) float64 {
-	if w < 1/wealthCap {
-		return 0
-	}
-	return min(w, wealthCap)
-}
-
 // Valid reports whether the state could have come from play.
 func (b *Bets) Valid() bool {
 	for _, w := range b.Staked {
-		if !(w >= 0 && w <= wealthCap) {
+		if !(w >= 0 && w <= math.MaxFloat32) {
 			return false
 		}
 	}

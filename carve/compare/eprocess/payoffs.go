@@ -42,7 +42,7 @@ func (p *Payoffs) LogEValue(slack float64) float64 {
 		x := (s - slack*n) / (1 + slack)
 		v := (p.Squares - 2*slack*s + slack*slack*n) / ((1 + slack) * (1 + slack))
 		for i, l := range slopes {
-			sum = LogSum(sum, l*x-slopeCosts[i]*v)
+			sum = logSum(sum, l*x-slopeCosts[i]*v)
 		}
 	}
 	return sum - math.Log(2*float64(len(slopes)))

@@ -59,23 +59,6 @@ func mean(list []float64) float64 {
 	return sum / float64(len(list))
 }
 
-// TestSingleIsFair: one response at a rate up to the limit has an expectation of
-// at most 1.
-func TestSingleIsFair(t *testing.T) {
-	for _, limit := range []float64{0, 1e-6, 0.001, 0.05, 0.5, 0.94} {
-		var bad, good Arms
-		bad.Single(limit, 1, 0)
-		good.Single(limit, 0, 1)
-		for i := range bad {
-			for _, p := range []float64{0, limit / 2, limit} {
-				if e := p*math.Exp(bad[i]) + (1-p)*math.Exp(good[i]); e > 1+1e-6 {
-					t.Errorf("limit %v, arm %d, rate %v: expectation %v", limit, i, p, e)
-				}
-			}
-		}
-	}
-}
-
 // TestShareCovers: the interval, read after every response, ever leaves out the
 // true rate in at most 1 of 100 runs.
 func TestShareCovers(t *testing.T) {

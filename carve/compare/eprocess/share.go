@@ -16,14 +16,14 @@ import (
 // at all times at once with probability 1 − α.
 type Share struct{ N, Differing int }
 
-// The prior is Beta(few, many), in rounds: it leans towards few differences, as those have to be
+// The prior is Beta(few, 1), in rounds: it leans towards few differences, as those have to be
 // shown. With 0 of n it takes 5 % more rounds to a bound of 0.5 %, or 10 %, than the best prior for
 // that bound, and it is as close where many or all differ (TestShareInterval).
-const few, many = 0.1, 1
+const few = 0.1
 
 // bar is the logarithm of the likelihood at which a rate is outside the confidence sequence.
 func (s Share) bar(alpha float64) float64 {
-	return LogChance(s.Differing, s.N, few, many) - math.Log(1/alpha)
+	return LogChance(s.Differing, s.N, few, 1) - math.Log(1/alpha)
 }
 
 // logLikelihood of a rate, with 0·log 0 = 0.
@@ -84,16 +84,10 @@ func (s Share) MoreUntil(alpha, limit float64) int {
 		f := Share{s.N + more, s.Differing + int(math.Round(rate*float64(more)))}
 		return float64(f.Differing) < limit*float64(f.N) && f.Rejects(limit, alpha)
 	}
-	if enough(0) {
-		return 0
+	if more := sort.Search(CountMost, enough); more < CountMost {
+		return more
 	}
-	most := 1
-	for !enough(most) {
-		if most *= 2; most > CountMost {
-			return -1
-		}
-	}
-	return most/2 + 1 + sort.Search(most/2, func(i int) bool { return enough(most/2 + 1 + i) })
+	return -1
 }
 
 // NeededFor is how many rounds without the event bring its upper bound to p; 0 where that says

@@ -162,7 +162,7 @@ func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
 			e.values[Repeat] = f.sides[Repeat][i]
 		}
 		e.alpha = eprocess.OfNth(alpha, i+f.dropped+1) / features
-		if p.settle(&e) && len(p.Samples) < display.MaxSamples && f.samples < display.MaxKept && !f.Show.Has(p.Samples, x) {
+		if p.settle(&e) && len(p.Samples) < display.MaxSamples && f.samples < display.MaxShown*display.MaxSamples && !f.Show.Has(p.Samples, x) {
 			p.Samples = append(p.Samples, f.sample(x, p, &e))
 			f.samples++
 		}

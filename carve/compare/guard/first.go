@@ -24,7 +24,7 @@ import (
 // the next: each is a test of its own, with its part of the error rate (grounds.go).
 //
 // Source: randomisation inference for cluster-randomised trials (Raudenbush
-// 1997; Imbens & Rubin 2015, ch. 9), played as blocks of eprocess.Arms.Block.
+// 1997; Imbens & Rubin 2015, ch. 9), played as eprocess.Blocks.
 type firsts struct {
 	// Waiting are first responses of one side, Of, since the other's last. With the other's next
 	// they make a block, so which responses make one depends on the order of the sides alone,
@@ -159,7 +159,8 @@ func (g *Guard) settleAlone(a response) {
 	if known.N == 0 {
 		known = g.Past.seen()
 	}
-	g.Errors.Firsts.alone(a.Bad, known.high(eprocess.OfReference*g.level())+g.cfg.Errors)
+	b := &g.Errors.Bets[fromPairs]
+	b.SeeShare(a.Bad, known.high(eprocess.OfReference*g.level())+g.cfg.Errors, g.level(), b.Rounds+1)
 	g.check()
 }
 

@@ -22,7 +22,7 @@ type grounds struct {
 // The sources of a meter's evidence.
 const (
 	fromFirsts   = iota // the first response of each user
-	fromPairs           // the candidate asked first
+	fromPairs           // the candidate asked first, or alone
 	fromMirrored        // the monolith asked first, while users are on the candidate
 	sources
 )
@@ -72,7 +72,7 @@ func (e *grounds) eValue(generation int) (sum float64, most int) {
 	for i := range w {
 		w[i] *= e.Bets[i].Now
 	}
-	users := parts[fromFirsts] * eprocess.OfAttempts(generation+1) * eprocess.AsNumber(e.Firsts.LogEValue())
+	users := parts[fromFirsts] * eprocess.OfAttempts(generation+1) * e.Firsts.EValue()
 	if w[fromFirsts] = users; generation > 0 {
 		w[fromFirsts] = 0
 	}
@@ -87,7 +87,7 @@ func (e *grounds) eValue(generation int) (sum float64, most int) {
 
 // contest is the state of one two-sample test.
 type contest struct {
-	eprocess.Staked
+	eprocess.Blocks
 	// Candidate are the candidate's units in the test, Monolith the monolith's over the same time.
 	Candidate seen `json:"c"`
 	Monolith  seen `json:"m"`
@@ -97,8 +97,7 @@ type contest struct {
 func (c *contest) block(m, n seen, guess, slack float64) {
 	c.Monolith, c.Candidate = c.Monolith.plus(m), c.Candidate.plus(n)
 	if m.N > 0 && n.N > 0 {
-		odds := eprocess.NewOdds(guess, slack, m.N, n.N)
-		c.Play(func(a *eprocess.Arms) { a.Block(odds, m.Bad, m.N-m.Bad, n.Bad, n.N-n.Bad) })
+		c.Play(eprocess.NewOdds(guess, slack, m.N, n.N), m.Bad, m.N-m.Bad, n.Bad, n.N-n.Bad)
 	}
 }
 
@@ -112,12 +111,4 @@ func tally(list []response, limit float64) (all, slow seen) {
 		}
 	}
 	return all, slow
-}
-
-// alone plays one response against a fixed limit.
-func (c *contest) alone(bad bool, limit float64) {
-	c.Candidate.add(bad)
-	if b := int(eprocess.Indicator(bad)); limit < eprocess.LimitMost {
-		c.Play(func(a *eprocess.Arms) { a.Single(limit, b, 1-b) })
-	}
 }

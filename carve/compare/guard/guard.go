@@ -48,7 +48,7 @@ const (
 //
 // In addition, mirrored latencies may delay a rise (slowness.go).
 //
-// Sources and proofs: eprocess.Arms.Block, eprocess.Arms.Single, eprocess.Bets.
+// Sources and proofs: eprocess.Blocks, eprocess.Bets.
 type Guard struct {
 	cfg   whittle.Guard
 	alpha float64 // of each meter, over all attempts
@@ -66,7 +66,7 @@ func New(g whittle.Guard) *Guard {
 		meters++
 	}
 	return &Guard{cfg: g, alpha: eprocess.OfGuards * (1 - g.Confidence) / meters, state: state{
-		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: mismatch{Limit: g.Mismatch}, Slowness: newSlowness(),
+		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch, seen{}), Slowness: newSlowness(),
 	}}
 }
 
@@ -83,7 +83,7 @@ func (g *Guard) Reset() {
 	g.Attempt++
 	g.forgetUsers()
 	g.Errors, g.Slow, g.Firsts = newGrounds(), newGrounds(), firsts{}
-	g.Mismatch = mismatch{Own: g.Mismatch.Own}
+	g.Mismatch = newMismatch(g.cfg.Mismatch, g.Mismatch.Own)
 	g.Mismatch.bound(g.cfg.Mismatch, g.level())
 	g.Recent, g.Row = window{}, 0
 }

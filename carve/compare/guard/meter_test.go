@@ -92,7 +92,7 @@ func TestABreachNamesItsSource(t *testing.T) {
 		c := outcome(1000+i, whittle.Candidate, 200, latency)
 		g.Pair(whittle.Pair{User: uint64(1 + i), At: c.At, First: first, Monolith: outcome(1000+i, whittle.Monolith, 200, 10*time.Millisecond), Candidate: c})
 		if m := meterOf(t, g, meterP99); m.Breached {
-			if !strings.Contains(m.Summary, "0 of 0 candidate responses slower") || !strings.HasSuffix(m.Summary, ": breached by served pairs, the candidate asked first") {
+			if !strings.Contains(m.Summary, "0 of 0 candidate responses slower") || !strings.HasSuffix(m.Summary, ": breached by served exchanges, the candidate asked first") {
 				t.Errorf("it says %s", m.Summary)
 			}
 			return

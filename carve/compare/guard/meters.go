@@ -25,7 +25,7 @@ func (g *Guard) read(name string, e *grounds) (m whittle.Meter, words string) {
 	served, mirrored := g.Errors.Bets[fromPairs].Rounds, g.Errors.Bets[fromMirrored].Rounds
 	words = fmt.Sprintf("; %s, %s served and %s mirrored", units.Counted(g.Firsts.Counted, "user"), units.Counted(served, "pair"), units.Grouped(mirrored)) + g.words(&m)
 	if e.Breached { // the counts are of users' responses and may say nothing
-		words += " by " + [sources]string{"the first response of each user", "served pairs, the candidate asked first", "mirrored pairs, the monolith asked first"}[most]
+		words += " by " + [sources]string{"the first response of each user", "served exchanges, the candidate asked first", "mirrored exchanges, the monolith asked first"}[most]
 	}
 	return m, words
 }

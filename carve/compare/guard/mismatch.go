@@ -10,7 +10,7 @@ import (
 // Equal services may differ: one of them is odd now and then, and an exchange differs whichever it
 // was. The monolith's own repeats show how often. Hypothesis: the share of exchanges that differ is
 // at most the limit plus an upper bound on how often the monolith differs from itself. Source:
-// eprocess.Arms.Single; the bound is a confidence sequence, wrong with OfReference of the level at
+// eprocess.Bets.SeeShare; the bound is a confidence sequence, wrong with OfReference of the level at
 // most (eprocess.Share). Served and mirrored exchanges are tested apart, since a candidate that is
 // right only when asked second must not be drowned in mirrored ones; the mean of the e-values is
 // the meter's.
@@ -18,13 +18,17 @@ import (
 // A place where the monolith was seen to vary is noise, and is not counted: the judge asks about
 // it. Where the monolith was never asked twice (mirror.repeat_every: 0) there is only the limit.
 type mismatch struct {
-	Tests     [2]eprocess.Staked `json:"tests"` // by the side asked first
-	Candidate seen               `json:"candidate"`
-	Breached  bool               `json:"breached,omitempty"`
+	Tests     [2]eprocess.Bets `json:"tests"` // by the side asked first
+	Candidate seen             `json:"candidate"`
+	Breached  bool             `json:"breached,omitempty"`
 	// Own are the monolith's repeats, of all attempts, and those that differed.
 	Own seen `json:"own"`
 	// Limit is the share of differences that nothing may be concluded from.
 	Limit float64 `json:"limit"`
+}
+
+func newMismatch(limit float64, own seen) mismatch {
+	return mismatch{Limit: limit, Own: own, Tests: [2]eprocess.Bets{eprocess.NewBets(), eprocess.NewBets()}}
 }
 
 // bound finds the limit anew.
@@ -35,19 +39,8 @@ func (m *mismatch) bound(allowed, level float64) {
 	}
 }
 
-// play takes in whether one exchange differs.
-func (m *mismatch) play(first whittle.Side, differs bool) {
-	m.Candidate.add(differs)
-	if bad := int(eprocess.Indicator(differs)); m.Limit < eprocess.LimitMost {
-		m.Tests[first&1].Play(func(a *eprocess.Arms) { a.Single(m.Limit, bad, 1-bad) })
-	}
-}
-
-func (m *mismatch) eValue() (mean float64) {
-	for first := range m.Tests {
-		mean += eprocess.AsNumber(m.Tests[first].LogEValue()) / 2
-	}
-	return mean
+func (m *mismatch) eValue() float64 {
+	return min(eprocess.EValueCap, (m.Tests[0].Now+m.Tests[1].Now)/2)
 }
 
 // pairMismatch takes a compared exchange. Failures are the errors guard's.
@@ -57,7 +50,9 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 	}
 	m := &g.Mismatch
 	if g.shifting() {
-		m.play(p.First, p.Differs)
+		m.Candidate.add(p.Differs)
+		test := &m.Tests[p.First&1]
+		test.SeeShare(p.Differs, m.Limit, g.level(), test.Rounds+1)
 		m.Breached = m.Breached || m.eValue() >= g.threshold()
 	}
 	if p.Repeated {

@@ -24,12 +24,9 @@ type response struct {
 	At      int64         `json:"t"`
 }
 
-// badLatency stands for a bad response in a window.
-const badLatency = -1
-
 // window holds the last responses of one side.
 type window struct {
-	// Ring has the latency of each in microseconds, or badLatency; the oldest is at Next once it is full.
+	// Ring has the latency of each in microseconds, or a negative number of a bad one; the oldest is at Next once it is full.
 	Ring []int32 `json:"ring"`
 	Next int     `json:"next"`
 	Bad  int     `json:"bad"`
@@ -40,7 +37,7 @@ type window struct {
 func (w *window) add(a response) {
 	entry := int32(min(a.Latency/time.Microsecond, math.MaxInt32))
 	if a.Bad {
-		entry = badLatency
+		entry = math.MinInt32
 		w.Bad++
 	}
 	if len(w.Ring) < windowSize {
@@ -48,7 +45,7 @@ func (w *window) add(a response) {
 		w.Next = len(w.Ring)
 	} else {
 		w.Next %= windowSize
-		w.Bad -= int(eprocess.Indicator(w.Ring[w.Next] == badLatency))
+		w.Bad -= int(eprocess.Indicator(w.Ring[w.Next] < 0))
 		w.Ring[w.Next] = entry
 		w.Next++
 	}

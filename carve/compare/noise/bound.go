@@ -44,7 +44,7 @@ func (c *Changed) AsBound(what string, alpha float64) whittle.Bound {
 		What: what, Estimate: max(0, c.estimate), High: max(0, c.Excess), MarginHigh: Slack, Inside: c.inside(),
 	}
 	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's responses and in %s of the monolith's own repeats: at most %s of the responses differ beyond that (%s)",
-		c.Path, display.Percent(eprocess.Ratio(c.Candidate, c.N)), display.Percent(eprocess.Ratio(c.Monolith, c.Repeats)), display.PercentUp(b.High), display.Percent(1-alpha))
+		c.Path, display.Percent(eprocess.Ratio(c.Candidate, c.N)), display.Percent(eprocess.Ratio(c.Monolith, c.Repeats)), display.InPercent(b.High), display.Percent(1-alpha))
 	return b
 }
 

@@ -8,22 +8,20 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/display"
 	"whittle/internal/jsonscan"
 )
 
-// shapeBytes bounds how much of a target or a body makes a request's shape.
-const shapeBytes = 4 << 10
-
-// ShapeOf hashes what a request looks like, without its particular values: the method, the path,
+// ShapeOf hashes what the beginning of a request looks like, without its particular values: the method, the path,
 // the names in the query, and the body's structure with its names. A number counts by how many
 // digits it has, and another value by its length in powers of two.
 func ShapeOf(q *whittle.Request) uint64 {
 	h := digest.Hash(digest.FNV(nil))
 	h.Text(q.Method)
-	path, query, _ := strings.Cut(q.Target[:min(len(q.Target), shapeBytes)], "?")
+	path, query, _ := strings.Cut(q.Target[:min(len(q.Target), display.ValueRead)], "?")
 	hashText(&h, path)
 	hashPairs(&h, query)
-	body := q.Body[:min(len(q.Body), shapeBytes)]
+	body := q.Body[:min(len(q.Body), display.ValueRead)]
 	if len(body) > 0 && (body[0] == '{' || body[0] == '[') {
 		hashJSON(&h, body)
 	} else {

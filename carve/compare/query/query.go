@@ -38,7 +38,7 @@ type state struct {
 
 	// Of a test: the wealth, on how many intervals it was played, and how many were left out since
 	// a side counted nothing or a counter went back.
-	Test    eprocess.Staked `json:"test"`
+	Test    eprocess.Blocks `json:"test"`
 	Bet     int             `json:"bet"`
 	LeftOut int             `json:"left_out"`
 	// Still is in how many intervals in a row, to the last, the candidate counted nothing.
@@ -166,10 +166,10 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 // Hypothesis: in each interval in which users are on the candidate, whatever went before,
 // the candidate's mean probability of a bad event is at most the monolith's plus Excess,
 // and events are independent of each other given the past. Each interval is a block of
-// eprocess.Arms.Block, whose odds are made of earlier intervals; blocks multiply to a
+// eprocess.Blocks, whose odds are made of earlier intervals; blocks multiply to a
 // nonnegative supermartingale, so the chance that it ever reaches 1/α is at most α
 // (Ville's inequality), however often one looks and whatever the rates do from interval
-// to interval. Part of the wealth is staked bit by bit (eprocess.Staked). Source: Turner,
+// to interval. Source: Turner,
 // Ly & Grünwald, arXiv 2106.02693.
 //
 // What breaks it: events that come in lumps of one cause (a user who retries a hundred
@@ -201,13 +201,11 @@ func (g *Guard) test(r *whittle.QueryReading, serving bool) {
 	}
 	guess := (past.Bad + 0.5) / (past.All + 1)
 	odds := eprocess.NewOdds(guess, g.cfg.Excess, int(m.All), int(c.All))
-	g.Test.Play(func(a *eprocess.Arms) {
-		a.Block(odds, int(m.Bad), int(m.All-m.Bad), int(c.Bad), int(c.All-c.Bad))
-	})
+	g.Test.Play(odds, int(m.Bad), int(m.All-m.Bad), int(c.Bad), int(c.All-c.Bad))
 	g.Bet++
 	g.Monolith.Bad, g.Monolith.All = g.Monolith.Bad+m.Bad, g.Monolith.All+m.All
 	g.Candidate.Bad, g.Candidate.All = g.Candidate.Bad+c.Bad, g.Candidate.All+c.All
-	if g.Test.LogEValue() >= math.Log(g.threshold()) {
+	if g.Test.EValue() >= g.threshold() {
 		g.breach("")
 	}
 }
@@ -294,7 +292,7 @@ func (g *Guard) Meter() whittle.Meter {
 }
 
 func (g *Guard) testMeter(m *whittle.Meter) {
-	m.EValue, m.Threshold = eprocess.AsNumber(g.Test.LogEValue()), g.threshold()
+	m.EValue, m.Threshold = g.Test.EValue(), g.threshold()
 	m.Monolith, m.Candidate, m.Count = g.Monolith.rate(), g.Candidate.rate(), int(g.Candidate.All)
 	m.Limit = m.Monolith + g.cfg.Excess
 	left := ""

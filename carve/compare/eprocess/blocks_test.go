@@ -49,21 +49,21 @@ func TestOddsAreAProjection(t *testing.T) {
 	}
 }
 
-// TestStakedWakes: a candidate that breaks after a long good past is found by a wealth
+// TestBlocksWake: a candidate that breaks after a long good past is found by a wealth
 // that has lost no more than about the logarithm of that past.
-func TestStakedWakes(t *testing.T) {
-	bad := func(a *Arms) { a.Single(0.01, 1, 0) }
-	var fresh, late Staked
+func TestBlocksWake(t *testing.T) {
+	odds := NewOdds(0.001, 0.01, 10, 1)
+	var fresh, late Blocks
 	for range 20_000 {
-		late.Play(func(a *Arms) { a.Single(0.01, 0, 1) })
+		late.Play(odds, 0, 10, 0, 1)
 	}
-	need := func(s *Staked) (n int) {
-		for ; s.LogEValue() < 20; n++ {
-			s.Play(bad)
+	need := func(b *Blocks) (n int) {
+		for ; b.EValue() < 1e8; n++ {
+			b.Play(odds, 0, 10, 1, 0)
 		}
 		return n
 	}
-	if soon, then := need(&fresh), need(&late); then > soon+2*stakeEvery {
+	if soon, then := need(&fresh), need(&late); then > soon+10 {
 		t.Errorf("%d bad responses after a good past, %d at once", then, soon)
 	}
 }
