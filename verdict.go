@@ -137,8 +137,8 @@ type Verdict struct {
 	// MoreNeeded estimates how many more exchanges the decision needs. 0: it is decided.
 	// −1: unknown.
 	MoreNeeded int `json:"more_needed"`
-	// Novelty is the Good–Turing estimate of the share of requests whose shape
-	// has not been seen yet, 0 to 1.
+	// Novelty is the share of the last few hundred requests whose shape had not been
+	// compared before, 0 to 1.
 	Novelty float64 `json:"novelty"`
 	// Coverage says which fields are compared, and how. Nil if the kind of comparison has
 	// no fields.

@@ -61,13 +61,13 @@ var realBugs = []causeCase{
 	{"epoch in ms for s", "the value is multiplied by 1,000: another unit", []string{`1543269513`, `1543269513000`, `1543269514`, `1543269514000`, `1600000000`, `1600000000000`}},
 
 	// Texts.
-	{"double UTF-8 (everything2 3042)", "letters outside ASCII are read in one encoding and written in another, or lost", []string{`"Åmål"`, `"Ã…mÃ¥l"`, `"Müller"`, `"MÃ¼ller"`, `"Ätschegäbele"`, `"Ã„tschegÃ¤bele"`}},
-	{"replacement characters", "letters outside ASCII are read in one encoding and written in another, or lost", []string{`"Döring"`, `"D�ring"`, `"Müller"`, `"M�ller"`, `"Åmål"`, `"�m�l"`}},
+	{"double UTF-8 (everything2 3042)", "", []string{`"Åmål"`, `"Ã…mÃ¥l"`, `"Müller"`, `"MÃ¼ller"`, `"Ätschegäbele"`, `"Ã„tschegÃ¤bele"`}},
+	{"replacement characters", "", []string{`"Döring"`, `"D�ring"`, `"Müller"`, `"M�ller"`, `"Åmål"`, `"�m�l"`}},
 	{"entities (lbry.go 51)", "", []string{`"a & b"`, `"a &amp; b"`, `"x < y"`, `"x &lt; y"`, `"\"q\""`, `"&#34;q&#34;"`}},
 	{"URL encoding", "", []string{`"a b"`, `"a%20b"`, `"x&y"`, `"x%26y"`, `"ü"`, `"%C3%BC"`}},
 	{"upper case enum", "upper and lower case differ", []string{`"open"`, `"OPEN"`, `"paid"`, `"PAID"`, `"closed"`, `"CLOSED"`}},
-	{"CHAR(10) trimmed", "white space differs", []string{`"abc       "`, `"abc"`, `"de        "`, `"de"`, `"f         "`, `"f"`}},
-	{"CRLF", "white space differs", []string{`"a\r\nb"`, `"a\nb"`, `"c\r\nd\r\n"`, `"c\nd\n"`, `"\r\n"`, `"\n"`}},
+	{"CHAR(10) trimmed", "", []string{`"abc       "`, `"abc"`, `"de        "`, `"de"`, `"f         "`, `"f"`}},
+	{"CRLF", "", []string{`"a\r\nb"`, `"a\nb"`, `"c\r\nd\r\n"`, `"c\nd\n"`, `"\r\n"`, `"\n"`}},
 	{"VARCHAR(10)", "cut off after 10 characters", []string{`"a name that is long"`, `"a name tha"`, `"Constantinople"`, `"Constantin"`, `"Llanfairpwllgwyn"`, `"Llanfairpw"`}},
 
 	// Lists.
@@ -100,7 +100,7 @@ var realTexts = []causeCase{
 	{"escaped entities in a page", "", []string{"<p>it's</p>", "<p>it&#39;s</p>", "<p>a'b</p>", "<p>a&#39;b</p>", "<p>'</p>", "<p>&#39;</p>"}},
 	{"an amount in a text", "", []string{"You owe 1.50 EUR.", "You owe 1.5 EUR.", "You owe 20.00 EUR.", "You owe 20 EUR.", "You owe 7.10 EUR.", "You owe 7.1 EUR."}},
 	{"a time in a text", "", []string{"at 2024-07-07T10:00:00Z, by A", "at 2024-07-07T12:00:00Z, by A", "at 2024-07-08T11:30:00Z, by B", "at 2024-07-08T13:30:00Z, by B", "at 2024-07-09T23:00:00Z", "at 2024-07-10T01:00:00Z"}},
-	{"double UTF-8 in a page", "letters outside ASCII are read in one encoding and written in another, or lost", []string{"Grüße", "GrÃ¼ÃŸe", "Öl", "Ã–l", "für", "fÃ¼r"}},
+	{"double UTF-8 in a page", "", []string{"Grüße", "GrÃ¼ÃŸe", "Öl", "Ã–l", "für", "fÃ¼r"}},
 	{"no body", "", []string{"<a href=a>Found</a>", "", "<a href=b>Found</a>", "", "<a href=c>Found</a>", ""}},
 	{"other sentences", "", []string{"The order was sent.", "Your order is on its way", "Not found.", "No such order", "Try later.", "Please wait"}},
 	{"an unrelated number", "", []string{"You owe 1.50 EUR.", "You owe 2.75 EUR.", "You owe 20.00 EUR.", "You owe 11 EUR.", "You owe 7.10 EUR.", "You owe 9.3 EUR."}},

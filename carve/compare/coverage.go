@@ -85,23 +85,21 @@ func coverageWords(c *whittle.Coverage) string {
 	if len(c.ByForm) > 1 { // nobody looks at whether they go together
 		s += ", each by itself"
 	}
-	s += firstOf(c.ByForm, "; ", func(f whittle.FormField) string { return f.Path + ": " + f.Form })
 	s = fmt.Sprintf("%s, %d not compared", s, len(c.NotCompared))
-	return s + firstOf(c.NotCompared, ", ", func(f whittle.Uncompared) string { return f.Path })
+	if len(c.NotCompared) == 0 {
+		return s
+	}
+	var names []string
+	for _, f := range c.NotCompared {
+		names = append(names, f.Path)
+	}
+	return s + " (" + someOf(names) + ")"
 }
 
-// firstOf names the first fields of a list, in parentheses, and how many more there are; empty
-// where there are none.
-func firstOf[T any](list []T, between string, name func(T) string) string {
-	var names []string
-	for _, f := range list[:min(len(list), display.MaxSamples)] {
-		names = append(names, name(f))
+// someOf names the first of a list, and how many more there are.
+func someOf(names []string) string {
+	if more := len(names) - display.MaxSamples; more > 0 {
+		names = append(names[:display.MaxSamples:display.MaxSamples], fmt.Sprintf("%d more", more))
 	}
-	if more := len(list) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	if names == nil {
-		return ""
-	}
-	return " (" + strings.Join(names, between) + ")"
+	return strings.Join(names, ", ")
 }

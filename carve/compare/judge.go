@@ -64,6 +64,7 @@ func NewJudge(c whittle.Comparison) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
+	served.order = 1
 	j := &Judge{
 		c: c, show: show, mirrored: mirrored, served: served,
 		rechecks: newRechecks(), users: newUsers(), shapes: novelty.NewShapes(),

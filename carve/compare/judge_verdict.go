@@ -43,7 +43,7 @@ func (j *Judge) judge() whittle.Verdict {
 		Novelty: j.shapes.Share(), Bounds: bounds, Findings: found,
 	}
 	for i := range v.Findings {
-		j.annotate(j.mirrored, &v.Findings[i], 0)
+		j.annotate(j.mirrored, &v.Findings[i])
 	}
 	j.addServed(&v)
 	v.Findings = append(v.Findings, j.rechecks.unlisted(v.Findings, j.bodyKind())...)
@@ -76,7 +76,7 @@ func (j *Judge) addServed(v *whittle.Verdict) {
 	found, _, _ := j.served.findings(0)
 	for i := range found {
 		f := &found[i]
-		j.annotate(j.served, f, 1)
+		j.annotate(j.served, f)
 		known, decided := false, false
 		for k := range v.Findings {
 			g := &v.Findings[k]
@@ -101,7 +101,7 @@ func (j *Judge) addServed(v *whittle.Verdict) {
 // may be excused, which nothing explains, or whether the candidate is suspected to
 // be odd where the monolith is not, or to keep to a difference that noise excuses.
 func (j *Judge) openWhenFirst() bool {
-	for _, t := range []*eprocess.Bets{&j.rechecks.First, &j.rechecks.Second, &j.rechecks.Kept} {
+	for _, t := range []*spacedBets{&j.rechecks.First, &j.rechecks.Second, &j.rechecks.Kept} {
 		if t.Now >= eprocess.Suspected {
 			return true
 		}
@@ -115,19 +115,16 @@ func (j *Judge) openWhenFirst() bool {
 
 // explained is how many of an order's differences the monolith itself explains.
 func (j *Judge) explained(s *series) int {
-	elder, order := j.served, 0
-	if s == j.served {
-		elder, order = j.mirrored, 1
-	}
-	return s.explained(elder, func(kind whittle.FindingKind) (noise, times int) { return j.rechecks.varied(kind, order) })
+	elder := [...]*series{j.served, j.mirrored}[s.order]
+	return s.explained(elder, &j.rechecks)
 }
 
 // annotate adds what asking again has shown. Where the monolith itself responded otherwise when
 // it got the request once more, as to a proof that is good for one use, a status, type
 // or failure is not decided unless the monolith's own repeats show that the candidate
 // differs more often.
-func (j *Judge) annotate(s *series, f *whittle.Finding, order int) {
-	j.rechecks.annotate(f, order)
+func (j *Judge) annotate(s *series, f *whittle.Finding) {
+	j.rechecks.annotate(f, s.order)
 	if head := headOf(f.Kind); head < 0 || f.Expected != "" || s.Heads[head].Self.Decided() {
 		return
 	}
@@ -234,7 +231,7 @@ func summarize(v *whittle.Verdict, excused int) string {
 	return after + words + errorWords(v)
 }
 
-// provenWords name what decided findings are about: at most three, and how many more.
+// provenWords name what decided findings are about.
 func provenWords(findings []whittle.Finding) string {
 	var names []string
 	for _, f := range findings {
@@ -246,10 +243,7 @@ func provenWords(findings []whittle.Finding) string {
 			names = append(names, name)
 		}
 	}
-	if more := len(names) - 3; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), more)
-	}
-	return strings.Join(names, ", ")
+	return someOf(names)
 }
 
 // errorWords says that nothing but errors was compared.

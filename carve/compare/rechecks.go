@@ -74,18 +74,12 @@ var oddEvery, oddAtOnceEvery = recheckAfter[2] + recheckAfter[3], recheckAfter[2
 // long as the older copy lasts, to all requests and users of that time alike. Of odd
 // responses that come together one is bet on therefore (oddEvery), whichever side it is of.
 type rechecks struct {
-	Reproduced eprocess.Bets  `json:"reproduced"`
-	BetAt      time.Time      `json:"bet_at"`
-	Kept       eprocess.Bets  `json:"kept"`
-	KeptAt     time.Time      `json:"kept_at"`
-	Second     eprocess.Bets  `json:"second"`
-	First      eprocess.Bets  `json:"first"`
+	Reproduced spacedBets     `json:"reproduced"`
+	Kept       spacedBets     `json:"kept"`
+	Second     spacedBets     `json:"second"`
+	First      spacedBets     `json:"first"`
 	Lopsided   lopsided       `json:"lopsided"`
-	LopsidedAt time.Time      `json:"lopsided_at"`
-	SecondAt   time.Time      `json:"second_at"`
-	FirstAt    time.Time      `json:"first_at"`
 	Users      []uint64       `json:"users,omitempty"` // sorted
-	Asked      int            `json:"asked"`
 	Places     []recheckPlace `json:"places"`
 
 	// ownCount is of how many places it was known that each server holds a state of its own,
@@ -93,12 +87,29 @@ type rechecks struct {
 	ownCount int
 }
 
+// spacedBets are bets on what lies apart in time.
+type spacedBets struct {
+	eprocess.Bets
+	Last time.Time `json:"last"`
+}
+
+// due reports whether a moment lies so far after the last one that was bet on, which it
+// then is. Exchanges that come out of order, as from gateways whose clocks differ, are of
+// the latest moment that came before them.
+func (b *spacedBets) due(at time.Time, every time.Duration) bool {
+	if at.Sub(b.Last) < every {
+		return false
+	}
+	b.Last = at
+	return true
+}
+
 // lopsided bets that of the two sides the candidate is odd alone more often than the monolith.
 //
 // Hypothesis: given the past, the candidate is odd alone in a round with a probability of at most
 // the monolith's plus movesMost.
 type lopsided struct {
-	eprocess.Bets
+	spacedBets
 	// Quiet counts the rounds since the last oddity, Since those since the candidate's last.
 	Quiet int  `json:"quiet"`
 	Since int  `json:"since"`
@@ -117,28 +128,26 @@ func (b *lopsided) odd(candidate bool, alpha float64, n int) {
 	b.Bet(2*eprocess.Indicator(candidate)-1, alpha, n)
 }
 
-func (b *lopsided) void() {
-	b.Void()
-	b.Odd = false
-}
-
 // lately reports whether the candidate was odd alone of late.
 func (b *lopsided) lately() bool { return b.Odd && b.Since < suspectFor }
 
-// recheckPlace counts what rechecks showed at one place.
+// recheckPlace counts what rechecks showed at one place, where the monolith was asked first and
+// where the candidate was.
 type recheckPlace struct {
-	Place string `json:"place"`
-	// Mirrored is what was seen where the monolith was asked first, Served where
-	// the candidate was.
-	Mirrored whittle.Asked `json:"mirrored"`
-	Served   whittle.Asked `json:"served"`
-	// Kept is in how many of either both sides kept to a difference although the
-	// monolith is known to vary there.
-	Kept [2]int `json:"kept"`
+	Place string   `json:"place"`
+	Seen  [2]asked `json:"seen"`
+}
+
+// asked is what rechecks showed at a place in one order.
+type asked struct {
+	whittle.Asked
+	// Kept is in how many both sides kept to a difference although the monolith is known to vary there.
+	Kept int `json:"kept,omitempty"`
 }
 
 func newRechecks() rechecks {
-	return rechecks{Reproduced: eprocess.Bold.New(), Kept: eprocess.Bold.New(), Second: eprocess.Bold.New(), First: eprocess.Bold.New(), Lopsided: lopsided{Bets: eprocess.Late.New()}}
+	bold := spacedBets{Bets: eprocess.Bold.New()}
+	return rechecks{Reproduced: bold, Kept: bold, Second: bold, First: bold, Lopsided: lopsided{spacedBets: spacedBets{Bets: eprocess.Late.New()}}}
 }
 
 // outcome is what a recheck has come to.
@@ -227,82 +236,74 @@ func (j *Judge) varied(s *series, x *whittle.Exchange, before, now *whittle.Resp
 // settle counts a recheck that has come to an end.
 func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	x, t := r.Exchange, &j.rechecks
-	t.Asked++
 	if m := s.match; m != nil && m.learn {
 		m.asked(r)
 	}
 	s.headers.asked(r)
 	t.voidOwn(j.ownCount())
-	n, alpha := j.compared(), alphaOf(j.c)
 	if o.monolith {
 		for i := range r.Rounds {
 			s.method.Varies(&x.Monolith, &r.Rounds[i].Monolith)
 			s.headers.varies(x, &x.Monolith, &r.Rounds[i].Monolith)
 		}
 	}
-	served := x.First() == whittle.Candidate
-	order := int(eprocess.Indicator(s == j.served))
 	for _, place := range o.places {
 		p := t.at(place)
 		if p == nil {
 			continue
 		}
-		a := p.in(order)
+		a := &p.Seen[s.order]
 		a.Times++
-		came := o.counted(a, len(r.Rounds))
+		came := o.counted(&a.Asked, len(r.Rounds))
 		*came++
-		if o.noisy && came == &a.Reproducible {
-			p.Kept[order]++
-		}
-		if came == &a.Stale {
+		switch {
+		case came == &a.Stale:
 			a.LagMs = max(a.LagMs, o.after.Milliseconds())
+		case came == &a.Reproducible && o.noisy:
+			a.Kept++
 		}
 	}
+	j.bet(s, r, o)
+}
+
+// bet bets on how a recheck has ended.
+func (j *Judge) bet(s *series, r *whittle.Recheck, o *recheckOutcome) {
+	x, t := r.Exchange, &j.rechecks
+	n, alpha := j.compared(), eprocess.OfRest*alphaOf(j.c)
 	same := !o.monolith && !o.candidate
 	early := s.match != nil && s.match.anyEarly(o.places) // a state of each server's stays apart for as long
-	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && spaced(x.At, &t.KeptAt, reproducedEvery) {
-		t.Kept.See(e, eprocess.OfRest*alpha, n)
-	} else if same && !o.noisy && !early && spaced(x.At, &t.BetAt, reproducedEvery) {
-		t.Reproduced.See(e, eprocess.OfRest*alpha, n)
+	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && t.Kept.due(x.At, reproducedEvery) {
+		t.Kept.See(e, alpha, n)
+	} else if same && !o.noisy && !early && t.Reproduced.due(x.At, reproducedEvery) {
+		t.Reproduced.See(e, alpha, n)
 	}
 	if o.monolith == o.candidate {
 		return
 	}
-	atOnce := !o.noisy && len(r.Rounds) <= 2
-	if served == o.candidate && (atOnce || spaced(x.At, &t.FirstAt, oddEvery)) { // the side that was asked first was odd
-		t.odd(x, served, eprocess.OfRest*alpha, n)
-	}
-	if s == j.served && atOnce && spaced(x.At, &t.LopsidedAt, oddAtOnceEvery) {
-		t.Lopsided.odd(o.candidate, eprocess.OfRest*alpha, n)
-	}
-	every := oddEvery
+	every, atOnce := oddEvery, !o.noisy && len(r.Rounds) <= 2
 	if atOnce {
 		every = oddAtOnceEvery
 	}
-	if !served && spaced(x.At, &t.SecondAt, every) {
-		t.Second.See(2*eprocess.Indicator(o.candidate), eprocess.OfRest*alpha, n)
+	served := x.First() == whittle.Candidate
+	if served == o.candidate && (atOnce || t.First.due(x.At, oddEvery)) { // the side that was asked first was odd
+		t.odd(x, served, alpha, n)
 	}
-}
-
-// spaced reports whether a moment lies so far after the last one that was bet on, which it
-// then is. Exchanges that come out of order, as from gateways whose clocks differ, are of
-// the latest moment that came before them.
-func spaced(at time.Time, last *time.Time, every time.Duration) bool {
-	if at.Sub(*last) < every {
-		return false
+	if s == j.served && atOnce && t.Lopsided.due(x.At, every) {
+		t.Lopsided.odd(o.candidate, alpha, n)
 	}
-	*last = at
-	return true
+	if !served && t.Second.due(x.At, every) {
+		t.Second.See(2*eprocess.Indicator(o.candidate), alpha, n)
+	}
 }
 
 // voidOwn takes back what was won where each server turns out to hold a state of its own:
 // that values stay apart for seconds, or that one side's move alone, proves nothing then.
 func (t *rechecks) voidOwn(places int) {
 	if places > t.ownCount {
-		for _, b := range []*eprocess.Bets{&t.Reproduced, &t.Kept, &t.Second, &t.First} {
+		for _, b := range []*spacedBets{&t.Reproduced, &t.Kept, &t.Second, &t.First, &t.Lopsided.spacedBets} {
 			b.Void()
 		}
-		t.Lopsided.void()
+		t.Lopsided.Odd = false
 	}
 	t.ownCount = places
 }
@@ -344,10 +345,8 @@ func (t *rechecks) find(place string) *recheckPlace {
 
 // varied is in how many of the rechecks of a place in one order the monolith itself changed.
 func (t *rechecks) varied(kind whittle.FindingKind, order int) (noise, times int) {
-	p := t.find(string(kind))
-	if p == nil {
-		return 0, 0
+	if p := t.find(string(kind)); p != nil {
+		return p.Seen[order].Noise, p.Seen[order].Times
 	}
-	a := p.in(order)
-	return a.Noise, a.Times
+	return 0, 0
 }

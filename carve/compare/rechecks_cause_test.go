@@ -24,7 +24,7 @@ func TestAskingAgainIsARepeat(t *testing.T) {
 		{whittle.Asked{Times: 3, Reproducible: 2, Noise: 1}, noRepeats, noRepeats},
 		{whittle.Asked{}, noRepeats, noRepeats},
 	} {
-		r := rechecks{Places: []recheckPlace{{Place: "$.total", Mirrored: c.asked}}}
+		r := rechecks{Places: []recheckPlace{{Place: "$.total", Seen: [2]asked{{Asked: c.asked}}}}}
 		f := whittle.Finding{Kind: whittle.FoundField, Path: "$.total", Cause: c.cause}
 		if r.annotate(&f, 0); f.Cause != c.want {
 			t.Errorf("%+v: the cause is %q, want %q", c.asked, f.Cause, c.want)

@@ -306,7 +306,7 @@ func TestAStaleReplicaIsDistinguishedFromAWrongOne(t *testing.T) {
 // says that those which come together count once, until they are shown.
 func TestWhyReproducedDifferencesAreNotShownYet(t *testing.T) {
 	r := newRechecks()
-	r.Places = []recheckPlace{{Place: "$.error", Mirrored: whittle.Asked{Times: 50, Reproducible: 50}}}
+	r.Places = []recheckPlace{{Place: "$.error", Seen: [2]asked{{Asked: whittle.Asked{Times: 50, Reproducible: 50}}}}}
 	words := func() (string, bool) {
 		f := whittle.Finding{Kind: whittle.FoundField, Path: "$.error", Summary: "$.error has another value"}
 		r.annotate(&f, 0)

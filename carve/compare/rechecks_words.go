@@ -12,14 +12,14 @@ import (
 )
 
 // placeOfFinding is where a finding lies, as series.places has it.
-func placeOfFinding(f *whittle.Finding) (string, bool) {
+func placeOfFinding(f *whittle.Finding) string {
 	switch f.Kind {
 	case whittle.FoundHeader:
-		return "header " + f.Path, true
+		return "header " + f.Path
 	case whittle.FoundBody, whittle.FoundField:
-		return f.Path, true
+		return f.Path
 	}
-	return string(f.Kind), headOf(f.Kind) >= 0
+	return string(f.Kind)
 }
 
 // findingAt is a finding of a place, as placeOfFinding reads it.
@@ -37,17 +37,16 @@ func findingAt(place string, body whittle.FindingKind) whittle.Finding {
 // annotate adds to a finding what asking again has shown of it, and decides it where
 // that is proof.
 func (t *rechecks) annotate(f *whittle.Finding, order int) {
-	place, ok := placeOfFinding(f)
-	p := t.find(place)
-	if !ok || f.Expected != "" || p == nil || p.in(order).Times == 0 {
+	p := t.find(placeOfFinding(f))
+	if f.Expected != "" || p == nil || p.Seen[order].Times == 0 {
 		return
 	}
-	a := *p.in(order)
+	a := p.Seen[order].Asked
 	f.Asked = &a
 	if a.Noise == 0 { // asking again has repeated it to the monolith
 		f.Cause = strings.TrimPrefix(strings.TrimPrefix(f.Cause, noRepeats), "; ")
 	}
-	for _, shown := range append(t.proofs(p, order), proof{count: a.Reproducible, by: &t.Reproduced}) {
+	for _, shown := range append(t.proofs(p, order), proof{count: a.Reproducible, by: &t.Reproduced.Bets}) {
 		if shown.count > 0 {
 			f.EValue = max(f.EValue, shown.by.EValue())
 			if at := shown.by.At; at > 0 && (!f.Decided || at < f.DecidedAt) {
@@ -92,18 +91,15 @@ type proof struct {
 
 // proofs are what speaks of a place in one order, 1 being that of users.
 func (t *rechecks) proofs(p *recheckPlace, order int) []proof {
-	a := p.in(order)
-	alone := a.Intermittent + a.Stale // the candidate said something else than before
-	var list []proof
-	for _, by := range [][]*eprocess.Bets{{&t.Second}, {&t.First, &t.Lopsided.Bets}}[order] {
-		list = append(list, proof{alone, by, "is another one on the candidate where the monolith stays the same"})
+	seen := &p.Seen[order]
+	alone := proof{seen.Intermittent + seen.Stale, &t.Second.Bets, "is another one on the candidate where the monolith stays the same"}
+	list := []proof{alone, {seen.Kept, &t.Kept.Bets, "stays another one on the candidate, which no change of the monolith's own explains"}}
+	if order == 1 {
+		list[0].by = &t.First.Bets
+		alone.by = &t.Lopsided.Bets
+		list = append(list, alone)
 	}
-	return append(list, proof{p.Kept[order], &t.Kept, "stays another one on the candidate, which no change of the monolith's own explains"})
-}
-
-// in is what was seen of the place in one order.
-func (p *recheckPlace) in(order int) *whittle.Asked {
-	return []*whittle.Asked{&p.Mirrored, &p.Served}[order]
+	return list
 }
 
 // unlisted are findings at places where the monolith was seen to vary, so that no other
@@ -114,8 +110,8 @@ func (p *recheckPlace) in(order int) *whittle.Asked {
 func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) (list []whittle.Finding) {
 	known := map[string]bool{}
 	for i := range listed {
-		if place, ok := placeOfFinding(&listed[i]); ok && listed[i].Decided {
-			known[place] = true
+		if listed[i].Decided {
+			known[placeOfFinding(&listed[i])] = true
 		}
 	}
 	most := map[*eprocess.Bets]int{}
@@ -141,7 +137,7 @@ func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) 
 }
 
 func (s *proof) finding(p *recheckPlace, order int, body whittle.FindingKind) whittle.Finding {
-	a := *p.in(order)
+	a := p.Seen[order].Asked
 	f := findingAt(p.Place, body)
 	f.Count, f.Of, f.Decided, f.DecidedAt, f.EValue, f.Asked = s.count, a.Times, true, s.by.At, s.by.EValue(), &a
 	f.Summary = fmt.Sprintf("%s %s; %s", cmp.Or(p.Place, "the body"), s.words, askedWords(&a))

@@ -19,6 +19,7 @@ import (
 // judged apart, because a candidate can be right in one of them only.
 type series struct {
 	c      whittle.Comparison
+	order  int     // 0 where the monolith was asked first, 1 where the candidate was
 	alpha  float64 // of each head
 	method method
 	match  *match // the method; nil where responses are compared by distribution
@@ -219,8 +220,8 @@ func (s *series) looseNow() int { return min(s.Asked, s.Loose+s.headers.Open()) 
 // explained is how many of looseNow the monolith itself explains: at each of status, content
 // type and failure no more than it was seen to vary there, in proportion. So one failure of
 // its own excuses about one, and nothing elsewhere. elder is the evidence of the other
-// order, of the same monolith; asked are the rechecks of this order.
-func (s *series) explained(elder *series, asked func(kind whittle.FindingKind) (noise, times int)) int {
+// order, of the same monolith.
+func (s *series) explained(elder *series, asked *rechecks) int {
 	sum := 0.0
 	for i := range heads {
 		h, other := &s.Heads[i], &elder.Heads[i]
@@ -228,7 +229,7 @@ func (s *series) explained(elder *series, asked func(kind whittle.FindingKind) (
 		if i == failureHead {
 			varied += eprocess.Ratio(s.Failed+elder.Failed, s.Asked+elder.Asked)
 		}
-		noise, _ := asked(heads[i].kind)
+		noise, _ := asked.varied(heads[i].kind, s.order)
 		// Which of two equal sides is the odd one is a fair coin.
 		sum += min(float64(h.Count), max(varied*float64(h.N), float64(2*noise)))
 	}

@@ -31,8 +31,6 @@ const (
 	listCut
 	nothing
 	letterCase
-	space
-	encoding
 	zone
 	shift
 	binaryFloat
@@ -55,8 +53,6 @@ var kinds = [...]struct {
 	listCut:      {"the list ends early, always after % elements: a limit", false},
 	nothing:      {"%", false},
 	letterCase:   {"upper and lower case differ", false},
-	space:        {"white space differs", false},
-	encoding:     {"letters outside ASCII are read in one encoding and written in another, or lost", false},
 	zone:         {"the same instant in another time zone", false},
 	shift:        {"times are shifted by % h: a time zone is applied twice, or not at all", true},
 	binaryFloat:  {"the value went through a binary float on one side: its last digits", false},

@@ -110,31 +110,10 @@ func ofTexts(a, b string) (list []Cause) {
 	if strings.EqualFold(a, b) {
 		list = only(letterCase, "")
 	}
-	if spaced(a) == spaced(b) {
-		list = append(list, Cause{kind: space})
-	}
-	if l := letters(a); l == letters(b) && l != "" && l != a {
-		list = append(list, Cause{kind: encoding})
-	}
 	if short := strings.TrimSuffix(strings.TrimSuffix(b, "..."), "…"); len(short) >= 3 && len(b) < len(a) && strings.HasPrefix(a, short) {
 		list = append(list, Cause{textCut, strconv.Itoa(utf8.RuneCountInString(b))})
 	}
 	return list
-}
-
-// spaced is a text with one space between words: also of no-break ones, and without what cannot be seen.
-func spaced(s string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\ufeff", "")), " ")
-}
-
-// letters are those of ASCII, without what stands for others.
-func letters(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= utf8.RuneSelf || r == '?' {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // isFigure reports whether a text is a number.

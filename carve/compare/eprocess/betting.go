@@ -161,16 +161,6 @@ func (b *Bets) Void() {
 	b.Passed = Passed{Peak: 1}
 }
 
-// Valid reports whether the state could have come from play.
-func (b *Bets) Valid() bool {
-	for _, w := range b.Staked {
-		if !(w >= 0 && w <= math.MaxFloat32) {
-			return false
-		}
-	}
-	return b.Style >= 0 && int(b.Style) < len(styles) && b.Peak >= 1 && b.At >= 0 && b.Rounds >= 0 && b.Cash >= 0 && b.Cash <= 1 && b.Now >= 0 && b.Now <= b.Peak
-}
-
 // Indicator is 1 where an event came and 0 where it did not.
 func Indicator(b bool) float64 {
 	if b {

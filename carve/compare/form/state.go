@@ -48,7 +48,7 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 	var paths []*formPath
 	for _, b := range s.Paths {
 		p := newFormPath("", 0, "")
-		if err := json.Unmarshal(b, p); err != nil || p.Born > n || slices.ContainsFunc(p.Feature[:], func(f feature) bool { return !f.Bets.Valid() }) {
+		if err := json.Unmarshal(b, p); err != nil || p.Born > n {
 			return whittle.Errorf(whittle.Invalid, "state of what is compared by form contradicts itself").
 				WithHint("it was not written for this comparison; start the route's evidence anew")
 		}

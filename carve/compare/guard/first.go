@@ -88,7 +88,7 @@ func (g *Guard) rollSpent() {
 func (g *Guard) roll() {
 	f := &g.Firsts
 	f.Generation++
-	g.Errors.Firsts, g.Slow.Firsts = contest{}, contest{}
+	g.Errors.Firsts, g.Slow.Firsts = eprocess.Blocks{}, eprocess.Blocks{}
 	g.forgetUsers()
 }
 
@@ -142,9 +142,9 @@ func (g *Guard) settle(ms, cs []response) {
 	tau := float64(g.Past.P99)
 	m, mSlow := tally(ms, tau)
 	c, cSlow := tally(cs, tau*g.cfg.P99)
-	g.Errors.Firsts.block(m, c, g.Past.badRate(), g.cfg.Errors)
+	g.Errors.block(m, c, g.Past.badRate(), g.cfg.Errors)
 	if g.cfg.P99 > 0 && tau > 0 {
-		g.Slow.Firsts.block(mSlow, cSlow, slowShare, 0)
+		g.Slow.block(mSlow, cSlow, slowShare, 0)
 	}
 	g.check()
 }

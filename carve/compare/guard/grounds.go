@@ -9,7 +9,7 @@ import (
 // grounds is what one meter stands on: its tests and what they have seen.
 type grounds struct {
 	// Firsts is the test of the present generation of users.
-	Firsts contest `json:"firsts"`
+	Firsts eprocess.Blocks `json:"firsts"`
 	// Bets are on pairs, by source.
 	Bets [sources]eprocess.Bets `json:"bets"`
 	// Candidate and Monolith count all of the responses of this attempt, for the
@@ -85,23 +85,12 @@ func (e *grounds) eValue(generation int) (sum float64, most int) {
 	return min(sum, eprocess.EValueCap), most
 }
 
-// contest is the state of one two-sample test.
-type contest struct {
-	eprocess.Blocks
-	// Candidate are the candidate's units in the test, Monolith the monolith's over the same time.
-	Candidate seen `json:"c"`
-	Monolith  seen `json:"m"`
-}
-
-// block plays one block of the monolith's units and the candidate's.
-func (c *contest) block(m, n seen, guess, slack float64) {
-	c.Monolith, c.Candidate = c.Monolith.plus(m), c.Candidate.plus(n)
-	if m.N > 0 && n.N > 0 {
-		c.Play(eprocess.NewOdds(guess, slack, m.N, n.N), m.Bad, m.N-m.Bad, n.Bad, n.N-n.Bad)
+// block plays one block of the monolith's first responses and the candidate's.
+func (e *grounds) block(m, c seen, guess, slack float64) {
+	if m.N > 0 && c.N > 0 {
+		e.Firsts.Play(eprocess.NewOdds(guess, slack, m.N, c.N), m.Bad, m.N-m.Bad, c.Bad, c.N-c.Bad)
 	}
 }
-
-func (s seen) plus(o seen) seen { return seen{s.N + o.N, s.Bad + o.Bad} }
 
 // tally counts responses, and of those that are not bad the ones above a latency.
 func tally(list []response, limit float64) (all, slow seen) {

@@ -165,8 +165,8 @@ func TestGuardOutcomes(t *testing.T) {
 		t.Errorf("a run of %d", g.Run())
 	}
 	g.Outcome(whittle.Outcome{At: simtest.Start, Side: whittle.Candidate, Failure: whittle.FailedCanceled})
-	if g.Run() != 7 || g.Errors.Firsts.Candidate.N != 1 {
-		t.Errorf("a canceled request counts: run %d, %d responses", g.Run(), g.Errors.Firsts.Candidate.N)
+	if g.Run() != 7 || g.Errors.Firsts.Played != 1 {
+		t.Errorf("a canceled request counts: run %d, %d responses", g.Run(), g.Errors.Firsts.Played)
 	}
 	g.Outcome(outcome(600, whittle.Candidate, 404, 0))
 	if g.Run() != 0 {
@@ -191,7 +191,7 @@ func TestGuardOldResponses(t *testing.T) {
 				g.Outcome(whittle.Outcome{Side: first, At: simtest.Start, Status: 503})
 			}
 			g.Outcome(whittle.Outcome{Side: 1 - first, At: simtest.Start.Add(gap), Status: 200})
-			if n := g.Errors.Firsts.Candidate.N; (n > 0) != want {
+			if n := g.Errors.Firsts.Played; (n > 0) != want {
 				t.Errorf("%s first, %v before: %d responses in the test", first, gap, n)
 			}
 		}

@@ -2,83 +2,57 @@ package novelty
 
 import (
 	"encoding/json"
-	"maps"
 	"sync"
 
 	"whittle/carve/compare/digest"
+	"whittle/carve/compare/eprocess"
 )
 
-// Shapes remembers which shapes of request came, and of which a response was compared: up to
-// twice digest.Remembered that came of late, and as many that came before. Those that did not come for
-// the longest time are forgotten, and are new once more. It is safe for concurrent use.
+// Shapes remembers of which shapes of request a response was compared: at most four
+// times digest.Remembered. Those that did not come for the longest time are forgotten, and are new once
+// more. It is safe for concurrent use.
 type Shapes struct {
-	mu   sync.Mutex // guards the following
-	seen map[uint64]known
-	// requests came of late, and before; once counts the shapes that came once, lately those that
-	// came of late.
-	requests     [2]int
-	once, lately int
+	mu sync.Mutex // guards the following
+	kept
 }
 
-// known is what is known of a shape.
-type known uint8
+// kept is what outlives a restart.
+type kept struct {
+	Young map[uint64]bool `json:"young"`
+	Old   map[uint64]bool `json:"old"`
+	// Lately and Before count requests.
+	Lately counted `json:"lately"`
+	Before counted `json:"before"`
+}
 
-const (
-	again    known = 1 << iota // it came more than once
-	compared                   // a response to it was compared
-	late                       // it came of late
-)
+// counted are requests, and those of a shape that was not known.
+type counted struct {
+	Requests int `json:"requests"`
+	Unknown  int `json:"unknown"`
+}
 
 // NewShapes knows no shape.
-func NewShapes() *Shapes { return &Shapes{seen: map[uint64]known{}} }
+func NewShapes() *Shapes { return &Shapes{kept: kept{Young: map[uint64]bool{}}} }
 
 // See takes the shape of a request.
 func (s *Shapes) See(shape uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests[0]++
-	k, came := s.seen[shape]
-	switch {
-	case !came:
-		s.once++
-	case k&again == 0:
-		s.once--
-		k |= again
+	if s.Lately.Requests >= digest.Remembered/16 {
+		s.Lately, s.Before = counted{}, s.Lately
 	}
-	if k&late == 0 {
-		s.lately++
-	}
-	s.seen[shape] = k | late
-	if s.lately < 2*digest.Remembered {
-		return
-	}
-	maps.DeleteFunc(s.seen, func(_ uint64, k known) bool { return k&late == 0 })
-	for shape := range s.seen {
-		s.seen[shape] &^= late
-	}
-	s.requests = [2]int{0, s.requests[0]}
-	s.recount()
-}
-
-// recount finds what is counted of the shapes anew.
-func (s *Shapes) recount() {
-	s.once, s.lately = 0, 0
-	for _, k := range s.seen {
-		if k&again == 0 {
-			s.once++
-		}
-		if k&late != 0 {
-			s.lately++
-		}
+	s.Lately.Requests++
+	if !s.has(shape) {
+		s.Lately.Unknown++
 	}
 }
 
-// Compared takes note of a seen shape that a response to it was compared.
+// Compared takes note that a response to a shape was compared.
 func (s *Shapes) Compared(shape uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k, came := s.seen[shape]; came {
-		s.seen[shape] = k | compared
+	if s.Young[shape] = true; len(s.Young) >= 2*digest.Remembered {
+		s.Young, s.Old = map[uint64]bool{}, s.Young
 	}
 }
 
@@ -86,44 +60,33 @@ func (s *Shapes) Compared(shape uint64) {
 func (s *Shapes) Has(shape uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.seen[shape]&compared != 0
+	return s.has(shape)
 }
 
-// Share estimates which share of the requests has a shape that has not been
-// seen: the share of shapes seen exactly once among all requests (Good 1953,
-// after Turing); 1 before anything has been seen.
+func (s *Shapes) has(shape uint64) bool { return s.Young[shape] || s.Old[shape] }
+
+// Share is the share of the last few hundred requests that had a shape of which no response had been
+// compared; 1 before anything has been seen.
 func (s *Shapes) Share() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.requests[0] + s.requests[1]
+	n := s.Lately.Requests + s.Before.Requests
 	if n == 0 {
 		return 1
 	}
-	return min(1, float64(s.once)/float64(n))
-}
-
-// kept is a memory as it is written.
-type kept struct {
-	Requests [2]int           `json:"requests"`
-	Seen     map[uint64]known `json:"seen"`
+	return eprocess.Ratio(s.Lately.Unknown+s.Before.Unknown, n)
 }
 
 // MarshalJSON keeps the memory.
 func (s *Shapes) MarshalJSON() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return json.Marshal(kept{s.requests, s.seen})
+	return json.Marshal(&s.kept)
 }
 
 // UnmarshalJSON restores what MarshalJSON kept.
 func (s *Shapes) UnmarshalJSON(b []byte) error {
-	k := kept{Seen: map[uint64]known{}}
-	if err := json.Unmarshal(b, &k); err != nil {
-		return err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests, s.seen = k.Requests, k.Seen
-	s.recount()
-	return nil
+	return json.Unmarshal(b, &s.kept)
 }

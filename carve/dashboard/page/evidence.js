@@ -17,7 +17,7 @@ export function Evidence({ evidence: e, past }) {
       <div><dt>Compared</dt><dd>${count(e.compared)}</dd></div>
       <div><dt>Confidence</dt><dd>${percent(e.confidence)}</dd></div>
       <div><dt>${e.verdict === 'UNDECIDED' ? 'Still needed' : 'Decided'}</dt><dd>${e.verdict !== 'UNDECIDED' ? 'yes' : e.more_needed > 0 ? `about ${count(e.more_needed)}` : 'not known'}</dd></div>
-      <div title="Good–Turing: how likely it is that the next request has a shape that was not seen yet"><dt>Unseen shapes</dt><dd>${e.compared ? percent(e.novelty) : '–'}</dd></div>
+      <div title="of the last few hundred requests, those of a shape that was not compared before"><dt>Unseen shapes</dt><dd>${e.compared ? percent(e.novelty) : '–'}</dd></div>
     </dl>
     <${Coverage} coverage=${e.coverage} />
     ${e.bounds.length > 0 && html`<h3>What could still differ</h3>`}
