@@ -15,6 +15,7 @@ package compare
 
 import (
 	"mime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -92,21 +93,25 @@ func (j *Judge) shareNoise() {
 	}
 }
 
+// matches are those of bodies and headers, in either order.
+func (j *Judge) matches() []*match {
+	list := []*match{j.mirrored.headers.match, j.served.headers.match, j.mirrored.match, j.served.match}
+	return slices.DeleteFunc(list, func(m *match) bool { return m == nil })
+}
+
 // RepeatsAreChosen says that the requests that are repeated are not drawn by
 // chance from all, as those that a log has twice, so that what is seen of them
 // holds for them alone.
 func (j *Judge) RepeatsAreChosen() {
-	if m := j.mirrored.match; m != nil {
+	for _, m := range j.matches() {
 		m.chosen = true
 	}
-	j.mirrored.headers.chosen = true
 }
 
 // IsOfALog says that the exchanges are those of a log, of which no more will come.
 func (j *Judge) IsOfALog() {
-	j.mirrored.headers.log, j.served.headers.log = true, true
-	if j.mirrored.match != nil {
-		j.mirrored.match.log, j.served.match.log = true, true
+	for _, m := range j.matches() {
+		m.log = true
 	}
 }
 

@@ -214,18 +214,16 @@ func summarize(v *whittle.Verdict, excused int) string {
 		}
 	}
 	words := "nothing seen that differs"
-	if open == 1 {
-		words = "1 difference suspected, not proven"
-	} else if open > 1 {
-		words = fmt.Sprintf("%d differences suspected, none of them proven", open)
+	switch {
+	case open > 0:
+		words = units.Counted(open, "difference") + " suspected, not proven"
+	case v.Compared == 0:
+		words = "nothing was compared"
 	}
 	if excused > 0 {
 		words += fmt.Sprintf("; %s further exchanges could not be compared, since the monolith gave no response in time, or a body was too large", units.Grouped(excused))
 	}
-	switch {
-	case v.Compared == 0:
-		words = strings.Replace(words, "nothing seen that differs", "nothing was compared", 1)
-	case v.MoreNeeded > 0:
+	if v.Compared > 0 && v.MoreNeeded > 0 {
 		words += fmt.Sprintf("; about %s more exchanges should decide", units.Grouped(v.MoreNeeded))
 	}
 	return after + words + errorWords(v)

@@ -16,9 +16,9 @@ import (
 // is none where none says so.
 func noticeOf(seed uint64, every time.Duration, side int, none bool) kindMakes {
 	every += every / 11 * time.Duration(side) // two timers drift apart
-	phase := time.Duration(digest.Stir(seed+uint64(side)*77) % uint64(every))
+	phase := time.Duration(digest.Mix(seed+uint64(side)*77) % uint64(every))
 	return func(w kindWorld) kindSaid {
-		at := digest.Stir(digest.Stir(seed) ^ uint64(w.now.Add(phase).UnixNano()/int64(every))<<1 ^ uint64(side))
+		at := digest.Mix(digest.Mix(seed) ^ uint64(w.now.Add(phase).UnixNano()/int64(every))<<1 ^ uint64(side))
 		said := kindSaid{body: fmt.Sprintf(`{"id":%d}`, w.key), header: whittle.Header{}}
 		switch {
 		case !none:
@@ -41,7 +41,7 @@ func TestOwnNotices(t *testing.T) {
 	t.Parallel()
 	simtest.AtMost(0.02, 0.0005).Play(t, "DIFFERENT", func(run int) bool {
 		seed := uint64(run)
-		every := time.Duration(3+digest.Stir(seed)%10) * time.Second
+		every := time.Duration(3+digest.Mix(seed)%10) * time.Second
 		k := both("notices", noticeOf(seed, every, 0, run%2 == 0))
 		k.candidate = noticeOf(seed, every, 1, run%2 == 0)
 		different := false

@@ -225,7 +225,7 @@ func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) 
 	if kind, ok := jsondoc.KindOf(to); ok && kind != jsondoc.Array && kind != jsondoc.Object && from != nil && m.kind == whittle.FoundField {
 		list = append(list, cause.OneValue(cause.Hash(to)))
 	}
-	pair := cause.Hash(from) ^ digest.Stir(cause.Hash(to))
+	pair := cause.Hash(from) ^ digest.Mix(cause.Hash(to))
 	if m.others != nil {
 		if c, known := m.others.Whose(x); known {
 			list = append(list, c)

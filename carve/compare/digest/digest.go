@@ -12,8 +12,8 @@ import (
 // It bounds the memory alone, to some 100 KiB each.
 const Remembered = 4096
 
-// Mix spreads the bits of a word (the finalizer of SplitMix64, Steele and
-// others 2014).
+// Mix spreads the bits of a word (the finalizer of SplitMix64, Steele and others 2014). It makes
+// sums of hashes safe: without it equal bits would cancel.
 func Mix(h uint64) uint64 {
 	h ^= h >> 30
 	h *= 0xbf58476d1ce4e5b9
@@ -31,13 +31,6 @@ func FNVOn(h uint64, b []byte) uint64 {
 		h = (h ^ uint64(c)) * 1099511628211
 	}
 	return h
-}
-
-// Stir makes sums of hashes safe: without it equal bits would cancel.
-func Stir(h uint64) uint64 {
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
 }
 
 // Hash is FNV-1a over the bytes that it is given.

@@ -1,9 +1,6 @@
 package eprocess
 
-import (
-	"encoding/json"
-	"math"
-)
+import "math"
 
 // Payoffs are the sums of antisymmetric payoffs in [-1, 1], one of each exchange: positive
 // where it speaks for the one side and negative where it speaks for the other. They carry a
@@ -18,9 +15,9 @@ import (
 //
 // Source: Fan, Grama, Liu 2015; Howard, Ramdas, McAuliffe, Sekhon 2021, arXiv 1810.08240.
 type Payoffs struct {
-	N       int
-	Sum     float64
-	Squares float64
+	N       int     `json:"n"`
+	Sum     float64 `json:"s"`
+	Squares float64 `json:"q"`
 }
 
 // Add takes in one payoff.
@@ -78,17 +75,4 @@ func More(n int, width, room float64) int {
 		return max(1, int(more))
 	}
 	return -1
-}
-
-// MarshalJSON keeps the three numbers.
-func (p Payoffs) MarshalJSON() ([]byte, error) {
-	return json.Marshal([3]float64{float64(p.N), p.Sum, p.Squares})
-}
-
-// UnmarshalJSON restores what MarshalJSON kept.
-func (p *Payoffs) UnmarshalJSON(b []byte) error {
-	var list [3]float64
-	err := json.Unmarshal(b, &list)
-	p.N, p.Sum, p.Squares = int(list[0]), list[1], list[2]
-	return err
 }

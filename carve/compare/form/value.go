@@ -65,7 +65,7 @@ type form struct {
 func (f form) code() uint64 {
 	h := digest.Hash(f.class)
 	h.Text(f.as)
-	return digest.Stir(uint64(h) + uint64(f.prefix))
+	return digest.Mix(uint64(h) + uint64(f.prefix))
 }
 
 // String names the form in a sentence.
@@ -119,7 +119,7 @@ type value struct {
 
 // valueOfNumber makes a value of a number as JSON writes it.
 func valueOfNumber(s []byte) value {
-	v := value{raw: s, size: -1, hash: digest.Stir(digest.FNVOn(uint64(jsondoc.Number), s))}
+	v := value{raw: s, size: -1, hash: digest.Mix(digest.FNVOn(uint64(jsondoc.Number), s))}
 	v.measure(s)
 	var ok bool
 	if v.at, v.form, ok = epochTime(s); !ok {
@@ -143,7 +143,7 @@ func (v *value) isZero() bool {
 
 // valueOfText makes a value of a text, which is not kept.
 func valueOfText(s []byte) value {
-	v := value{size: -1, form: classify(s), hash: digest.Stir(digest.FNVOn(uint64(jsondoc.String), s))}
+	v := value{size: -1, form: classify(s), hash: digest.Mix(digest.FNVOn(uint64(jsondoc.String), s))}
 	if v.form.class == classTime {
 		v.at, _, _ = readTime(s)
 		return v

@@ -36,10 +36,10 @@ func (w *walker) node(x uint32, h at, below func(uint64) bool, f func(uint32, at
 	switch n := &d.Nodes[x]; n.Kind {
 	case jsondoc.Object:
 		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
-			w.node(i+1, at{w.keyed(h.pattern, i), digest.Stir(digest.FNVOn(h.keys, d.Key(i)))}, below, f)
+			w.node(i+1, at{w.keyed(h.pattern, i), digest.Mix(digest.FNVOn(h.keys, d.Key(i)))}, below, f)
 		}
 	case jsondoc.Array:
-		inside := at{digest.FNVOn(h.pattern, []byte("[*]")), digest.Stir(h.keys + 1)}
+		inside := at{digest.FNVOn(h.pattern, []byte("[*]")), digest.Mix(h.keys + 1)}
 		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
 			w.node(i, inside, below, f)
 		}
@@ -99,7 +99,7 @@ func (w *walker) look(x uint32) value {
 		t.raw = v.raw
 		return t
 	}
-	v.hash = digest.Stir(digest.FNVOn(uint64(n.Kind), s))
+	v.hash = digest.Mix(digest.FNVOn(uint64(n.Kind), s))
 	return v
 }
 

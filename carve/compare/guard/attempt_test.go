@@ -115,8 +115,8 @@ func TestBothBadIsNobodys(t *testing.T) {
 		g.Outcome(o)
 		g.Pair(whittle.Pair{User: o.User, At: o.At, First: whittle.Candidate, Monolith: outcome(1000+i, whittle.Monolith, 503, 0), Candidate: o})
 	}
-	if m := meterOf(t, g, meterErrors); m.Breached || m.Count != 0 || g.Run() != 0 || m.EValue > 1.01 {
-		t.Errorf("a run of %d, %+v", g.Run(), m)
+	if m := meterOf(t, g, meterErrors); m.Breached || m.Count != 0 || m.EValue > 1.01 {
+		t.Errorf("%+v", m)
 	}
 	if s := meterOf(t, g, meterErrors).Summary; !strings.Contains(s, "50 pairs") {
 		t.Errorf("the summary does not name its units: %s", s)

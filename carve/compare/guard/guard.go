@@ -85,7 +85,7 @@ func (g *Guard) Reset() {
 	g.Errors, g.Slow, g.Firsts = newGrounds(), newGrounds(), firsts{}
 	g.Mismatch = newMismatch(g.cfg.Mismatch, g.Mismatch.Own)
 	g.Mismatch.bound(g.cfg.Mismatch, g.level())
-	g.Recent, g.Row = window{}, 0
+	g.Recent = window{}
 }
 
 // Share sets the candidate's share of the users from now on. Each change
@@ -109,10 +109,6 @@ func (g *Guard) Share(s whittle.Share) {
 	}
 }
 
-// Run is how many of the candidate's responses in a row were bad, up to the
-// last, without those at which the monolith failed as well.
-func (g *Guard) Run() int { return g.Row }
-
 // Outcome takes in one user's request. One that the client itself ended, or that was
 // never sent, says nothing of either side.
 func (g *Guard) Outcome(o whittle.Outcome) {
@@ -129,10 +125,6 @@ func (g *Guard) Outcome(o whittle.Outcome) {
 	}
 	if o.BothBad {
 		return // as if nobody had asked: the monolith fails at it too
-	}
-	g.Row++
-	if !a.Bad {
-		g.Row = 0
 	}
 	g.Recent.add(a)
 	g.candidate(o.User, a)

@@ -137,7 +137,7 @@ func TestGuardWithoutMonolith(t *testing.T) {
 		g.Outcome(outcome(i, whittle.Candidate, 500, time.Second))
 	}
 	m := meterOf(t, g, meterErrors)
-	if m.Breached || g.Run() != 500 {
+	if m.Breached {
 		t.Errorf("with nothing to compare with: %+v", m)
 	}
 	g = New(testGuard)
@@ -161,16 +161,13 @@ func TestGuardOutcomes(t *testing.T) {
 	for i := range 7 {
 		g.Outcome(outcome(500+i, whittle.Candidate, 503, 0))
 	}
-	if g.Run() != 7 {
-		t.Errorf("a run of %d", g.Run())
-	}
 	g.Outcome(whittle.Outcome{At: simtest.Start, Side: whittle.Candidate, Failure: whittle.FailedCanceled})
-	if g.Run() != 7 || g.Errors.Firsts.Played != 1 {
-		t.Errorf("a canceled request counts: run %d, %d responses", g.Run(), g.Errors.Firsts.Played)
+	if m := meterOf(t, g, meterErrors); m.Count != 7 || m.Candidate != 1 {
+		t.Errorf("a canceled request counts: %+v", m)
 	}
 	g.Outcome(outcome(600, whittle.Candidate, 404, 0))
-	if g.Run() != 0 {
-		t.Error("a client error counts as bad")
+	if m := meterOf(t, g, meterErrors); m.Count != 8 || m.Candidate != 7./8 {
+		t.Errorf("a client error counts as bad: %+v", m)
 	}
 	g.Reset()
 	m := meterOf(t, g, meterErrors)

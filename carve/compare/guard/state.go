@@ -24,8 +24,6 @@ type state struct {
 	Slow     grounds  `json:"slow"`
 	Mismatch mismatch `json:"mismatch"`
 	Slowness slowness `json:"slowness"`
-	// Row is how many of the candidate's responses in a row were bad (see Run).
-	Row int `json:"run"`
 }
 
 // MarshalBinary gives the state, below 64 KiB.

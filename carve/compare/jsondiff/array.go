@@ -195,8 +195,8 @@ func (j *JSON) column(d *jsondoc.Document, x uint32, path, sign uint64) {
 	}
 }
 
-func keyPath(path uint64, key []byte) uint64 { return digest.Stir(digest.FNVOn(path, key)) }
-func indexPath(path uint64) uint64           { return digest.Stir(path + 0x9e3779b97f4a7c15) }
+func keyPath(path uint64, key []byte) uint64 { return digest.Mix(digest.FNVOn(path, key)) }
+func indexPath(path uint64) uint64           { return digest.Mix(path + 0x9e3779b97f4a7c15) }
 
 func (j *JSON) hashAll(d *jsondoc.Document, from, to int) {
 	for i := from; i < to; i++ {
@@ -215,7 +215,7 @@ func (j *JSON) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64
 		return 0
 	}
 	n := &d.Nodes[x]
-	h := digest.Stir(uint64(n.Kind) + 1)
+	h := digest.Mix(uint64(n.Kind) + 1)
 	switch n.Kind {
 	case jsondoc.Object:
 		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
@@ -223,7 +223,7 @@ func (j *JSON) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64
 			j.trail = append(j.trail, jsondoc.Place{Key: key})
 			if len(j.ignore) == 0 || !jsonpath.AnyMatches(j.ignore, j.trail) {
 				p := keyPath(path, key)
-				h += digest.Stir(digest.FNV(key) ^ 3*j.hash(d, i+1, p, it))
+				h += digest.Mix(digest.FNV(key) ^ 3*j.hash(d, i+1, p, it))
 			}
 			j.trail = j.trail[:len(j.trail)-1]
 		}
@@ -233,11 +233,11 @@ func (j *JSON) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64
 		for i := x + 1; i < n.Next; i, e = d.Nodes[i].Next, e+1 {
 			j.trail = append(j.trail, jsondoc.Place{Index: e})
 			if len(j.ignore) == 0 || !jsonpath.AnyMatches(j.ignore, j.trail) {
-				v := digest.Stir(j.hash(d, i, indexPath(path), it))
+				v := digest.Mix(j.hash(d, i, indexPath(path), it))
 				if loose {
 					h += v
 				} else {
-					h = digest.Stir(h ^ v)
+					h = digest.Mix(h ^ v)
 				}
 			}
 			j.trail = j.trail[:len(j.trail)-1]
@@ -276,12 +276,12 @@ func (j *JSON) leafHash(d *jsondoc.Document, x uint32) uint64 {
 		if v.Negative {
 			h = ^h
 		}
-		return digest.Stir(h)
+		return digest.Mix(h)
 	case n.Kind == jsondoc.String && n.Escaped:
 		j.bufA, _ = jsondoc.Unquote(j.bufA[:0], text)
-		return digest.Stir(digest.FNV(j.bufA))
+		return digest.Mix(digest.FNV(j.bufA))
 	case n.Kind == jsondoc.String:
-		return digest.Stir(digest.FNV(text[1 : len(text)-1]))
+		return digest.Mix(digest.FNV(text[1 : len(text)-1]))
 	}
-	return digest.Stir(digest.FNVOn(uint64(n.Kind), text))
+	return digest.Mix(digest.FNVOn(uint64(n.Kind), text))
 }
