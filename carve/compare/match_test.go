@@ -250,7 +250,7 @@ func TestNoiseIsLearned(t *testing.T) {
 	if len(findings) > 0 || !bounds[0].Inside || more != 0 || bounds[0].High > 0.002 {
 		t.Errorf("after 3,000 of the same: %+v, %+v, %d more", findings, bounds, more)
 	}
-	if want := "0 of 3,000 responses differed: at most 0.19 % can (99 %)"; bounds[0].Summary != want {
+	if want := "0 of 3,000 responses differed: at most 0.18 % can (99 %)"; bounds[0].Summary != want {
 		t.Errorf("it says %q", bounds[0].Summary)
 	}
 	if n := feed(100, func() string { return listing(r, "9.5") }); n != 100 {
