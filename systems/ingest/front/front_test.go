@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"whittle"
@@ -66,7 +67,8 @@ func TestImportKeepsBodyAndMetadata(t *testing.T) {
 // TestMetadataIsBounded, and the record and the metrics say of how many headers it is
 // without.
 func TestMetadataIsBounded(t *testing.T) {
-	s := serve(t, nil)
+	registry := prometheus.NewRegistry()
+	s := serve(t, func(o *Options) { o.Metrics = registry })
 	sent := func(kept []stream.Header) int { // by the client
 		return len(slices.DeleteFunc(slices.Clone(kept), func(h stream.Header) bool {
 			return slices.Contains([]string{"kind", HeaderAddress, HeaderMissing}, h.Name)
@@ -107,6 +109,9 @@ func TestMetadataIsBounded(t *testing.T) {
 	}
 	if got := testutil.ToFloat64(s.front.metrics.missing); got != float64(missing(first)+1) {
 		t.Errorf("%v headers are counted as missing, want %d", got, missing(first)+1)
+	}
+	if n, err := testutil.GatherAndCount(registry, "ingest_import_headers_missing_total"); n != 1 || err != nil {
+		t.Errorf("the metrics name it %d times, %v", n, err)
 	}
 }
 
