@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/config"
 	"whittle/carve/transcode"
 	"whittle/contract"
 	"whittle/contract/infer/verify"
@@ -147,26 +148,29 @@ var openAPIPaths = []struct {
 	{"TRACE /items", "/items", refused},
 }
 
+// configOf is what the gateway reads of a contract's project, which is not built.
+func configOf(c *contract.Contract, dir string) (*config.File, error) {
+	v, err := newView(c, Options{Dir: dir, Module: "odd", Monolith: "http://127.0.0.1:3000"})
+	if err != nil {
+		return nil, err
+	}
+	files, err := v.files()
+	for _, f := range files {
+		if f.path == configName || f.path == routesName || strings.HasSuffix(f.path, ".binpb") {
+			err = errors.Join(err, put(filepath.Join(dir, f.path), f.content))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return readConfig(dir)
+}
+
 // tried makes of a contract, without building it, what the gateway reads, and sends
 // an exchange through it: as a message and back.
 func tried(t *testing.T, c *contract.Contract, e *capture.Entry) error {
 	t.Helper()
-	dir := t.TempDir()
-	v, err := newView(c, Options{Dir: dir, Module: "odd", Monolith: "http://127.0.0.1:3000"})
-	if err != nil {
-		return err
-	}
-	files, err := v.files()
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if f.path != configName && f.path != routesName && !strings.HasSuffix(f.path, ".binpb") {
-			continue
-		}
-		fatal.If(t, put(filepath.Join(dir, f.path), f.content))
-	}
-	f, err := readConfig(dir)
+	f, err := configOf(c, t.TempDir())
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package scaffold
 import (
 	"bytes"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,26 +39,14 @@ func TestEveryTextMakesAConfig(t *testing.T) {
 	id, name := contract.Part{Field: "id"}, contract.Part{Field: "name"}
 	odd := []string{"", "{", "}", "{{", "}}", "{{{", "}}}", "{{{{", "{ {", "{{- ", " -}}", "{{/* a */}}", `{{"`, "{{`", "\\{", "{\n", "${HOME}", "$${", "{{.id}}", "\u2028{", "\x00\x7f{"}
 	dir := t.TempDir()
-	made := func(parts ...contract.Part) *view {
-		v, err := newView(textContract(parts...), Options{Dir: dir, Module: "odd", Monolith: "http://127.0.0.1:3000"})
-		fatal.If(t, err)
-		return v
-	}
-	put := func(name string, content []byte) {
-		fatal.If(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
-	}
-	files, err := made(id).files()
+	_, err := configOf(textContract(id), dir)
 	fatal.If(t, err)
-	put(configName, made(id).gatewayConfig())
-	for _, f := range files {
-		if strings.HasSuffix(f.path, ".binpb") {
-			put(f.path, f.content)
-		}
-	}
 	for _, before := range odd {
 		for _, after := range odd {
 			parts := []contract.Part{{Literal: before}, id, {Literal: after}, name, {Literal: before}, {Literal: after}}
-			put(routesName, made(parts...).gatewayRoutes())
+			v, err := newView(textContract(parts...), Options{Dir: dir, Module: "odd", Monolith: "http://127.0.0.1:3000"})
+			fatal.If(t, err)
+			fatal.If(t, put(filepath.Join(dir, routesName), v.gatewayRoutes()))
 			f, err := readConfig(dir)
 			if err != nil {
 				t.Errorf("%q before a field and %q behind it: %v", before, after, err)
@@ -99,15 +86,7 @@ func TestABodyThatNobodyRecordedIsRefused(t *testing.T) {
 	h := &c.Methods[0].HTTP
 	h.Method, h.Pattern = "POST", "/ask/{id}"
 	h.Path, h.Query = []contract.Parameter{{Name: "id", Field: "id"}}, []contract.Parameter{{Name: "name", Field: "name"}}
-	v, err := newView(c, Options{Dir: t.TempDir(), Module: "odd", Monolith: "http://127.0.0.1:3000"})
-	fatal.If(t, err)
-	files, err := v.files()
-	if err == nil {
-		p := Project{Dir: v.Dir}
-		err = p.write(files, &manifest{}, &manifest{Files: map[string]string{}})
-	}
-	fatal.If(t, err)
-	f, err := readConfig(v.Dir)
+	f, err := configOf(c, t.TempDir())
 	fatal.If(t, err)
 	gateway, err := transcode.New(*f.Routes[0].RPC, transcode.Pattern(h.Pattern))
 	fatal.If(t, err)
