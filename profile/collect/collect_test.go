@@ -228,10 +228,7 @@ func TestNodeThatHasBeenHot(t *testing.T) {
 // no reason to begin anew.
 func TestALookNeedsSomethingToSee(t *testing.T) {
 	pid, _ := node(t)
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	defer s.Close(t.Context())
-	i := s.(*inspector)
+	i := attached(t, pid)
 	if _, err := i.startCPU(t.Context(), time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +243,15 @@ func TestALookNeedsSomethingToSee(t *testing.T) {
 	if raw, err := i.stop(t.Context(), 0, "Profiler"); err != nil || len(raw) == 0 {
 		t.Errorf("the profile itself went on to its end: %v", err)
 	}
+}
+
+// attached opens a process of Node's until the test ends.
+func attached(t *testing.T, pid int) *inspector {
+	t.Helper()
+	s, err := Open(t.Context(), strconv.Itoa(pid))
+	fatal.If(t, err)
+	t.Cleanup(func() { _ = s.Close(context.Background()) }) // what it says is not these tests'
+	return s.(*inspector)
 }
 
 // untilListening waits until a process listens on these addresses, and no other.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -216,9 +215,7 @@ func heard(t *testing.T, to string) (at string, said func() string) {
 // A process that is asked for its scripts pauses at no debugger statement of its own.
 func TestNothingPausesAtADebuggerStatement(t *testing.T) {
 	pid := script(t, "console.log(); const again = () => { debugger; setImmediate(again) }; again()")
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	defer s.Close(t.Context())
+	s := attached(t, pid)
 	u, err := url.Parse(s.Address())
 	fatal.If(t, err)
 	at, said := heard(t, u.Host)

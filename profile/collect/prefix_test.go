@@ -17,10 +17,7 @@ import (
 // what their layers say of a path that was asked for.
 func TestTablesOfRouters(t *testing.T) {
 	pid, base := nodeOf(t, "testdata/routers.js")
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	defer s.Close(t.Context())
-	i := s.(*inspector)
+	i := attached(t, pid)
 	i.mark(t.Context(), time.Minute)
 	defer i.unmark(t.Context())
 	for _, path := range []string{"/items/17", "/v1/tenants/7/users/ann/list"} {
@@ -99,10 +96,7 @@ func TestATableIsHeldToTheRequests(t *testing.T) {
 // wraps is a function's all the same.
 func TestWhatAWrapperWraps(t *testing.T) {
 	pid, _ := nodeOf(t, "testdata/routers.js")
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	defer s.Close(t.Context())
-	i := s.(*inspector)
+	i := attached(t, pid)
 	w := &routerWalk{i: i, ctx: t.Context(), left: walkValues}
 	if !w.begin() {
 		t.Fatal("the walk does not begin")
@@ -125,10 +119,8 @@ func TestWhatAWrapperWraps(t *testing.T) {
 // Of many objects each has its own properties, in their order, also where one is no object.
 func TestObjectsThatAreAskedForAtOnce(t *testing.T) {
 	pid, _ := nodeOf(t, "testdata/routers.js")
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	defer s.Close(t.Context())
-	w := &routerWalk{i: s.(*inspector), ctx: t.Context(), left: walkValues}
+	s := attached(t, pid)
+	w := &routerWalk{i: s, ctx: t.Context(), left: walkValues}
 	if !w.begin() {
 		t.Fatal("the walk does not begin")
 	}

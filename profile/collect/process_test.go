@@ -170,9 +170,7 @@ func TestWhyAProcessCannotBeAttached(t *testing.T) {
 // One that ends in the middle of its profile is said to have.
 func TestAProcessThatEndsMeanwhile(t *testing.T) {
 	pid := script(t, `setInterval(() => {}, 1000); console.log()`)
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	defer s.Close(t.Context())
+	s := attached(t, pid)
 	killed := time.AfterFunc(300*time.Millisecond, func() { syscall.Kill(pid, syscall.SIGKILL) })
 	defer killed.Stop()
 	if _, err := s.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "ended meanwhile") {
@@ -322,9 +320,7 @@ func TestABusyNeighbourBlocksNoEventLoop(t *testing.T) {
 		defer neighbour.Process.Kill()
 		pids = append(pids, neighbour.Process.Pid)
 	}
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	defer s.Close(t.Context())
+	s := attached(t, pid)
 	for _, pid := range pids {
 		fatal.If(t, unix.SchedSetaffinity(pid, &core))
 	}
@@ -353,9 +349,7 @@ func TestSlicesBlockNoEventLoop(t *testing.T) {
 		do { used = process.cpuUsage(began); } while (used.user + used.system < 5e3);
 		setImmediate(slice);
 	})(); console.log()`)
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	defer s.Close(t.Context())
+	s := attached(t, pid)
 	p, err := s.Take(t.Context(), profile.CPU, time.Second)
 	fatal.If(t, err)
 	if b := p.Blocked(); len(b) != 0 {
