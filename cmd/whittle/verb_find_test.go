@@ -18,59 +18,49 @@ import (
 	"whittle/profile/rank"
 )
 
-// threeServices are processes of one service. The first one's page has what all
-// of them answered, 20 requests each while they are profiled.
-func threeServices(t *testing.T) (targets []string, page *goService) {
+// threeServices are processes of one service, with 20 requests each while they are profiled.
+// The first one's page has what all of them answered, where they share it.
+func threeServices(t *testing.T, share bool) (targets []string, page *goService) {
 	t.Helper()
 	for range 3 {
 		s := startGoService(t)
 		if page == nil {
 			page = s
 		}
-		s.page = page
+		if share {
+			s.page = page
+		}
 		s.others.Store(20)
 		targets = append(targets, s.URL)
 	}
 	return targets, page
 }
 
-// A page that was given counts the requests of all processes: once.
-func TestFindCountsRequestsOfOnePageOnce(t *testing.T) {
-	targets, page := threeServices(t)
-	kept := filepath.Join(t.TempDir(), "find.json")
-	args := append([]string{"find", "--metrics", page.URL + "/metrics", "--duration", "1s", "--json", kept}, targets...)
-	if status, out, errs := whittleOnce(t, args...); status != 0 {
-		t.Fatalf("status %d: %s%s", status, out, errs)
-	}
-	r := readJSON[rank.Ranking](t, kept)
-	if len(r.Endpoints) != 1 || r.Endpoints[0].Requests != 60 {
-		t.Errorf("60 requests became %+v", r.Endpoints)
-	}
-	if n := page.read.Load(); n != 2 {
-		t.Errorf("the page was read %d times, where twice is enough", n)
-	}
-}
-
-// The metrics page at each process's pprof port counts that process's requests.
-func TestFindAddsUpRequestsOfPagesOfTheirOwn(t *testing.T) {
-	var targets []string
-	for range 3 {
-		s := startGoService(t)
-		s.others.Store(20)
-		targets = append(targets, s.URL)
-	}
-	kept := filepath.Join(t.TempDir(), "find.json")
-	if status, out, errs := whittleOnce(t, append([]string{"find", "--duration", "1s", "--json", kept}, targets...)...); status != 0 {
-		t.Fatalf("status %d: %s%s", status, out, errs)
-	}
-	if r := readJSON[rank.Ranking](t, kept); len(r.Endpoints) != 1 || r.Endpoints[0].Requests != 60 {
-		t.Errorf("three times 20 requests became %+v", r.Endpoints)
+// A page that was given counts the requests of all processes, once. The page at each process's
+// pprof port counts that process's.
+func TestFindCountsEachRequestOnce(t *testing.T) {
+	for _, share := range []bool{true, false} {
+		targets, page := threeServices(t, share)
+		kept := filepath.Join(t.TempDir(), "find.json")
+		args := append([]string{"find", "--duration", "1s", "--json", kept}, targets...)
+		if share {
+			args = append(args, "--metrics", page.URL+"/metrics")
+		}
+		if status, out, errs := whittleOnce(t, args...); status != 0 {
+			t.Fatalf("status %d: %s%s", status, out, errs)
+		}
+		if r := readJSON[rank.Ranking](t, kept); len(r.Endpoints) != 1 || r.Endpoints[0].Requests != 60 {
+			t.Errorf("a page for all is %v: 60 requests became %+v", share, r.Endpoints)
+		}
+		if n := page.read.Load(); share && n != 2 {
+			t.Errorf("the page was read %d times, where twice is enough", n)
+		}
 	}
 }
 
 // The CPU time that such a page tells is counted once, too.
 func TestAPlanWatchesOnePageOnce(t *testing.T) {
-	targets, page := threeServices(t)
+	targets, page := threeServices(t, true)
 	under, err := load.Parse("plan.yml", []byte(`{config: {target: "`+page.URL+`", phases: [{duration: 0.4, arrivalRate: 50}]}, scenarios: [{flow: [{get: {url: /work}}]}]}`), plan.Source{})
 	fatal.If(t, err)
 	m := measure.Settings{Metrics: page.URL + "/metrics", MaxLate: time.Minute}
