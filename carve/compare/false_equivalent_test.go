@@ -51,7 +51,7 @@ func outsiders() []outside {
 	}
 	again := &whittle.Response{Status: 200}
 	// fewest is what a bound of 0.5 % takes with nothing seen.
-	fewest := eprocess.NeededFor(unseenMargin, 0.01)
+	fewest := eprocess.NeededFor(marginOf(0), 0.01)
 	loose := func(j *Judge) bool {
 		s := j.mirrored
 		return s.Asked >= fewest && eprocess.Ratio(s.looseNow(), s.Asked) < s.margin() && s.looseBound(0).Inside

@@ -197,11 +197,9 @@ func (j *Judge) Known(q *whittle.Request) bool { return j.shapes.Has(novelty.Sha
 func (j *Judge) Served() whittle.Served {
 	k, n := j.served.open()
 	alpha := alphaOf(j.c)
-	if mirrored, _ := j.mirrored.open(); k == 0 && mirrored == 0 {
-		j.users.forgive()
-	}
+	mirrored, _ := j.mirrored.open()
 	out := whittle.Served{Compared: n, Differing: k, Bound: eprocess.Share{N: n, Differing: k}.High(alpha)}
-	out.UserBound, out.Users = j.users.bound(alpha)
+	out.UserBound, out.Users = j.users.bound(alpha, k == 0 && mirrored == 0)
 	out.Seconds = j.seconds.N
 	out.Suspected = j.rechecks.Lopsided.lately()
 	return out

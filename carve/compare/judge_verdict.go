@@ -37,13 +37,10 @@ func (j *Judge) takenBack(v *whittle.Verdict) string {
 }
 
 func (j *Judge) judge() whittle.Verdict {
-	found, bounds, more := j.mirrored.findings(j.explained(j.mirrored))
+	found, bounds, more := j.findings(j.mirrored)
 	v := whittle.Verdict{
 		State: whittle.Undecided, Compared: j.compared(), Errors: j.mirrored.Errors + j.served.Errors, Confidence: 1 - alphaOf(j.c),
 		Novelty: j.shapes.Share(), Bounds: bounds, Findings: found,
-	}
-	for i := range v.Findings {
-		j.annotate(j.mirrored, &v.Findings[i])
 	}
 	j.addServed(&v)
 	v.Findings = append(v.Findings, j.rechecks.unlisted(v.Findings, j.bodyKind())...)
@@ -69,14 +66,22 @@ func (j *Judge) judge() whittle.Verdict {
 	return v
 }
 
+// findings are those of one order, with what asking again has shown, and its bounds.
+func (j *Judge) findings(s *series) ([]whittle.Finding, []whittle.Bound, int) {
+	found, bounds, more := s.findings(j.explained(s))
+	for i := range found {
+		j.annotate(s, &found[i])
+	}
+	return found, bounds, more
+}
+
 // addServed adds what was found where the candidate was asked first. A difference
 // that the other order shows as well is listed once, unless it is decided here
 // alone.
 func (j *Judge) addServed(v *whittle.Verdict) {
-	found, _, _ := j.served.findings(0)
+	found, _, _ := j.findings(j.served)
 	for i := range found {
 		f := &found[i]
-		j.annotate(j.served, f)
 		known, decided := false, false
 		for k := range v.Findings {
 			g := &v.Findings[k]

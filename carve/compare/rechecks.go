@@ -74,13 +74,13 @@ var oddEvery, oddAtOnceEvery = recheckAfter[2] + recheckAfter[3], recheckAfter[2
 // long as the older copy lasts, to all requests and users of that time alike. Of odd
 // responses that come together one is bet on therefore (oddEvery), whichever side it is of.
 type rechecks struct {
-	Reproduced spacedBets     `json:"reproduced"`
-	Kept       spacedBets     `json:"kept"`
-	Second     spacedBets     `json:"second"`
-	First      spacedBets     `json:"first"`
-	Lopsided   lopsided       `json:"lopsided"`
-	Users      []uint64       `json:"users,omitempty"` // sorted
-	Places     []recheckPlace `json:"places"`
+	Reproduced spacedBets      `json:"reproduced"`
+	Kept       spacedBets      `json:"kept"`
+	Second     spacedBets      `json:"second"`
+	First      spacedBets      `json:"first"`
+	Lopsided   lopsided        `json:"lopsided"`
+	Users      map[uint64]bool `json:"users"` // of First
+	Places     []recheckPlace  `json:"places"`
 
 	// ownCount is of how many places it was known that each server holds a state of its own,
 	// when the wealth was last looked at.
@@ -147,7 +147,8 @@ type asked struct {
 
 func newRechecks() rechecks {
 	bold := spacedBets{Bets: eprocess.Bold.New()}
-	return rechecks{Reproduced: bold, Kept: bold, Second: bold, First: bold, Lopsided: lopsided{spacedBets: spacedBets{Bets: eprocess.Late.New()}}}
+	late := lopsided{spacedBets: spacedBets{Bets: eprocess.Late.New()}}
+	return rechecks{Reproduced: bold, Kept: bold, Second: bold, First: bold, Lopsided: late, Users: map[uint64]bool{}}
 }
 
 // outcome is what a recheck has come to.
@@ -315,11 +316,10 @@ func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 		return
 	}
 	if x.User != 0 {
-		i, known := slices.BinarySearch(t.Users, x.User)
-		if known || len(t.Users) >= digest.Remembered {
+		if t.Users[x.User] || len(t.Users) >= digest.Remembered {
 			return
 		}
-		t.Users = slices.Insert(t.Users, i, x.User)
+		t.Users[x.User] = true
 	}
 	t.First.See(eprocess.Indicator(served)/share, alpha, n)
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -199,18 +200,9 @@ func (s *series) limit() float64 {
 	return s.c.MaxDiffer
 }
 
-// unseenMargin is the share of responses that could differ without one having
-// been seen, up to which EQUIVALENT may be said. What was seen to differ has a
-// limit of its own, Comparison.MaxDiffer.
-const unseenMargin = distribution.Limit
-
-// marginOf is the share up to which EQUIVALENT may be said, where so many may be seen to differ.
-func marginOf(limit float64) float64 {
-	if limit > 0 {
-		return limit
-	}
-	return unseenMargin
-}
+// marginOf is the share of responses up to which EQUIVALENT may be said that could differ: as many
+// as may be seen to differ or, where none may, as many as could without one having been seen.
+func marginOf(limit float64) float64 { return cmp.Or(limit, distribution.Limit) }
 
 func (s *series) margin() float64 { return marginOf(s.limit()) }
 

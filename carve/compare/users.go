@@ -26,8 +26,6 @@ import (
 type users struct {
 	Level int             `json:"level"`
 	Seen  map[uint64]bool `json:"seen"` // true: met an unexplained difference
-	// AnyBad says that some may have.
-	AnyBad bool `json:"any_bad"`
 	// N requests of remembered users; Fresh of them were the first of a user.
 	// From holds both at the last powers of two.
 	N     int         `json:"n"`
@@ -60,30 +58,19 @@ func (u *users) see(user uint64, open bool) {
 	if open || !u.Seen[h] {
 		u.Seen[h] = open
 	}
-	u.AnyBad = u.AnyBad || open
 	for len(u.Seen) > digest.Remembered {
 		u.Level++
 		maps.DeleteFunc(u.Seen, func(h uint64, _ bool) bool { return bits.TrailingZeros64(h) < u.Level })
 	}
 }
 
-// forgive forgets who met differences, once all of them are explained.
-func (u *users) forgive() {
-	if !u.AnyBad {
-		return
-	}
-	u.AnyBad = false
-	for h := range u.Seen {
-		u.Seen[h] = false
-	}
-}
-
 // bound is the upper bound on the share of users, or of requests of users, that
-// could be wrong without one having been seen; n is how many users it stands on.
-func (u *users) bound(alpha float64) (high float64, n int) {
+// could be wrong without one having been seen; n is how many users it stands on. Where all
+// differences are explained by now, nobody has met one.
+func (u *users) bound(alpha float64, explained bool) (high float64, n int) {
 	bad := 0
 	for _, open := range u.Seen {
-		bad += int(eprocess.Indicator(open))
+		bad += int(eprocess.Indicator(open && !explained))
 	}
 	high = eprocess.Share{N: len(u.Seen), Differing: bad}.High(alpha / 2)
 	if m := u.From[1]; m.N > 0 && bad == 0 {
