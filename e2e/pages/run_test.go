@@ -174,7 +174,7 @@ func (s *shell) judge(c command, log, status string) {
 
 var (
 	hash     = regexp.MustCompile(`\b(?:[0-9a-f]{12,}\b|[0-9a-f]{4}…)`)
-	number   = regexp.MustCompile(`\d+(?:[.,]\d+)*(?: ?(?:[KM]iB|B|ns|µs|ms|s|m|h)\b)?`)
+	number   = regexp.MustCompile(`(?:\d+[hm])*\d+(?:[.,]\d+)*(?: ?(?:[KM]iB|B|ns|µs|ms|s|m|h)\b)?`)
 	progress = regexp.MustCompile(`(?m)^ *… .*\n`)
 	space    = regexp.MustCompile(`[ \t]+`)
 	margin   = regexp.MustCompile(`(?m)^ | $`)
