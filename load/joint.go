@@ -30,7 +30,7 @@ type JointRun struct {
 	used   time.Duration // by the watched processes until then
 }
 
-// contribution is what is known of a part.
+// contribution is the coordinator's knowledge of a part.
 type contribution struct {
 	history
 	last  Sample

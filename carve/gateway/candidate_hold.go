@@ -29,8 +29,8 @@ type holder struct {
 	copy bodycopy.Copy
 	// stall bounds the writing of the buffered response; 0: the connection's bound holds.
 	stall time.Duration
-	// flows is called once when the response turns out to be a stream of which something has
-	// come. Nil: nobody wants to know.
+	// flows is called once, when the response turns out to be a stream and its first bytes
+	// have come. Nil: it is not called.
 	flows func()
 	// header is filled in by the forwarder until the head is written, and by a trailer.
 	header http.Header
@@ -65,7 +65,7 @@ func (h *holder) committed() bool {
 	return h.began
 }
 
-// giveUp discards a response of which nothing has been written. False: something has.
+// giveUp discards a response if no byte of it has been written. False: some have.
 func (h *holder) giveUp(why error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

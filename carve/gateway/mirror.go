@@ -187,8 +187,8 @@ func (rt *route) observe(v *userRequest, x *whittle.Exchange) (ask bool) {
 	return fate == whittle.FateCompared && o.Ask
 }
 
-// uncoded decodes the content coding of every response of the exchange, so that two
-// sides of which one compresses are compared by content. The user's response is not
+// uncoded decodes the content coding of every response of the exchange, so that a
+// side that compresses and one that does not are compared by content. The user's response is not
 // changed. A coding that the request did not ask for stays in the header, for its client
 // gets bytes that it may not read. skip: the monolith's response cannot be decoded. A
 // candidate's that cannot be decoded counts as a failure, or stays as it is where it was

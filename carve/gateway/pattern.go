@@ -15,7 +15,7 @@ import (
 // a path matches only a pattern that has it.
 type pattern struct {
 	segments []segment
-	// multi says that one or more further segments follow, of which the last
+	// multi says that one or more further segments follow. The last of them
 	// may be empty: "/static/" or "/static/{rest...}".
 	multi bool
 }

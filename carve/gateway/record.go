@@ -83,8 +83,8 @@ func (s *records) collect(to upstream.Scrape) {
 	}
 }
 
-// recording copies one exchange for the log, of which it sees the user's request and
-// response whichever side responds.
+// recording copies one exchange for the log: the user's request, and the response, whichever
+// side gives it.
 type recording struct {
 	g       *Gateway
 	w       http.ResponseWriter // the client's

@@ -46,8 +46,8 @@ func unmark(r *http.Request) {
 	}
 }
 
-// takeMirrored queues a mirror's request, of which whittle asks both sides, or settles it with
-// the reason why not.
+// takeMirrored queues a mirror's request, for which whittle asks both sides, or settles it
+// with the reason why not.
 func (rt *route) takeMirrored(u *user) {
 	if rt.dryRunHeader != "" {
 		delete(u.r.Header, rt.dryRunHeader) // as in serve

@@ -98,7 +98,7 @@ func (r *reader) query(n *node) expr.Template {
 	}}, expr.AsText)
 }
 
-// noItems stands for the value of an empty list; what is encoded has no such byte.
+// noItems stands for the value of an empty list; encoded text has no such byte.
 const noItems = "\x00"
 
 // queryTexts are the texts of a value in a query.

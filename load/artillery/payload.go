@@ -202,8 +202,8 @@ var (
 	jsRadix   = regexp.MustCompile(`^0([xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)$`)
 )
 
-// cellValue makes a number of what looks like one, where numbers are cast. As csv-parse
-// does it, what is written to another base is 0.
+// cellValue makes a number of a text that looks like one, where numbers are cast. As in
+// csv-parse, a number to another base is 0.
 func cellValue(cell string, cast bool) expr.Value {
 	v := expr.TextValue(cell)
 	if !cast {

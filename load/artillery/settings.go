@@ -135,7 +135,7 @@ func (r *reader) written(n *node) *node {
 	return &out
 }
 
-// writtenCookies is the same of cookies, of which one without a value is sent as undefined.
+// writtenCookies is the same of cookies. One without a value is sent as undefined.
 func (r *reader) writtenCookies(n *node) *node {
 	out := *n
 	out.fields = nil

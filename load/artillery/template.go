@@ -73,8 +73,8 @@ func (r *reader) callsNothing(n *node, text string) bool {
 // functions are those that every plan has.
 var functions = []string{"$randomNumber", "$randomString"}
 
-// isExpression reports whether what stands between braces is of Artillery's language. It
-// sends what is not as it is written; the report says so.
+// isExpression reports whether a text between braces is in Artillery's language. Artillery
+// sends another text as it is written, and the report says so.
 func (r *reader) isExpression(n *node, inner string) bool {
 	if n.File == flags || variablePattern.MatchString("{{"+inner+"}}") || callPattern.MatchString(inner) {
 		return true

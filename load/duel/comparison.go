@@ -89,7 +89,7 @@ type ComparedPair struct {
 // Number is a figure that may be missing or infinite; it is then null in JSON.
 type Number float64
 
-// MarshalJSON writes null for what is no finite number.
+// MarshalJSON writes null for an infinity and for NaN.
 func (n Number) MarshalJSON() ([]byte, error) {
 	f := float64(n)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -125,7 +125,7 @@ func (f *figure) compared(n *paired.Named, tested int) Compared {
 	}
 }
 
-// judged judges figures together, of which so many could be tested.
+// judged judges figures together; tested says how many of them could be tested.
 func judged(figures []figure) (all []paired.Named, tested int) {
 	for _, f := range figures {
 		all = append(all, paired.Named{Name: f.name, Ratio: f.Ratio})

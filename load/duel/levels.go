@@ -189,7 +189,7 @@ func (l *Levels) level(ctx context.Context, users int, rng *rand.Rand, all *Leve
 	return level, nil
 }
 
-// warm loads both targets with a level's users, of which nothing is kept.
+// warm loads both targets with a level's users, and keeps no result.
 func (l *Levels) warm(ctx context.Context, users int, sides [2]Side) error {
 	if l.Warmup <= 0 {
 		return nil

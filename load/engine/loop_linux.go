@@ -12,7 +12,7 @@ const Available = true
 // would block (TLS, name look-ups) run on goroutines apart.
 //
 // Post, Finish, Halt and Abort may be called by any goroutine. All else belongs to the
-// loop's goroutine and its fibers, of which one at a time runs.
+// loop's goroutine and its fibers, which run one at a time.
 type Loop struct {
 	now       func() time.Time
 	poll      *poller

@@ -69,7 +69,7 @@ func (p *poller) wake() {
 }
 
 // wait returns the events, once there is one or the time until has passed; zero:
-// without such a time. It may return early with none.
+// without such a time. It may return early without events.
 func (p *poller) wait(now, until time.Time) ([]unix.EpollEvent, error) {
 	timeout := -1
 	if !until.IsZero() {

@@ -25,8 +25,8 @@ const (
 	// with @.
 	dialectPath
 	// dialectMember is one as JMeter's library (json-path 2.8.0) has it: a path alone asks
-	// whether something is there, also where that is false or null, and what is compared keeps
-	// its type.
+	// whether something is there, also where that is false or null, and a compared value
+	// keeps its type.
 	dialectMember
 )
 

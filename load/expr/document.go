@@ -174,7 +174,7 @@ func (d *Document) copied() Value {
 // Kind is what sort of value something is, in JSON, YAML and conditions.
 type Kind uint8
 
-// The kinds of values; what is missing is of KindNull too.
+// The kinds of values. A missing value is of KindNull too.
 const (
 	KindNull Kind = iota
 	KindBool

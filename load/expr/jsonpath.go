@@ -336,7 +336,7 @@ func (p *pathParser) filter(src string) []pathSelector {
 	}}
 }
 
-// nullDatum is null in dialectMember, where what is not there is another value.
+// nullDatum is null in dialectMember, where a missing value is another one.
 var nullDatum = Datum{Kind: KindNull, Text: "null"}
 
 // datum is what a filter computes with; of nil nothing.

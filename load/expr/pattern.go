@@ -11,8 +11,8 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// Pattern is a compiled pattern: RE2's, or one that backtracks where RE2 has not what is
-// asked for, such as look-around. A match of the latter that takes longer than a second has
+// Pattern is a compiled pattern: RE2's, or one that backtracks where RE2 lacks a
+// feature, such as look-around. A match of the latter that takes longer than a second has
 // found nothing. It is safe for concurrent use.
 type Pattern struct {
 	linear *regexp.Regexp

@@ -61,8 +61,8 @@ func (r *Response) Rewrite(text string) {
 	r.doc, r.page, r.noDoc = nil, nil, false
 }
 
-// BodyText is the body, decompressed where it is compressed. False: it is longer
-// than what is kept, or malformed.
+// BodyText is the body, decompressed where it is compressed. False: it is
+// malformed, or longer than the part that is kept.
 func (r *Response) BodyText() (string, bool) {
 	if r.text != nil {
 		return *r.text, r.whole

@@ -261,7 +261,7 @@ func (t Template) Beginning() (string, bool) {
 	return t[0].literal, t[0].eval == nil
 }
 
-// Expression appends one; what is fixed becomes text at once.
+// Expression appends one; a fixed one becomes text at once.
 func (t Template) Expression(x Expression, enc Encoding) Template {
 	if x.Fixed != nil {
 		return t.Literal(string(enc.append(nil, *x.Fixed)))

@@ -220,8 +220,8 @@ func (j *reader) durationAssertion(e *element) plan.Expectation {
 	}}
 }
 
-// jsonAssertion checks that a JSON body has something at a path and, where
-// asked for, that it is what is expected.
+// jsonAssertion checks that a JSON body has a value at a path and, where asked for, that
+// it is the expected one.
 func (j *reader) jsonAssertion(e *element) plan.Expectation {
 	x := plan.Expectation{Body: true}
 	j.refuseOthers(e, "JSON_PATH", "EXPECTED_VALUE", "JSONVALIDATION", "EXPECT_NULL", "INVERT", "ISREGEX")

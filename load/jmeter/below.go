@@ -52,8 +52,8 @@ func restart(plan.User) bool      { return false }
 func nextOfLoop(u plan.User) bool { return leave(u, nextRound) }
 func breakLoop(u plan.User) bool  { return leave(u, breaks) }
 
-// login reads the names and passwords of the managers around a sampler, of which the
-// innermost counts.
+// login reads the names and passwords of the managers around a sampler. The innermost
+// manager counts.
 func (j *reader) login(managers []*element) *plan.Login {
 	if len(managers) == 0 {
 		return nil

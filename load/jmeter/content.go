@@ -58,7 +58,7 @@ func (c charset) formEscape(text string) string {
 	return string(expr.AppendForm(nil, c.encode(text)))
 }
 
-// formAgain encodes what is encoded already: JMeter decodes it first.
+// formAgain encodes a text that is encoded already: JMeter decodes it first.
 func (c charset) formAgain(text string) string {
 	if plain, err := url.QueryUnescape(text); err == nil {
 		text = plain
@@ -114,7 +114,7 @@ func (j *reader) content(s *sample, q *plan.Request) {
 	j.address(s, q, query)
 }
 
-// bodiless are the methods of which JMeter sends no form.
+// bodiless are the methods with which JMeter sends no form.
 var bodiless = []string{http.MethodGet, http.MethodHead, http.MethodTrace, http.MethodOptions}
 
 // withoutEntity reports whether JMeter sends no body of a method but that of a form.

@@ -86,8 +86,8 @@ func (j *reader) child(e *element, env elementScope) []plan.Step {
 	case "ModuleController":
 		return j.block(e, env)
 	case "TransactionController":
-		// Timers within count in a transaction's own time, of which whittle has
-		// no figure: includeTimers changes nothing.
+		// Timers within count in a transaction's own time, which whittle does not
+		// report: includeTimers changes nothing.
 		j.refuseOthers(e, "TransactionController.parent", "TransactionController.includeTimers")
 		env.prefix += e.label + " / "
 		if e.is("TransactionController.parent") {
@@ -187,7 +187,7 @@ type repeat struct {
 	// while decides in place of times where it is set; first says that the loop
 	// is not yet begun.
 	while func(u plan.User, first bool) bool
-	// once says that a user runs the loop one time only, also where what is around it is
+	// once says that a user runs the loop one time only, also where the loop around it is
 	// repeated: the controller does not continue for ever.
 	once bool
 }

@@ -256,7 +256,7 @@ func (j *reader) patternOf(at plan.Position, t expr.Template, flags string, with
 	}
 }
 
-// looksBehind finds look-behind, of which JMeter's engine knows nothing.
+// looksBehind finds look-behind, which JMeter's engine does not have.
 var looksBehind = regexp.MustCompile(`\(\?<[=!]`)
 
 // javaPattern is a pattern of JMeter's as RE2 reads it: what Java allows to be escaped
@@ -508,7 +508,7 @@ func rootedPath(text string) string {
 // severalNames finds several names in brackets.
 var severalNames = regexp.MustCompile(`\[\s*(?:'[^']*'|"[^"]*")\s*,`)
 
-// calledAtEnd finds a function at a path's end, of which an extractor of JMeter finds nothing.
+// calledAtEnd finds a function at a path's end. With one, JMeter's extractor finds nothing.
 var calledAtEnd = regexp.MustCompile(`\.[A-Za-z]+\([^()\[\]]*\)$`)
 
 // jsonPath compiles a JSONPath, which may have variables in it. False: what they come to

@@ -151,8 +151,8 @@ func (c *functionCall) fails(j *reader, why string) {
 	j.Plan.Failures.Add(report.ScriptFailure{Element: "${__" + c.raw + "}", File: c.at.File, Line: c.at.Line, Count: 1, Sample: why})
 }
 
-// whole is an argument as a whole number of so many bits. What is none is refused, or counted
-// as a failure where only the run shows it.
+// whole is an argument as a whole number of so many bits. Another text is refused, or
+// counted as a failure where only the run shows it.
 func (c *functionCall) whole(j *reader, t expr.Template, bits int) func(*expr.Scope) int64 {
 	if text, fixed := t.Constant(); fixed {
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, bits)
@@ -260,8 +260,7 @@ func (j *reader) randomNumber(c *functionCall) expr.Expression {
 	})}
 }
 
-// renderInt renders a whole number within what JSON holds exactly; what is none
-// counts as 0.
+// renderInt renders a whole number within what JSON holds exactly; another text counts as 0.
 func renderInt(t expr.Template, s *expr.Scope) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(t.Text(s)), 10, 64)
 	if err != nil {

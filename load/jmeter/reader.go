@@ -291,8 +291,8 @@ var universal = []string{
 	"TestPlan.comments", "TestElement.name", "TestElement.gui_class", "TestElement.test_class", "TestElement.enabled",
 }
 
-// notDone are the properties of JMeter's own elements that ask for what is not done. The
-// others that are read nowhere are of no JMeter: it looks at none of them.
+// notDone are the properties of JMeter's own elements that ask for something whittle does not do.
+// JMeter ignores all other properties that are read nowhere here.
 var notDone = []string{
 	"HTTPSampler.ipSource", "ConstantTimer.modifier",
 }

@@ -124,8 +124,8 @@ func (j *reader) scriptSampler(e *element, env elementScope) []plan.Step {
 	})
 }
 
-// transaction runs its steps, of which JMeter makes one more sample: it fails with any of
-// them, and is looked at by the assertions in its scope. Nobody ends by it.
+// transaction runs its steps. JMeter makes one more sample of them, which fails with any of
+// them, and which the assertions in its scope check. No user ends by it.
 func (j *reader) transaction(e *element, env elementScope) []plan.Step {
 	// Where users begin the next loop after a failure, they end by an assertion on it: JMeter
 	// does not find that loop.

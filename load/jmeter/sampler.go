@@ -113,8 +113,8 @@ func (j *reader) notSent(e *element, q *plan.Request, what, why string) {
 	q.Illegal = func(string) string { return noURLHas(cmp.Or(what, "missing server")) }
 }
 
-// closing makes a request close its connection where the sampler or a header says so. Of
-// the header's other values none is sent.
+// closing makes a request close its connection where the sampler or a header says so. The
+// header's other values are not sent.
 func (j *reader) closing(s *sample, q *plan.Request) {
 	closes := !s.isFound("HTTPSampler.use_keepalive")
 	q.Headers = slices.DeleteFunc(slices.Clone(q.Headers), func(h plan.HeaderField) bool {
@@ -169,8 +169,8 @@ func illegalTarget(target string) string {
 	return ""
 }
 
-// targetText writes a text into a URL as it is sent by JMeter: a space and what is not
-// ASCII are encoded, all else stays.
+// targetText writes a text into a URL as it is sent by JMeter: spaces and
+// characters beyond ASCII are encoded, all others stay.
 func targetText(text string) string {
 	return escaped(text, func(c byte) bool { return c <= ' ' || c >= 0x7f })
 }

@@ -89,7 +89,7 @@ func (l *scriptRun) obey(ctx context.Context, u plan.User) bool {
 // left is what scripts behind a response ask of the user, until its next step.
 type left struct{ scriptRun }
 
-// leave keeps what is asked for the step behind the request.
+// leave keeps the orders of a script for the step behind the request.
 func (l *scriptRun) leave(u expr.User, q *plan.Request) {
 	kept := userState[left](u, q)
 	kept.wait += l.wait

@@ -247,8 +247,8 @@ func (j *reader) module(e *element) *element {
 	return at
 }
 
-// descend follows labels through a hashTree to an element of its own; nil where they lead
-// to none. JMeter goes through no Module Controller.
+// descend follows labels through a hashTree to an element of its own; nil where there
+// is no such element. JMeter goes through no Module Controller.
 func descend(tree *tag, labels []string) (found *element) {
 	if len(labels) == 0 {
 		return nil

@@ -99,7 +99,7 @@ func (p *program) milliseconds(u plan.User) float64 {
 	return ms + float64(l.wait.Milliseconds())
 }
 
-// milliseconds64 renders a number; what is none counts as 0, as in JMeter.
+// milliseconds64 renders a number; a text that is no number counts as 0, as in JMeter.
 func milliseconds64(t expr.Template, s *expr.Scope) float64 {
 	f, err := strconv.ParseFloat(strings.TrimSpace(t.Text(s)), 64)
 	if err != nil || math.IsNaN(f) {

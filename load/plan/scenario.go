@@ -121,8 +121,8 @@ type Request struct {
 	NoEmptyCookies bool
 	// Timeout bounds this request. 0: the plan's timeout.
 	Timeout time.Duration
-	// BlindRedirects says that on the way of redirects the request's cookies stay those
-	// of its beginning, and that of a redirect's own none is kept.
+	// BlindRedirects says that a request keeps its first cookies on the way of redirects,
+	// and that cookies which a redirect sets are not kept.
 	BlindRedirects bool
 	// KeepMethod says that a redirect other than 303 keeps method and body.
 	KeepMethod bool

@@ -32,7 +32,7 @@ func problem(err error) error {
 	return whittle.Errorf(whittle.Invalid, "%w", err)
 }
 
-// place is where the innermost frame that is a file's stands; empty: none is.
+// place is the position of the innermost frame within a file; empty: no frame is in a file.
 func place(stack []sobek.StackFrame) string {
 	for i := range stack {
 		at := stack[i].Position()

@@ -164,7 +164,7 @@ func (p *jexl) number(t token) string {
 	return n.String() + "n"
 }
 
-// jexlBeyond are the words of what is not rewritten.
+// jexlBeyond are the words of expressions that are not rewritten.
 var jexlBeyond = []string{"new", "var", "if", "for", "while", "do", "return", "function", "foreach", "let", "const", "ctx", "props", "log", "threadName", "OUT", "sampler", "prev"}
 
 // word reads empty and size, and vars; all other words are no variables of JEXL's.

@@ -116,7 +116,7 @@ func tableName(k kind) string {
 	return string(k)
 }
 
-// instead says what to do in place of what is refused, where that is known.
+// instead says what to write in place of a refused name, where that is known.
 var instead = map[string]string{
 	"SimpleDateFormat": "read ${__time(PATTERN)}", "LocalDate": "read ${__time(PATTERN)}", "LocalDateTime": "read ${__time(PATTERN)}",
 	"Instant": "read ${__time(PATTERN)}", "Calendar": "read ${__timeShift(…)}",

@@ -74,7 +74,7 @@ func (p *parser) ends() {
 	}
 }
 
-// foreign are the words that begin what is not rewritten.
+// foreign are the words that begin statements which are not rewritten.
 var foreign = []string{"class", "interface", "enum", "switch", "do", "static", "public", "private", "void", "synchronized", "assert", "with"}
 
 // statement reads one, and gives the value of an expression or a declaration.

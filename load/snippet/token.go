@@ -90,7 +90,7 @@ func lex(src string, d Dialect, line int) (out []token) {
 	return append(out, token{kind: end, line: line})
 }
 
-// inText finds what is not itself in a text: escapes and, in a Groovy text between double
+// inText finds the parts of a text that stand for something else: escapes and, in a Groovy text between double
 // quotes, expressions.
 var inText = regexp.MustCompile(`(?s)\\u[0-9a-fA-F]{4}|\\.|\$\{[^{}\n]*\}|\$[\pL_][\pL\p{Nd}_]*(?:\.[\pL_][\pL\p{Nd}_]*)*|\$`)
 

@@ -28,7 +28,7 @@ const (
 
 // parcel is a plan with all that it was read from, as a worker reads it: files, by the
 // paths that they have here, the folder of its scripts, and the environment. The
-// coordinator's records what is read while the plan is, and so has what a worker needs.
+// coordinator's records the files that are read with the plan, which are those that a worker needs.
 type parcel struct {
 	mu sync.Mutex
 	// The following is guarded by mu.
@@ -132,7 +132,7 @@ func (r recording) Stat(name string) (fs.FileInfo, error) {
 	return i, err
 }
 
-// ReadDir lists a folder; what is in it is then in the parcel.
+// ReadDir lists a folder, and puts its files into the parcel.
 func (r recording) ReadDir(name string) ([]fs.DirEntry, error) {
 	all, err := fs.ReadDir(r.FS, name)
 	for _, e := range all {
@@ -226,7 +226,7 @@ func (p *parcel) lacked(names []string) (out []string) {
 	return out
 }
 
-// unpacked is a parcel as a worker has it: what is not in it is nowhere.
+// unpacked is a parcel as a worker has it. A worker has no other files.
 type unpacked struct {
 	zip   *zip.Reader
 	files map[string]string // where they are in the zip
@@ -237,7 +237,7 @@ type unpacked struct {
 	missed map[string]bool // guarded by mu
 }
 
-// maxMissed bounds the names of what is missing.
+// maxMissed bounds the names of missing files.
 const maxMissed = 100
 
 // unpack reads a packed parcel.
@@ -331,7 +331,7 @@ func (u *unpacked) lacks() []string {
 	return slices.Sorted(maps.Keys(u.missed))
 }
 
-// missing notes what is looked for in a folder and is not there.
+// missing notes the files that are looked for in a folder and are not there.
 type missing struct {
 	fs.FS
 	u *unpacked

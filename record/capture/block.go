@@ -95,7 +95,7 @@ type BlockReader struct {
 }
 
 // Reset starts another block, given what follows its header. An error says what
-// is wrong with the block, of which nothing can be read then.
+// is wrong with the block, and then nothing of it can be read.
 func (r *BlockReader) Reset(h *Header, payload []byte) error {
 	r.Drop()
 	if int64(len(payload)) != h.Size()-HeaderLen {

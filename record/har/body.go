@@ -64,7 +64,7 @@ func sent(q *whittle.Request, h *request) error {
 			q.Truncated = true // the parts of an upload, not the upload
 		}
 	}
-	// mitmproxy writes a character for each byte of what is no text.
+	// mitmproxy writes a character for each byte of a binary body.
 	if p.Encoding == "" && int64(len(body)) > length && !textual(string(p.MimeType)) {
 		if bytes := narrow(string(p.Text)); int64(len(bytes)) == length {
 			body = bytes
@@ -99,8 +99,7 @@ func form(params []pair) []byte {
 	return out
 }
 
-// emptyPacked bounds what is left of an empty body when it is packed, in bytes:
-// gzip makes 20 of it, zstd and brotli fewer.
+// emptyPacked bounds the compressed form of an empty body, in bytes: gzip makes 20 of it, zstd and brotli fewer.
 const emptyPacked = 32
 
 // received fills in a response's body. An archive has it decompressed, so what

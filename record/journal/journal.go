@@ -22,7 +22,7 @@ type Options struct {
 	// GiB. Negative: no bound.
 	MaxBytes int64
 	// MaxAge removes segments whose newest entry is older. 0: 7 days. Negative:
-	// none is too old, as in a log made of an old file.
+	// no segment is too old, as in a log made of an old file.
 	MaxAge time.Duration
 	// About describes the entries for a reader, in at most MaxAbout bytes whose
 	// form the reader knows; see Writer.Describe.

@@ -16,8 +16,8 @@ import (
 // MaxBody bounds what a compressed body may become, in bytes.
 const MaxBody = 16 << 20
 
-// Why a body is left out. A body of which nobody knows whether a secret is in it
-// is not kept.
+// Why a body is left out. A body that cannot be searched for secrets is
+// not kept.
 const (
 	leftCut      = "it was cut off"
 	leftBinary   = "it is neither text nor JSON, so nothing in it can be redacted"
@@ -129,8 +129,8 @@ func envelope(b []byte) (start, end int) {
 	return start, len(b)
 }
 
-// isText reports whether a body is text in an encoding of which ASCII is a
-// part, so that the shapes and the names of secrets can be seen in it.
+// isText reports whether a body is text in an encoding that contains
+// ASCII, so that the shapes and the names of secrets can be seen in it.
 func isText(b []byte, params string) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != 0x1b && c != 0x1e {

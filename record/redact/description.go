@@ -30,7 +30,7 @@ type Description struct {
 	Keep     []string `json:"keep,omitempty"`
 	// Rules is a digest of all that is above.
 	Rules string `json:"rules"`
-	// Cut says that there were too many rules to name, so that none is.
+	// Cut says that there were too many rules to name, so no rule is named.
 	Cut bool `json:"cut,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 // Keys and tokens are secret wherever they stand if their issuers mark them by a
 // prefix, which they do so that leaks can be found. marks.txt has the forms.
 
-// alphabet says of which bytes the rest of a key is made.
+// alphabet says which bytes the rest of a key may have.
 type alphabet uint8
 
 const (
@@ -345,7 +345,7 @@ func (t *scan) flag(i int) int {
 	return t.replace(start, end)
 }
 
-// dot looks for Discord's keys, three parts of base64url of which the first is
+// dot looks for Discord's keys, three parts of base64url, the first of them
 // a number of 17 to 20 digits, or for the mark of another.
 func (t *scan) dot(i int) int {
 	if end := t.issued(i); end > 0 {
@@ -376,7 +376,7 @@ func (t *scan) dot(i int) int {
 }
 
 // botKey looks for Telegram's keys: 8 to 10 digits from i to run, a colon and 35
-// bytes of which the first two are capitals A.
+// bytes that begin with two capitals A.
 func (t *scan) botKey(i, run int) int {
 	b, n := t.src, run-i
 	if !t.w.r.credential || n < 8 || n > 10 || !bytes.HasPrefix(b[run:], []byte(":AA")) {

@@ -105,8 +105,7 @@ func (j *rewriter) token(kind jsonscan.Kind, secret bool) {
 	}
 }
 
-// str replaces what is secret in the string or name in hand, which stands for
-// plain.
+// str replaces the secrets in the string or name in hand, which stands for plain.
 func (j *rewriter) str(plain []byte, secret bool) {
 	var out []byte
 	if secret {
@@ -198,7 +197,7 @@ func (j *rewriter) popTrail() {
 }
 
 // object rewrites the members of an object. In {"name": "password", "value":
-// "x"} what is called by another member is secret too; see paired.
+// "x"} a value that another member names is secret too; see paired.
 func (j *rewriter) object(secret bool) {
 	called := paired{}
 	within := j.within
@@ -243,8 +242,8 @@ func (j *rewriter) key(secret bool) (name []byte, at bool) {
 	return name, at
 }
 
-// unescape is what the inside of a JSON string stands for; what is no escape
-// stays.
+// unescape is the text that the inside of a JSON string stands for. A backslash without a
+// known escape stays.
 func unescape(inside []byte) []byte {
 	text, _ := jsonscan.AppendText(nil, inside)
 	return text

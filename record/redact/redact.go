@@ -282,7 +282,7 @@ func (r *Redactor) Response(a *whittle.Response) {
 }
 
 // body redacts a body and makes the header h, and the trailer if there is one, which are
-// redacted already, speak of what is left of it.
+// redacted already, describe the body that is left.
 func (w *work) body(h whittle.Header, b []byte, truncated bool, trailer whittle.Header) (_ []byte, cut bool, left string) {
 	if len(b) == 0 {
 		return b, truncated, ""

@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 )
 
-// A card number has 13 to 19 digits (ISO/IEC 7812-1) of which the last is a
+// A card number has 13 to 19 digits (ISO/IEC 7812-1). The last is a
 // check digit by Luhn's rule, which one number in ten passes by chance. The
 // first digit says who issues: 2 to 6 are banks and merchants, and 1 with
 // fifteen digits is UATP. Others are not taken for cards, which spares times in
@@ -295,7 +295,7 @@ func credentialAt(b []byte, i int) (start, end, read int) {
 	return start, end, read
 }
 
-// unpercent appends what percent-encoding stands for; what is none stays. plus
+// unpercent appends the text that percent-encoding stands for; other text stays. plus
 // says that "+" is a space, as in forms.
 func unpercent(dst, b []byte, plus bool) []byte {
 	for i := 0; i < len(b); i++ {

@@ -10,8 +10,8 @@ import (
 // A secret becomes "redacted-" and twelve hexadecimal digits of its keyed hash:
 // two of a million different secrets have the same token with a chance of
 // 1 in 560 (the birthday bound), and no token can be turned back without the
-// key. A token is left as it is, so that what is redacted twice, or is echoed by
-// a service that was sent a token, stays the same.
+// key. A token is left as it is, so that a value stays the same if it is redacted
+// twice, or echoed by a service that was sent the token.
 const (
 	tokenPrefix = "redacted-"
 	tokenDigits = 12
@@ -40,8 +40,8 @@ func isToken(b []byte) bool {
 }
 
 // A JSON number that is secret becomes a number, so that a contract inferred
-// from it keeps the type: sixteen digits, of which the first is 8, eleven are
-// the hash's and four a keyed check by which the token is known again. It is a
+// from it keeps the type: sixteen digits. The first is 8, eleven are
+// the hash's, and four a keyed check by which the token is known again. It is a
 // whole number below 2^53, which every language's floats hold exactly, and no
 // card number, since those do not begin with 8.
 const (

@@ -84,8 +84,8 @@ func (l *journalLog) redaction() (by []redact.Description, is bool, err error) {
 	return by, err == nil, err
 }
 
-// compareKnownHeaders restricts the comparison to the headers of which the
-// route's part of the log shows what the monolith sent. Without the key,
+// compareKnownHeaders restricts the comparison to the headers that the monolith
+// sent in the route's part of the log. Without the key,
 // headers that contain redaction tokens are not compared, and are returned as
 // hidden (a cookie's value is never compared). In an archive, cookies are not compared where it has none, since browsers omit
 // them, and no headers are where a response has none at all. This is decided

@@ -271,7 +271,7 @@ func (q *Queue) Put(p []byte) (n int) {
 	return n
 }
 
-// Room is free memory behind what is held; empty: there is none. want says how many
+// Room is free memory behind the bytes that are held; empty: none is free. want says how many
 // bytes are to follow: for a few a small piece does.
 func (q *Queue) Room(want int) []byte {
 	left := q.Limit - q.held

@@ -348,7 +348,7 @@ func End(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).Flush() // a writer that cannot flush holds nothing back
 }
 
-// trailer sends what came after the body, of which the head announced some.
+// trailer sends the fields that came after the body. The head announced some of them.
 func (f *forwarding) trailer(t http.Header, announced []string) {
 	if len(t) == 0 {
 		return

@@ -164,8 +164,8 @@ func (s *spill) readOn() {
 	}
 }
 
-// look has the rest read where the client takes long, and there is room for what it is
-// taking. Where there is nothing to look at, nothing is until begin.
+// look has the rest read where the client takes long, and memory is left for it. If nothing
+// waits to be looked at, it leaves the lookout until the next begin.
 func (s *spill) look(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

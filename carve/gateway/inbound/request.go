@@ -27,7 +27,7 @@ type Reader struct {
 	// clients.
 	Trusted []netip.Prefix
 	// Mark is the name of this gateway in LoopHeader. Empty: requests are not
-	// marked, and none is known again.
+	// marked, so a loop is not recognized.
 	Mark string
 	// RequestID is the field that the gateway itself writes to name requests, in lower
 	// case: a client's is dropped from a request in bytes. Empty: there is none.

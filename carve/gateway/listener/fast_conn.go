@@ -41,8 +41,8 @@ const (
 	fastClosed
 )
 
-// fastConn is a client's connection on the fast path. It belongs to its goroutine, but
-// for what is said to be others' too.
+// fastConn is a client's connection on the fast path. It belongs to its goroutine, except
+// for fields whose comments say otherwise.
 type fastConn struct {
 	l    *fastPath
 	net  net.Conn
@@ -93,8 +93,7 @@ func newFastConn(l *fastPath, c net.Conn, state *tls.ConnectionState) *fastConn 
 	return n
 }
 
-// rawOf gives what is below a connection as it was accepted; nil where it is no
-// socket.
+// rawOf gives the socket of a connection as it was accepted; nil where it has none.
 func rawOf(c net.Conn) syscall.RawConn {
 	if k, ok := c.(*client); ok {
 		c = k.Conn
@@ -420,7 +419,7 @@ func (c *fastConn) call(handler func()) (whole bool) {
 // request is responded to in one place.
 type fastPath struct {
 	s *Server
-	// odd is where net/http accepts what is handed to it.
+	// odd is where net/http accepts the connections that are handed to it.
 	odd *conns.Handed
 	// raw is the handler where it can serve requests in bytes; nil: it cannot.
 	raw     RawHandler
@@ -448,7 +447,7 @@ func (l *fastPath) start(c net.Conn, state *tls.ConnectionState) {
 }
 
 // shutdown closes idle connections, and waits until every request under way has its
-// response or ctx ends: then it cuts what is left.
+// response or ctx ends. Then it cuts the connections that are left.
 func (l *fastPath) shutdown(ctx context.Context) {
 	l.conns.Close(func(c *fastConn) {
 		if c.state.CompareAndSwap(fastIdle, fastClosed) {

@@ -20,7 +20,7 @@ type RawHandler interface {
 // Raw is a request on the fast path in bytes, which are valid until ServeRaw returns.
 type Raw struct {
 	Head *http1.RequestHead
-	// Path is the target's, of which nothing is or had to be escaped.
+	// Path is the target's. Nothing in it is escaped, or needs to be.
 	Path []byte
 	Body []byte
 	// Peer is the client's address without its port.

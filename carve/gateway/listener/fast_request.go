@@ -304,7 +304,7 @@ func (w *fastWriter) WriteHeader(status int) {
 }
 
 // SetReason sets the next head's reason phrase, which net/http's writers do not know.
-// What is none is left out.
+// A text that cannot be a reason phrase is left out.
 func (w *fastWriter) SetReason(reason string) { w.reason = reason }
 
 func (w *fastWriter) statusLine(status int, reason string) {

@@ -22,7 +22,7 @@ var (
 	// patiently is for the rest of a request that is in order, as nginx has it
 	// (lingering_time and lingering_timeout).
 	patiently = lingering{total: 30 * time.Second, idle: 5 * time.Second, bytes: 1 << 30}
-	// shortly is for what is no HTTP.
+	// shortly is for connections that do not speak HTTP.
 	shortly = lingering{total: time.Second, idle: time.Second, bytes: 1 << 20}
 )
 

@@ -20,8 +20,8 @@ import (
 	"whittle/internal/socket"
 )
 
-// maxWrite is the longest single write to a client of which it is not known what was
-// taken meanwhile. It is short enough that a write fails at its deadline only if the
+// maxWrite is the longest single write to a client if nobody can tell how much the client
+// takes meanwhile. It is short enough that a write fails at its deadline only if the
 // client reads nothing, not if it reads slowly.
 const maxWrite = 16 << 10
 

@@ -58,7 +58,7 @@ type Conn struct {
 
 // ending is how far a server has come in ending.
 type ending struct {
-	// draining says that no connection is to be kept, cuts that what is left has had its time.
+	// draining says that no connection is to be kept, and cuts that those left have had their time.
 	draining, cuts atomic.Bool
 }
 
@@ -264,8 +264,8 @@ func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
 func (g *Conn) CloseWrite() error { return conns.CloseWrite(g.Conn) }
 
 // check gives how many bytes of p are to be handed on, once an empty line before
-// a head has been taken out of p. If it is not ok, these come before what is
-// refused.
+// a head has been taken out of p. If it is not ok, these bytes come before the
+// refused ones.
 func (g *Conn) check(p []byte) (good int, ok bool) {
 	for at := 0; at < len(p); {
 		if g.free {
@@ -289,7 +289,7 @@ func (g *Conn) check(p []byte) (good int, ok bool) {
 }
 
 // skipEmptyLine gives how many bytes of in belong to an empty line before a head
-// (RFC 9112, section 2.2), of which net/http knows nothing.
+// (RFC 9112, section 2.2). net/http does not skip it.
 func (g *Conn) skipEmptyLine(in []byte) (n int) {
 	const line = "\r\n"
 	for n < len(in) && g.empty < len(line) && in[n] == line[g.empty] {

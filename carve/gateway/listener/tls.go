@@ -21,8 +21,8 @@ import (
 	"whittle/internal/pemfile"
 )
 
-// TLS names files, all PEM. They are read again when they change; what is bad is
-// logged, and the one before stays in use.
+// TLS names files, all PEM. They are read again when they change. A bad
+// file is logged, and the one before stays in use.
 type TLS struct {
 	// Certificate is a chain, the server's own certificate first, and Key its key. It
 	// is what a client gets that names no host, or one without a certificate. Empty:
@@ -173,7 +173,7 @@ func (c *Certificates) refresh() error {
 	return errors.Join(errs...)
 }
 
-// list gives the pairs that there are, first the one for hosts that none is for.
+// list gives the pairs that there are, first the one for hosts without a pair of their own.
 func (c *Certificates) list() (files []pairFiles, err error) {
 	if c.files.Certificate != "" {
 		files = append(files, pairFiles{c.files.Certificate, c.files.Key})

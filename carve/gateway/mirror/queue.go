@@ -128,7 +128,7 @@ func (q *Queue[J]) serve(w *worker[J]) {
 	q.endIfDone()
 }
 
-// attendBell has a worker run what it is given, until it has rested for its time.
+// attendBell has a worker run the jobs that it is given, until it has rested for its time.
 func (q *Queue[J]) attendBell(w *worker[J]) {
 	select {
 	case bells <- struct{}{}:
@@ -146,7 +146,7 @@ func (q *Queue[J]) attendBell(w *worker[J]) {
 	}
 }
 
-// drain runs jobs until none is waiting, first the one under way as id.
+// drain runs jobs until the queue is empty, first the one under way as id.
 func (q *Queue[J]) drain(id int) {
 	q.mu.Lock()
 	j := q.running[id]

@@ -52,7 +52,7 @@ func (r *Repeatable) See(first, second int) (ended bool) {
 // Forget begins anew.
 func (r *Repeatable) Forget() { r.score.Store(0) }
 
-// OneTime reports whether a query has what is good for one use: the code of an OAuth or
+// OneTime reports whether a query has a value that is good for one use: the code of an OAuth or
 // OpenID callback, whose second use revokes the tokens that the first one got (RFC 6749,
 // section 4.1.2), the ticket of CAS, a message of SAML, the verifier of OAuth 1. Query is without its question mark.
 func OneTime(query string) bool {
@@ -206,8 +206,8 @@ func (s *Shedder) Sheds(now time.Time) bool {
 const (
 	// recheckShare is how many rounds there may be for each request of the route,
 	// recheckSaved how many may be saved up. Both orders of asking have one budget:
-	// the one may not be asked more readily than the other, since what is seen in
-	// the one is held against the other.
+	// the one may not be asked more readily than the other, since the findings of
+	// one are weighed against those of the other.
 	recheckShare = 0.04
 	recheckSaved = 96.0
 	// RecheckRounds is how many rounds one difference takes at most: that many
@@ -294,7 +294,7 @@ func (r *Rechecks) Close(after context.Context) error {
 	}
 }
 
-// Context ends with Close: what is asked again is asked with it.
+// Context ends with Close. Requests that are asked again use it.
 func (r *Rechecks) Context() context.Context { return r.ctx }
 
 // Pause waits before a round, a minute at most; false: Close came first.

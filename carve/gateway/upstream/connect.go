@@ -107,7 +107,7 @@ func newSingle(c net.Conn, once bool) *single {
 	return &single{Conn: c, once: once, ended: ended, end: sync.OnceFunc(func() { close(ended) })}
 }
 
-// errIdleTooLong refuses a request of which nothing has been written.
+// errIdleTooLong refuses a request before any byte of it is written.
 var errIdleTooLong = errors.New("the connection has been idle for too long")
 
 // Write sees the beginning of a request. The response to HEAD, which has no body, is
@@ -133,7 +133,7 @@ func (s *single) wroteOf(n int) {
 	s.wroteLast = time.Now()
 }
 
-// begin takes in what is about to be written; false: it must not be.
+// begin is told which bytes are about to be written; false: they must not be.
 func (s *single) begin(p []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

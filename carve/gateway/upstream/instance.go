@@ -192,8 +192,8 @@ type attempts struct {
 // never has much under way, gets at most twice its part: the least busy of all would
 // get everything.
 //
-// What is done aside goes to ejected instances too: ejection spares users, and must
-// not improve what is seen of the server.
+// Requests that no user waits for (aside) go to ejected instances too: ejection spares
+// users, and must not hide the server's faults from the comparison.
 func (u *Upstream) choose(ctx context.Context, tries *attempts, aside bool) (*instance, error) {
 	g := u.group.Load()
 	if len(g.all) == 1 {

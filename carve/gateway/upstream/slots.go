@@ -9,8 +9,8 @@ import (
 )
 
 // slots bound how many requests are under way at one upstream, by whichever way they
-// are sent. Users wait for one, in the order in which they came, and not for long; what is
-// done aside waits for none.
+// are sent. Users wait for a slot, in the order in which they came, and not for long.
+// Requests that no user waits for (aside) never wait.
 type slots struct {
 	limit int
 	// wait bounds a user's wait.
@@ -25,7 +25,7 @@ type slots struct {
 	revocable map[*revocable]struct{}
 }
 
-// acquire takes a slot, for a request of a user's or for what is done aside.
+// acquire takes a slot for a user's request, or, with aside, for one that no user waits for.
 func (s *slots) acquire(ctx context.Context, aside bool) error {
 	s.mu.Lock()
 	free := s.shared || s.taken < s.limit
@@ -111,8 +111,8 @@ func (s *slots) share() {
 	}
 }
 
-// spares reports whether users leave a slot to what is done aside: they keep half of
-// all for themselves, and one that is alone is spared while it is not taken.
+// spares reports whether a request that no user waits for may take a slot. Half of all
+// slots are the users' own; an only slot may be taken while it is free.
 func spares(taken, limit int) bool { return taken <= (limit-1)/2 }
 
 // revocable is a slot whose exchange waits for its client again and again. While others

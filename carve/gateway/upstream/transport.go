@@ -126,8 +126,8 @@ func (u *shared) learn(resp *http.Response, by way) {
 	}
 }
 
-// upload is a request's body that outlives attempts of which the upstream has begun
-// nothing. net/http closes the body after each attempt.
+// upload is a request's body that outlives an attempt if the upstream has read nothing of
+// it. net/http closes the body after each attempt.
 type upload struct {
 	body *inbound.Body
 	kept *inbound.Kept // nil: what was read is lost
@@ -250,7 +250,7 @@ func (r *uploadReader) kept() (again, open bool) {
 	return open && !r.u.spent, open
 }
 
-// spend goes on beyond what is kept. False: another attempt begins instead.
+// spend goes on beyond the bytes that are kept. False: another attempt begins instead.
 func (r *uploadReader) spend() bool {
 	u := r.u
 	u.mu.Lock()
@@ -267,7 +267,7 @@ func (r *uploadReader) spend() bool {
 
 // reopen has r read once more: net/http closes the body of a request for which the
 // connection that it was given is no use any more, as when GOAWAY has come meanwhile,
-// and then sends the same body, of which it has read nothing, over another one. The
+// and then sends the same body, still unread, over another one. The
 // caller holds mu.
 func (r *uploadReader) reopen() {
 	if r.closed {

@@ -152,9 +152,9 @@ func (u *Upstream) Within(timeout time.Duration) *Upstream {
 	return &v
 }
 
-// Repeating is the same upstream, of which another instance is asked as well where
-// one has hung up on a request that may be repeated, before its response. Where that
-// is not so the failure shows, as a candidate's has to.
+// Repeating is the same upstream, but it asks another instance as well where one hung up
+// before its response to a request that may be repeated. Without Repeating the failure
+// shows, as a candidate's has to.
 func (u *Upstream) Repeating() *Upstream {
 	v := *u
 	v.repeats = true

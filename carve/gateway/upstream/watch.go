@@ -102,8 +102,8 @@ func (w *watch) await(limit time.Duration) {
 	w.mu.Unlock()
 }
 
-// sent says that the request's body has been sent, unless nobody waits for that any
-// more: what is waited for then is the head of the response.
+// sent says that the request's body has been sent. From then on the head of the response is
+// waited for. It does nothing where nobody waits any more.
 func (w *watch) sent(limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -552,7 +552,7 @@ const (
 
 var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, 4<<10)} }}
 
-// buffer gives where to put what is to be written. The caller holds mu.
+// buffer is the buffer for the next bytes to write. The caller holds mu.
 func (o *output) buffer() *buffer {
 	if o.out == nil {
 		o.out = buffers.Get().(*buffer)
@@ -617,7 +617,8 @@ func (o *output) appendHead(stream uint32, endStream bool, fields []hpack.Header
 	}
 }
 
-// push writes what is there, unless somebody does: then they write this as well. After
+// push writes all that is buffered, unless another goroutine is writing, which then writes this
+// as well. After
 // some rounds another goroutine goes on. The caller holds mu, which is not held while the
 // client is waited for.
 func (c *conn) push() {

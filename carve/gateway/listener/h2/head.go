@@ -114,8 +114,8 @@ func (c *conn) takeContinuation(f *frame) error {
 	return c.useless()
 }
 
-// maxBlock is how long a header may be as it is sent: what is longer than it may be, but
-// not by far, is read to its end, so that the connection can go on.
+// maxBlock is how long a header may be as it is sent. A header that is a little too long is
+// refused, but read to its end, so that the connection can go on.
 func (c *conn) maxBlock() int { return 2*c.s.c.HeaderBytes + maxFrame }
 
 // decode reads a header that has come in whole, and does what it says.

@@ -38,8 +38,8 @@ const (
 var departPing = []byte("departed")
 
 // leave has the client go: what it begins before it has heard is served. It hears of it when
-// it has no stream, since some clients (Python's h2 and so httpx, Java's, undici) lose at a
-// GOAWAY what is under way. One that always has some hears when it begins others, in a moment
+// it has no stream, since some clients (Python's h2 and so httpx, Java's, undici) lose requests
+// under way at a GOAWAY. One that always has some hears when it begins others, in a moment
 // in which it does not. Any goroutine may call it.
 func (c *conn) leave() {
 	c.mu.Lock()

@@ -237,8 +237,8 @@ func (st *stream) grow(n int) {
 	st.credit += more
 }
 
-// wait waits for news until a deadline; the caller looks itself what it is. It holds mu,
-// which is not held meanwhile.
+// wait waits for news until a deadline; the caller finds out which. The caller holds mu,
+// which is released while it waits.
 func (st *stream) wait(news *sync.Cond, until time.Time) {
 	if !until.IsZero() {
 		t := time.AfterFunc(time.Until(until), func() {
@@ -301,8 +301,8 @@ func (st *stream) failure() error {
 	return errors.Join(context.Canceled, st.gone)
 }
 
-// end is the end of the body. The trailer has what is announced by now, as net/http has
-// it: until the end is read the map is the handler's, which may have taken fields out. The
+// end is the end of the body. The trailer has the fields that are announced by now, as in
+// net/http: until the end is read the map is the handler's, which may have taken fields out. The
 // caller holds mu.
 func (b *body) end() error {
 	for name, values := range b.st.trailer {

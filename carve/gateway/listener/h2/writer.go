@@ -44,7 +44,8 @@ var fieldLists = sync.Pool{New: func() any {
 	return &l
 }}
 
-// holders are for what is held: those of connections become larger than that.
+// holders are buffers for the bytes that a response holds back. Buffers of connections become
+// larger than that.
 var holders = sync.Pool{New: func() any { return &buffer{make([]byte, 0, held)} }}
 
 func (w *writer) begin(st *stream, isHead bool) {
