@@ -44,15 +44,17 @@ func TestTheStateIsBounded(t *testing.T) {
 		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))
 	}
 	j := judgeOf(t, c)
-	long := strings.Repeat("\x00é", 3_000)
+	long := strings.Repeat("\x00é", 1_500)
 	drive(j, 1, 6_000, comparetest.Flaws{Mean: true, Remainder: true, Wrap: true}, func(i int, x *whittle.Exchange) {
 		x.Request.Target = fmt.Sprintf("/Count/%s?%s%d=%s", long, strings.Repeat("q", i%97), i, long)
 		x.Request.Body = fmt.Appendf(nil, `{"times":%d,"%s%d":"%s"}`, 100+i*2_003, strings.Repeat("k", i%89), i, long)
 		x.Monolith.Body = append(x.Monolith.Body, long...)
 		x.Candidate.Body = append(x.Candidate.Body, long...)
 		x.Candidate.Header = maps.Clone(x.Candidate.Header)
-		for k, name := range c.Headers {
-			x.Candidate.Header[name] = []string{fmt.Sprintf("%d%s", i*k, long)}
+		if i < 1_500 { // by when headers have taken all the room they get
+			for k, name := range c.Headers {
+				x.Candidate.Header[name] = []string{fmt.Sprintf("%d%s", i*k, long)}
+			}
 		}
 		switch i % 11 {
 		case 1:
