@@ -24,7 +24,7 @@ func TestBodiesByWhatTheyAre(t *testing.T) {
 		"JSON Lines":        {"application/x-ndjson", "application/x-ndjson", "{\"a\":1}\n{\"price\":%d}\n", "{\"a\": 1}\n\n{\"price\": %d}", "$[*].price"},
 		"multipart": {
 			"multipart/mixed; boundary=one", "multipart/mixed; boundary=two",
-			"--one\r\n\r\nprice %d\r\n--one--", "--two\r\n\r\nprice %d\r\n--two--", "price 1",
+			"--one\r\nContent-Type: application/json\r\n\r\n{\"price\":%d}\r\n--one--", "--two\r\nContent-Type: application/json\r\n\r\n{\"price\": %d}\r\n--two--\r\n", "$[*].body.price",
 		},
 		"XML": {
 			"application/xml", "application/xml", `<o xmlns="u" a="1" b="2"><price>%d</price></o>`,

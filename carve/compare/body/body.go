@@ -1,6 +1,6 @@
 // Package body converts bodies in other formats to one JSON text, so that they are compared
 // by the same places: JSON behind a byte order mark or a guard against inclusion, JSON
-// Lines, and XML trees. Multipart bodies stay texts, without the boundary that is made for each.
+// Lines, the parts of multipart bodies, and XML trees.
 package body
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"mime/multipart"
 	"slices"
 	"strings"
 
@@ -19,7 +20,9 @@ import (
 const (
 	mark  = "\ufeff"
 	guard = ")]}'" // Angular, Gerrit and others put it before JSON
-	// depthMost bounds the elements of XML that stand in each other. What has more is a text.
+	// partsMost bounds the parts of a multipart body, and depthMost the elements of XML that
+	// stand in each other. What has more is a text.
+	partsMost = 1000
 	depthMost = 100
 )
 
@@ -81,8 +84,7 @@ func rewritten(a *whittle.Response, guarded string) ([]byte, bool) {
 		kind == "application/x-jsonlines", kind == "application/json-lines", kind == "application/json-seq":
 		return lines(a.Body)
 	case strings.HasPrefix(kind, "multipart/"):
-		boundary := params["boundary"]
-		return bytes.ReplaceAll(a.Body, []byte(boundary), []byte("boundary")), boundary != ""
+		return parts(a.Body, params["boundary"])
 	case kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml") && kind != "application/xhtml+xml":
 		return tree(a.Body)
 	}
@@ -108,6 +110,40 @@ func lines(b []byte) ([]byte, bool) {
 		out = append(out, line...)
 	}
 	return append(out, ']'), true
+}
+
+// parts is a list of the parts, each with its fields and its body.
+func parts(b []byte, boundary string) ([]byte, bool) {
+	if boundary == "" {
+		return nil, false
+	}
+	list := []any{}
+	for r := multipart.NewReader(bytes.NewReader(b), boundary); ; {
+		p, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return encoded(list)
+		}
+		if err != nil || len(list) == partsMost {
+			return nil, false
+		}
+		text, err := io.ReadAll(p)
+		if err != nil {
+			return nil, false
+		}
+		part := map[string]any{}
+		for name, values := range p.Header {
+			part[name] = strings.Join(values, ", ")
+		}
+		of := whittle.Response{Header: whittle.Header(p.Header), Body: text}
+		if other, ok := rewritten(&of, ""); ok {
+			text = other
+		}
+		part["body"] = string(text)
+		if json.Valid(text) {
+			part["body"] = json.RawMessage(text)
+		}
+		list = append(list, part)
+	}
 }
 
 // element is an element of XML that is being read. What is in it is a list of its
