@@ -207,7 +207,7 @@ func TestNodeAllOfItsThreads(t *testing.T) {
 func TestNodeThatHasBeenHot(t *testing.T) {
 	pid, base := node(t)
 	count, list := request("POST", base+"/Count"), request("GET", base+"/things")
-	for range 300 {
+	for range 100 {
 		for _, ask := range []func(context.Context) error{count, list} {
 			fatal.If(t, ask(t.Context()))
 		}
