@@ -36,7 +36,6 @@ type users struct {
 type userMark struct {
 	N     int `json:"n"`
 	Fresh int `json:"fresh"`
-	Index int `json:"index"`
 }
 
 func newUsers() users { return users{Seen: map[uint64]bool{}} }
@@ -50,7 +49,7 @@ func (u *users) see(user uint64, open bool) {
 	}
 	u.N++
 	if u.N&(u.N-1) == 0 {
-		u.From = [2]userMark{{u.N, u.Fresh, bits.Len(uint(u.N))}, u.From[0]}
+		u.From = [2]userMark{{u.N, u.Fresh}, u.From[0]}
 	}
 	if _, known := u.Seen[h]; !known {
 		u.Fresh++
@@ -74,7 +73,7 @@ func (u *users) bound(alpha float64, explained bool) (high float64, n int) {
 	}
 	high = eprocess.Share{N: len(u.Seen), Differing: bad}.High(alpha / 2)
 	if m := u.From[1]; m.N > 0 && bad == 0 {
-		high = min(high, eprocess.Share{N: u.N - m.N, Differing: u.Fresh - m.Fresh}.High(eprocess.OfNth(alpha/2, m.Index)))
+		high = min(high, eprocess.Share{N: u.N - m.N, Differing: u.Fresh - m.Fresh}.High(eprocess.OfNth(alpha/2, bits.Len(uint(m.N)))))
 	}
 	return high, len(u.Seen) << u.Level
 }

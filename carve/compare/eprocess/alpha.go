@@ -47,8 +47,8 @@ func OfNth(alpha float64, k int) float64 { return alpha / (float64(k) * float64(
 // Alpha is the error rate that a confidence leaves; 1 % for one that is not within 0
 // and 1.
 func Alpha(confidence float64) float64 {
-	if confidence <= 0 || confidence >= 1 {
-		return 0.01
+	if confidence > 0 && confidence < 1 {
+		return 1 - confidence
 	}
-	return 1 - confidence
+	return 0.01
 }

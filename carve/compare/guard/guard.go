@@ -55,18 +55,14 @@ type Guard struct {
 	state
 }
 
-// New makes a guard. A Confidence outside (0, 1) stands for 0.99; P99 = 0
-// leaves latency unguarded.
+// New makes a guard. P99 = 0 leaves latency unguarded.
 func New(g whittle.Guard) *Guard {
-	if !(g.Confidence > 0 && g.Confidence < 1) {
-		g.Confidence = 0.99
-	}
 	meters := 2.0
 	if g.P99 > 0 {
 		meters++
 	}
-	return &Guard{cfg: g, alpha: eprocess.OfGuards * (1 - g.Confidence) / meters, state: state{
-		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch, seen{}), Slowness: newSlowness(),
+	return &Guard{cfg: g, alpha: eprocess.OfGuards * eprocess.Alpha(g.Confidence) / meters, state: state{
+		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch, seen{}), Slowness: slowness{Bets: eprocess.NewBets()},
 	}}
 }
 

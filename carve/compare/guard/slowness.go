@@ -51,8 +51,6 @@ type slowness struct {
 	Ahead int   `json:"ahead"`
 }
 
-func newSlowness() slowness { return slowness{Bets: eprocess.NewBets()} }
-
 // slowAbove is the latency above which a mirrored response of the candidate is
 // slow, for the monolith's percentile. order is the logarithm of how many times as
 // long the first one asked takes; known is false while nothing is known of it.
@@ -71,7 +69,7 @@ func (g *Guard) mirroredLatency(p *whittle.Pair, order float64, known bool) {
 		return
 	}
 	c, m := p.Candidate.Latency, p.Monolith.Latency
-	s, alpha := &g.Slowness, 1-g.cfg.Confidence
+	s, alpha := &g.Slowness, eprocess.Alpha(g.cfg.Confidence)
 	done := p.At.UnixNano() + int64(c) + int64(m)
 	if open := s.End - int64(slowSlot); done >= s.End || done < open-int64(sameTime) || p.At.IsZero() {
 		s.settle(alpha)
