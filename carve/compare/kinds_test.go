@@ -494,8 +494,8 @@ func TestWrongKinds(t *testing.T) {
 	}
 }
 
-// TestWordsOfSetsAndPairs: an EQUIVALENT says what it knows of values that come out of a set, or
-// are of each side's own.
+// TestWordsOfSetsAndPairs: an EQUIVALENT says in its summary or its coverage what it knows of values
+// that come out of a set, or are of each side's own.
 func TestWordsOfSetsAndPairs(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -506,6 +506,9 @@ func TestWordsOfSetsAndPairs(t *testing.T) {
 		i := slices.IndexFunc(equalKinds, func(k kind) bool { return k.name == name })
 		v := playKind(t, &equalKinds[i], 1, 1500, 100*time.Millisecond)
 		said := strings.NewReplacer("(", "", ")", "").Replace(v.Summary)
+		for _, f := range v.Coverage.ByForm {
+			said += "; " + f.Path + ": " + f.Form
+		}
 		if v.State != whittle.Equivalent || !strings.Contains(said, want) {
 			t.Errorf("%s: %s %+v", name, v.Summary, v.Bounds)
 		}
