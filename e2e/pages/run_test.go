@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
@@ -118,7 +119,10 @@ func (s *shell) run(c command, until lifetime) {
 	if strings.HasPrefix(c.text, "whittle load ") {
 		return
 	}
+	poll := time.NewTicker(50 * time.Millisecond) // the kernel takes milliseconds to list ports
+	defer poll.Stop()
 	process.Await(s.t, c.text+" to listen", func() (bool, string) {
+		<-poll.C
 		printed, _ := os.ReadFile(log) // for the message alone
 		return listening(s.t) > before, string(printed)
 	})
