@@ -92,7 +92,7 @@ func (j *Judge) showAgain() {
 				j.show.Again(s.Heads[i].Changes[k].Samples, nil)
 			}
 		}
-		s.headers.showAgain()
+		s.headers.ShowAgain()
 		s.method.ShowAgain()
 	}
 }

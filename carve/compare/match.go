@@ -40,8 +40,7 @@ const (
 type match struct {
 	c      whittle.Comparison
 	kind   whittle.FindingKind
-	plain  jsondiff.Differ
-	differ jsondiff.Differ // plain, but for what the config says to ignore in texts
+	differ *jsondiff.Differ
 	show   *display.View
 	learn  bool
 	direct bool // the direction of differences is bet on, too
@@ -103,33 +102,17 @@ func newMatchOf(c whittle.Comparison, kind whittle.FindingKind) (*match, error) 
 		return nil, whittle.Errorf(whittle.Invalid, "%d declared differences of kind %s are more than %d", len(expect), m.kind, maxExpect).
 			WithField("compare.expect").WithHint("declare one difference for a whole path, or ignore the path")
 	}
-	if c.Kind == whittle.Exact {
-		m.plain = &jsondiff.Exact{Expect: expect}
-	} else {
-		j, err := jsondiff.NewJSON(c, expect)
-		if err != nil {
-			return nil, err
-		}
-		j.Quiet = true
-		m.plain = j
-	}
-	if m.differ, err = jsondiff.Masked(m.plain, &c); err != nil {
+	if m.differ, err = jsondiff.NewDiffer(c, expect); err != nil {
 		return nil, err
 	}
+	m.differ.Quiet = true
 	m.forms, err = form.New(c)
 	return m, err
 }
 
 // ShowBy implements method.
 func (m *match) ShowBy(d *display.View) {
-	m.show = d
-	switch k := m.plain.(type) {
-	case *jsondiff.Exact:
-		k.Show = d
-	case *jsondiff.JSON:
-		k.Show = d
-	}
-	m.forms.Show = d
+	m.show, m.differ.Show, m.forms.Show = d, d, d
 }
 
 // ShowAgain implements method.
@@ -181,10 +164,8 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 
 // readBy has bodies read as what the content type says that they are.
 func (m *match) readBy(a *whittle.Response) {
-	if k, ok := m.plain.(*jsondiff.JSON); ok {
-		sent := a.Header.Get("Content-Type")
-		k.AsText = sent != "" && !strings.Contains(strings.ToLower(sent), "json")
-	}
+	sent := a.Header.Get("Content-Type")
+	m.differ.AsText = sent != "" && !strings.Contains(strings.ToLower(sent), "json")
 }
 
 // worthAsking reports whether both sides are to be asked about a difference again:

@@ -151,23 +151,16 @@ func headerWords(path string) string {
 // keptHeaders is what is kept of headers.
 type keptHeaders struct {
 	Match   json.RawMessage `json:"match"`
-	Texts   header.Texts    `json:"texts"`
 	Cookies []string        `json:"cookies,omitempty"`
 }
 
 func (h *headers) kept() (keptHeaders, error) {
 	b, err := h.MarshalBinary()
-	return keptHeaders{Match: b, Texts: h.texts, Cookies: h.cookies}, err
+	return keptHeaders{Match: b, Cookies: h.cookies}, err
 }
 
 // restore takes what was kept; on an error nothing is known.
 func (h *headers) restore(k *keptHeaders) error {
 	h.cookies = k.Cookies
-	h.texts.Restore(&k.Texts)
 	return h.UnmarshalBinary(k.Match)
-}
-
-func (h *headers) showAgain() {
-	h.ShowAgain()
-	h.texts.ShowAgain()
 }

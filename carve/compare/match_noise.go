@@ -173,10 +173,8 @@ func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.D
 
 // diffShown is diff with words for what differs, that takes note of how numbers are written.
 func (m *match) diffShown(monolith, candidate []byte) []jsondiff.Difference {
-	if k, ok := m.plain.(*jsondiff.JSON); ok {
-		k.Spelling, k.Quiet = &m.spelling, false
-		defer func() { k.Spelling, k.Quiet = nil, true }()
-	}
+	m.differ.Spelling, m.differ.Quiet = &m.spelling, false
+	defer func() { m.differ.Spelling, m.differ.Quiet = nil, true }()
 	return m.diff(monolith, candidate)
 }
 

@@ -8,7 +8,6 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/jsondiff"
 )
 
 // random compares responses whose numbers are random: the numbers by their distribution, and what
@@ -47,7 +46,7 @@ func newRandom(c whittle.Comparison, alpha float64) (*random, error) {
 	if err != nil {
 		return nil, err
 	}
-	around.plain.(*jsondiff.JSON).AnyNumber = number == ""
+	around.differ.AnyNumber = number == ""
 	around.direct, around.alpha, around.places = true, alpha*eprocess.OfRandom, 1
 	return &random{Method: numbers, around: around}, nil
 }

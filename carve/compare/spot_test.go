@@ -6,7 +6,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
-	"whittle/carve/compare/jsondiff"
 )
 
 // firstSample judges one pair of bodies and gives its first sample.
@@ -100,9 +99,3 @@ func TestSecretsStayTokensAtThePlace(t *testing.T) {
 		}
 	}
 }
-
-func (*byPlace) Spot(*jsondiff.Difference, []byte, []byte) display.Spot { return display.Spot{} }
-
-func (*byPlace) Sides(*jsondiff.Difference) (from, to jsondiff.Side, ok bool) { return from, to, false }
-
-func (*byPlace) Values(_ *jsondiff.Difference, a, b []byte) (from, to []byte) { return a, b }

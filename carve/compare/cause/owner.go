@@ -19,7 +19,7 @@ func Hash(b []byte) uint64 { return maphash.Bytes(seed, b) }
 // hashes only, of at most twice digest.Remembered bodies, and never on disk. The zero value is ready.
 type Owners struct {
 	young, old map[uint64]given
-	json       jsondiff.JSON // scratch
+	json       jsondiff.Differ // scratch
 }
 
 // given is what is known of a body: who got it last.

@@ -22,7 +22,7 @@ const numberMost = 40
 
 // Of are the causes that fit what makes the candidate's value of the monolith's at a
 // difference that in has just given of the two bodies.
-func Of(in jsondiff.Differ, d *jsondiff.Difference, monolith, candidate []byte) []Cause {
+func Of(in *jsondiff.Differ, d *jsondiff.Difference, monolith, candidate []byte) []Cause {
 	from, to, ok := in.Sides(d)
 	if !ok {
 		return ofTexts(string(monolith), string(candidate))

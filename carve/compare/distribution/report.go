@@ -121,20 +121,19 @@ func (s *Method) distributionFindings(bounds []whittle.Bound) (list []whittle.Fi
 func (s *Method) tellMean(f *whittle.Finding) {
 	x, y, cause := s.means()
 	f.Cause = cause
-	unit := ""
+	unit, much := "", ""
 	if n := s.perName(); n != "" {
 		unit = " per " + n
 	}
+	switch {
+	case x == 0:
+	case y/x < 1:
+		much = display.InPercent(1-y/x) + " lower: "
+	default:
+		much = display.InPercent(y/x-1) + " higher: "
+	}
 	f.Monolith, f.Candidate = display.Figure(x)+unit, display.Figure(y)+unit
-	change, word := y/x-1, " higher:"
-	if change < 0 {
-		word = " lower:"
-	}
-	much := display.InPercent(math.Abs(change)) + word
-	if x == 0 {
-		much = ""
-	}
-	f.Summary = strings.Join(strings.Fields(fmt.Sprintf("the candidate's mean is %s %s against %s%s", much, display.Figure(y), display.Figure(x), unit)), " ")
+	f.Summary = fmt.Sprintf("the candidate's mean is %s%s against %s", much, display.Figure(y), f.Monolith)
 }
 
 // means gives both sides' scaled means, each size of request weighed by how

@@ -24,7 +24,7 @@ var partly = [...]struct{ name, reason string }{
 // These differences decide nothing. List also notes which headers are compared in part.
 func (t *Texts) List(x *whittle.Exchange) {
 	x = withTrailers(x)
-	t.N++
+	t.n++
 	if !t.c.AllHeaders {
 		return
 	}
@@ -42,24 +42,22 @@ func (t *Texts) List(x *whittle.Exchange) {
 	}
 }
 
-// Listed is a difference in what servers add: a header by which side has it, with its first values.
-type Listed struct {
-	Name  string `json:"name"`
-	From  string `json:"from"`
-	To    string `json:"to"`
-	Count int    `json:"count"`
+// listed is a difference in what servers add: a header by which side has it, with its first values.
+type listed struct {
+	name, from, to string
+	count          int
 }
 
 func (t *Texts) add(name, from, to string) {
-	for i := range t.Added {
-		c := &t.Added[i]
-		if c.Name == name && (c.From == Missing) == (from == absent) && (c.To == Missing) == (to == absent) {
-			c.Count++
+	for i := range t.added {
+		c := &t.added[i]
+		if c.name == name && (c.from == Missing) == (from == absent) && (c.to == Missing) == (to == absent) {
+			c.count++
 			return
 		}
 	}
-	if len(t.Added) < Most {
-		t.Added = append(t.Added, Listed{Name: name, From: t.shown(name, from), To: t.shown(name, to), Count: 1})
+	if len(t.added) < Most {
+		t.added = append(t.added, listed{name: name, from: t.shown(name, from), to: t.shown(name, to), count: 1})
 	}
 }
 
@@ -72,10 +70,10 @@ func (t *Texts) shown(name, word string) string {
 
 // Findings are the differences in what servers add.
 func (t *Texts) Findings() (list []whittle.Finding) {
-	for _, c := range t.Added {
+	for _, c := range t.added {
 		list = append(list, whittle.Finding{
-			Kind: whittle.FoundHeader, Path: c.Name, Monolith: c.From, Candidate: c.To, Count: c.Count, Of: t.N, Expected: addedReason,
-			Summary: fmt.Sprintf("header %s is %s instead of %s in %d of %d", c.Name, c.To, c.From, c.Count, t.N),
+			Kind: whittle.FoundHeader, Path: c.name, Monolith: c.from, Candidate: c.to, Count: c.count, Of: t.n, Expected: addedReason,
+			Summary: fmt.Sprintf("header %s is %s instead of %s in %d of %d", c.name, c.to, c.from, c.count, t.n),
 		})
 	}
 	return list
@@ -86,23 +84,6 @@ func (t *Texts) Cover(c *whittle.Coverage) {
 	for i, seen := range t.partly {
 		if seen {
 			c.Not("header "+partly[i].name, partly[i].reason)
-		}
-	}
-}
-
-// Restore takes what was kept, and redacts it again.
-func (t *Texts) Restore(kept *Texts) {
-	t.Added, t.N = kept.Added, kept.N
-}
-
-// ShowAgain redacts what was restored.
-func (t *Texts) ShowAgain() {
-	for i := range t.Added {
-		c := &t.Added[i]
-		for _, word := range []*string{&c.From, &c.To} {
-			if *word != Missing {
-				*word = t.show.HeaderValue(c.Name, *word)
-			}
 		}
 	}
 }

@@ -18,13 +18,13 @@ import (
 // Of cookies the attributes stand next to the other headers, and the values, which are compared
 // by form alone, apart.
 type Texts struct {
-	// Added are the differences in what servers add by themselves, of so many exchanges.
-	Added []Listed `json:"added,omitempty"`
-	N     int      `json:"n"`
-
-	c      whittle.Comparison
-	show   *display.View
+	c    whittle.Comparison
+	show *display.View
+	// added are the differences in what servers add by themselves, and partly which headers differ
+	// that are compared in part, in n exchanges of this process.
+	added  []listed
 	partly [len(partly)]bool
+	n      int
 
 	now   whittle.Exchange // scratch of Exchange
 	again whittle.Response

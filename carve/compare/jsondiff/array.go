@@ -19,7 +19,7 @@ type item struct {
 }
 
 // arrays compares two arrays, as multisets where a rule says so.
-func (j *JSON) arrays(x, y uint32) {
+func (j *Differ) arrays(x, y uint32) {
 	base := len(j.items)
 	i, endA := j.list(&j.a, x)
 	k, endB := j.list(&j.b, y)
@@ -35,7 +35,7 @@ func (j *JSON) arrays(x, y uint32) {
 }
 
 // list puts an array's elements on the stack of items.
-func (j *JSON) list(d *jsondoc.Document, x uint32) (from, to int) {
+func (j *Differ) list(d *jsondoc.Document, x uint32) (from, to int) {
 	from = len(j.items)
 	for i, n := x+1, uint32(0); i < d.Nodes[x].Next; i, n = d.Nodes[i].Next, n+1 {
 		j.items = append(j.items, item{node: i, index: n})
@@ -43,7 +43,7 @@ func (j *JSON) list(d *jsondoc.Document, x uint32) (from, to int) {
 	return from, len(j.items)
 }
 
-func (j *JSON) element(i, k int) {
+func (j *Differ) element(i, k int) {
 	j.trail = append(j.trail, jsondoc.Place{Index: int(j.items[i].index)})
 	j.value(j.items[i].node, j.items[k].node)
 	j.trail = j.trail[:len(j.trail)-1]
@@ -51,7 +51,7 @@ func (j *JSON) element(i, k int) {
 
 // sequence compares n elements one by one. If they differ, and would not in
 // another order, that is what is reported.
-func (j *JSON) sequence(i, k, n int) {
+func (j *Differ) sequence(i, k, n int) {
 	reported, nodes := len(j.out), j.nodes
 	for e := 0; e < n && !j.done(); e++ {
 		j.element(i+e, k+e)
@@ -70,7 +70,7 @@ func (j *JSON) sequence(i, k, n int) {
 // order and for the fields whose values differ as a whole; if so it leaves the
 // items paired. A field pairs the elements if its values are the same multiset on both
 // sides; a field with new values in each response (an id) does not.
-func (j *JSON) permuted(i, k, n int) bool {
+func (j *Differ) permuted(i, k, n int) bool {
 	j.suspect(i, i+n, k, k+n)
 	j.hashAll(&j.a, i, i+n)
 	j.hashAll(&j.b, k, k+n)
@@ -91,7 +91,7 @@ func (j *JSON) permuted(i, k, n int) bool {
 	return true
 }
 
-func (j *JSON) sort(from, to int) {
+func (j *Differ) sort(from, to int) {
 	slices.SortFunc(j.items[from:to], func(a, b item) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.first, b.first), cmp.Compare(a.index, b.index))
 	})
@@ -99,7 +99,7 @@ func (j *JSON) sort(from, to int) {
 
 // lengths compares lists of different lengths: what they begin and end with alike, and then
 // the rest one by one as far as it goes.
-func (j *JSON) lengths(i, endA, k, endB int) {
+func (j *Differ) lengths(i, endA, k, endB int) {
 	j.report(HowLength, nil, nil, Elements(endA-i), Elements(endB-k))
 	clear(j.suspects)
 	j.hashAll(&j.a, i, endA)
@@ -121,7 +121,7 @@ func Elements(n int) string { return strconv.Itoa(n) + " elements" }
 
 // multiset compares lists regardless of order. First it pairs equal elements, then those
 // that are equal except for fields that differ as a whole, and then the rest one by one.
-func (j *JSON) multiset(i, endA, k, endB int) {
+func (j *Differ) multiset(i, endA, k, endB int) {
 	if endA-i != endB-k {
 		j.report(HowLength, nil, nil, Elements(endA-i), Elements(endB-k))
 	}
@@ -138,7 +138,7 @@ func (j *JSON) multiset(i, endA, k, endB int) {
 
 // pairEqual hashes and sorts both lists, compares those of equal hash with
 // each other, and moves the others to the front; it gives where they end.
-func (j *JSON) pairEqual(i, endA, k, endB int) (restA, restB int) {
+func (j *Differ) pairEqual(i, endA, k, endB int) (restA, restB int) {
 	j.hashAll(&j.a, i, endA)
 	j.hashAll(&j.b, k, endB)
 	j.sort(i, endA)
@@ -160,7 +160,7 @@ func (j *JSON) pairEqual(i, endA, k, endB int) (restA, restB int) {
 
 // suspect finds the fields whose values, taken over all elements, are not the
 // same multiset on both sides.
-func (j *JSON) suspect(i, endA, k, endB int) {
+func (j *Differ) suspect(i, endA, k, endB int) {
 	clear(j.columns)
 	clear(j.suspects)
 	for ; i < endA; i++ {
@@ -177,7 +177,7 @@ func (j *JSON) suspect(i, endA, k, endB int) {
 }
 
 // column adds up, per path below an element, the hashes of the values.
-func (j *JSON) column(d *jsondoc.Document, x uint32, path, sign uint64) {
+func (j *Differ) column(d *jsondoc.Document, x uint32, path, sign uint64) {
 	if j.steps++; j.steps >= MaxSteps {
 		return
 	}
@@ -198,7 +198,7 @@ func (j *JSON) column(d *jsondoc.Document, x uint32, path, sign uint64) {
 func keyPath(path uint64, key []byte) uint64 { return digest.Mix(digest.FNVOn(path, key)) }
 func indexPath(path uint64) uint64           { return digest.Mix(path + 0x9e3779b97f4a7c15) }
 
-func (j *JSON) hashAll(d *jsondoc.Document, from, to int) {
+func (j *Differ) hashAll(d *jsondoc.Document, from, to int) {
 	for i := from; i < to; i++ {
 		it := &j.items[i]
 		it.first = 0
@@ -210,7 +210,7 @@ func (j *JSON) hashAll(d *jsondoc.Document, from, to int) {
 
 // hash is the same for values that do not differ: it leaves out what is
 // ignored, the values of suspect fields, and numbers where a tolerance is set.
-func (j *JSON) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64 {
+func (j *Differ) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64 {
 	if j.steps++; j.steps >= MaxSteps {
 		return 0
 	}
@@ -257,7 +257,7 @@ func (j *JSON) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64
 }
 
 // Key is a hash of a body by what it stands for, however it is written; false: it is no JSON.
-func (j *JSON) Key(body []byte) (key uint64, ok bool) {
+func (j *Differ) Key(body []byte) (key uint64, ok bool) {
 	if j.a.Scan(body) != jsondoc.Scanned {
 		return 0, false
 	}
@@ -266,7 +266,7 @@ func (j *JSON) Key(body []byte) (key uint64, ok bool) {
 }
 
 // leafHash is the hash of a value by what it stands for.
-func (j *JSON) leafHash(d *jsondoc.Document, x uint32) uint64 {
+func (j *Differ) leafHash(d *jsondoc.Document, x uint32) uint64 {
 	n, text := &d.Nodes[x], d.Text(x)
 	switch {
 	case n.Kind == jsondoc.Number:

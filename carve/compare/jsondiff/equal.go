@@ -10,7 +10,7 @@ import (
 
 // sameNumber compares two valid JSON numbers by value, without rounding, or by
 // their relative difference where tolerance is above 0.
-func (j *JSON) sameNumber(a, b []byte) bool {
+func (j *Differ) sameNumber(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
@@ -30,7 +30,7 @@ func within(a, b []byte, tolerance float64) bool {
 }
 
 // sameString compares two strings by what they stand for.
-func (j *JSON) sameString(a, b *jsondoc.Document, x, y uint32) bool {
+func (j *Differ) sameString(a, b *jsondoc.Document, x, y uint32) bool {
 	s, t := a.Text(x), b.Text(y)
 	if bytes.Equal(s, t) {
 		return true

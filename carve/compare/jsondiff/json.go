@@ -3,6 +3,8 @@ package jsondiff
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"regexp"
 	"slices"
 
 	"whittle"
@@ -14,13 +16,15 @@ import (
 // MaxSteps bounds the work on one pair of bodies, in values looked at.
 const MaxSteps = 1 << 22
 
-// JSON compares two JSON texts by structure and value: the order of
-// members does not matter, the order of elements does unless declared
-// otherwise, numbers are the same if their values are. It keeps its memory
-// from one pair to the next.
-type JSON struct {
+// Differ lists how two bodies differ. It compares JSON texts by structure and value: the order of
+// members does not matter, the order of elements does unless declared otherwise, numbers are the
+// same if their values are. Other bodies, and all where the comparison is exact, it compares byte
+// by byte. It keeps its memory from one pair to the next.
+type Differ struct {
 	ignore, unordered []jsonpath.Path
 	tolerance         float64
+	whole             bool             // bodies are no JSON, whatever they are
+	masks             []*regexp.Regexp // what is not compared in texts
 	// AnyNumber says that all numbers are the same.
 	AnyNumber bool
 	// AsText says that the bodies were sent as text, so that one which is a single
@@ -34,6 +38,7 @@ type JSON struct {
 	Spelling *Spelling
 
 	a, b  jsondoc.Document
+	probe jsondoc.Document // of masked
 	trail []jsondoc.Place
 	// nodes are the values in hand, none where a side has none.
 	nodes      [2]uint32
@@ -47,8 +52,8 @@ type JSON struct {
 	suspects   map[uint64]bool
 }
 
-// NewJSON compiles the rules of a comparison.
-func NewJSON(c whittle.Comparison, expect Expectations) (*JSON, error) {
+// NewDiffer compiles the rules of a comparison.
+func NewDiffer(c whittle.Comparison, expect Expectations) (*Differ, error) {
 	ignore, err := jsondoc.ParsePaths("compare.ignore", c.Ignore)
 	if err != nil {
 		return nil, err
@@ -61,19 +66,29 @@ func NewJSON(c whittle.Comparison, expect Expectations) (*JSON, error) {
 		return nil, whittle.Errorf(whittle.Invalid, "tolerance %v is not within 0 and 1", c.Tolerance).
 			WithField("compare.tolerance").WithHint("write the relative difference that does not matter, such as 1e-9")
 	}
-	return &JSON{
+	masks, err := masksOf(c.IgnoreText)
+	if err != nil {
+		return nil, err
+	}
+	return &Differ{
+		whole: c.Kind == whittle.Exact, masks: masks,
 		ignore: ignore, unordered: unordered, tolerance: c.Tolerance, expect: expect,
 		columns: map[uint64]uint64{}, suspects: map[uint64]bool{},
 	}, nil
 }
 
-// Diff implements differ. Equal bytes are the same whatever they hold.
-func (j *JSON) Diff(monolith, candidate []byte) []Difference {
+// Diff gives the differences of two bodies, none for bodies that are the same, until the next call.
+// Equal bytes are the same whatever they hold.
+func (j *Differ) Diff(monolith, candidate []byte) []Difference {
 	if bytes.Equal(monolith, candidate) {
 		return nil
 	}
 	j.out, j.trail, j.members, j.items = j.out[:0], j.trail[:0], j.members[:0], j.items[:0]
 	j.steps, j.nodes = 0, noNodes
+	if monolith, candidate = j.masked(monolith), j.masked(candidate); j.whole {
+		j.texts(HowBytes, monolith, candidate)
+		return j.out
+	}
 	ra, rb := j.a.Scan(monolith), j.b.Scan(candidate)
 	switch {
 	case ra == jsondoc.Scanned && rb == jsondoc.Scanned:
@@ -85,28 +100,41 @@ func (j *JSON) Diff(monolith, candidate []byte) []Difference {
 			j.report(HowLimit, nil, nil, "JSON", "JSON")
 		}
 	case ra == jsondoc.NotJSON || rb == jsondoc.NotJSON:
-		from, to := "", ""
-		if !j.Quiet {
-			from, to = textWords(TextSpot(j.Show, monolith, candidate), monolith, candidate)
-		}
-		j.report(HowSyntax, monolith, candidate, from, to)
+		j.texts(HowSyntax, monolith, candidate)
 	default:
 		j.report(HowLimit, monolith, candidate, "JSON", "JSON")
 	}
 	return j.out
 }
 
+// texts compares two bodies byte by byte.
+func (j *Differ) texts(how string, monolith, candidate []byte) {
+	if bytes.Equal(monolith, candidate) {
+		return
+	}
+	if j.Quiet && len(j.expect) == 0 {
+		j.report(how, monolith, candidate, "", "")
+		return
+	}
+	s := textSpot(j.Show, monolith, candidate)
+	from, to := textWords(s, monolith, candidate)
+	j.report(how, monolith, candidate, from, to)
+	for i := range j.out {
+		j.out[i].At = fmt.Sprintf("first at %s, %d against %d bytes", s.Where, len(monolith), len(candidate))
+	}
+}
+
 // written reports whether both texts are single values, of which only the way in which
 // they are written is left to differ.
-func (j *JSON) written() bool {
+func (j *Differ) written() bool {
 	return !j.AnyNumber && j.tolerance == 0 && j.a.Nodes[0].Kind < jsondoc.Array && j.b.Nodes[0].Kind < jsondoc.Array
 }
 
 // done reports whether going on can change nothing.
-func (j *JSON) done() bool { return j.steps >= MaxSteps }
+func (j *Differ) done() bool { return j.steps >= MaxSteps }
 
 // value compares node x of a with node y of b.
-func (j *JSON) value(x, y uint32) {
+func (j *Differ) value(x, y uint32) {
 	if j.steps++; j.done() {
 		return
 	}
@@ -144,7 +172,7 @@ func (j *JSON) value(x, y uint32) {
 
 // report adds a difference at the present place, unless a rule ignores it.
 // from and to are the values; the words stand for them where given.
-func (j *JSON) report(how string, from, to []byte, fromWords, toWords string) {
+func (j *Differ) report(how string, from, to []byte, fromWords, toWords string) {
 	if jsonpath.AnyCovers(j.ignore, j.trail) {
 		return
 	}
@@ -174,7 +202,10 @@ func (j *JSON) report(how string, from, to []byte, fromWords, toWords string) {
 	if toWords == "" && !j.Quiet {
 		d.To = j.Show.Value(j.trail, to)
 	}
-	d.Path, d.Times = string(j.pattern), 1
+	if how != HowBytes {
+		d.Path = string(j.pattern)
+	}
+	d.Times = 1
 	if how == HowValue {
 		d.Numbers = [2]float64{asNumber(from), asNumber(to)}
 	}
@@ -198,7 +229,7 @@ type member struct {
 
 // objects compares two objects: side by side where the keys come in the same
 // order, which is the rule, and by sorted keys otherwise.
-func (j *JSON) objects(x, y uint32) {
+func (j *Differ) objects(x, y uint32) {
 	if !j.sameKeys(x, y) {
 		j.merge(x, y)
 		return
@@ -212,7 +243,7 @@ func (j *JSON) objects(x, y uint32) {
 }
 
 // sameKeys reports whether two objects have the same keys in the same order.
-func (j *JSON) sameKeys(x, y uint32) bool {
+func (j *Differ) sameKeys(x, y uint32) bool {
 	if j.a.Nodes[x].Count != j.b.Nodes[y].Count {
 		return false
 	}
@@ -226,7 +257,7 @@ func (j *JSON) sameKeys(x, y uint32) bool {
 }
 
 // push puts an object's members, sorted by key, on the stack of members.
-func (j *JSON) push(d *jsondoc.Document, x uint32) (from, to int) {
+func (j *Differ) push(d *jsondoc.Document, x uint32) (from, to int) {
 	from = len(j.members)
 	for i := x + 1; i < d.Nodes[x].Next; i = d.Nodes[i+1].Next {
 		j.members = append(j.members, member{d.Key(i), i + 1})
@@ -238,7 +269,7 @@ func (j *JSON) push(d *jsondoc.Document, x uint32) (from, to int) {
 
 // merge compares two objects whose keys differ or come in another order. A key
 // that is given twice is compared occurrence by occurrence.
-func (j *JSON) merge(x, y uint32) {
+func (j *Differ) merge(x, y uint32) {
 	i, endA := j.push(&j.a, x)
 	k, endB := j.push(&j.b, y)
 	base := i
@@ -269,7 +300,7 @@ func (j *JSON) merge(x, y uint32) {
 }
 
 // lone reports a member that only one side has; the trail is left with it.
-func (j *JSON) lone(m *member, how string) {
+func (j *Differ) lone(m *member, how string) {
 	if j.trail = append(j.trail, jsondoc.Place{Key: m.key}); how == HowMissing {
 		j.report(how, j.a.Text(m.node), nil, "", noValue)
 	} else {

@@ -15,14 +15,14 @@ import (
 	"whittle/carve/compare/jsondoc"
 )
 
-func jsonDifferOf(t testing.TB, c whittle.Comparison) *JSON {
+func jsonDifferOf(t testing.TB, c whittle.Comparison) *Differ {
 	t.Helper()
 	c.Kind = whittle.JSON
 	expect, err := NewExpectations(c, whittle.FoundField)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := NewJSON(c, expect)
+	j, err := NewDiffer(c, expect)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestJSONWorkIsBounded(t *testing.T) {
 
 // TestAWrongPathIsNamed by its field in the config.
 func TestAWrongPathIsNamed(t *testing.T) {
-	_, err := NewJSON(whittle.Comparison{Kind: whittle.JSON, Ignore: []string{"$.ok", "nope"}}, nil)
+	_, err := NewDiffer(whittle.Comparison{Kind: whittle.JSON, Ignore: []string{"$.ok", "nope"}}, nil)
 	if e, ok := errors.AsType[*whittle.Error](err); !ok || e.Field != "compare.ignore[1]" {
 		t.Errorf("a wrong path is reported as %v", err)
 	}

@@ -1,7 +1,6 @@
 package jsondiff
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 
@@ -13,38 +12,24 @@ import (
 // MaxMasks bounds the patterns of a comparison.
 const MaxMasks = 16
 
-// masked stands in a text for what is not compared.
-const masked = "‹…›"
+// blank stands in a text for what is not compared.
+const blank = "‹…›"
 
-// mask leaves out of texts what patterns match: their groups, or all of the match where
-// they have none. JSON is compared as it is where json is set.
-type mask struct {
-	Differ
-	patterns []*regexp.Regexp
-	json     bool
-	doc      jsondoc.Document
-}
-
-// Masked is a Differ to which the parts of texts that match a pattern of
-// c.IgnoreText are the same. A wrong pattern is a *whittle.Error with Field
-// compare.ignore_text.
-func Masked(d Differ, c *whittle.Comparison) (Differ, error) {
-	if len(c.IgnoreText) == 0 {
-		return d, nil
-	}
-	if len(c.IgnoreText) > MaxMasks {
-		return nil, whittle.Errorf(whittle.Invalid, "%d patterns are more than %d", len(c.IgnoreText), MaxMasks).
+// masksOf compiles what a comparison leaves out of texts. A wrong pattern is a *whittle.Error with
+// Field compare.ignore_text.
+func masksOf(patterns []string) (list []*regexp.Regexp, err error) {
+	if len(patterns) > MaxMasks {
+		return nil, whittle.Errorf(whittle.Invalid, "%d patterns are more than %d", len(patterns), MaxMasks).
 			WithField("compare.ignore_text").WithHint("join some with |")
 	}
-	m := &mask{Differ: d, json: c.Kind == whittle.JSON}
-	for i, pattern := range c.IgnoreText {
+	for i, pattern := range patterns {
 		re, err := MaskPattern(pattern)
 		if err != nil {
 			return nil, whittle.Errorf(whittle.Invalid, "pattern %d: %w", i, err).WithField("compare.ignore_text")
 		}
-		m.patterns = append(m.patterns, re)
+		list = append(list, re)
 	}
-	return m, nil
+	return list, nil
 }
 
 // MaskPattern compiles a pattern of RE2's syntax that says what is not compared. One that
@@ -63,37 +48,13 @@ func MaskPattern(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// Diff implements Differ.
-func (m *mask) Diff(monolith, candidate []byte) []Difference {
-	if bytes.Equal(monolith, candidate) {
-		return nil
-	}
-	monolith, candidate = m.both(monolith, candidate)
-	return m.Differ.Diff(monolith, candidate)
-}
-
-// Spot implements Differ.
-func (m *mask) Spot(d *Difference, monolith, candidate []byte) display.Spot {
-	monolith, candidate = m.both(monolith, candidate)
-	return m.Differ.Spot(d, monolith, candidate)
-}
-
-// Values implements Differ.
-func (m *mask) Values(d *Difference, monolith, candidate []byte) (from, to []byte) {
-	monolith, candidate = m.both(monolith, candidate)
-	return m.Differ.Values(d, monolith, candidate)
-}
-
-// both are two bodies as they are compared.
-func (m *mask) both(monolith, candidate []byte) (a, b []byte) {
-	return m.without(monolith), m.without(candidate)
-}
-
-func (m *mask) without(body []byte) []byte {
-	if m.json && m.doc.Scan(body) != jsondoc.NotJSON {
+// masked is a body as it is compared: a text without what the patterns match, their groups or all of
+// the match where they have none. JSON is compared as it is.
+func (j *Differ) masked(body []byte) []byte {
+	if len(j.masks) == 0 || !j.whole && j.probe.Scan(body) != jsondoc.NotJSON {
 		return body
 	}
-	for _, re := range m.patterns {
+	for _, re := range j.masks {
 		body = without(body, re)
 	}
 	return body
@@ -111,7 +72,7 @@ func without(body []byte, re *regexp.Regexp) []byte {
 			if at[0] < copied || at[0] == at[1] { // a group within another one, or none
 				continue
 			}
-			out = append(append(out, body[copied:at[0]]...), masked...)
+			out = append(append(out, body[copied:at[0]]...), blank...)
 			copied = at[1]
 		}
 	}

@@ -41,14 +41,7 @@ func TestMasked(t *testing.T) {
 		{whittle.JSON, []string{`\d+`}, ``, `1`, false},
 		{whittle.Exact, nil, "a", "b", false},
 	} {
-		var plain Differ = &Exact{}
-		if c.kind == whittle.JSON {
-			var err error
-			if plain, err = NewJSON(whittle.Comparison{}, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		d, err := Masked(plain, &whittle.Comparison{Kind: c.kind, IgnoreText: c.patterns})
+		d, err := NewDiffer(whittle.Comparison{Kind: c.kind, IgnoreText: c.patterns}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +74,8 @@ func TestMaskPatterns(t *testing.T) {
 			t.Errorf("%.20q: %v", pattern, err)
 		}
 	}
-	many := &whittle.Comparison{Kind: whittle.Exact, IgnoreText: strings.Split(strings.Repeat("x,", MaxMasks)+"x", ",")}
-	if _, err := Masked(&Exact{}, many); err == nil || !strings.Contains(err.Error(), "17 patterns are more than 16") {
+	many := whittle.Comparison{Kind: whittle.Exact, IgnoreText: strings.Split(strings.Repeat("x,", MaxMasks)+"x", ",")}
+	if _, err := NewDiffer(many, nil); err == nil || !strings.Contains(err.Error(), "17 patterns are more than 16") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"whittle/carve/compare/jsondoc"
 )
 
-// Spot implements differ. It holds until the next comparison.
-func (j *JSON) Spot(d *Difference, monolith, candidate []byte) display.Spot {
+// Spot is the place of one of the differences that Diff has just given of the two bodies.
+func (j *Differ) Spot(d *Difference, monolith, candidate []byte) display.Spot {
 	from, to, ok := j.Sides(d)
 	if !ok {
-		return TextSpot(j.Show, monolith, candidate)
+		return textSpot(j.Show, j.masked(monolith), j.masked(candidate))
 	}
 	trail := from.trail
 	if from.node == jsondoc.None {
@@ -25,7 +25,7 @@ func (j *JSON) Spot(d *Difference, monolith, candidate []byte) display.Spot {
 }
 
 // where writes a trail with its real indices and keys.
-func (j *JSON) where(trail []jsondoc.Place) string {
+func (j *Differ) where(trail []jsondoc.Place) string {
 	b := []byte{'$'}
 	for _, at := range trail {
 		if at.Key == nil {
@@ -43,7 +43,7 @@ func (j *JSON) where(trail []jsondoc.Place) string {
 }
 
 // there is the value at the place.
-func (j *JSON) there(s *Side, trail []jsondoc.Place) string {
+func (j *Differ) there(s *Side, trail []jsondoc.Place) string {
 	if s.node == jsondoc.None {
 		return noValue
 	}

@@ -47,8 +47,9 @@ func (s *Side) ListWith(t *Side) (x, y uint32, ok bool) {
 	return 0, 0, false
 }
 
-// Sides implements differ. They hold until the next comparison.
-func (j *JSON) Sides(d *Difference) (from, to Side, ok bool) {
+// Sides are where a difference is in the two documents, until the next comparison; ok is false where
+// the bodies are compared as whole texts.
+func (j *Differ) Sides(d *Difference) (from, to Side, ok bool) {
 	if d.nodes == noNodes {
 		return from, to, false
 	}
@@ -59,10 +60,10 @@ func (j *JSON) Sides(d *Difference) (from, to Side, ok bool) {
 	return from, to, true
 }
 
-// Values implements differ. It holds until the next comparison.
-func (j *JSON) Values(d *Difference, monolith, candidate []byte) (from, to []byte) {
+// Values are what stands there, nil where nothing does, until the next comparison.
+func (j *Differ) Values(d *Difference, monolith, candidate []byte) (from, to []byte) {
 	if d.nodes == noNodes {
-		return monolith, candidate
+		return j.masked(monolith), j.masked(candidate)
 	}
 	a, b := Side{Doc: &j.a, node: d.nodes[0]}, Side{Doc: &j.b, node: d.nodes[1]}
 	return a.Text(), b.Text()

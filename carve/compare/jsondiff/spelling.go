@@ -21,7 +21,7 @@ func (s *Spelling) Example(path string) (monolith, candidate string) {
 }
 
 // spelt takes note of two numbers of one value.
-func (j *JSON) spelt(s, t []byte) {
+func (j *Differ) spelt(s, t []byte) {
 	if j.Spelling == nil || j.tolerance > 0 || jsonpath.AnyCovers(j.ignore, j.trail) {
 		return
 	}

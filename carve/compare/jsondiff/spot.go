@@ -10,14 +10,9 @@ import (
 
 const noValue = "missing"
 
-// Spot implements differ.
-func (e *Exact) Spot(_ *Difference, monolith, candidate []byte) display.Spot {
-	return TextSpot(e.Show, monolith, candidate)
-}
-
-// TextSpot is the first place at which two texts differ.
-func TextSpot(show *display.View, monolith, candidate []byte) display.Spot {
-	at := FirstDifference(monolith, candidate)
+// textSpot is the first place at which two texts differ.
+func textSpot(show *display.View, monolith, candidate []byte) display.Spot {
+	at := firstDifference(monolith, candidate)
 	line := 1 + bytes.Count(monolith[:at], []byte{'\n'})
 	column := at - bytes.LastIndexByte(monolith[:at], '\n')
 	s := display.Spot{Where: fmt.Sprintf("byte %d, line %d, column %d", at, line, column)}
@@ -25,7 +20,7 @@ func TextSpot(show *display.View, monolith, candidate []byte) display.Spot {
 	if !ok {
 		return s
 	}
-	at = FirstDifference(a, b)
+	at = firstDifference(a, b)
 	s.From, s.To = windowAt(a, at), windowAt(b, at)
 	return s
 }
