@@ -48,9 +48,8 @@ func (m *match) cover(c *whittle.Coverage) {
 				c.Not(cmp.Or(e.Path, "$"), "declared: "+display.Reason(e))
 			}
 		}
-		for _, path := range m.spelling.Places() {
-			a, b := m.spelling.Example(path)
-			c.Not(path+" as written", "a number is compared by its value, not by how it is written: "+a+" and "+b)
+		if s := &m.spelling; s.Path != "" {
+			c.Not(s.Path+" as written", "numbers are compared by their values, not by how they are written: "+s.Monolith+" and "+s.Candidate)
 		}
 	}
 	if c.WholeBody {

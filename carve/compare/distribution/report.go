@@ -19,9 +19,6 @@ func (s *Method) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int)
 	for i := range list {
 		list[i].Expected = s.expected(list[i].Kind, list[i].Path)
 	}
-	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
-		return int(eprocess.Indicator(b.Decided) - eprocess.Indicator(a.Decided))
-	})
 	return list, bounds, more
 }
 

@@ -2,6 +2,7 @@ package header
 
 import (
 	"mime"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -39,18 +40,11 @@ func wordAs(name string, x *whittle.Exchange, a *whittle.Response) string {
 
 // onHost gives the path of an address on a host.
 func onHost(address, host string) (path string, ok bool) {
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok || host == "" || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+	u, err := url.Parse(address)
+	if err != nil || host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || !strings.EqualFold(u.Host, host) {
 		return "", false
 	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
-	}
-	if !strings.EqualFold(rest[:end], host) {
-		return "", false
-	}
-	if path = rest[end:]; !strings.HasPrefix(path, "/") {
+	if path = address[len(u.Scheme)+len("://")+len(u.Host):]; !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
 	return path, true

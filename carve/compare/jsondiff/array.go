@@ -2,7 +2,6 @@ package jsondiff
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -60,35 +59,25 @@ func (j *Differ) sequence(i, k, n int) {
 		return
 	}
 	j.out, j.nodes = j.out[:reported], nodes
-	j.report(HowOrder, nil, nil, fmt.Sprintf("%d elements", n), "another order")
-	for e := range n {
-		j.element(i+e, k+e)
-	}
+	j.report(HowOrder, nil, nil, Elements(n), "another order")
+	j.pairEqual(i, i+n, k, k+n)
 }
 
 // permuted reports whether two lists of n elements are the same but for their
-// order and for the fields whose values differ as a whole; if so it leaves the
-// items paired. A field pairs the elements if its values are the same multiset on both
-// sides; a field with new values in each response (an id) does not.
+// order and for the fields whose values differ as a whole. A field pairs the elements if its
+// values are the same multiset on both sides; a field with new values in each response (an id)
+// does not.
 func (j *Differ) permuted(i, k, n int) bool {
 	j.suspect(i, i+n, k, k+n)
 	j.hashAll(&j.a, i, i+n)
 	j.hashAll(&j.b, k, k+n)
-	inOrder := true
+	inOrder, sum := true, uint64(0)
 	for e := range n {
-		inOrder = inOrder && j.items[i+e].hash == j.items[k+e].hash
+		x, y := j.items[i+e].hash, j.items[k+e].hash
+		inOrder = inOrder && x == y
+		sum += digest.Stir(x) - digest.Stir(y)
 	}
-	if inOrder || j.steps >= MaxSteps {
-		return false
-	}
-	j.sort(i, i+n)
-	j.sort(k, k+n)
-	for e := range n {
-		if j.items[i+e].hash != j.items[k+e].hash {
-			return false
-		}
-	}
-	return true
+	return !inOrder && sum == 0 && !j.done()
 }
 
 func (j *Differ) sort(from, to int) {
@@ -144,7 +133,7 @@ func (j *Differ) pairEqual(i, endA, k, endB int) (restA, restB int) {
 	j.sort(i, endA)
 	j.sort(k, endB)
 	restA, restB = i, k
-	for (i < endA || k < endB) && j.steps < MaxSteps {
+	for (i < endA || k < endB) && !j.done() {
 		switch {
 		case k == endB || (i < endA && j.items[i].hash < j.items[k].hash):
 			j.items[restA], i, restA = j.items[i], i+1, restA+1
@@ -178,7 +167,7 @@ func (j *Differ) suspect(i, endA, k, endB int) {
 
 // column adds up, per path below an element, the hashes of the values.
 func (j *Differ) column(d *jsondoc.Document, x uint32, path, sign uint64) {
-	if j.steps++; j.steps >= MaxSteps {
+	if j.steps++; j.done() {
 		return
 	}
 	switch n := &d.Nodes[x]; n.Kind {
@@ -211,7 +200,7 @@ func (j *Differ) hashAll(d *jsondoc.Document, from, to int) {
 // hash is the same for values that do not differ: it leaves out what is
 // ignored, the values of suspect fields, and numbers where a tolerance is set.
 func (j *Differ) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64 {
-	if j.steps++; j.steps >= MaxSteps {
+	if j.steps++; j.done() {
 		return 0
 	}
 	n := &d.Nodes[x]

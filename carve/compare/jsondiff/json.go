@@ -34,7 +34,7 @@ type Differ struct {
 	Quiet  bool
 	expect Expectations
 	Show   *display.View
-	// Spelling takes note of numbers that are the same and written otherwise; nil: nobody does.
+	// Spelling takes note of a number that is the same and written otherwise; nil: nobody does.
 	Spelling *Spelling
 
 	a, b  jsondoc.Document
