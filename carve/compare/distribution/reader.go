@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"net/url"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -75,23 +74,18 @@ func compile(field, src string, variables any) (*vm.Program, map[string]bool, er
 	wrong := func(why, hint string) error {
 		return whittle.Errorf(whittle.Invalid, "%s", why).WithField(field).WithHint(hint)
 	}
-	names := "it may read `body` (text) and `json`, or be the words: " + numberInBody
+	names := "it has to give a number, as float(...) does, and may read `body` (text) and `json`, or be the words: " + numberInBody
 	if field == "compare.per" {
-		names = "it may read `request` (the JSON body), `query`, `header` and `path`, as in: request.times"
+		names = "it has to give a number, as float(...) does, and may read `request` (the JSON body), `query`, `header` and `path`, as in: request.times"
 	}
 	f := form{reads: map[string]bool{}}
-	program, err := expr.Compile(src, expr.Env(variables), expr.Patch(&f))
+	program, err := expr.Compile(src, expr.Env(variables), expr.Patch(&f), expr.AsFloat64())
 	if err != nil {
 		why, _, _ := strings.Cut(err.Error(), "\n") // with line and column within the expression
 		return nil, nil, wrong(why, names+"; "+callable)
 	}
 	if f.refused != "" {
 		return nil, nil, wrong(f.refused+" is not supported", names+"; "+callable)
-	}
-	switch t := program.Node().Type(); {
-	case t == nil, t.Kind() == reflect.Interface, t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
-	default:
-		return nil, nil, wrong("the expression gives a "+t.String()+", not a number", "convert it, as in float(header[\"X-Size\"])")
 	}
 	return program, f.reads, nil
 }
@@ -190,16 +184,8 @@ func (r *reader) work(q *whittle.Request) (float64, bool) {
 // there is nothing to read.
 func evaluate(p *vm.Program, variables any) (float64, bool) {
 	out, err := expr.Run(p, variables)
-	if err != nil {
-		return 0, false
-	}
-	switch v := out.(type) {
-	case int:
-		return float64(v), true
-	case float64:
-		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
-	}
-	return 0, false
+	v, ok := out.(float64)
+	return v, err == nil && ok && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
 func parseJSON(b []byte) (v any, ok bool) {
