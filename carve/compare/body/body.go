@@ -149,54 +149,55 @@ func parts(b []byte, boundary string) ([]byte, bool) {
 // element is an element of XML that is being read. What is in it is a list of its
 // attributes, by name, and of texts and elements in their order.
 type element struct {
-	name string
-	in   []any
-	// space is its namespace, nested that something but text is in it.
-	space  string
-	nested bool
+	in     []any
+	nested bool // something but text is in it
 }
 
 // tree is the tree of XML: {"feed": [{"@lang": "en"}, {"title": "x"}, …]}. Prefixes,
 // comments, the order of attributes and the white space between elements are no part of it.
 func tree(b []byte) ([]byte, bool) {
-	d := xml.NewDecoder(bytes.NewReader(b))
-	open := []*element{{}}
+	var document element
+	ok := document.read(xml.NewDecoder(bytes.NewReader(b)), "", 0)
+	list, _ := document.content().([]any)
+	if !ok || len(list) != 1 {
+		return nil, false
+	}
+	return encoded(list[0])
+}
+
+// read reads to the end of an element that stands in a namespace and in so many others.
+func (e *element) read(d *xml.Decoder, space string, depth int) bool {
 	for {
 		token, err := d.Token()
-		top := open[len(open)-1]
-		if errors.Is(err, io.EOF) && len(open) == 1 && len(top.in) == 1 && top.nested {
-			return encoded(top.in[0])
-		}
-		if err != nil || len(open) > depthMost {
-			return nil, false
+		if err != nil || depth > depthMost {
+			return errors.Is(err, io.EOF) && depth == 0
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			top.nested = true
-			open = append(open, begun(&t, top.space))
-		case xml.EndElement:
-			open = open[:len(open)-1]
-			parent := open[len(open)-1]
-			parent.in = append(parent.in, map[string]any{top.name: top.content()})
-		case xml.CharData:
-			if len(open) > 1 || strings.TrimSpace(string(t)) != "" {
-				top.say(string(t))
+			var child element
+			child.attributes(t.Attr)
+			if !child.read(d, t.Name.Space, depth+1) {
+				return false
 			}
+			e.nested = true
+			e.in = append(e.in, map[string]any{named(t.Name, space): child.content()})
+		case xml.EndElement:
+			return true
+		case xml.CharData:
+			e.say(string(t))
 		}
 	}
 }
 
-func begun(t *xml.StartElement, within string) *element {
-	e := &element{name: named(t.Name, within), space: t.Name.Space}
-	slices.SortFunc(t.Attr, func(a, b xml.Attr) int { return strings.Compare(named(a.Name, ""), named(b.Name, "")) })
-	for _, a := range t.Attr {
-		if a.Name.Space == "xmlns" || a.Name.Space == "" && a.Name.Local == "xmlns" {
-			continue // the names have it
+// attributes adds those that declare no prefix: the names have that.
+func (e *element) attributes(list []xml.Attr) {
+	slices.SortFunc(list, func(a, b xml.Attr) int { return strings.Compare(named(a.Name, ""), named(b.Name, "")) })
+	for _, a := range list {
+		if a.Name.Space != "xmlns" && (a.Name.Space != "" || a.Name.Local != "xmlns") {
+			e.nested = true
+			e.in = append(e.in, map[string]any{"@" + named(a.Name, ""): a.Value})
 		}
-		e.nested = true
-		e.in = append(e.in, map[string]any{"@" + named(a.Name, ""): a.Value})
 	}
-	return e
 }
 
 // named is a name with its namespace, where that is not the one that it stands in.
