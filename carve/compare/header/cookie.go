@@ -1,7 +1,6 @@
 package header
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -20,10 +19,10 @@ const SetCookie = "Set-Cookie"
 // section 5.2: without a name where there is no =, unknown attributes left out,
 // Max-Age before Expires).
 type sentCookie struct {
-	name, value  string
-	domain, path string
-	flags        []string // what else there is, but for the lifetime
-	life         lifetime
+	name, value string
+	place       string   // its name, domain and path, which make it another cookie
+	says        []string // its attributes, but for the lifetime
+	life        lifetime
 }
 
 // lifetime is for how many seconds a client keeps a cookie; none: it removes it.
@@ -52,13 +51,7 @@ func (l lifetime) word() string {
 
 // word is the cookie without its value.
 func (c *sentCookie) word() string {
-	out := append([]string{c.name}, c.flags...)
-	for name, value := range map[string]string{"domain=": c.domain, "path=": c.path} {
-		if value != "" {
-			out = append(out, name+value)
-		}
-	}
-	slices.Sort(out[1:])
+	out := append([]string{c.name}, c.says...)
 	if w := c.life.word(); w != "" {
 		out = append(out, w)
 	}
@@ -73,9 +66,7 @@ func cookiesOf(h whittle.Header, x *whittle.Exchange) []sentCookie {
 	for _, v := range h[SetCookie] {
 		list = append(list, readCookie(v, now))
 	}
-	slices.SortStableFunc(list, func(a, b sentCookie) int {
-		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.domain, b.domain), strings.Compare(a.path, b.path))
-	})
+	slices.SortStableFunc(list, func(a, b sentCookie) int { return strings.Compare(a.place, b.place) })
 	return list
 }
 
@@ -92,14 +83,17 @@ func readCookie(v string, now time.Time) sentCookie {
 		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		attributes[strings.ToLower(strings.TrimSpace(key))] = strings.TrimSpace(value)
 	}
-	c.domain, c.path = strings.ToLower(strings.TrimPrefix(attributes["domain"], ".")), attributes["path"]
-	for _, flag := range []string{"httponly", "partitioned", "secure"} {
-		if _, ok := attributes[flag]; ok {
-			c.flags = append(c.flags, flag)
+	domain, path := strings.ToLower(strings.TrimPrefix(attributes["domain"], ".")), attributes["path"]
+	c.place = c.name + ";" + domain + ";" + path
+	for _, a := range [][2]string{{"domain", domain}, {"path", path}, {"samesite", strings.ToLower(attributes["samesite"])}} {
+		if a[1] != "" {
+			c.says = append(c.says, a[0]+"="+a[1])
 		}
 	}
-	if s := attributes["samesite"]; s != "" {
-		c.flags = append(c.flags, "samesite="+strings.ToLower(s))
+	for _, flag := range []string{"httponly", "partitioned", "secure"} {
+		if _, ok := attributes[flag]; ok {
+			c.says = append(c.says, flag)
+		}
 	}
 	c.life = lifetimeOf(attributes, now)
 	return c
