@@ -90,10 +90,10 @@ func newMatch(c whittle.Comparison) (*match, error) {
 	return newMatchOf(c, whittle.FoundBody)
 }
 
-// newMatchOf makes one whose findings are of a kind.
-func newMatchOf(c whittle.Comparison, kind whittle.FindingKind) (*match, error) {
+// newMatchOf makes one whose findings are of a kind, as what is declared of it and of others.
+func newMatchOf(c whittle.Comparison, kind whittle.FindingKind, others ...whittle.FindingKind) (*match, error) {
 	m := &match{c: c, kind: kind, alpha: methodAlpha(c), places: eprocess.OfMain, learn: c.LearnNoise, learnAfter: learnRepeats, evidence: newEvidence()}
-	expect, err := jsondiff.NewExpectations(c, m.kind)
+	expect, err := jsondiff.NewExpectations(c, append(others, kind)...)
 	if err != nil {
 		return nil, err
 	}

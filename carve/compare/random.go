@@ -28,21 +28,12 @@ func newRandom(c whittle.Comparison, alpha float64) (*random, error) {
 	number := distribution.NumberPath(&c)
 	texts := whittle.Comparison{
 		Kind: whittle.JSON, Confidence: c.Confidence, MinCompared: c.MinCompared, MaxDiffer: max(c.MaxDiffer, distribution.Limit),
-		Ignore: c.Ignore, Expect: slices.Clone(c.Expect),
+		Ignore: c.Ignore, Expect: c.Expect,
 	}
 	if number != "" {
 		texts.Ignore = append(slices.Clone(c.Ignore), number)
 	}
-	for i := range texts.Expect {
-		switch e := &texts.Expect[i]; e.Kind {
-		case whittle.FoundBody:
-			e.Kind = whittle.FoundField
-		case whittle.FoundField:
-		default:
-			e.Kind = ""
-		}
-	}
-	around, err := newMatchOf(texts, whittle.FoundField)
+	around, err := newMatchOf(texts, whittle.FoundField, whittle.FoundBody)
 	if err != nil {
 		return nil, err
 	}

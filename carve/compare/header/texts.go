@@ -218,11 +218,7 @@ func (t *Texts) Comparison() whittle.Comparison {
 	}
 	for i := range t.c.Expect {
 		e := &c.Expect[i]
-		if e.Kind != whittle.FoundHeader {
-			e.Kind = ""
-			continue
-		}
-		if e.Path != "" {
+		if e.Kind == whittle.FoundHeader && e.Path != "" {
 			name := textproto.CanonicalMIMEHeaderKey(e.Path)
 			e.Path = pathOf(name)
 			e.From, e.To = declaredWord(name, e.From), declaredWord(name, e.To)

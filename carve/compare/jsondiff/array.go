@@ -75,7 +75,7 @@ func (j *Differ) permuted(i, k, n int) bool {
 	for e := range n {
 		x, y := j.items[i+e].hash, j.items[k+e].hash
 		inOrder = inOrder && x == y
-		sum += digest.Stir(x) - digest.Stir(y)
+		sum += digest.Mix(x) - digest.Mix(y)
 	}
 	return !inOrder && sum == 0 && !j.done()
 }

@@ -1,6 +1,7 @@
 package jsondiff
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,12 +20,12 @@ type expectation struct {
 // Expectations are those of one finding kind.
 type Expectations []expectation
 
-// NewExpectations takes the declared differences of a kind; those of other
-// kinds belong to other tests.
-func NewExpectations(c whittle.Comparison, kind whittle.FindingKind) (Expectations, error) {
+// NewExpectations takes the declared differences of some kinds; those of others belong to other
+// tests.
+func NewExpectations(c whittle.Comparison, kinds ...whittle.FindingKind) (Expectations, error) {
 	var list Expectations
 	for i, e := range c.Expect {
-		if e.Kind != kind {
+		if !slices.Contains(kinds, e.Kind) {
 			continue
 		}
 		x := expectation{index: i, Expectation: e}
