@@ -14,6 +14,7 @@ var (
 	goTest   = regexp.MustCompile("go test [^`\n#]*")
 	ofTest   = regexp.MustCompile(`-run (?:'([^']*)'|(\S+))`)
 	ofBench  = regexp.MustCompile(`-bench[ =](?:'([^']*)'|(\S+))`)
+	makes    = regexp.MustCompile("(?m)(?:^|^\\$ |`)make ((?:[a-z]+[a-z-]* ?)+)")
 	none     = regexp.MustCompile(`^(-|xxx|\^\$)$`) // what -run names for benchmarks alone
 	function = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)\w*)\(`)
 )
@@ -55,6 +56,27 @@ func TestCommandsOfTheDocsTestSomething(t *testing.T) {
 	}
 	if commands < 10 {
 		t.Errorf("only %d commands were found", commands)
+	}
+}
+
+// TestTargetsOfTheDocs: each `make` of the documentation names targets of the Makefile. Two
+// pages speak of the Makefile that whittle new writes, and e2e/pages runs them.
+func TestTargetsOfTheDocs(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	fatal.If(t, err)
+	for _, page := range pages(t) {
+		if page == "docs/tutorial.md" || page == "docs/new.md" {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		fatal.If(t, err)
+		for _, command := range makes.FindAllStringSubmatch(string(text), -1) {
+			for _, target := range strings.Fields(command[1]) {
+				if !regexp.MustCompile(`(?m)^([a-z-]+ )*` + target + `( [a-z-]+)*:`).Match(makefile) {
+					t.Errorf("%s: make %s: no such target", page, target)
+				}
+			}
+		}
 	}
 }
 

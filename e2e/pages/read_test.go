@@ -2,7 +2,6 @@ package pages
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,7 +24,7 @@ type command struct {
 // elsewhere are the commands that are not run here, by their beginnings, with the reason and
 // what holds them instead. A test fails if an entry is on no page.
 var elsewhere = map[string]string{
-	"make build":                       "TestPages builds the programs by itself",
+	"make build":                       "TestPages builds the programs by itself; TestTargetsOfTheDocs, at the root, finds make's targets",
 	"make demo":                        "it takes two minutes; `make recording` keeps what it prints",
 	"make lint":                        "it is what CI runs",
 	"go test ":                         "TestCommandsOfTheDocsTestSomething, at the root, finds what it runs",
@@ -62,21 +61,13 @@ func leftOut(text string) bool {
 	return begins != "" && (testing.Short() || !strings.HasPrefix(elsewhere[begins], inShort))
 }
 
-// checkExceptions holds the exceptions to the pages, and make's targets to the Makefile.
+// checkExceptions holds the exceptions to the pages.
 func checkExceptions(t *testing.T, all map[string][]command) {
 	t.Helper()
 	used := map[string]bool{}
-	for page, commands := range all {
+	for _, commands := range all {
 		for _, c := range commands {
-			begins := exception(c.text)
-			used[begins] = true
-			if targets, ok := strings.CutPrefix(c.text, "make "); ok && begins != "" {
-				targets, _, _ = strings.Cut(targets, "#")
-				cmd := exec.CommandContext(t.Context(), "make", append([]string{"-n", "-C", process.Repository}, strings.Fields(targets)...)...)
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Errorf("%s:%d: %s: %v\n%s", page, c.line, c.text, err, out)
-				}
-			}
+			used[exception(c.text)] = true
 		}
 	}
 	for begins := range elsewhere {
