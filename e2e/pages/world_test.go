@@ -22,7 +22,7 @@ var worlds = map[string]world{
 		bin/count -listen 127.0.0.1:6665 -admin 127.0.0.1:8091 &
 		curl -s -o cpu.pb.gz 'http://127.0.0.1:6060/debug/pprof/profile?seconds=1'
 		whittle profile http://127.0.0.1:6060 --duration 1s --save after/`},
-	"docs/load-jmeter.md":       {before: monolith + "PORT=8080 node server.js"},
+	"docs/load-jmeter.md":       {before: "cp systems/../examples/load-jmeter/plan.jmx .\n" + monolith + "PORT=8080 node server.js"},
 	"docs/load.md":              {before: monolith + "PORT=8080 node server.js", files: []string{"plan.yml"}},
 	"docs/new.md":               {before: "sed -i '/- get:/d' users.yml\n" + monolith + recorded},
 	"docs/record-and-replay.md": {before: monolith + recorded + candidate},
