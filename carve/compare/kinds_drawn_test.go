@@ -16,22 +16,7 @@ import (
 // EQUIVALENT once, or so for a while.
 var drawnWrong = []kind{
 	drawn("numbers of another mean", `{"a":1,"x":%d}`, func(w kindWorld, bad bool) any { return 500 + w.r.IntN(500) + either(bad, 100, 0) }, "$.x is larger than the monolith's in"),
-	drawn("numbers of twice the spread", `{"a":1,"x":%.3f}`, func(w kindWorld, bad bool) any { return 5 + w.r.NormFloat64()*either(bad, 2.0, 1) }, "$.x is "),
-	drawn("numbers of half the spread", `{"a":1,"x":%.3f}`, func(w kindWorld, bad bool) any { return 5 + w.r.NormFloat64()*either(bad, 0.5, 1) }, "$.x is "),
 	drawn("a die without a six", `{"a":1,"roll":%d}`, func(w kindWorld, bad bool) any { return 1 + w.r.IntN(either(bad, 5, 6)) }, "$.roll "),
-	drawn("a die that is loaded in its middle", `{"a":1,"roll":%d}`, func(w kindWorld, bad bool) any {
-		if x := 1 + w.r.IntN(6); !bad || x != 3 {
-			return x
-		}
-		return 4
-	}, "$.roll is above "),
-	drawn("two peaks for one", `{"a":1,"x":%.3f}`, func(w kindWorld, bad bool) any {
-		x := w.r.NormFloat64()
-		if bad {
-			x = math.Copysign(0.8+0.1*math.Abs(x), x)
-		}
-		return x
-	}, "$.x "),
 	drawn("large random numbers of half the range", `{"a":1,"x":%d}`, func(w kindWorld, bad bool) any { return w.r.IntN(either(bad, 100_000_000, 200_000_000)) }, "$.x is smaller than the monolith's in"),
 	drawn("amounts in a text that are ten times as large", `{"a":1,"x":"%.2f"}`, func(w kindWorld, bad bool) any { return (1 + w.r.ExpFloat64()) * either(bad, 10.0, 1) }, "$.x is larger than the monolith's in"),
 	drawn("a flag that is seldom set", `{"a":1,"beta":%t}`, func(w kindWorld, bad bool) any { return w.r.IntN(100) < either(bad, 5, 50) }, "$.beta is "),

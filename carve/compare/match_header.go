@@ -30,8 +30,7 @@ func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (header
 		return h, err
 	}
 	h.direct, h.alpha, h.places, h.learnAfter = true, 2*alpha, 11./12, 3
-	h.forms.ByName(headerWords)
-	h.forms.Declare(h.texts.CookiesDeclared())
+	h.forms.Named, h.forms.Declared = headerWords, h.texts.CookiesDeclared()
 	h.ShowBy(header.ViewOf(show))
 	return h, nil
 }
@@ -58,7 +57,7 @@ func (h *headers) nameCookies(x *whittle.Exchange) {
 			h.more = true
 		default:
 			h.cookies = append(h.cookies, path)
-			h.forms.NameFresh(path, h.n+1)
+			h.forms.TakeCookie(path, h.n+1)
 		}
 	}
 }

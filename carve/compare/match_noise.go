@@ -155,16 +155,16 @@ func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.D
 		return nil
 	}
 	for i := range x {
-		if x[i].Text == y[i].Text {
+		if x[i] == y[i] {
 			continue
 		}
 		one := *d
-		one.Path, one.Times = d.Path+" ("+m.show.Text(x[i].Name)+")", 1
+		one.Path, one.Times = form.PieceOf(d.Path, i), 1
 		if _, known := m.index[markKey{Path: one.Path, How: one.How, Expect: one.Expect}]; !known && len(m.marks) >= maxMarks/2 {
 			continue
 		}
-		if strings.Contains(d.From, x[i].Text) && strings.Contains(d.To, y[i].Text) { // they may be shown
-			one.From, one.To = x[i].Text, y[i].Text
+		if strings.Contains(d.From, x[i]) && strings.Contains(d.To, y[i]) { // they may be shown
+			one.From, one.To = x[i], y[i]
 		}
 		list = append(list, one)
 	}

@@ -38,7 +38,7 @@ func TestNumbersThatAreDrawnAlike(t *testing.T) {
 	} {
 		f := formsOf(t, comparetest.FormComparison)
 		p := playedOf(t, f, 1500, say)
-		if _, led := p.lead(); led {
+		if p.lead() != nil {
 			t.Errorf("%s: suspected", what)
 		}
 		if b, _, waits := f.Bound(1500); waits {
@@ -143,7 +143,7 @@ func TestNumbersOfAsking(t *testing.T) {
 			f.See(x, again, 0.0019, i)
 		}
 		p := f.paths[0]
-		if _, led := p.lead(); led == counts {
+		if led := p.lead() != nil; led == counts {
 			t.Errorf("%s: suspected %t", name, led)
 		}
 	}
@@ -161,7 +161,7 @@ func TestClocksApart(t *testing.T) {
 		f.See(x, nil, 0.0019, i)
 	}
 	p := f.paths[0]
-	if suspected, led := p.lead(); led {
+	if suspected := p.lead(); suspected != nil {
 		t.Errorf("suspected: %+v", suspected)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
+	"whittle/carve/compare/noise"
 	"whittle/internal/units"
 )
 
@@ -35,13 +36,13 @@ func (f *Forms) Cover(c *whittle.Coverage, n int) {
 			continue
 		}
 		c.ByForm = append(c.ByForm, whittle.FormField{
-			Path: path, Form: p.words(), Declared: p.rule != "", Compared: p.Feature[featForm].Of, Class: cmp.Or(p.rule, classNames[p.top()]),
+			Path: path, Form: p.words(), Declared: p.rule != "", Compared: p.Feature[featForm].Of, Class: cmp.Or(p.rule, p.top().inConfig()),
 		})
 		if p.values() {
 			p.left(func(what, why string) { c.Not(path+" ("+what+")", why) })
 		}
-		_, _, open := p.Alike.Open(p.isRanged(), alikeAlpha)
-		if _, _, waits := p.waits(f, n); open && !waits && p.rule == "" {
+		open, _ := p.Alike.Open(p.isRanged(), alikeAlpha)
+		if _, _, waits := f.waits(p, n); open != nil && !waits && p.rule == "" {
 			c.Not(path+" (draw)", "too few values came to say that both sides draw alike")
 		}
 	}
@@ -68,8 +69,8 @@ func (f *Forms) ByValue() (n int, more, whole bool) {
 // unmatched are the patterns of places that were counted, vary in no known way and were
 // never held against anything, sorted.
 func (f *Forms) unmatched() (patterns []string) {
-	for h, pattern := range f.fields.alone {
-		if _, known := f.index[h]; !known {
+	for pattern := range f.fields.alone {
+		if _, known := f.index[pattern]; !known {
 			patterns = append(patterns, pattern)
 		}
 	}
@@ -87,7 +88,7 @@ func (p *formPath) unformed() string {
 	switch {
 	case p.rule == formAny:
 		return "declared as any in the config"
-	case p.own:
+	case p.isOwn():
 		return "a state that each server holds by itself, as it seems"
 	case p.Fresh && p.isMember() && !p.isCompared(): // a cookie
 		return "out of a set, of which it is not compared which one goes with the request"
@@ -108,10 +109,14 @@ func (p *formPath) left(add func(what, why string)) {
 	case p.rule != "":
 	case p.isNumber() && !p.isRanged():
 		add("size", "a number that rises or falls, with time or by asking, may be another one on each server")
-	case p.isAnew() && p.top() == classToken:
-		add("alphabet", "of an id that is new each time, not the characters that it is drawn from are compared, but for the last one")
+	case p.isNumber():
+		add("spread", "of numbers that vary it is compared which side's is the larger and how often one comes again, not how they are spread: kind statistical does")
+	case p.isNew() && p.top().hasMembers():
+		add("alphabet", "of an id that is new each time it is not compared which characters it is drawn from")
 	case p.isSet() && !p.isCompared():
 		add("which", "of values out of a set it is compared how often each comes, not which goes with what")
+	case p.top().hasMembers() && !p.isSet():
+		add("repetition", "of values that come again at times it is not compared how often they do")
 	}
 	if strings.Contains(p.Path, "*") {
 		add("order", "of elements that vary, their order and whether one comes twice are not compared")
@@ -122,34 +127,35 @@ func (p *formPath) left(add func(what, why string)) {
 // enough, and where nothing of the body is compared. ok is false where there is nothing to
 // wait for; more estimates the exchanges, -1: it cannot be said.
 func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
-	b = whittle.Bound{What: boundForm, MarginHigh: 0.02}
-	open := slices.DeleteFunc(slices.Clone(f.paths), func(p *formPath) bool {
-		return p.rule == formAny || p.rule == formValue || f.expected(p) != ""
-	})
-	for _, p := range open {
-		if x, ok := f.finding(p); ok && !x.Decided {
-			b.Estimate, b.High = eprocess.Ratio(x.Count, x.Of), eprocess.Share{N: x.Of, Differing: x.Count}.High(alikeAlpha)
-			b.Summary = f.said(p, x.Summary) + ": suspected, not shown"
-			return b, -1, true
+	for _, p := range f.paths {
+		if p.rule == formAny || p.rule == formValue || f.expected(p) != "" {
+			continue
+		}
+		of, left, open := f.boundOf(p, n)
+		if open && (!ok || more >= 0 && (left < 0 || left > more)) {
+			b, more, ok = of, left, true
 		}
 	}
-	for _, p := range open {
-		of := p.Feature[featForm].Of
-		if need := formEnough - of; need > more && !p.own && n-p.Born < formLong && p.values() {
-			more, b.High = need, math.Min(1, 5/float64(of+1))
-			b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", f.said(p, p.Path), units.Grouped(of), units.Grouped(need))
-		}
+	if why := f.hollow(); !ok && why != "" {
+		return whittle.Bound{What: boundForm, MarginHigh: noise.Slack, High: 1, Summary: why}, -1, true
 	}
-	for _, p := range open {
-		if w, left, ok := p.waits(f, n); ok && more >= 0 && (left < 0 || left > more) {
-			b, more = w, left
-		}
-	}
-	if why := f.hollow(); more == 0 && why != "" {
-		b.High, b.Summary = 1, why
+	return b, more, ok
+}
+
+func (f *Forms) boundOf(p *formPath, n int) (b whittle.Bound, more int, ok bool) {
+	b = whittle.Bound{What: boundForm, MarginHigh: noise.Slack}
+	if x, ok := f.finding(p); ok && !x.Decided {
+		b.Estimate, b.High = eprocess.Ratio(x.Count, x.Of), eprocess.Share{N: x.Of, Differing: x.Count}.High(alikeAlpha)
+		b.Summary = f.said(p, x.Summary) + ": suspected, not shown"
 		return b, -1, true
 	}
-	return b, more, more != 0
+	of := p.Feature[featForm].Of
+	if more = formEnough - of; more > 0 && !p.isOwn() && n-p.Born < formLong && p.values() {
+		b.High = math.Min(1, 5/float64(of+1))
+		b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", f.said(p, p.Path), units.Grouped(of), units.Grouped(more))
+		return b, more, true
+	}
+	return f.waits(p, n)
 }
 
 // hollow says why what nobody declared leaves no value of the body, or of cookies, to compare;
@@ -163,7 +169,7 @@ func (f *Forms) hollow() (why string) {
 	}
 	for _, p := range f.paths {
 		switch not := p.unformed(); {
-		case f.named != nil && !p.Fresh: // it says nothing of cookies
+		case f.Named != nil && !p.Fresh: // it says nothing of cookies
 		case not == "" && p.values():
 			return ""
 		case not != "" && p.rule == "" && f.expected(p) == "":
@@ -173,7 +179,7 @@ func (f *Forms) hollow() (why string) {
 	switch {
 	case why == "":
 		return ""
-	case f.named != nil:
+	case f.Named != nil:
 		return "no value of a cookie is compared: " + why + "; compare.headers: {except: [Set-Cookie]} leaves cookies out"
 	}
 	return "no value of the bodies is compared: " + why + ", and there is no other field"

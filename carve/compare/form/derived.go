@@ -1,6 +1,7 @@
 package form
 
 import (
+	"iter"
 	"slices"
 
 	"whittle/carve/compare/display"
@@ -34,7 +35,7 @@ func (c *category) words(k int) string {
 	case featForm:
 		return c.value.form.String()
 	case featSize:
-		return sizeWords(c.value.form, c.value.size)
+		return sizeWords(c.value.form.class, c.value.size)
 	case featTime:
 		return [...]string{"as usual", "earlier", "later"}[c.code]
 	case featRepeat:
@@ -50,20 +51,22 @@ const (
 	later
 )
 
-// categories are those of a response's values at one derived place, in the memory of list.
-func (p *formPath) categories(list []category, k, side int, e *formExchange) []category {
-	m := &p.Recent[side%2]
-	for i := range e.values[side] {
-		v := &e.values[side][i]
-		if code, ok := p.code(k, side, v, e); ok && !slices.ContainsFunc(list, func(o category) bool { return o.code == code }) {
-			list = append(list, category{code, v})
-		}
-		if k == featRepeat {
-			m.body = append(m.body, v.hash)
+// The codes of repetition.
+const (
+	anew uint64 = iota
+	again
+)
+
+// categories are those of a response's values at one derived place.
+func (p *formPath) categories(k, side int, e *formExchange) iter.Seq[category] {
+	return func(yield func(category) bool) {
+		for i := range p.now[side] {
+			v := &p.now[side][i]
+			if code, ok := p.code(k, side, v, e); ok && !yield(category{code, v}) {
+				return
+			}
 		}
 	}
-	m.body = m.body[:0]
-	return list
 }
 
 // code is what is derived from a value; ok is false where it is nothing.
@@ -77,8 +80,10 @@ func (p *formPath) code(k, side int, v *value, e *formExchange) (code uint64, ok
 		return p.timeCode(side, v, e)
 	case featRepeat:
 		// Requests that waited in the mirror's queue come in one moment; featTime finds a clock that stands still.
-		came := p.Recent[side%2].came(v.hash) && (v.at.IsZero() || !p.ofNow())
-		return uint64(eprocess.Indicator(came)), v.hash != 0 && v.form.class != classBool && v.form.class != classEmpty
+		if code = anew; p.came(side%2, v.hash) && (v.at.IsZero() || !p.ofNow()) {
+			code = again
+		}
+		return code, v.hash != 0 && v.form.class != classBool && v.form.class != classEmpty
 	}
 	return uint64(v.size), v.size >= 0 && (v.form.class != classDigits || p.Padded)
 }
@@ -155,6 +160,22 @@ func (f *feature) rest() int {
 	return n
 }
 
+// ready reports whether enough of the monolith's values are known for a derived place. Values that
+// come again by chance, or out of a cache, come again at other times on each side, and so do numbers
+// but for those that are given out one after another.
+func (p *formPath) ready(k int) bool {
+	f := &p.Feature[k]
+	switch k {
+	case featWord:
+		return f.N >= 2*warm && f.rest() == 0
+	case featSize:
+		return f.N >= 2*warm
+	case featRepeat:
+		return f.N >= warm && p.isNew() && (!p.isNumber() || p.rises())
+	}
+	return f.N >= warm
+}
+
 // unusual is 0 for the monolith's most frequent category, 1 for one that was never seen. Where
 // there are more categories than rows, one without a row may have been seen. Of what is declared
 // another class is unusual. Of words and of the forms of numbers only what was never seen is: how
@@ -165,7 +186,7 @@ func (p *formPath) unusual(k int, code uint64, class formClass) float64 {
 	n, most := f.count(code), f.top().Count
 	switch {
 	case k == featForm && p.rule != "":
-		return eprocess.Indicator(classNames[class] != p.rule)
+		return eprocess.Indicator(string(class) != p.rule)
 	case k == featWord, k == featForm && p.isNumber():
 		return eprocess.Indicator(f.N > 0 && n == 0)
 	case n == 0:
@@ -174,73 +195,50 @@ func (p *formPath) unusual(k int, code uint64, class formClass) float64 {
 	return 1 - min(1, float64(n)/float64(max(1, most)))
 }
 
-// cacheSlack is in how many responses more the candidate may repeat a value where the monolith
-// does: a cache of the candidate's own begins cold and expires at other times. Simulation:
-// TestFormsOfEqualServices, cached.
-const cacheSlack = 0.3 // share of responses
-
 // settleFeature bets on the categories of one exchange, if enough is known, and then counts them.
 // It reports whether the candidate alone was unusual.
 func (p *formPath) settleFeature(k int, e *formExchange, ready bool) (odd bool) {
 	f := &p.Feature[k]
-	if ready {
-		var high [3]float64
-		var last *category
-		for side, list := range e.lists {
-			for i := range list {
-				h := p.unusual(k, list[i].code, list[i].value.form.class)
-				if side == Candidate && h > max(0.5, high[side]) {
-					last = &list[i]
-				}
-				high[side] = max(high[side], h)
+	high, oddest := [3]float64{-1, -1, -1}, category{}
+	for side := range p.now {
+		for c := range p.categories(k, side, e) {
+			h := p.unusual(k, c.code, c.value.form.class)
+			if side == Candidate && h > high[side] {
+				oddest = c
 			}
-			f.Dev[side] += high[side]
-		}
-		slack := 0.0
-		if k == featRepeat && !p.isNew() {
-			slack = min(cacheSlack, 2*eprocess.Ratio(f.count(1), f.N))
-		}
-		f.Bets.Bet((high[Candidate]-high[Monolith]-slack)/(1+slack), e.alpha, e.n)
-		f.Of++
-		f.Again += int(eprocess.Indicator(len(e.lists[Repeat]) > 0))
-		if odd = last != nil && high[Monolith] <= 0.5; odd {
-			f.Odd++
-			f.Odds = counted(f.Odds, k, last)
+			high[side] = max(high[side], h)
 		}
 	}
-	for i := range e.lists[Monolith] {
+	if high[Monolith] < 0 || high[Candidate] < 0 {
+		return false
+	}
+	if ready {
+		f.Bets.Bet(high[Candidate]-high[Monolith], e.alpha, e.n)
+		f.Of++
+		f.Again += int(eprocess.Indicator(high[Repeat] >= 0))
+		for side, h := range high {
+			f.Dev[side] += max(0, h)
+		}
+		if odd = high[Candidate] > 0.5 && high[Monolith] <= 0.5; odd {
+			f.Odd++
+			f.Odds = counted(f.Odds, k, oddest)
+		}
+	}
+	for c := range p.categories(k, Monolith, e) {
 		f.N++
-		f.Rows = counted(f.Rows, k, &e.lists[Monolith][i])
+		f.Rows = counted(f.Rows, k, c)
 	}
 	return odd
 }
 
 // counted counts a category, if there is room for it.
-func counted(rows []row, k int, c *category) []row {
+func counted(rows []row, k int, c category) []row {
 	if i := slices.IndexFunc(rows, func(r row) bool { return r.Code == c.code }); i >= 0 {
 		rows[i].Count++
 	} else if len(rows) < few {
 		rows = append(rows, row{c.code, display.Snippet([]byte(c.words(k)), display.ValueShown), 1, c.value.form.class})
 	}
 	return rows
-}
-
-// isExcused reports whether half of what was unusual of the candidate is usual by what is known
-// now, or the monolith's own second responses deviate from its first ones by half as much as the
-// candidate's do, so that it is the order of asking that makes the difference.
-func (p *formPath) isExcused(k int) bool {
-	f := &p.Feature[k]
-	all, still := 0, 0
-	for _, r := range f.Odds {
-		all += r.Count
-		still += r.Count * int(eprocess.Indicator(p.unusual(k, r.Code, r.Class) > 0.5))
-	}
-	if 2*still <= all {
-		return true
-	}
-	of := func(side, n int) float64 { return f.Dev[side] / float64(max(1, n)) }
-	first := of(Monolith, f.Of)
-	return f.Again > 0 && of(Repeat, f.Again)-first >= (of(Candidate, f.Of)-first)/2
 }
 
 // decidedAt is the exchange at which a derived place was shown to differ; 0: it is not.
@@ -254,4 +252,23 @@ func (p *formPath) decidedAt(k int) int {
 // isSuspected reports whether a derived place is suspected to differ, and not shown.
 func (p *formPath) isSuspected(k int) bool {
 	return p.Feature[k].Bets.Now >= eprocess.Suspected && p.Feature[k].Bets.At == 0 && !p.isExcused(k)
+}
+
+// isExcused reports whether each server holds a state of its own there, half of what was unusual
+// of the candidate is usual by what is known now, or the monolith's own second responses deviate
+// from its first ones by half as much as the candidate's do, so that it is the order of asking
+// that makes the difference.
+func (p *formPath) isExcused(k int) bool {
+	f := &p.Feature[k]
+	all, still := 0, 0
+	for _, r := range f.Odds {
+		all += r.Count
+		still += r.Count * int(eprocess.Indicator(p.unusual(k, r.Code, r.Class) > 0.5))
+	}
+	if p.isOwn() || 2*still <= all {
+		return true
+	}
+	of := func(side, n int) float64 { return f.Dev[side] / float64(max(1, n)) }
+	first := of(Monolith, f.Of)
+	return f.Again > 0 && of(Repeat, f.Again)-first >= (of(Candidate, f.Of)-first)/2
 }

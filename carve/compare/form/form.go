@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
 	"whittle/carve/compare/twosample"
@@ -46,28 +46,27 @@ const (
 type Forms struct {
 	rules  []formRule
 	ignore []jsonpath.Path
-	// declared is why every difference of form in cookies is intended; empty: it is not.
-	declared string
-	Show     *display.View
+	Show   *display.View
+	// Named says how a place is called, of values of headers and cookies; nil: they are of bodies.
+	Named func(path string) string
+	// Declared is why every difference of form in cookies is intended; empty: it is not.
+	Declared string
 	// Timeless says that the two responses are not of the same time.
 	Timeless bool
 
 	known   int // entries of the learned noise that were taken
 	paths   []*formPath
-	named   func(path string) string // see ByName
-	over    int                      // places beyond most
-	dropped int                      // places of which nothing was kept over a restart
-	index   map[uint64]int
+	over    int             // places beyond most
+	dropped int             // places of which nothing was kept over a restart
+	index   map[string]int  // by pattern
 	own     map[string]bool // see MarkOwn
-	below   map[uint64]bool
-	pieced  map[uint64]bool // texts of which pieces are compared
+	below   map[string]bool // patterns that lead to places
+	pieced  map[string]bool // texts of which pieces are compared
 	fields  fieldCount
 	samples int
 
 	walk  walker
-	sides [3][][]value // of the present exchange, the values at each place
-	lists [3][]category
-	drawn [3][]twosample.Value
+	drawn [3][]twosample.Value // scratch
 }
 
 // The three responses of an exchange: the monolith's, the candidate's, and the
@@ -86,7 +85,7 @@ func (f *Forms) Learn(learnt map[noise.Key]bool, n int) {
 	f.known = len(learnt)
 	f.over = 0
 	for _, k := range slices.SortedFunc(maps.Keys(learnt), noise.Key.Compare) {
-		if !IsPiece(k.Path) || f.named != nil { // else the whole is looked at
+		if !IsPiece(k.Path) || f.Named != nil { // else the whole is looked at
 			f.take(k, n)
 		}
 	}
@@ -94,8 +93,7 @@ func (f *Forms) Learn(learnt map[noise.Key]bool, n int) {
 
 // take adds a place, or another way in which a known place varies.
 func (f *Forms) take(k noise.Key, n int) {
-	h := digest.FNV([]byte(k.Path))
-	if i, ok := f.index[h]; ok {
+	if i, ok := f.index[k.Path]; ok {
 		f.paths[i].vary(k.Way)
 		return
 	}
@@ -109,12 +107,22 @@ func (f *Forms) take(k noise.Key, n int) {
 	f.put(p)
 }
 
+// TakeCookie makes a place of a cookie, which is not known to vary, from exchange n on.
+func (f *Forms) TakeCookie(path string, n int) {
+	f.take(noise.Key{Path: path, Way: jsondiff.HowValue}, n)
+	if i, ok := f.index[path]; ok {
+		f.paths[i].Fresh = true
+	}
+}
+
 func (f *Forms) put(p *formPath) {
-	f.index[digest.FNV([]byte(p.Path))] = len(f.paths)
+	f.index[p.Path] = len(f.paths)
 	f.paths = append(f.paths, p)
-	prefixHashes(f.below, p.Path)
-	if IsPiece(p.Path) {
-		f.pieced[digest.FNV([]byte(p.Path[:strings.LastIndex(p.Path, " (")]))] = true
+	whole, piece := Whole(p.Path)
+	f.pieced[whole] = f.pieced[whole] || piece != ""
+	trail := TrailOf(whole)
+	for i := range trail {
+		f.below[string(jsondoc.AppendPattern(nil, trail[:i]))] = true
 	}
 }
 
@@ -122,25 +130,26 @@ func (f *Forms) put(p *formPath) {
 // alpha is the error rate of all places together. repeat is nil where the monolith
 // was asked once.
 func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
-	if f.named == nil && f.fields.due(n) {
+	if f.Named == nil && f.fields.due(n) {
 		f.fields.see(&f.walk, x.Monolith.Body, x.Candidate.Body, f.ignore)
 	}
 	same := bytes.Equal(x.Monolith.Body, x.Candidate.Body) && repeat == nil
-	if len(f.paths) == 0 || same && !isWhole(n) {
+	if len(f.paths) == 0 || same && !isWhole(n) || !f.gather(Monolith, x.Monolith.Body) || !f.gather(Candidate, x.Candidate.Body) {
 		return
 	}
-	if same {
-		if f.gather(Monolith, x.Monolith.Body) {
-			for i, p := range f.paths {
-				p.settleSame(f.sides[Monolith][i], f.named != nil, &f.drawn)
-			}
+	e := formExchange{n: n, at: x.At, same: same, again: f.gather(Repeat, repeat), timeless: f.Timeless, drawn: &f.drawn}
+	for side, response := range [3]*whittle.Response{&x.Monolith, &x.Candidate, x.Repeat} {
+		if response != nil {
+			e.clocks[side], _ = Date(response.Header.Get("Date"))
 		}
-		return
 	}
-	if !f.gather(Monolith, x.Monolith.Body) || !f.gather(Candidate, x.Candidate.Body) {
-		return
+	for i, p := range f.paths {
+		e.alpha = eprocess.OfNth(alpha, i+f.dropped+1) / features
+		if p.settle(&e) && len(p.Samples) < display.MaxSamples && f.samples < display.MaxShown*display.MaxSamples && !f.Show.Has(p.Samples, x) {
+			p.Samples = append(p.Samples, f.sample(x, p))
+			f.samples++
+		}
 	}
-	f.Settle(x, repeat != nil && f.gather(Repeat, repeat), alpha, n)
 }
 
 // isWhole reports whether exchange n is one of those that are looked at though both sides say the
@@ -148,29 +157,8 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 // it is seen what is held, and which of them are does not follow from what both sides say.
 func isWhole(n int) bool { return n <= most*most || n/most%8 == 0 }
 
-// Settle takes the values that were gathered to the tests of all places. again says
-// that the monolith was asked twice.
-func (f *Forms) Settle(x *whittle.Exchange, again bool, alpha float64, n int) {
-	e := formExchange{n: n, at: x.At, again: again, timeless: f.Timeless, named: f.named != nil, lists: &f.lists, drawn: &f.drawn}
-	e.clocks[Monolith], e.clocks[Candidate] = responseDate(&x.Monolith), responseDate(&x.Candidate)
-	if again && x.Repeat != nil {
-		e.clocks[Repeat] = responseDate(x.Repeat)
-	}
-	for i, p := range f.paths {
-		e.values = [3][]value{f.sides[Monolith][i], f.sides[Candidate][i]}
-		if again {
-			e.values[Repeat] = f.sides[Repeat][i]
-		}
-		e.alpha = eprocess.OfNth(alpha, i+f.dropped+1) / features
-		if p.settle(&e) && len(p.Samples) < display.MaxSamples && f.samples < display.MaxShown*display.MaxSamples && !f.Show.Has(p.Samples, x) {
-			p.Samples = append(p.Samples, f.sample(x, p, &e))
-			f.samples++
-		}
-	}
-}
-
 // sample shows an exchange and the first value at the place on each side.
-func (f *Forms) sample(x *whittle.Exchange, p *formPath, e *formExchange) whittle.Sample {
+func (f *Forms) sample(x *whittle.Exchange, p *formPath) whittle.Sample {
 	at := TrailOf(p.Path)
 	shown := func(values []value) string {
 		if len(values) == 0 {
@@ -178,62 +166,59 @@ func (f *Forms) sample(x *whittle.Exchange, p *formPath, e *formExchange) whittl
 		}
 		return f.Show.Value(at, values[0].raw)
 	}
-	return f.Show.SampleAt(x, display.Spot{Where: f.said(p, p.Path), From: shown(e.values[Monolith]), To: shown(e.values[Candidate])})
+	return f.Show.SampleAt(x, display.Spot{Where: f.said(p, p.Path), From: shown(p.now[Monolith]), To: shown(p.now[Candidate])})
 }
 
 // MarkOwn takes note that each server holds a state of its own at a place. The forms of such
-// values come in runs on either side, so they are not compared, and what was won is void.
+// values come in runs on either side, so they are not compared, and what was won does not count.
 func (f *Forms) MarkOwn(path string) {
 	f.own[path] = true
-	for _, p := range f.paths {
-		if p.Path == path {
-			p.void()
-		}
+	if i, ok := f.index[path]; ok {
+		f.paths[i].own = true
 	}
 }
 
 // gather reads the values at all places out of a body; false: it is not JSON.
 func (f *Forms) gather(side int, body []byte) bool {
-	values := f.empty(side)
+	for _, p := range f.paths {
+		p.now[side] = p.now[side][:0]
+	}
 	if f.walk.doc.Scan(body) != jsondoc.Scanned {
 		return false
 	}
-	f.walk.each(func(h uint64) bool { return f.below[h] }, func(node uint32, at at) {
-		if i, ok := f.index[at.pattern]; ok && len(values[i]) < most {
-			values[i] = append(values[i], f.walk.look(node))
+	f.walk.each(func(pattern []byte) bool { return f.below[string(pattern)] }, func(node uint32, pattern []byte, _ uint64) {
+		if i, ok := f.index[string(pattern)]; ok {
+			f.paths[i].take(side, f.walk.look(node))
 		}
-		if f.pieced[at.pattern] {
-			f.gatherPieces(values, node, at.pattern)
+		if f.pieced[string(pattern)] {
+			f.gatherPieces(side, node, string(pattern))
 		}
 	})
 	return true
 }
 
 // gatherPieces reads the values of the pieces of a text.
-func (f *Forms) gatherPieces(values [][]value, node uint32, pattern uint64) {
+func (f *Forms) gatherPieces(side int, node uint32, whole string) {
 	list, _ := Pieces(f.walk.text(node))
-	for _, piece := range list {
-		i, ok := f.index[digest.FNVOn(pattern, []byte(" ("+f.Show.Text(piece.Name)+")"))]
-		if !ok || len(values[i]) >= most {
-			continue
+	for n, piece := range list {
+		if i, ok := f.index[PieceOf(whole, n)]; ok {
+			v := valueOfText([]byte(piece))
+			if jsondoc.IsNumber([]byte(piece)) {
+				v = valueOfNumber([]byte(piece))
+			}
+			v.raw = []byte(piece)
+			f.paths[i].take(side, v)
 		}
-		text := []byte(piece.Text)
-		v := valueOfText(text)
-		if jsondoc.IsNumber(text) {
-			v = valueOfNumber(text)
-		}
-		v.raw = text
-		values[i] = append(values[i], v)
 	}
 }
 
-// empty makes room for the values of one response.
-func (f *Forms) empty(side int) [][]value {
-	for len(f.sides[side]) < len(f.paths) {
-		f.sides[side] = append(f.sides[side], nil)
+// Any reports whether anything is compared by form.
+func (f *Forms) Any() bool { return len(f.paths) > 0 }
+
+// said is a sentence that begins with a place, by what the place is called.
+func (f *Forms) said(p *formPath, s string) string {
+	if f.Named != nil {
+		return strings.Replace(s, p.Path, f.Named(p.Path), 1)
 	}
-	for i, values := range f.sides[side] {
-		f.sides[side][i] = values[:0]
-	}
-	return f.sides[side]
+	return s
 }

@@ -10,21 +10,32 @@ import (
 	"unicode/utf8"
 )
 
-// pieceTextMost is how much of one text is looked at for pieces.
-const pieceTextMost = 4 << 10 // bytes
+// textMost is how much of one text is looked at for pieces.
+const textMost = most * most // bytes
 
-// Piece is a part of a text between two marks.
-type Piece struct{ Name, Text string }
+// PieceOf is the place of piece i, from 0, of the text at a path.
+func PieceOf(path string, i int) string { return path + " (piece " + strconv.Itoa(i+1) + ")" }
+
+// Whole is the place of the text of which a place is a piece, and the piece; empty: it is none.
+func Whole(path string) (whole, piece string) {
+	if i := strings.LastIndex(path, " (piece "); i > 0 && strings.HasSuffix(path, ")") {
+		return path[:i], path[i:]
+	}
+	return path, ""
+}
 
 // IsPiece reports whether a place is a piece of a text.
-func IsPiece(path string) bool { return strings.HasSuffix(path, ")") && strings.Contains(path, " (") }
+func IsPiece(path string) bool {
+	_, piece := Whole(path)
+	return piece != ""
+}
 
 // Pieces are those of a text of which the monolith changes some and not others: a link with
 // a signature, a sentence with a time, what base64 stands for, as in a token with claims. None of
 // a value of another class, or of one piece. Two texts have the same pieces only if what
 // stands between them is the same, which between says.
-func Pieces(text []byte) (list []Piece, between string) {
-	switch classify(text).class {
+func Pieces(text []byte) (list []string, between string) {
+	switch f, _ := classify(text); f.class {
 	case classToken:
 		text = decoded(text)
 	case classJWT:
@@ -39,7 +50,7 @@ func Pieces(text []byte) (list []Piece, between string) {
 	default:
 		return nil, ""
 	}
-	text = text[:min(len(text), pieceTextMost)]
+	text = text[:min(len(text), textMost)]
 	if list, between = textPieces(text, isTokenByte); len(list) == 1 { // such as INV-2026-000123
 		list, between = textPieces(text, isLetterOrDigit)
 	}
@@ -50,14 +61,14 @@ func Pieces(text []byte) (list []Piece, between string) {
 }
 
 // textPieces are what stands between the bytes of a text that belong to no piece.
-func textPieces(text []byte, belongs func(byte) bool) (list []Piece, between string) {
+func textPieces(text []byte, belongs func(byte) bool) (list []string, between string) {
 	var marks []byte
 	for run, belongs := range runs(text, belongs) {
 		if !belongs {
 			marks = append(marks, run...)
 			continue
 		}
-		list = append(list, Piece{"piece " + strconv.Itoa(len(list)+1), string(run)})
+		list = append(list, string(run))
 		marks = append(marks, 'a')
 	}
 	return list, string(marks)
@@ -69,16 +80,16 @@ func textPieces(text []byte, belongs func(byte) bool) (list []Piece, between str
 //	/orders/17?state=8f3kq92x   /orders/#?state=#
 //	max-age=60                  max-age=#
 func Shape(text string) string {
-	s := []byte(text[:min(len(text), pieceTextMost)])
-	if f := classify(s); f.class == classTime && strings.HasPrefix(f.as, " as ") {
+	s := []byte(text[:min(len(text), textMost)])
+	if f, _ := classify(s); f.class == classTime && strings.HasPrefix(f.words, "a time as ") {
 		return f.String()
 	}
 	var shape []byte
 	for run, belongs := range runs(s, isTokenByte) {
-		switch class := classify(run).class; {
+		switch class := classifyTimeless(run).class; {
 		case !belongs:
 			shape = append(shape, run...)
-		case class == classUUID, class == classHex, class == classToken, len(run) >= 8 && charsOf(run).only(charLowerHex|charUpperHex): // an id
+		case class == classUUID, class == classHex, class == classToken, len(run) >= 8 && only(run, lowerHex+upperHex): // an id
 			shape = append(shape, '#')
 		default:
 			for part := range runs(run, isLetterOrDigit) {
@@ -110,14 +121,14 @@ func runs(text []byte, belongs func(byte) bool) iter.Seq2[[]byte, bool] {
 	}
 }
 
-func isLetterOrDigit(b byte) bool { return kindOfChar[b]&(charDigit|charsLetter) > 0 }
+func isLetterOrDigit(b byte) bool { return strings.IndexByte(letters+digits, b) >= 0 }
 
-func isTokenByte(b byte) bool { return isLetterOrDigit(b) || b == '_' || b == '-' }
+func isTokenByte(b byte) bool { return strings.IndexByte(letters+digits+dashes, b) >= 0 }
 
 // decoded is the text that base64 stands for, with the members of an object in order; nil: it
 // stands for none. Twelve bytes at least are a text: as many random ones are none.
 func decoded(text []byte) []byte {
-	text = bytes.TrimRight(text[:min(len(text), pieceTextMost)], "=")
+	text = bytes.TrimRight(text[:min(len(text), textMost)], "=")
 	coding := base64.RawStdEncoding
 	if bytes.ContainsAny(text, "-_") {
 		coding = base64.RawURLEncoding

@@ -8,7 +8,6 @@ import (
 	"whittle"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/own"
 	"whittle/carve/compare/twosample"
 )
@@ -39,13 +38,14 @@ type formPath struct {
 	Held own.Holding `json:"held"`
 	// Samples are exchanges in which the candidate's form was unusual.
 	Samples []whittle.Sample `json:"s,omitempty"`
-	// Recent are each side's last values.
-	Recent  [2]recentValues   `json:"recent"`
+	// Recent are hashes of each side's last values.
+	Recent  [2][]uint32       `json:"recent"`
 	Feature [features]feature `json:"f"`
 	Alike   twosample.Test    `json:"alike"`
 
 	rule string
-	own  bool // see Forms.MarkOwn
+	own  bool       // see Forms.MarkOwn
+	now  [3][]value // of each response of the present exchange
 }
 
 func newFormPath(path string, n int, rule string) *formPath {
@@ -56,17 +56,6 @@ func newFormPath(path string, n int, rule string) *formPath {
 	return p
 }
 
-// void takes back what was won of values that each server holds by itself. How far a time is
-// from now is no such state, where the monolith's are all as far.
-func (p *formPath) void() {
-	p.own = true
-	for k := range p.Feature {
-		if k != featTime || !p.ofNow() {
-			p.Feature[k].Bets.Void()
-		}
-	}
-}
-
 func (p *formPath) varies(way string) bool { return slices.Contains(p.Varies, way) }
 
 func (p *formPath) vary(way string) {
@@ -75,75 +64,52 @@ func (p *formPath) vary(way string) {
 	}
 }
 
-// formExchange is one exchange at one place.
+// take takes a value of the present exchange, if there is room for it.
+func (p *formPath) take(side int, v value) {
+	if len(p.now[side]) < most {
+		p.now[side] = append(p.now[side], v)
+	}
+}
+
+// formExchange is one exchange.
 type formExchange struct {
-	values                 [3][]value // of each response
-	again, timeless, named bool
-	lists                  *[3][]category        // scratch, of each response
-	drawn                  *[3][]twosample.Value // scratch, of each response
-	alpha                  float64
-	n                      int
-	at                     time.Time
-	clocks                 [3]time.Time // Date of each response; zero: it has none
+	same, again, timeless bool
+	drawn                 *[3][]twosample.Value // scratch, of each response
+	alpha                 float64
+	n                     int
+	at                    time.Time
+	clocks                [3]time.Time // Date of each response; zero: it has none
 }
 
 // settle takes an exchange to every derived place; it reports whether the candidate's form was
 // unusual and the monolith's was not. What the monolith holds for a while is counted, and not
 // bet on: it says no more with every request than at first, on either side. Nor is a state of each
-// server's own, but for how far times are from now.
+// server's own.
 func (p *formPath) settle(e *formExchange) (odd bool) {
 	if p.rule == formAny || p.rule == formValue {
 		return false
 	}
-	held := p.isHeld()
+	held, isOwn := p.isHeld(), p.isOwn()
 	if isWhole(e.n) {
-		p.hold(e.values[Monolith])
+		p.Held.See(heldHash(p.now[Monolith]))
 	}
-	for k := range p.Feature {
-		isBet := !held && p.ready(k) && (!p.own || k == featTime && p.ofNow())
-		for side := range e.lists {
-			e.lists[side] = p.categories(e.lists[side][:0], k, side, e)
-		}
-		if len(e.lists[Monolith]) > 0 && len(e.lists[Candidate]) > 0 && p.settleFeature(k, e, isBet) {
-			odd = true
+	if !e.same {
+		for k := range p.Feature {
+			odd = p.settleFeature(k, e, !held && !isOwn && p.ready(k)) || odd
 		}
 	}
-	if !held {
+	if !held && p.rule == "" {
 		p.seeAlike(e)
 	}
-	p.remember(e)
+	if !e.same {
+		p.remember(e)
+	}
 	return odd
 }
 
-// settleSame takes what both sides say in an exchange.
-func (p *formPath) settleSame(values []value, named bool, scratch *[3][]twosample.Value) {
-	if p.own || p.rule != "" {
-		return
-	}
-	held := p.isHeld()
-	if p.hold(values); !held {
-		list := p.drawnValues(&scratch[Monolith], values)
-		if named && len(values) == 0 && p.varies(jsondiff.WayPresence) {
-			list = []twosample.Value{{Kind: twosample.Absent}}
-		}
-		p.Alike.See(list, list, nil)
-	}
-}
-
-// ready reports whether enough of the monolith's values are known for a derived place. Numbers
-// come again by chance, but for those that are given out one after another.
-func (p *formPath) ready(k int) bool {
-	f := &p.Feature[k]
-	switch k {
-	case featWord:
-		return f.N >= 2*warm && f.rest() == 0
-	case featSize:
-		return f.N >= 2*warm
-	case featRepeat:
-		return f.N >= warm && (!p.isNumber() || p.rises())
-	}
-	return f.N >= warm
-}
+// isOwn reports whether each server holds a state of its own there. How far a time is from now is
+// no such state, where the monolith's are all as far.
+func (p *formPath) isOwn() bool { return p.own && !p.ofNow() }
 
 // top is the usual class of the monolith's values.
 func (p *formPath) top() formClass { return p.Feature[featForm].top().Class }
@@ -165,19 +131,13 @@ func (p *formPath) rises() bool {
 // isNew reports whether the values are new each time but for one in 50.
 func (p *formPath) isNew() bool {
 	f := &p.Feature[featRepeat]
-	return f.N > 0 && 50*f.count(1) <= f.N
-}
-
-// isAnew reports whether both sides' values are.
-func (p *formPath) isAnew() bool {
-	f := &p.Feature[featRepeat]
-	return f.Of >= formEnough && p.isNew() && 50*f.Odd <= f.Of
+	return f.N > 0 && 50*f.count(again) <= f.N
 }
 
 // isSet reports whether ids or texts come out of a set of few.
 func (p *formPath) isSet() bool {
 	f := &p.Feature[featRepeat]
-	return 2*f.count(1) > f.N && p.top().hasMembers()
+	return 2*f.count(again) > f.N && p.top().hasMembers()
 }
 
 // isMember reports whether they come out of a set that both sides draw from: one in four of the
@@ -188,15 +148,12 @@ func (p *formPath) isMember() bool { return p.isSet() && p.Said > 0 && 4*p.Share
 // long as both sides have said the same each time.
 func (p *formPath) isCompared() bool { return p.Fresh && p.Apart == 0 }
 
-// hold takes the monolith's first value of an exchange.
-func (p *formPath) hold(values []value) {
-	h := uint32(1) // there is none
-	if len(values) > 0 {
-		if h = uint32(values[0].hash); h == 0 {
-			h = uint32(digest.FNV(values[0].raw))
-		}
+// heldHash is that of the first value of a response.
+func heldHash(values []value) uint32 {
+	if len(values) == 0 {
+		return 0
 	}
-	p.Held.See(h)
+	return uint32(digest.FNV(values[0].raw))
 }
 
 // isHeld reports whether the monolith holds its values for a while, so that what both sides
@@ -209,20 +166,20 @@ func (p *formPath) isHeld() bool {
 
 // remember takes the values of an exchange into what is known of each side.
 func (p *formPath) remember(e *formExchange) {
-	monolith, candidate := e.values[Monolith], e.values[Candidate]
+	monolith, candidate := p.now[Monolith], p.now[Candidate]
 	for i := range candidate {
 		if h := candidate[i].hash; h != 0 {
 			p.Said++
-			p.Shared += int(eprocess.Indicator(p.Recent[Monolith].came(h)))
+			p.Shared += int(eprocess.Indicator(p.came(Monolith, h)))
 		}
 	}
 	if !slices.EqualFunc(monolith, candidate, func(a, b value) bool { return bytes.Equal(a.raw, b.raw) }) {
 		p.Apart++
 	}
 	for side := range p.Recent {
-		for i := range e.values[side] {
-			if h := e.values[side][i].hash; h != 0 {
-				p.Recent[side].add(h)
+		for i := range p.now[side] {
+			if h := p.now[side][i].hash; h != 0 {
+				p.Recent[side] = pushed(p.Recent[side], uint32(h), most)
 			}
 		}
 	}
@@ -233,11 +190,19 @@ func (p *formPath) remember(e *formExchange) {
 		v := &monolith[i]
 		p.Padded = p.Padded || v.padded
 		if !v.at.IsZero() && !e.at.IsZero() {
-			p.Offsets = append(p.Offsets, v.at.Sub(e.moment(Monolith)).Milliseconds())
-			p.Offsets = p.Offsets[max(0, len(p.Offsets)-few):]
+			p.Offsets = pushed(p.Offsets, v.at.Sub(e.moment(Monolith)).Milliseconds(), few)
 		}
 	}
 }
+
+// pushed adds to the last ones of a list.
+func pushed[T any](list []T, x T, most int) []T {
+	list = append(list, x)
+	return list[max(0, len(list)-most):]
+}
+
+// came reports whether a value is one of a side's last ones.
+func (p *formPath) came(side int, h uint64) bool { return slices.Contains(p.Recent[side], uint32(h)) }
 
 // step counts which way the monolith's numbers go.
 func (p *formPath) step(x float64) {
@@ -246,27 +211,6 @@ func (p *formPath) step(x float64) {
 	if p.Last = x; p.Ups+p.Down > own.Fades {
 		p.Ups, p.Down = p.Ups/2, p.Down/2
 	}
-}
-
-// recentValues are the hashes of the last values of one side.
-type recentValues struct {
-	Ring []uint32 `json:"r,omitempty"`
-	Next int      `json:"n,omitempty"`
-	body []uint64 // those of the body in hand
-}
-
-// came reports whether a value was there before, in this body too.
-func (m *recentValues) came(h uint64) bool {
-	return slices.Contains(m.Ring, uint32(h)) || slices.Contains(m.body, h)
-}
-
-func (m *recentValues) add(h uint64) {
-	if len(m.Ring) < most {
-		m.Ring = append(m.Ring, uint32(h))
-		return
-	}
-	m.Ring[m.Next] = uint32(h)
-	m.Next = (m.Next + 1) % most
 }
 
 // nowRange is within which distances from now times lie that are made anew: half of it is no
@@ -282,11 +226,6 @@ func (p *formPath) ofNow() bool {
 	f := &p.Feature[featForm]
 	top := f.top()
 	return top.Class == classTime && 10*top.Count >= 9*f.N && slices.Max(p.Offsets)-slices.Min(p.Offsets) <= nowRange
-}
-
-func responseDate(a *whittle.Response) time.Time {
-	at, _ := Date(a.Header.Get("Date"))
-	return at
 }
 
 // moment is when a side was asked, by its own clock if its Date says so: a queue before it,

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"whittle"
-	"whittle/carve/compare/digest"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
@@ -20,7 +19,7 @@ type formRule struct {
 
 // New compiles the rules of a comparison.
 func New(c whittle.Comparison) (*Forms, error) {
-	f := &Forms{index: map[uint64]int{}, own: map[string]bool{}, below: map[uint64]bool{}, pieced: map[uint64]bool{}, fields: newFieldCount()}
+	f := &Forms{index: map[string]int{}, own: map[string]bool{}, below: map[string]bool{}, pieced: map[string]bool{}, fields: newFieldCount()}
 	for i, r := range c.Forms {
 		p, err := jsondoc.ParsePath(r.Path)
 		if err != nil {
@@ -68,6 +67,6 @@ func (f *Forms) Excuses(k noise.Key) bool {
 // where the config says so, and at times that are made anew, which two clocks a
 // second apart write otherwise though the monolith's own second response may not.
 func (f *Forms) Replaces(k noise.Key) bool {
-	i, ok := f.index[digest.FNV([]byte(k.Path))]
+	i, ok := f.index[k.Path]
 	return f.Excuses(k) || k.Way == jsondiff.HowValue && ok && f.paths[i].ofNow()
 }

@@ -55,7 +55,7 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 		p.rule, p.own = f.rule(p.Path), f.own[p.Path]
 		paths = append(paths, p)
 	}
-	f.paths, f.index, f.below, f.pieced, f.samples = nil, map[uint64]int{}, map[uint64]bool{}, map[uint64]bool{}, 0
+	f.paths, f.index, f.below, f.pieced, f.samples = nil, map[string]int{}, map[string]bool{}, map[string]bool{}, 0
 	for _, p := range paths {
 		f.put(p)
 		f.samples += len(p.Samples)

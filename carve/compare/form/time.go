@@ -10,7 +10,7 @@ import (
 )
 
 // epochWords name the units of numbers since 1970, each a thousandth of the one before.
-var epochWords = [...]string{" in seconds since 1970", " in milliseconds since 1970", " in microseconds since 1970", " in nanoseconds since 1970"}
+var epochWords = [...]string{"a time in seconds since 1970", "a time in milliseconds since 1970", "a time in microseconds since 1970", "a time in nanoseconds since 1970"}
 
 // epochTime reads an integer of units since 1970 as a time of 2001 to 2099.
 func epochTime(s []byte) (at time.Time, f form, ok bool) {
@@ -25,7 +25,7 @@ func epochTime(s []byte) (at time.Time, f form, ok bool) {
 	for _, words := range epochWords {
 		at := time.Unix(n/unit, n%unit*(int64(time.Second)/unit))
 		if year := at.UTC().Year(); year > 2000 && year < 2100 {
-			return at, form{class: classTime, as: words}, true
+			return at, form{class: classTime, words: words}, true
 		}
 		unit *= 1000
 	}
@@ -39,7 +39,7 @@ func readTime(s []byte) (at time.Time, f form, ok bool) {
 		return at, f, false
 	}
 	if at, f, ok = epochTime(s); ok {
-		f.as += ", in a string"
+		f.words += ", in a string"
 		return at, f, true
 	}
 	layouts := isoLayouts
@@ -49,21 +49,20 @@ func readTime(s []byte) (at time.Time, f form, ok bool) {
 		return at, f, false
 	}
 	at, layout := parsed(string(s), layouts)
-	f = form{class: classTime, as: " as " + layout}
+	as := layout
 	switch {
 	case layout == time.DateOnly:
 		at = time.Time{} // it is hours away from now
 	case layout != "" && s[0] < 'A':
+		as = layout[:len(time.DateTime)]
 		zone := s[len(time.DateTime):]
-		if digits := bytes.TrimLeft(zone, ".,"); len(digits) < len(zone) {
-			n := jsondoc.SkipDigits(digits, 0)
-			f.as, zone = " as "+layout[:len(time.DateTime)]+"."+strings.Repeat("0", n), digits[n:]
-		} else {
-			f.as = " as " + layout[:len(time.DateTime)]
+		if fraction := bytes.TrimLeft(zone, ".,"); len(fraction) < len(zone) {
+			n := jsondoc.SkipDigits(fraction, 0)
+			as, zone = as+"."+strings.Repeat("0", n), fraction[n:]
 		}
-		f.as += string(zone)
+		as += string(zone)
 	}
-	return at, f, layout != ""
+	return at, form{class: classTime, words: "a time as " + as}, layout != ""
 }
 
 // isoLayouts are those of ISO 8601 and RFC 3339, and what programs make of them.

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,50 +16,47 @@ type walker struct {
 	pattern []byte
 }
 
-// at is where a value stands: hashes of its pattern, and of the keys that lead there.
-type at struct{ pattern, keys uint64 }
+// visit takes a value of a body: its node, the pattern of its place, which is valid during the
+// call, and a hash of the keys that lead there.
+type visit func(node uint32, pattern []byte, keys uint64)
 
-// root is the place of the whole body.
-var root = at{digest.FNV([]byte("$")), digest.FNV([]byte("$"))}
-
-// each calls f for every value of the document that below leads to: below is asked with the
-// hash of each pattern, and says whether to go below it.
-func (w *walker) each(below func(pattern uint64) bool, f func(node uint32, at at)) {
-	w.node(0, root, below, f)
+// each calls f for every value of the document that below leads to, which says whether to go below
+// a pattern.
+func (w *walker) each(below func(pattern []byte) bool, f visit) {
+	w.pattern = append(slices.Grow(w.pattern[:0], 256), root...)
+	w.node(0, w.pattern, 0, below, f)
 }
 
-func (w *walker) node(x uint32, h at, below func(uint64) bool, f func(uint32, at)) {
-	f(x, h)
-	if !below(h.pattern) {
+// root is the place of the whole body.
+const root = "$"
+
+func (w *walker) node(x uint32, pattern []byte, keys uint64, below func([]byte) bool, f visit) {
+	f(x, pattern, keys)
+	if !below(pattern) {
 		return
 	}
 	d := &w.doc
 	switch n := &d.Nodes[x]; n.Kind {
 	case jsondoc.Object:
 		for i := x + 1; i < n.Next; i = d.Nodes[i+1].Next {
-			w.node(i+1, at{w.keyed(h.pattern, i), digest.Mix(digest.FNVOn(h.keys, d.Key(i)))}, below, f)
+			key := d.Key(i)
+			w.node(i+1, jsondoc.AppendStep(pattern, jsondoc.Place{Key: key}), digest.Mix(digest.FNVOn(keys, key)), below, f)
 		}
 	case jsondoc.Array:
-		inside := at{digest.FNVOn(h.pattern, []byte("[*]")), digest.Mix(h.keys + 1)}
+		inside := jsondoc.AppendStep(pattern, jsondoc.Place{})
 		for i := x + 1; i < n.Next; i = d.Nodes[i].Next {
-			w.node(i, inside, below, f)
+			w.node(i, inside, digest.Mix(keys+1), below, f)
 		}
 	}
 }
 
 // leaves calls f for the values that are no containers.
-func (w *walker) leaves(f func(node uint32, at at)) {
-	w.each(func(uint64) bool { return true }, func(node uint32, at at) {
+func (w *walker) leaves(f visit) {
+	w.each(func([]byte) bool { return true }, func(node uint32, pattern []byte, keys uint64) {
 		if k := w.doc.Nodes[node].Kind; k != jsondoc.Object && k != jsondoc.Array {
-			f(node, at)
+			f(node, pattern, keys)
 		}
 	})
-}
-
-// keyed is the hash of the pattern with the key at node i.
-func (w *walker) keyed(h uint64, i uint32) uint64 {
-	w.pattern = jsondoc.AppendStep(w.pattern[:0], jsondoc.Place{Key: w.doc.Key(i)})
-	return digest.FNVOn(h, w.pattern)
 }
 
 // text is what a leaf stands for, in memory that is used again.
@@ -76,31 +74,29 @@ func (w *walker) text(x uint32) []byte {
 
 // look makes a value of a node.
 func (w *walker) look(x uint32) value {
-	n := &w.doc.Nodes[x]
-	v := value{size: -1, raw: w.doc.Text(x)}
-	s := w.text(x)
-	switch n.Kind {
+	v := value{size: -1}
+	switch n, s := &w.doc.Nodes[x], w.text(x); n.Kind {
 	case jsondoc.Null:
-		v.form.class = classNull
-		return v
+		v.form = form{class: classNull, words: "null"}
 	case jsondoc.Bool:
-		v.form.class = classBool
+		v.form, v.hash = form{class: classBool, words: "true or false"}, hashOf(jsondoc.Bool, s)
 	case jsondoc.Array:
-		v.form.class, v.size = classArray, sizeClass(int(n.Count))
+		v.form, v.size = form{class: classArray, words: "an array"}, min(int(n.Count), most)
 		v.amount, v.sized = float64(n.Count), true
-		return v
 	case jsondoc.Object:
-		v.form.class = classObject
-		return v
+		v.form = form{class: classObject, words: "an object"}
 	case jsondoc.Number:
-		return valueOfNumber(s)
-	default:
-		t := valueOfText(s)
-		t.raw = v.raw
-		return t
+		v = valueOfNumber(s)
+	case jsondoc.String:
+		v = valueOfText(s)
 	}
-	v.hash = digest.Mix(digest.FNVOn(uint64(n.Kind), s))
+	v.raw = w.doc.Text(x)
 	return v
+}
+
+// hashOf distinguishes values.
+func hashOf(kind jsondoc.Kind, text []byte) uint64 {
+	return digest.Mix(digest.FNVOn(uint64(kind), text))
 }
 
 // TrailOf reads a pattern that jsondoc.AppendPattern wrote as a place that it names.
@@ -128,25 +124,4 @@ func TrailOf(pattern string) (trail []jsondoc.Place) {
 		}
 	}
 	return trail
-}
-
-// prefixHashes adds the hash of every pattern above one.
-func prefixHashes(set map[uint64]bool, pattern string) {
-	h := digest.FNV(nil)
-	for i := range len(pattern) {
-		h = digest.FNVOn(h, []byte{pattern[i]})
-		if i+1 < len(pattern) {
-			set[h] = true
-		}
-	}
-}
-
-// patternOf is the pattern of a node's place.
-func (w *walker) patternOf(node uint32) string {
-	pattern := []byte{'$'}
-	for x := uint32(0); x != node; {
-		child, at := w.doc.ChildOver(x, node)
-		pattern, x = jsondoc.AppendStep(pattern, at), child
-	}
-	return string(pattern)
 }

@@ -41,17 +41,16 @@ var wayWords = map[string]string{
 	jsondiff.WayPresence: "at times absent", jsondiff.HowOrder: "the same elements in any order", jsondiff.HowLength: "a varying number of elements",
 }
 
-// sizeWords name a class of sizes.
-func sizeWords(f form, size int) string {
-	switch {
-	case f.class == classArray && size <= most:
-		return jsondiff.Elements(size)
-	case f.class == classArray:
-		return "more elements"
-	case size <= most:
-		return strconv.Itoa(size) + " characters"
+// sizeWords name a size.
+func sizeWords(class formClass, size int) string {
+	least := ""
+	if size == most {
+		least = "at least "
 	}
-	return "up to " + strconv.Itoa(1<<(size-most)) + " characters"
+	if class == classArray {
+		return least + jsondiff.Elements(size)
+	}
+	return least + strconv.Itoa(size) + " characters"
 }
 
 // featureWords say how a candidate deviates at each derived place.
@@ -73,8 +72,8 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	x = whittle.Finding{Kind: whittle.FoundForm, Path: p.Path, Expected: f.expected(p), Samples: slices.Clone(p.Samples)}
 	if worst >= 0 {
 		p.deviates(worst, &x)
-	} else if l, led := p.lead(); led {
-		f.leads(p, &l, &x)
+	} else if l := p.lead(); l != nil {
+		p.leads(l, &x)
 	} else {
 		return x, false
 	}
@@ -121,7 +120,7 @@ func (f *Forms) Findings() []whittle.Finding {
 // expected is the reason of the declaration that covers a place; empty: none.
 func (f *Forms) expected(p *formPath) string {
 	if p.Fresh {
-		return f.declared
+		return f.Declared
 	}
 	return ""
 }

@@ -55,11 +55,7 @@ func pathOf(keys ...string) string {
 
 // NameOf is how a place of a text is called: "Location", "Set-Cookie sid".
 func NameOf(path string) string {
-	piece := ""
-	if form.IsPiece(path) {
-		at := strings.LastIndex(path, " (")
-		path, piece = path[:at], path[at:]
-	}
+	path, piece := form.Whole(path)
 	switch trail := form.TrailOf(path); {
 	case path == jsondiff.ManyPaths, len(trail) == 0:
 		return OtherHeaders

@@ -1,7 +1,7 @@
-// Package twosample tests whether two services draw alike what changes from call to call: a
-// number's position, and how often each of a few kinds of values comes, of numbers each of a
-// dozen ranges. Of an exchange it takes what the monolith and the candidate say at one place, of
-// which nothing but a few sums and the first numbers is kept.
+// Package twosample tests whether two services draw alike what changes from call to call: which
+// side's number is the larger, and how often each of a few kinds of values comes. Of an exchange
+// it takes what the monolith and the candidate say at one place, of which nothing but a few sums
+// is kept.
 package twosample
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // Value is what is compared of one value.
 type Value struct {
-	// Kind distinguishes what is no number: a word, null, nothing.
+	// Kind distinguishes words, null, nothing, and numbers as such.
 	Kind     uint64
 	Number   float64
 	IsNumber bool
@@ -22,50 +22,61 @@ type Value struct {
 
 // Bounds of what is kept and looked at.
 const (
-	firstMost  = 64   // numbers of both sides, which give the ranges
+	kindsMost  = 24   // that are told apart; what comes later is one
 	windowMost = 1024 // exchanges of a window: TestLateSuspicions
 )
 
 // What counts as alike.
 const (
-	// Slack is by how much of the pairs the one side may be the larger more often.
-	Slack = 0.05
-	// kindSlack is the same of how often a kind comes.
-	kindSlack = 0.02
-	// Margin is within what EQUIVALENT has it: of a pair the candidate's is the larger in 40 to
-	// 60 %.
+	// slack is by which share of responses a kind may come more often on one side, and of pairs
+	// one side's number be the larger: TestFalseSuspicions.
+	slack = 0.02
+	// Margin is the same of what EQUIVALENT allows: TestIntervalsHold.
 	Margin = 0.2
-	// KindMargin is by which share of responses a kind may come more often.
-	KindMargin = 0.15
-	// Suspect is the evidence from which the two sides are not said to draw alike, nor the monolith
-	// with itself.
-	Suspect = 1000
+	// suspect is the evidence from which the two sides are not said to draw alike, nor the monolith
+	// with itself: TestFalseSuspicions.
+	suspect = 1000
+)
+
+// The kinds that the callers name by themselves are larger than these.
+const (
+	Position uint64 = iota // which side's number is the larger
+	Absent                 // no value
+	others
+	Least // of the callers' kinds
 )
 
 // Test is the test of one place.
 //
 // Hypothesis: the two sides' values in an exchange are exchangeable given the past, as those
-// of two services are that draw alike, each by itself. Then each payoff has mean 0: the sign
-// of candidate − monolith (position; of lists, of their means), and
-// 1[candidate has kind k] − 1[monolith has it], for each kind that has come before, of which a
-// number's is its range among a dozen of the past. What must fall is more:
-// that the mean lies within Slack or kindSlack of 0, so that data which move between the two
-// calls are no finding. Where each server says what it has of itself, or the first call
-// changes what the second returns, the hypothesis is false of equal services too: what is
-// found is no proof.
+// of two services are that draw alike, each by itself. Then each payoff has mean 0:
+// 1[candidate has kind k] − 1[monolith has it], for each kind that has come before, and the sign
+// of candidate − monolith (Position; of lists, of their means). What must fall is more: that the
+// mean lies within slack of 0, so that data which move between the two calls are no finding.
+// Where each server says what it has of itself, or the first call changes what the second
+// returns, the hypothesis is false of equal services too: what is found is no proof.
 //
-// Error rate: 1 in Suspect for the place, however often one looks: half each for position and
-// kinds. Each bets on the whole past, and on the last window of windowMost
-// exchanges, so that a candidate that changes late is found. Source: Payoffs of eprocess;
-// Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
+// Error rate: 1 in suspect for the place, however often one looks: half of it for Position, the
+// rest in equal parts for the other kinds.
+// Each bets on the whole past, and on the last window of windowMost exchanges, so that a candidate
+// that changes late is found. Source: Payoffs of eprocess; Ville's inequality; Shekhar & Ramdas
+// 2023, arXiv 2112.09162.
 type Test struct {
-	Position trial `json:"p"`
-	kinds
-	// First are the first numbers of both sides, until they make the ranges.
-	First []float64 `json:"r,omitempty"`
+	Rows []Row `json:"k,omitempty"`
+	// None is of a kind that never came, with which each begins.
+	None trial `json:"z"`
 }
 
-// trial is what one kind of payoff has come to.
+// Row is what is known of one kind.
+type Row struct {
+	Kind uint64 `json:"c"`
+	// Of says how often each side had it, in responses.
+	Of [2]float64 `json:"of"`
+	trial
+	now [3]float64 // in the present exchange
+}
+
+// trial is what the payoffs of one kind have come to.
 type trial struct {
 	All     eprocess.Payoffs `json:"a"`
 	Window  eprocess.Payoffs `json:"w"`
@@ -74,24 +85,27 @@ type trial struct {
 	Second eprocess.Payoffs `json:"s"`
 }
 
-func (t *trial) see(g float64) {
+// take takes in how often a kind came in each of the three responses.
+func (t *trial) take(now *[3]float64, again bool) {
+	g := now[1] - now[0]
 	t.All.Add(g)
 	if t.Window.N >= windowMost {
 		t.Window = eprocess.Payoffs{}
 		t.Windows++
 	}
 	t.Window.Add(g)
+	if again {
+		t.Second.Add(now[2] - now[0])
+	}
 }
 
 // logEValue is the logarithm of the evidence: half of the first wealth is on the whole past,
 // and of the other half 1/(k(k+1)) on the k-th window.
-func (t *trial) logEValue(slack float64) float64 {
+func (t *trial) logEValue() float64 {
+	if max(math.Abs(t.All.Mean()), math.Abs(t.Window.Mean())) <= slack {
+		return 0 // at most
+	}
 	return max(t.All.LogEValue(slack), t.Window.LogEValue(slack)+math.Log(eprocess.OfNth(1, t.Windows+1))) - math.Ln2
-}
-
-// isQuiet reports whether there is no evidence for sure, without its logarithms.
-func (t *trial) isQuiet(slack float64) bool {
-	return max(math.Abs(t.All.Mean()), math.Abs(t.Window.Mean())) <= slack
 }
 
 // bySecond reports whether the monolith's own second response was shown to deviate from its
@@ -99,7 +113,67 @@ func (t *trial) isQuiet(slack float64) bool {
 // that makes the difference.
 func (t *trial) bySecond() bool {
 	m, s := t.All.Mean(), t.Second.Mean()
-	return m*s > 0 && 2*math.Abs(s) >= math.Abs(m) && t.Second.LogEValue(0) >= math.Log(Suspect)
+	return m*s > 0 && 2*math.Abs(s) >= math.Abs(m) && t.Second.LogEValue(0) >= math.Log(suspect)
+}
+
+// See takes what the two sides say in an exchange, and the monolith's second response; nil: there
+// was none. What the second response alone has counts too, else what is asked twice would be
+// chosen by what was said first.
+func (t *Test) See(monolith, candidate, again []Value) {
+	if len(monolith)+len(candidate)+len(again) == 0 {
+		return
+	}
+	known := len(t.Rows)
+	sides := [3][]Value{monolith, candidate, again}
+	for side, values := range sides {
+		if side < 2 || again != nil {
+			t.count(side, values)
+		}
+	}
+	if m, ok := meanOf(monolith); ok {
+		r := t.row(Position)
+		for side, values := range sides[1:] {
+			if x, ok := meanOf(values); ok {
+				r.now[side+1] = float64(cmp.Compare(x, m))
+			}
+		}
+	}
+	t.None.take(&[3]float64{}, again != nil)
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if i < known {
+			r.take(&r.now, again != nil)
+		} else { // what names a kind is no bet on it
+			r.trial = t.None
+		}
+		r.Of[0] += r.now[0]
+		r.Of[1] += r.now[1]
+		r.now = [3]float64{}
+	}
+}
+
+// count takes the values of a side, each as a part of its response.
+func (t *Test) count(side int, values []Value) {
+	if len(values) == 0 {
+		t.row(Absent).now[side]++
+	}
+	for i := range values {
+		t.row(values[i].Kind).now[side] += 1 / float64(len(values))
+	}
+}
+
+// row is that of a kind, which is made where there is room. It is valid until the next call.
+func (t *Test) row(kind uint64) *Row {
+	for i := range t.Rows {
+		if t.Rows[i].Kind == kind {
+			return &t.Rows[i]
+		}
+	}
+	if len(t.Rows) >= kindsMost && kind >= Least {
+		return t.row(others)
+	}
+	t.Rows = append(t.Rows, Row{Kind: kind})
+	return &t.Rows[len(t.Rows)-1]
 }
 
 // meanOf is the mean of a response's numbers; ok is false where it has none.
@@ -114,27 +188,69 @@ func meanOf(values []Value) (mean float64, ok bool) {
 	return mean, n > 0
 }
 
-// See takes what the two sides say in an exchange, and the monolith's second response; nil:
-// there was none.
-func (t *Test) See(monolith, candidate, again []Value) {
-	t.see(monolith, candidate, again)
-	m, okM := meanOf(monolith)
-	c, okC := meanOf(candidate)
-	if !okM || !okC {
-		return
+// Share is the share of pairs in which one side's number is the larger, and of other kinds that of
+// the responses by which one side has it more often.
+func (r *Row) Share() float64 {
+	if r.Kind == Position {
+		return (1 + math.Abs(r.All.Mean())) / 2
 	}
-	t.Position.see(float64(cmp.Compare(c, m)))
-	if r, ok := meanOf(again); ok {
-		t.Position.Second.Add(float64(cmp.Compare(r, m)))
-	}
-	for _, list := range [][]Value{monolith, candidate} {
-		for i := 0; i < len(list) && len(t.First) < firstMost; i++ {
-			if list[i].IsNumber {
-				t.First = append(t.First, list[i].Number)
-			}
+	return math.Abs(r.All.Mean())
+}
+
+// Often is in which share of its responses a side had the kind.
+func (r *Row) Often(side int) float64 { return r.Of[side] / float64(max(1, r.All.N)) }
+
+// Count is Share in exchanges.
+func (r *Row) Count() int { return int(math.Round(r.Share() * float64(r.All.N))) }
+
+// Suspected is what speaks against that both sides draw alike: the first of the kinds that have
+// names, or else that of which most is known; nil where nothing does. sizes says that the
+// size of numbers counts.
+func (t *Test) Suspected(sizes bool) (found *Row) {
+	best := 0.0
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		level := math.Log(2 * suspect)
+		if r.Kind != Position {
+			level += math.Log(kindsMost + float64(Least))
+		}
+		e := r.logEValue()
+		if e < level || r.bySecond() || r.Kind == Position && !sizes {
+			continue
+		}
+		better := e > best
+		if found != nil && min(r.Kind, found.Kind) < Least {
+			better = r.Kind < found.Kind
+		}
+		if better {
+			best, found = e, r
 		}
 	}
-	if len(t.First) == firstMost && len(t.Edges) == 0 {
-		t.Edges = edgesOf(slices.Sorted(slices.Values(t.First)))
+	return found
+}
+
+// Open is that of the kinds which has to be known more closely that takes longest, nil where all are
+// known, and how many more exchanges it takes with values at the place, -1 where it cannot be
+// said. alpha is the chance that any interval of it is wrong on one side.
+func (t *Test) Open(sizes bool, alpha float64) (found *Row, more int) {
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		n := r.All.Missing(alpha, Margin)
+		if n == 0 || r.bySecond() || r.Kind == Position && !sizes {
+			continue
+		}
+		if found == nil || more >= 0 && (n < 0 || n > more) {
+			found, more = r, n
+		}
 	}
+	return found, more
+}
+
+// IsMoved reports whether asking itself makes the number another one, as that of views or of
+// requests that are left: the monolith's own second response was shown to be the larger one, or
+// the smaller one, in three of four pairs. What it says is what it was asked.
+func (t *Test) IsMoved() bool {
+	return slices.ContainsFunc(t.Rows, func(r Row) bool {
+		return r.Kind == Position && 2*math.Abs(r.Second.Mean()) >= 1 && r.Second.LogEValue(slack) >= math.Log(suspect)
+	})
 }
