@@ -19,10 +19,6 @@ type fieldCount struct {
 // rootHash is the place of a body that is compared as a whole.
 var rootHash = digest.FNV([]byte(root))
 
-func newFieldCount() fieldCount {
-	return fieldCount{at: map[uint64]bool{}, alone: map[string]bool{}}
-}
-
 // due reports whether exchange n is counted: each of the first ones, and one in 256
 // of the others.
 func (c *fieldCount) due(n int) bool { return n <= 16 || n%256 == 0 }

@@ -19,7 +19,8 @@ type formRule struct {
 
 // New compiles the rules of a comparison.
 func New(c whittle.Comparison) (*Forms, error) {
-	f := &Forms{index: map[string]int{}, own: map[string]bool{}, below: map[string]bool{}, pieced: map[string]bool{}, fields: newFieldCount()}
+	f := &Forms{own: map[string]bool{}}
+	f.forget()
 	for i, r := range c.Forms {
 		p, err := jsondoc.ParsePath(r.Path)
 		if err != nil {

@@ -55,17 +55,23 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 		p.rule, p.own = f.rule(p.Path), f.own[p.Path]
 		paths = append(paths, p)
 	}
-	f.paths, f.index, f.below, f.pieced, f.samples = nil, map[string]int{}, map[string]bool{}, map[string]bool{}, 0
+	f.forget()
 	for _, p := range paths {
 		f.put(p)
 		f.samples += len(p.Samples)
 	}
-	f.fields = newFieldCount()
 	for _, h := range s.Fields {
 		f.fields.at[h] = true
 	}
-	f.known, f.dropped = 0, s.Dropped
+	f.dropped = s.Dropped
 	return nil
+}
+
+// forget leaves no place and no field.
+func (f *Forms) forget() {
+	f.paths, f.known, f.samples = nil, 0, 0
+	f.index, f.below, f.pieced = map[string]int{}, map[string]bool{}, map[string]bool{}
+	f.fields = fieldCount{at: map[uint64]bool{}, alone: map[string]bool{}}
 }
 
 // ShowAgain redacts what was restored. A form says nothing secret.

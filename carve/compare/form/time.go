@@ -10,7 +10,9 @@ import (
 )
 
 // epochWords name the units of numbers since 1970, each a thousandth of the one before.
-var epochWords = [...]string{"a time in seconds since 1970", "a time in milliseconds since 1970", "a time in microseconds since 1970", "a time in nanoseconds since 1970"}
+var epochWords = [...]string{
+	"a time in seconds since 1970", "a time in milliseconds since 1970", "a time in microseconds since 1970", "a time in nanoseconds since 1970",
+}
 
 // epochTime reads an integer of units since 1970 as a time of 2001 to 2099.
 func epochTime(s []byte) (at time.Time, f form, ok bool) {

@@ -98,7 +98,8 @@ func (p *formPath) deviates(k int, x *whittle.Finding) {
 	}
 	x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.Path, what, units.Grouped(f.Odd), units.Grouped(f.Of), x.Candidate, x.Monolith)
 	if named && f.Of >= formEnough && f.Odd == f.Of {
-		x.Cause = "the candidate never gives one of the monolith's: if each side names its own instances, write compare.form: {" + p.Path + ": any}; if not, the candidate's are wrong"
+		x.Cause = "the candidate never gives one of the monolith's: if each side names its own instances, write compare.form: {" +
+			p.Path + ": any}; if not, the candidate's are wrong"
 	}
 }
 
