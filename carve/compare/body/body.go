@@ -20,10 +20,9 @@ import (
 const (
 	mark  = "\ufeff"
 	guard = ")]}'" // Angular, Gerrit and others put it before JSON
-	// partsMost bounds the parts of a multipart body, and depthMost the elements of XML that
-	// stand in each other. What has more is a text.
-	partsMost = 1000
-	depthMost = 100
+	// most bounds the parts of a multipart body, and the elements of XML that stand in each other. What
+	// has more is a text.
+	most = 1000
 )
 
 // Exchange is x with the bodies that are to be compared; x itself where they are as they
@@ -123,7 +122,7 @@ func parts(b []byte, boundary string) ([]byte, bool) {
 		if errors.Is(err, io.EOF) {
 			return encoded(list)
 		}
-		if err != nil || len(list) == partsMost {
+		if err != nil || len(list) == most {
 			return nil, false
 		}
 		text, err := io.ReadAll(p)
@@ -169,7 +168,7 @@ func tree(b []byte) ([]byte, bool) {
 func (e *element) read(d *xml.Decoder, space string, depth int) bool {
 	for {
 		token, err := d.Token()
-		if err != nil || depth > depthMost {
+		if err != nil || depth > most {
 			return errors.Is(err, io.EOF) && depth == 0
 		}
 		switch t := token.(type) {
