@@ -1,8 +1,11 @@
 package compare
 
 import (
+	"slices"
+
 	"whittle"
 	"whittle/carve/compare/cause"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
@@ -29,15 +32,11 @@ func (k markKey) learnable() bool {
 	return k.Path != jsondiff.ManyPaths
 }
 
-const maxChanges = 4 // values from → to of one mark
-
-// change is a value of the monolith and the candidate's instead. Of Count, Over
-// may have been other changes (see saw).
+// change is a value of the monolith and the candidate's instead.
 type change struct {
 	From  string `json:"f"`
 	To    string `json:"t"`
 	Count int    `json:"n"`
-	Over  int    `json:"o,omitempty"`
 }
 
 // mark is what is known of one difference.
@@ -108,9 +107,7 @@ func (k *mark) eValue(learn bool) float64 {
 	return k.Rate.EValue()
 }
 
-// saw keeps what the candidate did. Of many different values the frequent ones
-// stay: a new one takes the place of the rarest and inherits its count, which
-// bounds the error (Metwally, Agrawal & El Abbadi 2005, "space saving").
+// saw keeps what the candidate did, and counts the first few of its changes.
 func (k *mark) saw(d *jsondiff.Difference, n int) {
 	k.Count++
 	k.At = d.At
@@ -119,29 +116,20 @@ func (k *mark) saw(d *jsondiff.Difference, n int) {
 	}
 	k.holds.See(d.Hash())
 	k.last = n
-	least := 0
-	for i := range k.Changes {
-		if c := &k.Changes[i]; c.From == d.From && c.To == d.To {
-			c.Count++
-			return
-		}
-		if k.Changes[i].Count < k.Changes[least].Count {
-			least = i
-		}
+	i := slices.IndexFunc(k.Changes, func(c change) bool { return c.From == d.From && c.To == d.To })
+	if i < 0 && len(k.Changes) < display.MaxSamples {
+		i, k.Changes = len(k.Changes), append(k.Changes, change{From: d.From, To: d.To})
 	}
-	if len(k.Changes) < maxChanges {
-		k.Changes = append(k.Changes, change{d.From, d.To, 1, 0})
-		return
+	if i >= 0 {
+		k.Changes[i].Count++
 	}
-	k.Changes[least] = change{d.From, d.To, k.Changes[least].Count + 1, k.Changes[least].Count}
 }
 
-// top is the most frequent change, with the count that is certain; the zero
-// value where there is none.
+// top is the most frequent of the changes that are counted; the zero value where there is none.
 func (k *mark) top() change {
 	var best change
 	for _, c := range k.Changes {
-		if c.Count -= c.Over; c.Count > best.Count {
+		if c.Count > best.Count {
 			best = c
 		}
 	}

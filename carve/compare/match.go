@@ -12,6 +12,7 @@ import (
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
+	"whittle/carve/compare/own"
 )
 
 // Bounds of what a match keeps.
@@ -92,7 +93,7 @@ func newMatch(c whittle.Comparison) (*match, error) {
 
 // newMatchOf makes one whose findings are of a kind, as what is declared of it and of others.
 func newMatchOf(c whittle.Comparison, kind whittle.FindingKind, others ...whittle.FindingKind) (*match, error) {
-	m := &match{c: c, kind: kind, alpha: methodAlpha(c), places: eprocess.OfMain, learn: c.LearnNoise, learnAfter: learnRepeats, evidence: newEvidence()}
+	m := &match{c: c, kind: kind, alpha: methodAlpha(c), places: eprocess.OfMain, learn: c.LearnNoise, learnAfter: own.Enough, evidence: newEvidence()}
 	expect, err := jsondiff.NewExpectations(c, append(others, kind)...)
 	if err != nil {
 		return nil, err

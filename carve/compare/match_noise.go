@@ -57,15 +57,12 @@ func (m *match) changedByNoise() []noise.Changed {
 // rare reports whether the monolith was seen to vary at a place in few of its
 // repeats, so that it is asked about like any other difference.
 func (m *match) rare(k noise.Key) bool {
-	return m.noise.Repeats >= learnRepeats && float64(m.noise.Self[k]) <= own.Seldom*float64(m.noise.Repeats)
+	return m.noise.Repeats >= own.Enough && float64(m.noise.Self[k]) <= own.Seldom*float64(m.noise.Repeats)
 }
 
-// learnRepeats is how many repeats there must be before a path that the monolith changes by
-// itself is known, or how many exchanges: until then none is called different.
-const (
-	learnRepeats  = 10  // repeats
-	learnCompared = 500 // exchanges
-)
+// learnCompared is after how many exchanges the candidate is called different although too few
+// were repeated.
+const learnCompared = 500 // exchanges
 
 // learning reports whether too few requests have been repeated to tell noise
 // from difference.
@@ -115,10 +112,6 @@ func (m *match) Varies(a, b *whittle.Response) {
 // piece: the user in a sentence with a time, the subject of a token, the object of a signed
 // link. Each piece is a place of its own, with noise of its own, learned from the same
 // repeats, asked about and watched like any other.
-
-// pieceBeyond is in which share of responses more than noise explains a piece may differ for
-// EQUIVALENT. What bounds noise closer is the whole's.
-const pieceBeyond = 0.1
 
 // diff lists how two bodies differ, and the pieces of texts that are known to vary. The list
 // is valid until the next comparison.

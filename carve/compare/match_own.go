@@ -147,7 +147,7 @@ func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.isExplai
 // than the monolith from itself, which is not shown to be the candidate's fault.
 func (m *match) isUnsure(k *mark) bool {
 	c := noise.Changed{Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
-	if form.IsPiece(k.Path) && m.repeats >= own.Enough && c.Beyond() > pieceBeyond {
+	if form.IsPiece(k.Path) && m.repeats >= own.Enough && c.Beyond() > own.Seldom { // the whole's noise is bounded closer
 		return true
 	}
 	return k.Own && c.Beyond() > noise.Slack || k.isOpenState() || k.isFurther()

@@ -16,8 +16,9 @@ import (
 // Bounds of a state. Simulations: TestStatesThatMoveRaiseNoAlarm, TestRefreshedStatesRaiseNoAlarm
 // and, for headers, TestOwnNotices.
 const (
-	// Enough is how many repeats are wanted before anything is said of them.
-	Enough = 8 // repeats
+	// Enough is how many repeats there must be before it is said what the monolith changes by itself,
+	// and what it does not.
+	Enough = 10 // repeats
 	// Seldom is in which share of exchanges the monolith's two responses may differ where
 	// bets decide.
 	Seldom = 0.1
