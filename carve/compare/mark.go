@@ -51,9 +51,7 @@ type mark struct {
 	Self  int `json:"self,omitempty"`
 	// Pair bets on repeated requests, Rate on all of them. Settled is the last
 	// exchange that Rate has counted.
-	// Further bets on how far off they are (see betFurther).
-	Pair    eprocess.Bets  `json:"pair"`
-	Further *eprocess.Bets `json:"further,omitempty"`
+	Pair eprocess.Bets `json:"pair"`
 	// State says what may move there, and Own that each server holds a state of its own.
 	State own.State `json:"state"`
 	Own   bool      `json:"own,omitempty"`

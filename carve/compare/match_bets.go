@@ -43,8 +43,8 @@ func (m *match) test(repeated bool) {
 		case mk.Own || mk.Expect >= 0 || mk.Born >= m.n || m.forms.Replaces(mk.noise()):
 		case !slices.Contains(m.self, i):
 			m.bet(i, 1)
-		case mk.learnable() && mk.now[0] != mk.now[1]:
-			mk.betFurther(eprocess.Sign(float64(mk.now[0]-mk.now[1])), m.markAlpha(i), m.n)
+		case mk.State.Often():
+			m.bet(i, eprocess.Sign(float64(mk.now[0]-mk.now[1])))
 		}
 	}
 	for _, i := range m.self {
@@ -66,32 +66,21 @@ func (m *match) markAlpha(i int) float64 {
 	return eprocess.OfNth(m.alpha*m.places, i+1)
 }
 
-// bet settles a repeated exchange in which one side differs from the monolith's first
-// response and the other does not.
+// bet settles a repeated exchange, by which of the candidate's response and the monolith's second
+// one is further from the first: g is 1 for the candidate's. Given the first they are exchangeable,
+// but not where each server holds a state of its own that moves little by little: two responses of
+// one server are nearer to each other then. So where the monolith often varies nothing is decided;
+// it keeps EQUIVALENT from being said (isFurther).
 func (m *match) bet(i int, g float64) {
-	mk := m.marks[i]
+	mk, alpha := m.marks[i], m.markAlpha(i)
 	if mk.State.Often() {
-		mk.betFurther(g, m.markAlpha(i), m.n)
-	} else {
-		mk.Pair.Bet(g, m.markAlpha(i), m.n)
+		alpha = 0
 	}
+	mk.Pair.Bet(g, alpha, m.n)
 }
 
-// betFurther settles what decides nothing, and keeps EQUIVALENT from being said: which of the
-// candidate's response and the monolith's second one is further from the first, where both
-// differ from it, or where the monolith often does. Given the first they are exchangeable, but
-// not where each server holds a state of its own that moves little by little: two responses of
-// one server are nearer to each other then.
-func (k *mark) betFurther(g, alpha float64, n int) {
-	if k.Further == nil {
-		b := eprocess.NewBets()
-		k.Further = &b
-	}
-	k.Further.Bet(g, alpha, n)
-}
-
-// isFurther reports whether the candidate seems to differ at more places than the
-// monolith from itself, which is not shown.
+// isFurther reports whether the candidate seems to differ more often or at more places than the
+// monolith from itself, where that often varies.
 func (k *mark) isFurther() bool {
-	return k.Further != nil && k.Further.Now >= eprocess.Suspected && !k.decided()
+	return k.State.Often() && k.Pair.Now >= eprocess.Suspected && !k.decided()
 }
