@@ -126,7 +126,7 @@ func (m *match) markOwn() {
 func (k *mark) isExplained() bool { return k.State.Often() || k.isMoving() || k.isEarly() }
 
 // isMoving reports whether what moves at a mark may be a state of each server's.
-func (k *mark) isMoving() bool { return k.State.Explains(k.holds.Moves()) }
+func (k *mark) isMoving() bool { return k.State.Explains(k.holds.Holds()) }
 
 // isEarly reports whether a mark is the same for all requests, and has not been watched for long
 // enough for a state of each server's to be seen to move. A policy is set once for all servers.
