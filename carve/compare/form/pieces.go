@@ -89,7 +89,7 @@ func Shape(text string) string {
 		switch class := classifyTimeless(run).class; {
 		case !belongs:
 			shape = append(shape, run...)
-		case class == classUUID, class == classHex, class == classToken, len(run) >= 8 && only(run, lowerHex+upperHex): // an id
+		case class == classUUID, class == classHex, class == classToken, len(run) >= 8 && hexLetters.only(run): // an id
 			shape = append(shape, '#')
 		default:
 			for part := range runs(run, isLetterOrDigit) {
@@ -121,9 +121,9 @@ func runs(text []byte, belongs func(byte) bool) iter.Seq2[[]byte, bool] {
 	}
 }
 
-func isLetterOrDigit(b byte) bool { return strings.IndexByte(letters+digits, b) >= 0 }
+func isLetterOrDigit(b byte) bool { return alphanumeric[b] }
 
-func isTokenByte(b byte) bool { return strings.IndexByte(letters+digits+dashes, b) >= 0 }
+func isTokenByte(b byte) bool { return tokenChars[b] }
 
 // decoded is the text that base64 stands for, with the members of an object in order; nil: it
 // stands for none. Twelve bytes at least are a text: as many random ones are none.

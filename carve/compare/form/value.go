@@ -163,20 +163,56 @@ func valueOfText(s []byte) value {
 	return v
 }
 
-// The characters that texts are made of.
+// charSet is a set of characters that texts are made of.
+type charSet [256]bool
+
+func setOf(lists ...string) *charSet {
+	var set charSet
+	for _, list := range lists {
+		for _, b := range []byte(list) {
+			set[b] = true
+		}
+	}
+	return &set
+}
+
 const (
-	digits    = "0123456789"
 	lowerHex  = "abcdef"
 	upperHex  = "ABCDEF"
 	lowerCase = lowerHex + "ghijklmnopqrstuvwxyz"
 	upperCase = upperHex + "GHIJKLMNOPQRSTUVWXYZ"
-	letters   = lowerCase + upperCase
 	dashes    = "-_"
-	base64s   = "+/="
+)
+
+var (
+	digits       = setOf("0123456789")
+	lowers       = setOf(lowerCase)
+	uppers       = setOf(upperCase)
+	letters      = setOf(lowerCase, upperCase)
+	hexLetters   = setOf(lowerHex, upperHex)
+	hex          = setOf("0123456789", lowerHex, upperHex)
+	hexAndDashes = setOf("0123456789", lowerHex, upperHex, dashes)
+	wordChars    = setOf(lowerCase, upperCase, dashes)
+	alphanumeric = setOf("0123456789", lowerCase, upperCase)
+	tokenChars   = setOf("0123456789", lowerCase, upperCase, dashes)
+	base64Marks  = setOf("+/=")
+	base64Chars  = setOf("0123456789", lowerCase, upperCase, dashes, "+/=")
 )
 
 // only reports whether a text has no other characters.
-func only(s []byte, chars string) bool { return len(bytes.Trim(s, chars)) == 0 }
+func (set *charSet) only(s []byte) bool {
+	for _, b := range s {
+		if !set[b] {
+			return false
+		}
+	}
+	return true
+}
+
+// in reports whether a text has one of the characters.
+func (set *charSet) in(s []byte) bool {
+	return slices.ContainsFunc(s, func(b byte) bool { return set[b] })
+}
 
 // The case of letters in words; the usual one is not named.
 const (
@@ -187,9 +223,9 @@ const (
 
 func caseOf(s []byte) string {
 	switch {
-	case !bytes.ContainsAny(s, upperCase):
+	case !uppers.in(s):
 		return inLower
-	case !bytes.ContainsAny(s, lowerCase):
+	case !lowers.in(s):
 		return inUpper
 	}
 	return inMixed
@@ -229,22 +265,22 @@ func classifyTimeless(s []byte) form {
 func idForm(s []byte) (form, bool) {
 	n, cased := len(s), caseOf(s)
 	switch {
-	case only(s, digits):
+	case digits.only(s):
 		return form{class: classDigits, words: "digits"}, true
-	case n == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && only(s, digits+lowerHex+upperHex+dashes):
+	case n == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && hexAndDashes.only(s):
 		return form{class: classUUID, words: "a UUID v" + string(s[14]) + cased}, true
-	case n >= 6 && cased != inMixed && bytes.ContainsAny(s, digits) && only(s, digits+lowerHex+upperHex):
+	case n >= 6 && cased != inMixed && digits.in(s) && hex.only(s):
 		return form{class: classHex, words: "hexadecimal" + cased}, true
-	case only(s, letters+dashes) && turnsOf(s) <= 3: // inProgress takes one
+	case wordChars.only(s) && turnsOf(s) <= 3: // inProgress takes one
 		if cased == inMixed {
 			cased = inLower
 		}
 		return form{class: classWord, words: "a word" + cased}, true
-	case only(s, digits+letters):
+	case alphanumeric.only(s):
 		return form{class: classToken, words: "letters and digits" + cased}, true
-	case n >= 8 && n%4 == 0 && bytes.ContainsAny(s, base64s) && only(s, digits+letters+dashes+base64s):
+	case n >= 8 && n%4 == 0 && base64Marks.in(s) && base64Chars.only(s):
 		return form{class: classToken, words: "letters and digits as base64"}, true
-	case n >= 8 && only(s, digits+letters+dashes) && prefixLen(s) == 0 && bytes.ContainsAny(s, letters):
+	case n >= 8 && tokenChars.only(s) && prefixLen(s) == 0 && letters.in(s):
 		return form{class: classToken, words: "letters and digits with dashes"}, true
 	}
 	return form{}, false
@@ -253,7 +289,7 @@ func idForm(s []byte) (form, bool) {
 // turnsOf counts the changes from lower to upper case, of which a word has few.
 func turnsOf(s []byte) (n int) {
 	for i := 1; i < len(s); i++ {
-		if only(s[i:i+1], upperCase) && only(s[i-1:i], lowerCase) {
+		if uppers[s[i]] && lowers[s[i-1]] {
 			n++
 		}
 	}
@@ -263,7 +299,10 @@ func turnsOf(s []byte) (n int) {
 // prefixLen is the length of the letters and the one mark that begin an id such as
 // ord_8f3a or INV-000123; 0: there are none.
 func prefixLen(s []byte) int {
-	i := len(s) - len(bytes.TrimLeft(s, letters))
+	i := 0
+	for i < len(s) && letters[s[i]] {
+		i++
+	}
 	if i < 2 || i+1 >= len(s) || bytes.IndexByte([]byte("_-:./"), s[i]) < 0 {
 		return 0
 	}
