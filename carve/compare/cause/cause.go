@@ -82,8 +82,9 @@ type Tally struct {
 	pairs []uint64
 }
 
-// Wants reports whether the next exchange is to be looked at: until something fits.
-func (t *Tally) Wants() bool { return t.n < exchangesMost || t.Words() == "" }
+// Wants reports whether the next exchange is to be looked at: until something fits, but where the
+// monolith varies by itself only of the first ones.
+func (t *Tally) Wants(noisy bool) bool { return t.n < exchangesMost || !noisy && t.Words() == "" }
 
 // Add counts one exchange with the causes that fit it, each once. pair distinguishes pairs of
 // values.
