@@ -127,21 +127,24 @@ func TestBothBadIsNobodys(t *testing.T) {
 // as it was with all of them on it.
 func TestKnownUsersAtAFullShareWithoutPairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	for _, broken := range []bool{false, true} {
+	for _, broken := range []string{"", "errors", "latency"} {
 		route := newGuardedRoute(100, r)
 		route.does.slower = 1
 		if route.rollout(3000) >= 0 {
 			t.Fatal("an equal candidate was rolled back")
 		}
-		if broken {
+		switch broken {
+		case "errors":
 			route.does.errors = 0.2
+		case "latency":
+			route.does.slower = 10
 		}
 		n := 0
-		for n < 600 && !route.next() {
+		for n < 3000 && !route.next() {
 			n++
 		}
-		if (n < 600) != broken {
-			t.Errorf("broken %v: stopped after %d", broken, n)
+		if (n < 3000) != (broken != "") {
+			t.Errorf("broken %q: stopped after %d", broken, n)
 		}
 	}
 }

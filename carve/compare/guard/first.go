@@ -150,17 +150,25 @@ func (g *Guard) settle(ms, cs []response) {
 }
 
 // settleAlone plays a response of the candidate at a full share without pairs, where the monolith
-// gives none, in the test of errors, against the upper bound on the monolith's rate: as it was with
-// all users on it, where that is known. The same users in the same proportions were all on the
-// monolith before the first of them moved. The chance that a bound is wrong is eprocess.OfReference
-// of the error rate.
+// gives none, against the upper bound on the monolith's rate: as it was with all users on it, where
+// that is known. The same users in the same proportions were all on the monolith before the first
+// of them moved. The chance that a bound is wrong is eprocess.OfReference of the error rate.
 func (g *Guard) settleAlone(a response) {
-	known := g.Whole
+	known, tau := g.Whole, g.WholeP99
 	if known.N == 0 {
-		known = g.Past.seen()
+		known, tau = g.Past.seen(), g.Past.P99
 	}
-	b := &g.Errors.Bets[fromPairs]
-	b.SeeShare(a.Bad, known.high(eprocess.OfReference*g.level())+g.cfg.Errors, g.level(), b.Rounds+1)
+	level := g.level()
+	alone := func(e *grounds, bad bool, of seen, room float64) {
+		b := &e.Bets[fromPairs]
+		b.SeeShare(bad, of.high(eprocess.OfReference*level)+room, level, b.Rounds+1)
+	}
+	alone(&g.Errors, a.Bad, known, g.cfg.Errors)
+	if g.cfg.P99 > 0 && tau > 0 && !a.Bad {
+		good := known.N - known.Bad
+		slow := seen{N: good, Bad: int(slowShare * float64(good))} // those above a 99th percentile
+		alone(&g.Slow, float64(a.Latency) > float64(tau)*g.cfg.P99, slow, 0)
+	}
 	g.check()
 }
 

@@ -96,7 +96,7 @@ func (g *Guard) Share(s whittle.Share) {
 		return
 	}
 	if begins {
-		g.Whole = g.Past.seen()
+		g.Whole, g.WholeP99 = g.Past.seen(), g.Past.P99
 	}
 	if begins && g.Firsts.Counted == 0 {
 		g.forgetUsers() // who were on the monolith alone
