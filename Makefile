@@ -112,8 +112,9 @@ test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a to
 	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
 	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
 	 exit $$status
-# What waits long for brokers and disks comes first: last, it would leave the cores idle.
-TESTED := ./systems/ingest/stream/... ./...
+# What waits long for brokers, disks and users comes first: last, it would leave the cores
+# idle. Before it comes the command that it builds, so that nothing is compiled twice.
+TESTED := ./systems/ingest/stream/... ./cmd/whittle ./e2e/... ./...
 
 # A process under the detector sleeps for a second before it ends, unless it is told not
 # to; tests start hundreds.
