@@ -71,7 +71,7 @@ type Finding struct {
 const AskedFirst = "asked first"
 
 // Asked counts the results of asking both sides again about a difference. Each of Times
-// counts in one of the others as well.
+// counts in one of Reproducible to Noise as well.
 type Asked struct {
 	Times int `json:"times"`
 	// Reproducible: both sides repeated their responses.
@@ -84,6 +84,9 @@ type Asked struct {
 	LagMs int64 `json:"lag_ms,omitempty"`
 	// Noise: the monolith's own response changed.
 	Noise int `json:"noise"`
+	// AnotherRequest is in how many the monolith gave the candidate's response to another request
+	// or user alone, of late.
+	AnotherRequest int `json:"another_request,omitempty"`
 }
 
 // Sample is a short form of one exchange, bounded and redacted.

@@ -248,6 +248,8 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 			s.headers.varies(x, &x.Monolith, &r.Rounds[i].Monolith)
 		}
 	}
+	// By now the monolith has responded to what was under way at the same time, too.
+	anothers := eprocess.Indicator(!o.monolith && s.match != nil && j.others.IsAnothers(x))
 	for _, place := range o.places {
 		p := t.at(place)
 		if p == nil {
@@ -255,6 +257,7 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 		}
 		a := &p.Seen[s.order]
 		a.Times++
+		a.AnotherRequest += int(anothers)
 		came := o.counted(&a.Asked, len(r.Rounds))
 		*came++
 		switch {

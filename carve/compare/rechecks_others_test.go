@@ -48,3 +48,30 @@ func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatBelongsToARequestUnderWay: the monolith may respond to the other request only after the
+// candidate gave its response away, as with a cache that mixes up requests of one moment.
+func TestWhatBelongsToARequestUnderWay(t *testing.T) {
+	c := askedRoute
+	c.Kind, c.LearnNoise = whittle.Exact, false
+	j := judgeOf(t, c)
+	of := func(i int, candidate string) *whittle.Exchange {
+		x := exchange(fmt.Sprintf("the account of %d", i), candidate)
+		x.Request.Target, x.At = fmt.Sprint("/accounts/", i), simtest.Start.Add(time.Duration(i)*time.Minute)
+		return x
+	}
+	for i := range 20 {
+		x := of(2*i, fmt.Sprintf("the account of %d", 2*i+1))
+		j.Observe(x)
+		j.Observe(of(2*i+1, fmt.Sprintf("the account of %d", 2*i+1)))
+		right := whittle.Response{Status: 200, Body: x.Monolith.Body}
+		r := &whittle.Recheck{Exchange: x}
+		for _, more := j.Recheck(r); more; _, more = j.Recheck(r) {
+			r.Rounds = append(r.Rounds, whittle.Round{Monolith: right, Candidate: right})
+		}
+	}
+	v := j.Verdict()
+	if len(v.Findings) == 0 || v.Findings[0].Asked == nil || v.Findings[0].Asked.AnotherRequest != 20 || !strings.Contains(v.Findings[0].Summary, "belongs to another request in 20") {
+		t.Errorf("%+v", v.Findings)
+	}
+}

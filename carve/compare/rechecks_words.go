@@ -64,6 +64,8 @@ func (t *rechecks) annotate(f *whittle.Finding, order int) {
 func askedWords(a *whittle.Asked) string {
 	s := fmt.Sprintf("asked again %s: ", timesOf(a.Times))
 	switch {
+	case a.AnotherRequest > 0 && a.AnotherRequest*2 >= a.Times:
+		return s + fmt.Sprintf("belongs to another request in %d", a.AnotherRequest)
 	case a.Reproducible > 0 && a.Reproducible*2 >= a.Times:
 		return s + fmt.Sprintf("reproducible in %d", a.Reproducible)
 	case a.Stale > 0 && a.Stale*2 >= a.Times:

@@ -33,7 +33,7 @@ var publishedFlaws = []flaw{
 // The flaws of the export's candidates.
 var (
 	swapped = flaw{"another request's response in 1 of 200", func(f *whittle.Finding) bool {
-		return f.Kind == whittle.FoundBody && strings.Contains(f.Cause, "another request")
+		return f.Kind == whittle.FoundBody && strings.Contains(f.Summary+f.Cause, "another request")
 	}}
 	askedFirst = flaw{"right only when it is asked second", func(f *whittle.Finding) bool {
 		return f.Kind == whittle.FoundBody && f.Order == whittle.AskedFirst

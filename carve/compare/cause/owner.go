@@ -62,6 +62,12 @@ func (o *Owners) Whose(x *whittle.Exchange) (Cause, bool) {
 	return Cause{kind: stale}, true
 }
 
+// IsAnothers reports whether the monolith gave the candidate's body to another request or user alone.
+func (o *Owners) IsAnothers(x *whittle.Exchange) bool {
+	c, known := o.Whose(x)
+	return known && c.kind != stale
+}
+
 func (o *Owners) find(key uint64) (was given, known bool) {
 	if was, known = o.young[key]; !known {
 		was, known = o.old[key]

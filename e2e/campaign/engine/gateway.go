@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"whittle"
@@ -197,7 +196,7 @@ func (g *gateway) result() Result {
 	}
 	r.Finding = g.seen.named(r.End)
 	for _, f := range g.seen.verdict.Findings {
-		r.Others = r.Others || strings.Contains(f.Cause, "to another request before")
+		r.Others = r.Others || f.Asked != nil && f.Asked.AnotherRequest > 0
 	}
 	if g.open {
 		r.Finding = "circuit breaker"
