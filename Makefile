@@ -97,7 +97,7 @@ test lint lint-code lint-dead: export CGO_ENABLED := 0
 test race: export GOFLAGS += '-toolexec=env $(COMPILER)'
 
 # Nothing is vetted here: make lint vets every package, with and without its tests.
-# Two packages more than there are cores at once, since many tests wait for
+# Four packages more than there are cores at once, since many tests wait for
 # other processes. What the machine lacks for is listed at the end, with the command
 # that installs it; with REQUIRE_ALL=1 it fails (internal/needs).
 # With -short simulations take a quarter of the runs (internal/simtest); make check-all
@@ -107,7 +107,7 @@ test: deps $(CASCADE) ## every test, Go and Node; REQUIRE_ALL=1 fails where a to
 	@export NOT_TRIED=$$(mktemp); trap 'rm -f "$$NOT_TRIED"' EXIT; status=0; \
 	 node() { for room in $(NODE_ROOMS); do echo "npm test in $$room"; out=$$(cd $$room && npm test --silent 2>&1) || { echo "$$out"; echo "FAIL npm test in $$room"; return 1; }; done; }; \
 	 node & node=$$!; \
-	 go test -short -vet=off -shuffle=on -timeout 30m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) $(TESTED) || status=$$?; \
+	 go test -short -vet=off -shuffle=on -timeout 30m -p $$(( $$(getconf _NPROCESSORS_ONLN) + 4 )) $(TESTED) || status=$$?; \
 	 wait $$node || status=$$?; \
 	 if [ -s "$$NOT_TRIED" ]; then echo "NOT TRIED, since something is missing here (with REQUIRE_ALL=1 that fails):"; \
 	   awk -F'\t' '{ n[$$1 ": " $$2]++ } END { for (k in n) printf "  %s  (%d)\n", k, n[k] }' "$$NOT_TRIED" | sort; fi; \
