@@ -236,7 +236,7 @@ func (m *match) mark(d *jsondiff.Difference) int {
 	}
 	mk := newMark(key, m.n)
 	if m.direct {
-		mk.Direct = &direction{Lean: header.NewLean(), Noisy: m.noise.Learnt[key.noise()]}
+		mk.Direct = &direction{Lean: header.NewLean(), Noisy: m.noise.Learnt[key.noise()], Any: m.kind != whittle.FoundHeader}
 	}
 	m.marks = append(m.marks, &mk)
 	m.index[key] = len(m.marks) - 1

@@ -33,8 +33,8 @@ func (m *match) test(repeated bool) {
 		return
 	}
 	for _, k := range m.marks {
-		if k.learnable() {
-			k.State.Repeats, k.State.Varied = m.repeats, k.Self
+		if k.learnable() && k.State.Repeated(m.repeats, k.Self) {
+			k.Pair.Void()
 		}
 	}
 	for _, i := range m.cand {

@@ -19,7 +19,9 @@ type direction struct {
 	Pair   uint64 `json:"pair,omitempty"`
 	Side   int    `json:"side,omitempty"`
 	Broken bool   `json:"broken,omitempty"`
-	Noisy  bool   `json:"noisy,omitempty"`
+	// Any says that other values each time are bet on as well, as in words around a random number.
+	Any   bool `json:"any,omitempty"`
+	Noisy bool `json:"noisy,omitempty"`
 
 	now      header.Opposed
 	declared bool // now, so that not all directions are seen
@@ -66,6 +68,8 @@ func (d *direction) bet(how string, alpha float64, n int) {
 		return
 	}
 	switch {
+	case d.Any:
+		d.now.Pair = 1
 	case d.Pair == 0:
 		d.Pair, d.Side = d.now.Pair, d.now.Side
 	case d.Pair != d.now.Pair || d.Side != d.now.Side:
@@ -83,7 +87,7 @@ func (k *mark) directedAt() int {
 		return 0
 	}
 	at, fast := k.Pair.At, k.Direct.Bets.At
-	if d := k.Direct; fast > 0 && !d.Noisy && (!d.Broken || k.How == howForm) && (at == 0 || fast < at) {
+	if d := k.Direct; fast > 0 && !d.Noisy && (!d.Any || k.Self == 0) && (!d.Broken || k.How == howForm) && (at == 0 || fast < at) {
 		at = fast
 	}
 	if at == 0 {

@@ -217,7 +217,7 @@ func (m *match) cause(k *mark) string {
 
 // explained counts which causes fit what the present exchange shows at a mark.
 func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
-	if k.Path == jsondiff.ManyPaths || !k.why.Wants(m.noise.Learnt[k.noise()]) {
+	if k.Path == jsondiff.ManyPaths || !k.why.Wants() {
 		return
 	}
 	list := cause.Of(m.differ, d, x.Monolith.Body, x.Candidate.Body)

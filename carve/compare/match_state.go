@@ -50,6 +50,7 @@ func (m *match) UnmarshalBinary(b []byte) error {
 			f.noise.LearnOwn(k.noise())
 			m.forms.MarkOwn(k.Path)
 		}
+		k.State.Pause()
 		f.index[k.markKey] = len(f.marks)
 		f.marks = append(f.marks, k)
 		f.noise.Self[k.noise()] += k.Self

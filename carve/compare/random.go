@@ -14,9 +14,10 @@ import (
 // stands around them as places, by direction and repeats.
 type random struct {
 	*distribution.Method
-	around *match
-	now    whittle.Exchange // scratch of textsOf
-	again  whittle.Response
+	around    *match
+	anyNumber bool             // compare.value is no path to one
+	now       whittle.Exchange // scratch of textsOf
+	again     whittle.Response
 }
 
 // newRandom makes the method of the kind statistical, which spends alpha.
@@ -37,9 +38,8 @@ func newRandom(c whittle.Comparison, alpha float64) (*random, error) {
 	if err != nil {
 		return nil, err
 	}
-	around.differ.AnyNumber = number == ""
 	around.direct, around.alpha, around.places = true, alpha*eprocess.OfRandom, 1
-	return &random{Method: numbers, around: around}, nil
+	return &random{Method: numbers, around: around, anyNumber: number == ""}, nil
 }
 
 // Observe implements method.
@@ -63,6 +63,7 @@ func (r *random) Observe(x *whittle.Exchange) Observation {
 func (r *random) textsOf(x *whittle.Exchange) *whittle.Exchange {
 	r.now = *x
 	y := &r.now
+	r.readBy(&x.Monolith, &x.Candidate)
 	if x.Repeat == nil && r.SameAround(x.Monolith.Body, x.Candidate.Body) {
 		y.Monolith.Body, y.Candidate.Body = nil, nil
 		return y
@@ -74,6 +75,12 @@ func (r *random) textsOf(x *whittle.Exchange) *whittle.Exchange {
 		y.Repeat = &r.again
 	}
 	return y
+}
+
+// readBy has no number of JSON compared where compare.value may be any of them. In a text they have
+// a sign in their place.
+func (r *random) readBy(a, b *whittle.Response) {
+	r.around.differ.AnyNumber = r.anyNumber && r.IsJSON(a) && r.IsJSON(b)
 }
 
 // Report implements method.
@@ -96,6 +103,7 @@ func (r *random) Open() int { return 0 }
 // Places implements method.
 func (r *random) Places(a, b *whittle.Response) (list, rare []string) {
 	x, y := *a, *b
+	r.readBy(a, b)
 	x.Body, y.Body = r.Around(a), r.Around(b)
 	return r.around.Places(&x, &y)
 }

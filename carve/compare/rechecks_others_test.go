@@ -42,7 +42,7 @@ func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			a := &askedWorld{monolith: faithful, candidate: tc.candidate, share: 0.01, users: 2000, gap: 20 * time.Millisecond, look: 5000}
 			_, _, v := a.play(t, tc.route, 1, 20_000)
-			if v.State != whittle.Different || strings.Contains(fmt.Sprint(v.Findings), "to another request before") != tc.named {
+			if v.State != whittle.Different || strings.Contains(fmt.Sprint(v.Findings), "belongs to another request") != tc.named {
 				t.Fatalf("%s: %+v", v.Summary, v.Findings)
 			}
 		})

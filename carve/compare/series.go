@@ -12,6 +12,7 @@ import (
 	"whittle/carve/compare/distribution"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/header"
+	"whittle/carve/compare/novelty"
 	"whittle/internal/units"
 )
 
@@ -184,6 +185,7 @@ func (s *series) seeHead(x *whittle.Exchange, head int, n int) (differs, same bo
 		o.Again, o.Self = true, is.word(x.Repeat) != o.From
 	}
 	if o.From != o.To {
+		o.Shape = novelty.ShapeOf(&x.Request)
 		o.Reason = reasonFor(s.c.Expect, is.kind, o.From, o.To)
 		o.OneWay = reasonFor(s.c.Expect, is.kind, o.To, o.From) != ""
 	}

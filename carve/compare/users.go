@@ -65,11 +65,16 @@ func (u *users) see(user uint64, open bool) {
 
 // bound is the upper bound on the share of users, or of requests of users, that
 // could be wrong without one having been seen; n is how many users it stands on. Where all
-// differences are explained by now, nobody has met one.
+// differences are explained by now, it forgets who has met one.
 func (u *users) bound(alpha float64, explained bool) (high float64, n int) {
 	bad := 0
-	for _, open := range u.Seen {
-		bad += int(eprocess.Indicator(open && !explained))
+	for h, open := range u.Seen {
+		switch {
+		case open && explained:
+			u.Seen[h] = false
+		case open:
+			bad++
+		}
 	}
 	high = eprocess.Share{N: len(u.Seen), Differing: bad}.High(alpha / 2)
 	if m := u.From[1]; m.N > 0 && bad == 0 {

@@ -15,13 +15,14 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/jsondoc"
 )
 
 const (
 	mark  = "\ufeff"
 	guard = ")]}'" // Angular, Gerrit and others put it before JSON
-	// most bounds the parts of a multipart body, and the elements of XML that stand in each other. What
-	// has more is a text.
+	// most bounds the parts of a multipart body. What has more is a text, as is XML that is too deep for
+	// JSON with two levels for an element.
 	most = 1000
 )
 
@@ -168,7 +169,7 @@ func tree(b []byte) ([]byte, bool) {
 func (e *element) read(d *xml.Decoder, space string, depth int) bool {
 	for {
 		token, err := d.Token()
-		if err != nil || depth > most {
+		if err != nil || depth >= jsondoc.MaxDepth/2 {
 			return errors.Is(err, io.EOF) && depth == 0
 		}
 		switch t := token.(type) {

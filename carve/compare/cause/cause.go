@@ -5,7 +5,6 @@ package cause
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,7 @@ import (
 
 // What makes a guess, held by TestNoCauseByChance and TestCausesOfRealBugs.
 const (
-	exchangesMost = 64 // exchanges that are looked at together; then all counts are halved
+	exchangesMost = 64 // exchanges that are looked at, which bounds what is kept
 	fitsLeast     = 3  // exchanges that a cause must fit, and different values where it could by chance
 	fitsShare     = 90 // percent of the exchanges that it must fit
 )
@@ -82,22 +81,14 @@ type Tally struct {
 	pairs []uint64
 }
 
-// Wants reports whether the next exchange is to be looked at: until something fits, but where the
-// monolith varies by itself only of the first ones.
-func (t *Tally) Wants(noisy bool) bool { return t.n < exchangesMost || !noisy && t.Words() == "" }
+// Wants reports whether the next exchange is to be looked at.
+func (t *Tally) Wants() bool { return t.n < exchangesMost }
 
 // Add counts one exchange with the causes that fit it, each once. pair distinguishes pairs of
 // values.
 func (t *Tally) Add(list []Cause, pair uint64) {
 	if t.fits == nil {
 		t.fits = map[Cause]int{}
-	}
-	if t.n == exchangesMost {
-		t.n /= 2
-		for c := range t.fits {
-			t.fits[c] /= 2
-		}
-		maps.DeleteFunc(t.fits, func(_ Cause, n int) bool { return n == 0 })
 	}
 	t.n++
 	if !slices.Contains(t.pairs, pair) && len(t.pairs) < fitsLeast {

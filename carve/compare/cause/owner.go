@@ -22,6 +22,10 @@ type Owners struct {
 	json       jsondiff.Differ // scratch
 }
 
+// distinctive is how many bytes a body has at least that is taken for one request's own: of words such
+// as "ok" or {} either side may have said them by itself.
+const distinctive = 8
+
 // given is what is known of a body: who got it last.
 type given struct {
 	request, user uint64
@@ -52,7 +56,7 @@ func (o *Owners) Whose(x *whittle.Exchange) (Cause, bool) {
 	was, known := o.find(o.key(x.Candidate.Body))
 	now := askedIn(x)
 	switch {
-	case !known || was.many:
+	case !known || was.many || len(x.Candidate.Body) < distinctive:
 		return Cause{}, false
 	case was.request != now.request:
 		return Cause{kind: otherRequest}, true

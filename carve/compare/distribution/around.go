@@ -24,7 +24,7 @@ func NumberPath(c *whittle.Comparison) string {
 // Around is what stands around the number of a response: its JSON, or its text with a sign in the
 // place of the first number, or of all of them where compare.value reads others.
 func (s *Method) Around(a *whittle.Response) []byte {
-	if s.read.valueReads["json"] || saysJSON(a) {
+	if s.IsJSON(a) {
 		return a.Body
 	}
 	b, out := a.Body, make([]byte, 0, len(a.Body))
@@ -39,6 +39,9 @@ func (s *Method) Around(a *whittle.Response) []byte {
 		}
 	}
 }
+
+// IsJSON reports whether a response is read as JSON.
+func (s *Method) IsJSON(a *whittle.Response) bool { return s.read.valueReads["json"] || saysJSON(a) }
 
 // SameAround is the quick look at texts that differ in their first number only.
 func (s *Method) SameAround(a, b []byte) bool {

@@ -125,9 +125,9 @@ func (b *Bets) See(e, alpha float64, n int) {
 }
 
 // SeeShare settles whether an event came of which the hypothesis is that it comes with a chance of
-// at most p. p is held within (0, 1): with a p of 0 a single event decides.
+// at most p. With a p of 0 a single event decides; one of 1 allows every event.
 func (b *Bets) SeeShare(event bool, p, alpha float64, n int) {
-	b.See(Indicator(event)/max(1e-9, min(0.999, p)), alpha, n)
+	b.See(Indicator(event)/max(1e-9, min(1, p)), alpha, n)
 }
 
 // Allow takes from what is staked what it costs that in each of so many rounds without a bet the

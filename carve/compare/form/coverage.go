@@ -97,6 +97,9 @@ func (p *formPath) unformed() string {
 	case p.Held.N >= formEnough && p.isHeld():
 		return "a value that the monolith holds for a while, of which no more is known than how often both differ"
 	case p.top() == classText && !p.isMember() && !p.varies(jsondiff.WayPresence):
+		if !p.isNew() {
+			return "text without a form, of which only type and emptiness are looked at"
+		}
 		return "text without a form, of which only type, emptiness and repetition are looked at"
 	}
 	return ""
@@ -107,15 +110,15 @@ func (p *formPath) unformed() string {
 func (p *formPath) left(add func(what, why string)) {
 	switch {
 	case p.rule != "":
-	case p.isNumber() && !p.isRanged():
+	case p.isMeasured() && !p.isRanged():
 		add("size", "a number that rises or falls, with time or by asking, may be another one on each server")
-	case p.isNumber():
+	case p.isMeasured():
 		add("spread", "of numbers that vary it is compared which side's is the larger and how often one comes again, not how they are spread: kind statistical does")
 	case p.isNew() && p.top().hasMembers():
 		add("alphabet", "of an id that is new each time it is not compared which characters it is drawn from")
 	case p.isSet() && !p.isCompared():
 		add("which", "of values out of a set it is compared how often each comes, not which goes with what")
-	case p.top().hasMembers() && !p.isSet():
+	case !p.isNew() && !p.isSet() && !p.ofNow() && p.top() >= classUUID && p.top() != classWord:
 		add("repetition", "of values that come again at times it is not compared how often they do")
 	}
 	if strings.Contains(p.Path, "*") {

@@ -117,6 +117,9 @@ func (p *formPath) top() formClass { return p.Feature[featForm].top().Class }
 // isNumber reports whether the values are numbers.
 func (p *formPath) isNumber() bool { return p.top() == classInteger || p.top() == classDecimal }
 
+// isMeasured reports whether they say how large something is: numbers, also in texts, and durations.
+func (p *formPath) isMeasured() bool { return p.isNumber() || p.Ups+p.Down > 0 && p.top() != classTime }
+
 // isRanged reports whether the size of the monolith's numbers is compared: not of those that
 // rise or fall, with time or by asking.
 func (p *formPath) isRanged() bool { return !p.rises() && !p.Alike.IsMoved() }

@@ -118,7 +118,7 @@ func TestBothBadIsNobodys(t *testing.T) {
 	if m := meterOf(t, g, meterErrors); m.Breached || m.Count != 0 || m.EValue > 1.01 {
 		t.Errorf("%+v", m)
 	}
-	if s := meterOf(t, g, meterErrors).Summary; !strings.Contains(s, "50 pairs") {
+	if s := meterOf(t, g, meterErrors).Summary; !strings.Contains(s, "50 exchanges") {
 		t.Errorf("the summary does not name its units: %s", s)
 	}
 }

@@ -23,7 +23,7 @@ func (g *Guard) read(name string, e *grounds) (m whittle.Meter, words string) {
 	wealth, most := e.eValue(g.Firsts.Generation)
 	m = whittle.Meter{Name: name, EValue: wealth, Threshold: g.threshold(), Count: e.Candidate.N, Breached: e.Breached}
 	served, mirrored := g.Errors.Bets[fromPairs].Rounds, g.Errors.Bets[fromMirrored].Rounds
-	words = fmt.Sprintf("; %s, %s served and %s mirrored", units.Counted(g.Firsts.Counted, "user"), units.Counted(served, "pair"), units.Grouped(mirrored)) + g.words(&m)
+	words = fmt.Sprintf("; %s, %s served and %s mirrored", units.Counted(g.Firsts.Counted, "user"), units.Counted(served, "exchange"), units.Grouped(mirrored)) + g.words(&m)
 	if e.Breached { // the counts are of users' responses and may say nothing
 		words += " by " + [sources]string{"the first response of each user", "served exchanges, the candidate asked first", "mirrored exchanges, the monolith asked first"}[most]
 	}

@@ -102,6 +102,9 @@ func readCookie(v string, now time.Time) sentCookie {
 // lifetimeOf says how long a cookie is kept.
 func lifetimeOf(attributes map[string]string, now time.Time) lifetime {
 	age, err := strconv.ParseInt(attributes["max-age"], 10, 64)
+	if strings.HasPrefix(attributes["max-age"], "+") { // RFC 6265 5.2.2
+		err = strconv.ErrSyntax
+	}
 	if err == nil || errors.Is(err, strconv.ErrRange) { // then it is the largest or the smallest
 		return max(0, min(longest, lifetime(age)))
 	}

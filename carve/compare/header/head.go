@@ -49,6 +49,7 @@ func NewHead() Head {
 // Pair is one exchange for a head.
 type Pair struct {
 	From, To string // equal: no difference
+	Shape    uint64 // of the request
 	// Again says that the monolith was asked twice, Self that it then gave
 	// another response than before.
 	Again, Self bool
@@ -92,6 +93,7 @@ func (t *Head) See(o *Pair, limit, alpha float64, n int) bool {
 // bet bets on the direction of a change, of which one may be declared, but not both.
 func (t *Head) bet(o *Pair, alpha float64, n int) {
 	opposed := OpposedOf(o.From, o.To)
+	opposed.Shape = o.Shape
 	switch {
 	case o.Reason != "" && o.OneWay:
 	case o.Reason != "":

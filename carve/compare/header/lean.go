@@ -18,6 +18,8 @@ const Most = 32
 type Lean struct {
 	Bets  eprocess.Bets `json:"bets"`
 	Slots [Most]int     `json:"slots,omitzero"`
+	// Overall sums up the directions of all shapes, for one that has none yet.
+	Overall int `json:"overall,omitempty"`
 }
 
 // NewLean is one before the first exchange.
@@ -27,6 +29,9 @@ func NewLean() Lean { return Lean{Bets: eprocess.NewBets()} }
 type Opposed struct {
 	Pair uint64
 	Side int
+	// Shape is that of the request, where each has a direction of its own, as with a condition that is
+	// the wrong way round; 0: none has.
+	Shape uint64
 }
 
 // OpposedOf has two values that differ.
@@ -45,9 +50,14 @@ func OpposedOf(monolith, candidate string) Opposed {
 // Bet bets that the two values lie as they did more often, and settles it. only is the one side to
 // bet on, where the other is declared; 0: there is none.
 func (l *Lean) Bet(o Opposed, only int, alpha float64, n int) {
-	slot := &l.Slots[digest.Mix(o.Pair)%Most]
-	if lean := cmp.Compare(*slot, 0); only == 0 || lean == only {
+	slot := &l.Slots[digest.Mix(o.Pair^o.Shape)%Most]
+	lean := cmp.Compare(*slot, 0)
+	if lean == 0 && o.Shape != 0 {
+		lean = cmp.Compare(l.Overall, 0)
+	}
+	if only == 0 || lean == only {
 		l.Bets.Bet(float64(lean*o.Side), alpha, n)
 	}
 	*slot = max(-Most, min(Most, *slot+o.Side))
+	l.Overall = max(-Most, min(Most, l.Overall+o.Side))
 }

@@ -40,17 +40,21 @@ func wordAs(name string, x *whittle.Exchange, a *whittle.Response) string {
 
 // onHost gives the path of an address on a host.
 func onHost(address, host string) (path string, ok bool) {
-	u, err := url.Parse(address)
+	end := len(address)
+	if scheme, rest, found := strings.Cut(address, "://"); found {
+		end = len(scheme) + len("://") + len(rest[:strings.IndexAny(rest+"/", "/?#")])
+	}
+	u, err := url.Parse(address[:end]) // no server reads the rest as strictly
 	if err != nil || host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || !strings.EqualFold(u.Host, host) {
 		return "", false
 	}
-	if path = address[len(u.Scheme)+len("://")+len(u.Host):]; !strings.HasPrefix(path, "/") {
+	if path = address[end:]; !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
 	return path, true
 }
 
-// lists are the headers that are lists whose members have neither an order nor a case.
+// lists are the headers that are lists whose members have no order and, but for methods, no case.
 var lists = []string{
 	"Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Expose-Headers", "Allow",
 	"Cache-Control", "Content-Language", "Vary",
@@ -59,7 +63,10 @@ var lists = []string{
 // members are the members of a list, each once. Whoever compresses adds Accept-Encoding to Vary,
 // where it says nothing.
 func members(name, v string) (out []string) {
-	for part := range strings.SplitSeq(strings.ToLower(v), ",") {
+	if name != "Allow" && name != "Access-Control-Allow-Methods" {
+		v = strings.ToLower(v)
+	}
+	for part := range strings.SplitSeq(v, ",") {
 		if part = strings.TrimSpace(part); part != "" && (name != "Vary" || part != "accept-encoding") {
 			out = append(out, part)
 		}

@@ -43,7 +43,7 @@ func ParseDecimal(buf, number []byte) Decimal {
 		d.Negative, number = true, number[1:]
 	}
 	if e := bytes.IndexAny(number, "eE"); e >= 0 {
-		exp, err := strconv.ParseInt(string(number[e+1:]), 10, 32)
+		exp, err := strconv.ParseInt(string(number[e+1:]), 10, 62)
 		if err != nil {
 			d.Digits = append(buf, number...)
 			return d

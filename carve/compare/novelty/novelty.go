@@ -3,6 +3,7 @@
 package novelty
 
 import (
+	"bytes"
 	"math/bits"
 	"strings"
 
@@ -21,8 +22,8 @@ func ShapeOf(q *whittle.Request) uint64 {
 	path, query, _ := strings.Cut(q.Target[:min(len(q.Target), display.ValueRead)], "?")
 	hashText(&h, path)
 	hashPairs(&h, query)
-	body := q.Body[:min(len(q.Body), display.ValueRead)]
-	if len(body) > 0 && (body[0] == '{' || body[0] == '[') {
+	body := bytes.TrimLeft(q.Body[:min(len(q.Body), display.ValueRead)], " \t\r\n")
+	if len(body) > 0 && strings.IndexByte(`{["`, body[0]) >= 0 {
 		hashJSON(&h, body)
 	} else {
 		hashPairs(&h, string(body))

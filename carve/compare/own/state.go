@@ -55,10 +55,18 @@ type State struct {
 	// In Varied of so many repeats the monolith's two responses to one request differed.
 	Repeats int `json:"repeats,omitempty"`
 	Varied  int `json:"varied,omitempty"`
+
+	paused bool // nobody has watched since Until
 }
+
+// Pause takes note that nobody watches until the next exchange, as over a restart.
+func (s *State) Pause() { s.paused = !s.Until.IsZero() }
 
 // Watch takes note that the candidate differs at a moment.
 func (s *State) Watch(at time.Time) {
+	if s.paused {
+		s.Since, s.paused = s.Since.Add(max(0, at.Sub(s.Until))), false
+	}
 	if s.Since.IsZero() || at.Before(s.Since) {
 		s.Since = at
 	}
@@ -91,6 +99,14 @@ func (s *State) Move(monolith, candidate bool, from, at time.Time, alpha float64
 	s.Alone[int(eprocess.Indicator(candidate))]++
 	seldom := eprocess.Share{N: s.Alone[0] + s.Alone[1], Differing: min(s.Alone[0], s.Alone[1])}
 	s.OneSided = s.OneSided || seldom.Rejects(0.5, alpha/2) // either may be the seldom one
+}
+
+// Repeated takes in how many repeats there have been and in how many the monolith varied. It reports
+// whether bets count from now on that did not: what they have won is of the time before.
+func (s *State) Repeated(repeats, varied int) (void bool) {
+	often := s.Often()
+	s.Repeats, s.Varied = repeats, varied
+	return often && !s.Often()
 }
 
 // Often reports whether the monolith's two responses to one request differ so often that no bet
