@@ -71,7 +71,7 @@ var rooms = map[string]int{
 	"whittle/internal/adminport":    0,
 	"whittle/cmdline":               10,
 
-	"whittle/carve/compare/body":         1,
+	"whittle/carve/compare/body":         3,
 	"whittle/carve/compare/digest":       1,
 	"whittle/carve/compare/eprocess":     1,
 	"whittle/carve/compare/display":      1,

@@ -101,3 +101,16 @@ func TestVoid(t *testing.T) {
 
 // isFinite reports whether a wealth is a number that can be kept.
 func isFinite(b *Bets) bool { return b.Now >= 0 && b.Now <= b.Peak && !math.IsInf(b.Peak, 0) }
+
+// TestAShareOfOneAllowsEverything: where every event is allowed, events show nothing.
+func TestAShareOfOneAllowsEverything(t *testing.T) {
+	for _, p := range []float64{1, 1.001, 2} {
+		b := NewBets()
+		for n := range 20_000 {
+			b.SeeShare(true, p, 0.001, n+1)
+		}
+		if b.At != 0 || b.EValue() > 1 {
+			t.Errorf("%v: shown at %d, evidence %v", p, b.At, b.EValue())
+		}
+	}
+}

@@ -68,3 +68,17 @@ func TestWhatVariesAtOnce(t *testing.T) {
 		t.Errorf("varies often: %+v", s)
 	}
 }
+
+// TestBetsOfTheTimeBeforeAreVoid: what was won while the monolith varied too often for bets to count
+// does not count once it varies less.
+func TestBetsOfTheTimeBeforeAreVoid(t *testing.T) {
+	var s State
+	for _, c := range []struct {
+		repeats, varied int
+		void            bool
+	}{{1, 0, false}, {10, 1, false}, {11, 2, false}, {19, 2, false}, {20, 2, true}, {21, 2, false}} {
+		if void := s.Repeated(c.repeats, c.varied); void != c.void {
+			t.Errorf("%d of %d: %v", c.varied, c.repeats, void)
+		}
+	}
+}
