@@ -16,10 +16,8 @@ import (
 const boundNoise = "noise"
 
 // noiseBound bounds by how much more often than the monolith itself the candidate
-// changes what was learned as noise, at the place where that is worst: the share
-// of responses c in which it does, less max(s, noiseFactor·s − noise.Slack) with the
-// monolith's share s, which is at most noise.Slack just where c is at most
-// max(noiseFactor·s, s + noise.Slack). Without this bound one change seen in one repeat would excuse a candidate that is wrong there in
+// changes what was learned as noise, at the place where that is worst (noise.Beyond).
+// Without this bound one change seen in one repeat would excuse a candidate that is wrong there in
 // any share of responses, until the bets on repeats have found it. ok is false
 // where nothing was learned; more is how many exchanges it still takes, -1 where
 // it cannot be said.

@@ -12,7 +12,7 @@ import (
 type queries []*query.Guard
 
 // newQueries makes the guardrails of a route's queries. Their tests share an error rate of
-// their own, as large as that of the guards. A test of old about the same query goes on.
+// their own, which adds to that of the verdict and the guards. A test of old about the same query goes on.
 func newQueries(spec *whittle.Route, old queries) queries {
 	tests := 0
 	for i := range spec.Queries {

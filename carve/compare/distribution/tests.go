@@ -65,8 +65,8 @@ func classOf(z float64) int {
 }
 
 // distances tests and bounds the distance between the two distribution functions, by the paired
-// differences of indicators 1[y <= t] - 1[x <= t] at each border t. The evidence is the mean of
-// that at the borders. Source: eprocess.Payoffs.
+// differences of indicators 1[y <= t] - 1[x <= t] at each border t. The evidence is the highest
+// of the borders' by their number, which is at most their mean, and that is one. Source: eprocess.Payoffs.
 type distances struct {
 	N int `json:"n"`
 	// Sum and Square are of the differences, per border.
