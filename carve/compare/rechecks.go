@@ -40,8 +40,8 @@ var oddEvery, oddAtOnceEvery = recheckAfter[2] + recheckAfter[3], recheckAfter[2
 // Reproduced: the same two responses in every round. Hypothesis: each side's
 // responses to one request are independent draws by one distribution. Whatever the distribution is,
 // a further round gives the same two different values with a chance of at most
-// 1/4, since p·q ≤ 1/4 where p + q ≤ 1; so k rounds do with at most 4^-k, and 4^k
-// is an e-value. It breaks where both sides keep random values of their own for
+// 1/4, since p·q ≤ 1/4 where p + q ≤ 1; so k rounds do with at most 4^-k, and 4^k where they do
+// and 0 where they do not is an e-value. It breaks where both sides keep random values of their own for
 // long; of differences that come together in half a minute one is bet on.
 //
 // Kept: the same, where the monolith itself was seldom seen to vary (own.Seldom). That
@@ -278,7 +278,7 @@ func (j *Judge) bet(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	early := s.match != nil && s.match.anyEarly(o.places) // a state of each server's stays apart for as long
 	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && t.Kept.due(x.At, reproducedEvery) {
 		t.Kept.See(e, alpha, n)
-	} else if same && !o.noisy && !early && t.Reproduced.due(x.At, reproducedEvery) {
+	} else if !o.noisy && !early && t.Reproduced.due(x.At, reproducedEvery) {
 		t.Reproduced.See(e, alpha, n)
 	}
 	if o.monolith == o.candidate {

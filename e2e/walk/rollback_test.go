@@ -117,8 +117,3 @@ func TestRollback(t *testing.T) {
 		}
 	}
 }
-
-// sizes makes each user ask for one size after another.
-func sizes(of ...int) func(u *user, i int) error {
-	return func(u *user, i int) error { return u.count(of[i%len(of)]) }
-}
