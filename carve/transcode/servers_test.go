@@ -39,6 +39,12 @@ func servers(t *testing.T) map[whittle.Protocol]*httptest.Server {
 	path, connected := rpc.NewCarvedHandler(carved{func(m string) error {
 		return connect.NewError(connect.CodeInvalidArgument, &plainError{m})
 	}})
+	return serveAll(t, twirped, path, connected)
+}
+
+// serveAll serves the handler of Twirp, and that of Connect and gRPC at its path, by each protocol.
+func serveAll(t *testing.T, twirped http.Handler, path string, connected http.Handler) map[whittle.Protocol]*httptest.Server {
+	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle(path, connected)
 	out := map[whittle.Protocol]*httptest.Server{}
@@ -165,15 +171,7 @@ func carrying(t *testing.T, members map[string]any) map[whittle.Protocol]*httpte
 		e.AddDetail(d)
 		return e
 	}))
-	mux := http.NewServeMux()
-	mux.Handle(path, connected)
-	out := map[whittle.Protocol]*httptest.Server{}
-	for protocol, h := range map[whittle.Protocol]http.Handler{
-		whittle.Twirp: twirped, whittle.TwirpJSON: twirped, whittle.Connect: mux, whittle.GRPC: mux,
-	} {
-		out[protocol] = serve(t, h, protocol == whittle.GRPC)
-	}
-	return out
+	return serveAll(t, twirped, path, connected)
 }
 
 // TestVerbatim holds that an error's response reaches the user as it was, over
