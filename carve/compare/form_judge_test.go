@@ -1,10 +1,12 @@
 package compare
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"whittle"
 	"whittle/carve/compare/comparetest"
@@ -41,6 +43,31 @@ func TestFormCoverage(t *testing.T) {
 	}
 	if v.State != whittle.Equivalent || !strings.Contains(v.Summary, "2 by form, each by itself") {
 		t.Errorf("%s: %+v %+v", v.Summary, v.Bounds, v.Findings)
+	}
+}
+
+// TestWhatFormLeavesOutIsSaid: of moments that come again it is said that repetition is not compared,
+// and of prices in texts that how they are spread is not.
+func TestWhatFormLeavesOutIsSaid(t *testing.T) {
+	t.Parallel()
+	j := judgeOf(t, comparetest.FormComparison)
+	r := rand.New(rand.NewPCG(4, 5))
+	body := func() string {
+		return fmt.Sprintf(`{"id":7,"slot":"2026-03-0%dT%02d:00:00Z","price":"%d.%02d"}`, 1+r.IntN(9), r.IntN(24), 10+r.IntN(10), r.IntN(100))
+	}
+	for n := range 2500 {
+		x := exchange(body(), body())
+		x.At = x.At.Add(time.Duration(n) * time.Second)
+		if n%10 == 0 {
+			x = repeated(x, body())
+		}
+		j.Observe(x)
+	}
+	words := coverageWords(j.Verdict().Coverage)
+	for _, want := range []string{"$.slot (repetition)", "$.price (spread)"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("%s does not name %s", words, want)
+		}
 	}
 }
 

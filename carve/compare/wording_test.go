@@ -67,6 +67,40 @@ func TestOtherWordsAreShown(t *testing.T) {
 	}
 }
 
+// TestWordsOfEachRequestAreShown: words that are wrong in one way are DIFFERENT, also where each
+// request has others.
+func TestWordsOfEachRequestAreShown(t *testing.T) {
+	names := []string{"Ann", "Bob", "Cid", "Dora", "Eve", "Finn", "Gus"}
+	greets := func(word string, side func(*whittle.Exchange) *whittle.Response) func(int, *whittle.Exchange) {
+		return says(func(_ *rand.Rand, i int, n string) string {
+			return word + " " + names[i%len(names)] + ", you counted to " + n
+		}, side)
+	}
+	monolith, candidate := greets("Hello", theMonolith), greets("Hi", theCandidate)
+	j := judgeOf(t, countRoute())
+	drive(j, 3, 100, comparetest.Flaws{}, func(i int, x *whittle.Exchange) { monolith(i, x); candidate(i, x) })
+	if v := j.Verdict(); v.State != whittle.Different || len(findingsOf(&v, whittle.FoundBody)) != 1 {
+		t.Errorf("%s %+v", v.Summary, v.Findings)
+	}
+}
+
+// TestWhatIsExplainedIsForgottenOfUsers: users who met a difference that is explained by now do not
+// come back with the next one.
+func TestWhatIsExplainedIsForgottenOfUsers(t *testing.T) {
+	u := newUsers()
+	for user := range uint64(3000) {
+		u.see(user+1, user < 200)
+	}
+	if high, _ := u.bound(0.01, false); high < 200./3000 {
+		t.Errorf("200 of 3,000 users met a difference, and at most %v can have", high)
+	}
+	u.bound(0.01, true)
+	u.see(1, true)
+	if high, _ := u.bound(0.01, false); high > 0.01 {
+		t.Errorf("one of 3,000 users met a difference, and %v may have", high)
+	}
+}
+
 // TestADeclaredFieldHidesNoOther: what is declared of one field excuses neither
 // another one next to it nor another value.
 func TestADeclaredFieldHidesNoOther(t *testing.T) {

@@ -118,7 +118,7 @@ func (p *formPath) left(add func(what, why string)) {
 		add("alphabet", "of an id that is new each time it is not compared which characters it is drawn from")
 	case p.isSet() && !p.isCompared():
 		add("which", "of values out of a set it is compared how often each comes, not which goes with what")
-	case !p.isNew() && !p.isSet() && !p.ofNow() && p.top() >= classUUID && p.top() != classWord:
+	case !p.isNew() && !p.isSet() && !p.ofNow() && (p.top().hasMembers() || p.top() == classTime || p.top() == classJWT):
 		add("repetition", "of values that come again at times it is not compared how often they do")
 	}
 	if strings.Contains(p.Path, "*") {

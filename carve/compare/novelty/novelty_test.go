@@ -24,6 +24,8 @@ func TestShapes(t *testing.T) {
 		{"more digits", shape("POST", "/a", `{"times":1000}`), shape("POST", "/a", `{"times":10000}`), false},
 		{"other name", shape("POST", "/a", `{"times":1}`), shape("POST", "/a", `{"tries":1}`), false},
 		{"other text", shape("POST", "/a", `{"name":"anna"}`), shape("POST", "/a", `{"name":"otto"}`), true},
+		{"white space before", shape("POST", "/a", "\n"+`{"name":"anna"}`), shape("POST", "/a", `{"name":"otto"}`), true},
+		{"a text of JSON alone", shape("POST", "/a", `"anna"`), shape("POST", "/a", `"otto"`), true},
 		{"other query value", shape("GET", "/a?x=anna", ""), shape("GET", "/a?x=otto", ""), true},
 		{"other query name", shape("GET", "/a?x=1", ""), shape("GET", "/a?y=1", ""), false},
 		{"other method", shape("GET", "/a", ""), shape("POST", "/a", ""), false},
