@@ -42,7 +42,6 @@ type endpoint struct {
 	// requests' that say who asks.
 	headers, asked tally
 	repeats        repeats
-	echoes         echoes
 }
 
 // responses are those of one status.
@@ -103,17 +102,16 @@ func (e *endpoint) forget() {
 		e.path[i] = &param{}
 	}
 	e.query, e.body, e.headers, e.asked = params{}, contents{}, tally{}, tally{}
-	e.repeats, e.echoes = repeats{}, echoes{}
+	e.repeats = repeats{}
 }
 
 // learn takes an exchange that succeeded.
 func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query url.Values, b *shape.Bounds) {
-	wildcards := e.wildcards(path)
-	for i, v := range wildcards {
+	for i, v := range e.wildcards(path) {
 		e.path[i].see(v)
 	}
 	seeValues(&e.query, query)
-	request := e.body.see(x.Request.Header, x.Request.Body, b)
+	e.body.see(x.Request.Header, x.Request.Body, b)
 	response := a.see(x.Response.Header, x.Response.Body, b)
 	for name := range x.Response.Header {
 		if !carriedElsewhere[name] {
@@ -126,7 +124,6 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 		}
 	}
 	e.repeats.see(x, response)
-	e.echoes.see(e, wildcards, query, request, response, x.Response.Body)
 }
 
 // carriedElsewhere are the headers that do not concern the response's meaning,

@@ -100,6 +100,13 @@ func patterns(c *contract.Contract) []string {
 func TestManyWordsAreAWildcard(t *testing.T) {
 	hello := func(i int) string { return fmt.Sprintf("Hello ann%d, welcome!\n", i) }
 	user := func(i int) string { return fmt.Sprintf(`{"name":"n%d","age":%d}`, i, i) }
+	apart := func(pattern string, n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf("GET "+pattern, i))
+		}
+		slices.Sort(all)
+		return all
+	}
 	for _, tc := range []struct {
 		name string
 		n    int
@@ -109,19 +116,14 @@ func TestManyWordsAreAWildcard(t *testing.T) {
 		want []string
 	}{
 		{"texts of one template", 60, "/hello/ann%d", hello, nil, []string{"GET /hello/{hello}"}},
-		{"eight are enough", 8, "/hello/ann%d", hello, nil, []string{"GET /hello/{hello}"}},
+		{"twelve are enough", 12, "/hello/ann%d", hello, nil, []string{"GET /hello/{hello}"}},
 		{"objects of one name", 60, "/hello/ann%d", func(i int) string { return fmt.Sprintf(`{"hello":"ann%d"}`, i) }, nil, []string{"GET /hello/{hello}"}},
-		{"what recurs stays", 20, "/users/ann%d", user, slices.Repeat([]*capture.Entry{entry("GET", "/users/me", "", user(7))}, 30), []string{"GET /users/me", "GET /users/{user}"}},
+		{"what recurs is a value too", 20, "/users/ann%d", user, slices.Repeat([]*capture.Entry{entry("GET", "/users/me", "", user(7))}, 30), []string{"GET /users/{user}"}},
 		{"failures and optional names go along", 20, "/users/ann%d", user, []*capture.Entry{
 			status(entry("GET", "/users/nobody", "", `{"error":"no such user"}`), 404), entry("GET", "/users/bob", "", `{"name":"bob"}`), entry("GET", "/users/version", "", `"1.2"`),
 		}, []string{"GET /users/version", "GET /users/{user}"}},
-		{"three are endpoints", 3, "/hello/ann%d", hello, nil, []string{"GET /hello/ann0", "GET /hello/ann1", "GET /hello/ann2"}},
-		{"responses that say nothing", 9, "/do/x%d", func(int) string { return "OK" }, nil, []string{
-			"GET /do/x0", "GET /do/x1", "GET /do/x2", "GET /do/x3", "GET /do/x4", "GET /do/x5", "GET /do/x6", "GET /do/x7", "GET /do/x8",
-		}},
-		{"other texts", 9, "/page/x%d", func(i int) string { return strings.Repeat(fmt.Sprintf("%c%c%c ", 'a'+i, 'a'+i, 'b'+i), 5) }, nil, []string{
-			"GET /page/x0", "GET /page/x1", "GET /page/x2", "GET /page/x3", "GET /page/x4", "GET /page/x5", "GET /page/x6", "GET /page/x7", "GET /page/x8",
-		}},
+		{"eleven are endpoints", 11, "/hello/ann%d", hello, nil, apart("/hello/ann%d", 11)},
+		{"responses that say nothing", 20, "/do/x%d", func(int) string { return "OK" }, nil, apart("/do/x%d", 20)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			log := slices.Clone(tc.more)
@@ -136,7 +138,7 @@ func TestManyWordsAreAWildcard(t *testing.T) {
 			if got := patterns(c); !slices.Equal(got, tc.want) {
 				t.Fatalf("got  %q\nwant %q", got, tc.want)
 			}
-			if tc.n < 8 || len(tc.want) > 2 {
+			if len(tc.want) > 2 {
 				return
 			}
 			last := c.Methods[len(c.Methods)-1]
@@ -202,7 +204,7 @@ func TestComparisonsAreSuggested(t *testing.T) {
 		log  []*capture.Entry
 		want contract.Compare
 	}{
-		{random, contract.Compare{Kind: whittle.Statistical, Value: "number in the body", Per: "request.times"}},
+		{random, contract.Compare{Kind: whittle.Statistical, Value: "number in the body"}},
 		{noisy, contract.Compare{Kind: whittle.JSON, Ignore: []string{"$.at", "$.trace"}}},
 		{shuffled, contract.Compare{Kind: whittle.JSON, Unordered: []string{"$.tags"}}},
 	} {

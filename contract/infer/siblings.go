@@ -1,25 +1,17 @@
 package infer
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"whittle/contract/infer/pattern"
 	"whittle/contract/infer/shape"
 )
 
-// How many literals at one place must look the same before they are taken for
-// values of a wildcard. Fewer suffice where most occurred once or twice, as
-// values do and the words of an API do not; more are needed where the responses
-// are uninformative, such as OK.
-const (
-	fewSiblings           = 8
-	siblings              = 12
-	uninformativeSiblings = 24
-)
+// siblings is how many literals at one place must look the same before they are taken
+// for values of a wildcard.
+const siblings = 12
 
 // siblingGroup is a group of endpoints that differ in one literal only.
 type siblingGroup struct {
@@ -108,106 +100,13 @@ func (e *endpoint) openKey(at int) string {
 	return pattern.Key(e.method, open)
 }
 
-// values says why the group's literals are values of a wildcard, and keeps only
-// the members for which that holds. Empty: they are separate endpoints.
+// values says why the group's literals are values of a wildcard. Empty: they are separate
+// endpoints, as where their responses say nothing that would tell them apart, such as OK.
 func (g *siblingGroup) values() string {
-	if len(g.members) < fewSiblings {
+	if len(g.members) < siblings || !g.informative() && !g.varied() {
 		return ""
 	}
-	g.alike()
-	apart := g.recurring()
-	n, rare := len(g.members), 0
-	for _, e := range g.members {
-		if e.seen <= 2 {
-			rare++
-		}
-	}
-	switch {
-	case n < fewSiblings, n < siblings && (4*rare < 3*n || !g.varied()), n < uninformativeSiblings && !g.informative() && !g.varied():
-		return ""
-	}
-	why := fmt.Sprintf("%d different words at this place, %d of them seen once or twice, had responses of the same structure", n, rare)
-	if len(apart) > 0 {
-		why += "; " + strings.Join(apart, ", ") + " came much more often and stayed apart"
-	}
-	return why
-}
-
-// recurring removes and returns the literals that occurred much more often than
-// the others, as /users/me does.
-func (g *siblingGroup) recurring() []string {
-	const often, times = 5, 4
-	slices.SortStableFunc(g.members, func(a, b *endpoint) int { return cmp.Compare(b.seen, a.seen) })
-	cutoff := 0
-	for i := 0; i < len(g.members)/4; i++ {
-		if n := g.members[i].seen; n >= often && n >= times*g.members[i+1].seen {
-			cutoff = i + 1
-		}
-	}
-	var apart []string
-	for _, e := range g.members[:cutoff] {
-		apart = append(apart, fmt.Sprintf("%.40q", e.segments[g.at].Literal))
-	}
-	g.members = g.members[cutoff:]
-	return apart
-}
-
-// alike keeps, of endpoints that return texts, those whose texts fit one
-// template. The first text may be the exception, so a few of them are tried.
-func (g *siblingGroup) alike() {
-	if !g.members[0].isText() {
-		return
-	}
-	var best []*endpoint
-	for _, begin := range []int{0, len(g.members) / 3, len(g.members) / 2, len(g.members) - 1} {
-		var t pattern.Template
-		var fit []*endpoint
-		for i := range g.members {
-			e := g.members[(begin+i)%len(g.members)]
-			next := pattern.Template{}
-			next.Absorb(&t)
-			next.Absorb(&e.responses[e.success()].texts)
-			if saysPath(&next, e, g.at) {
-				t = next
-				fit = append(fit, e)
-			}
-		}
-		if len(fit) > len(best) {
-			best = fit
-		}
-		if 2*len(best) > len(g.members) {
-			break
-		}
-	}
-	g.members = best
-}
-
-// saysPath reports whether at least a half of the endpoint's words, but for the
-// literal that its path has, are literals of the template.
-func saysPath(t *pattern.Template, e *endpoint, at int) bool {
-	if t.Broken {
-		return false
-	}
-	own := ""
-	for _, p := range e.responses[e.success()].texts.Parts {
-		own += p.Literal
-	}
-	own = strings.ReplaceAll(own, e.segments[at].Literal, "")
-	literals := 0
-	for _, p := range t.Parts {
-		literals += wordBytes(p.Literal)
-	}
-	return literals > 0 && 2*literals >= wordBytes(own)
-}
-
-func wordBytes(s string) int {
-	n := 0
-	for i := range len(s) {
-		if pattern.IsWordByte(s[i]) {
-			n++
-		}
-	}
-	return n
+	return fmt.Sprintf("%d different words at this place had responses of the same structure", len(g.members))
 }
 
 // varied reports whether most members return something else than the others.
@@ -251,12 +150,6 @@ func (l *log) join(g *siblingGroup, why string) {
 		delete(l.endpoints, pattern.Key(e.method, e.segments))
 	}
 	l.endpoints[k] = whole
-}
-
-// isText says that the successes are texts.
-func (e *endpoint) isText() bool {
-	a := e.responses[e.success()]
-	return a != nil && a.text > 0 && a.json == 0
 }
 
 // signature identifies the form of the successes: the names of the object, or

@@ -4,7 +4,6 @@
 package document
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -231,12 +230,6 @@ func FirstDifference(a, b *Value, path string) string {
 		}
 	}
 	return ""
-}
-
-// Quote writes a text as a string of JSON.
-func Quote(s string) string {
-	b, _ := json.Marshal(s) // a string always can be
-	return string(b)
 }
 
 // Canonical gives numbers that stand for the same value the same text: sign,

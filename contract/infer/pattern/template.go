@@ -110,17 +110,17 @@ func Tokens(s string) []string {
 	for i := 0; i < len(s); {
 		j := i + 1
 		switch {
-		case isDigit(s[i]) || s[i] == '-' && j < len(s) && isDigit(s[j]) && (i == 0 || !IsWordByte(s[i-1])):
+		case isDigit(s[i]) || s[i] == '-' && j < len(s) && isDigit(s[j]) && (i == 0 || !isWordByte(s[i-1])):
 			for j < len(s) && isDigit(s[j]) {
 				j++
 			}
-			if j < len(s) && IsWordByte(s[j]) {
-				for j < len(s) && IsWordByte(s[j]) {
+			if j < len(s) && isWordByte(s[j]) {
+				for j < len(s) && isWordByte(s[j]) {
 					j++
 				}
 			}
-		case IsWordByte(s[i]):
-			for j < len(s) && IsWordByte(s[j]) {
+		case isWordByte(s[i]):
+			for j < len(s) && isWordByte(s[j]) {
 				j++
 			}
 		}
@@ -132,9 +132,9 @@ func Tokens(s string) []string {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// IsWordByte says that a byte is part of a word: letters, digits, _, and all
+// isWordByte says that a byte is part of a word: letters, digits, _, and all
 // that is not ASCII.
-func IsWordByte(c byte) bool {
+func isWordByte(c byte) bool {
 	return isDigit(c) || c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
@@ -172,7 +172,7 @@ func alignEach(parts, tokens []Part) ([]Part, bool) {
 	words, differ := 0, 0
 	for i, p := range parts {
 		out[i] = p
-		if p.Hole == nil && IsWordByte(p.Literal[0]) && !IsInteger(p.Literal) {
+		if p.Hole == nil && isWordByte(p.Literal[0]) && !IsInteger(p.Literal) {
 			words++
 		}
 		other := tokens[i]
@@ -182,7 +182,7 @@ func alignEach(parts, tokens []Part) ([]Part, bool) {
 		h := widened(parts[i:i+1], tokens[i:i+1])
 		if p.Hole == nil && h.Text {
 			// A space or a comma against a word means that they are out of step.
-			if other.Hole == nil && IsWordByte(p.Literal[0]) != IsWordByte(other.Literal[0]) {
+			if other.Hole == nil && isWordByte(p.Literal[0]) != isWordByte(other.Literal[0]) {
 				return nil, false
 			}
 			differ++
@@ -363,7 +363,7 @@ func tellingWord(literal string, last bool) string {
 			w = tokens[len(tokens)-1-i]
 		}
 		lower := strings.ToLower(w)
-		if _, err := strconv.Atoi(w); err != nil && len(w) > 1 && IsWordByte(w[0]) && w[0] < 0x80 && !fillers[lower] {
+		if _, err := strconv.Atoi(w); err != nil && len(w) > 1 && isWordByte(w[0]) && w[0] < 0x80 && !fillers[lower] {
 			return contract.FieldName(lower)
 		}
 	}
