@@ -133,9 +133,8 @@ type Profile struct {
 	// without one: requests of a route that was not sampled are its own, not a catch-all's.
 	Routes []string
 	// Paths are the endpoints that no router's table has and that are named after the path
-	// of their requests, each with the others that the same code served and whose path
-	// differs in one part: they may be one endpoint with a key in it.
-	Paths map[string][]string
+	// of their requests: of two that differ in one part of it, that part may be a key.
+	Paths map[string]bool
 
 	frames int // of what was added by Append
 }

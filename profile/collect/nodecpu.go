@@ -3,6 +3,7 @@ package collect
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"whittle/internal/notify"
@@ -109,8 +110,10 @@ func label(p *profile.Profile, m *marks, r *router) {
 		}
 		r.missing(p, m)
 		r.reconcile(p, m, turn)
-		r.byPath(p, m, turn)
-		p.Requests, p.Routes = m.requests(r.endpoint), r.endpoints
+		p.Requests, p.Routes, p.Paths = m.requests(r.endpoint), r.endpoints, map[string]bool{}
+		for e := range p.Requests {
+			p.Paths[e] = !slices.Contains(r.endpoints, e)
+		}
 		p.Turns, p.Cut = m.turns(p.Clock), m.cut
 	}
 	p.LabelEndpoints(r.of, turn)

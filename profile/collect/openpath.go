@@ -29,9 +29,9 @@ func openParts(name string, open func(at int, part string) bool) string {
 
 const openPart = "{id}"
 
-// FewKeys is how many texts with a digit there have to be at one place of a path for them
+// fewKeys is how many texts with a digit there have to be at one place of a path for them
 // to be keys, such as "sku42" and "anna7": a version and a name as oauth2 are fewer.
-const FewKeys = 8
+const fewKeys = 8
 
 // keyPlaces are the places of paths at which keys are that do not look like one by
 // themselves, by the path with all parts open that have a digit.
@@ -58,7 +58,7 @@ func keysIn(names []string) keyPlaces {
 	out := keyPlaces{}
 	for form, places := range texts {
 		for at, all := range places {
-			if len(all) >= FewKeys {
+			if len(all) >= fewKeys {
 				if out[form] == nil {
 					out[form] = map[int]bool{}
 				}

@@ -13,7 +13,6 @@ import (
 	"whittle/internal/latency"
 	loaded "whittle/load/report"
 	"whittle/profile"
-	"whittle/profile/collect"
 	"whittle/profile/measure"
 	"whittle/profile/smell"
 )
@@ -188,22 +187,12 @@ func (r *Ranking) advise(l profile.Lead, toKnow string) {
 	r.Missing = toKnow
 }
 
-// byPath looks at an endpoint that is named after the path of its requests: where the same
-// code served another such path, which of the two there is, or one with a key, is not known.
+// byPath warns of advice for an endpoint that is named after the path of its requests.
 func (r *Ranking) byPath(l profile.Lead, all []*measure.Measured) {
-	others, named := []string(nil), false
-	for _, m := range all {
-		alike, is := m.Taken[0].Paths[l.Endpoint]
-		others, named = append(others, alike...), named || is
-	}
-	switch {
-	case !named:
-	case len(others) > 0 && l.Enough():
-		r.Advice = ""
-		r.NoAdvice = fmt.Sprintf("%s and %s may be one endpoint with a key in its path: the same code served both, and no router's table that was read has them", l.Endpoint, others[0])
-		r.Missing = fmt.Sprintf("load it under numbers, or under %d or more names with a digit, or one endpoint at a time; whittle profile names its lines", collect.FewKeys)
-	case r.Advice != "" && strings.Count(l.Endpoint, "/") > 1 && !strings.Contains(l.Endpoint, "{id}"):
-		r.Warnings = append(r.Warnings, l.Endpoint+" is named after the path of its requests, since no router's table that was read has it: a part of it may be a key")
+	named := slices.ContainsFunc(all, func(m *measure.Measured) bool { return m.Taken[0].Paths[l.Endpoint] })
+	if named && r.Advice != "" && strings.Count(l.Endpoint, "/") > 1 && !strings.Contains(l.Endpoint, "{id}") {
+		r.Warnings = append(r.Warnings, l.Endpoint+" is named after the path of its requests, since no router's table that was read has it: "+
+			"a part of it may be a key, and others may be the same endpoint")
 	}
 }
 
