@@ -355,7 +355,7 @@ func TestNodeWhoseInspectorClosesMeanwhile(t *testing.T) {
 	before, err := listening(pid)
 	fatal.If(t, err)
 	fatal.If(t, other.Close(t.Context()))
-	i, err := opened(t.Context(), pid, before, false, false)
+	i, err := opened(t.Context(), pid, before, false)
 	fatal.If(t, err)
 	if err := i.Close(t.Context()); err != nil {
 		t.Error(err)

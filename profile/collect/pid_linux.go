@@ -39,12 +39,10 @@ func openPID(ctx context.Context, pid int, among bool) (Source, error) {
 	if isStopped(pid) { // the signal would wait, and open an inspector that nobody closes
 		return nil, closedFor(pid, nil)
 	}
-	left := noteOpening(pid)
-	defer forgetOpening(pid)
 	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "open inspector of process %d: %w", pid, err)
 	}
-	i, err := opened(context.WithoutCancel(ctx), pid, before, among, left)
+	i, err := opened(context.WithoutCancel(ctx), pid, before, among)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +53,9 @@ func openPID(ctx context.Context, pid int, among bool) (Source, error) {
 }
 
 // opened begins a session with the inspector that a signal opens. It must, though who
-// asked for it has gone meanwhile: nobody else would close it. left says that a whittle
-// which was killed may have opened it.
-func opened(ctx context.Context, pid int, before []string, among, left bool) (*inspector, error) {
+// asked for it has gone meanwhile: nobody else would close it.
+func opened(ctx context.Context, pid int, before []string, among bool) (*inspector, error) {
 	ws, opened, err := awaitInspector(ctx, pid, before)
-	opened = opened || left
 	if err == nil && opened && among {
 		ws, err = moveInspector(ctx, pid, ws)
 	}
@@ -72,42 +68,6 @@ func opened(ctx context.Context, pid int, before []string, among, left bool) (*i
 	}
 	i.pid = pid
 	return i, nil
-}
-
-// opening is a file that says that whittle opens the inspector of a process, by the
-// process's id and the moment in which it started. "": there is no place for it.
-func opening(pid int) string {
-	folder, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	const started = 22 - 3 // the 22nd field of proc(5), of those behind the name
-	fields := statOf(pid)
-	if len(fields) <= started {
-		return ""
-	}
-	return filepath.Join(folder, "whittle", "opening", fmt.Sprintf("%d-%s", pid, fields[started]))
-}
-
-// noteOpening notes that a process's inspector is about to be opened, for the next whittle
-// if this one is killed before the process has a connection to it. It reports whether there
-// is such a note already.
-func noteOpening(pid int) (left bool) {
-	at := opening(pid)
-	if at == "" {
-		return false
-	}
-	_, err := os.Stat(at)
-	if left = err == nil; !left && os.MkdirAll(filepath.Dir(at), 0o700) == nil {
-		_ = os.WriteFile(at, nil, 0o600) // without it this process alone knows, as ever
-	}
-	return left
-}
-
-func forgetOpening(pid int) {
-	if at := opening(pid); at != "" {
-		_ = os.Remove(at)
-	}
 }
 
 // inspectorPort is where Node opens its inspector unless it is told another port.

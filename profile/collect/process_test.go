@@ -270,33 +270,6 @@ func TestALeaveAtOnceClosesTheInspector(t *testing.T) {
 	}
 }
 
-// An inspector that a whittle has opened which was killed before the process knew of it is
-// closed by the next one.
-func TestTheNextOneClosesWhatAKilledOneOpened(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	pid, _ := node(t)
-	before, err := listening(pid)
-	fatal.If(t, err)
-	for range 2 { // a second one that is killed finds the first one's note
-		noteOpening(pid)
-		fatal.If(t, syscall.Kill(pid, syscall.SIGUSR1))
-	}
-	process.Until(t, "its inspector is open", func() bool {
-		now, err := listening(pid)
-		fatal.If(t, err)
-		return len(now) > len(before)
-	})
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	if err := s.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	untilListening(t, pid, before)
-	if notes, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "whittle", "opening", "*")); err != nil || len(notes) > 0 {
-		t.Errorf("notes that are left: %v, %v", notes, err)
-	}
-}
-
 // Turns of 25 ms of CPU keep the event loop for no 50, also where the process shares its
 // core with three others, and each turn takes four times as long.
 func TestABusyNeighbourBlocksNoEventLoop(t *testing.T) {
