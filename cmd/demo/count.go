@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 
 	"whittle"
 	"whittle/carve/admin"
-	"whittle/internal/child"
 )
 
 const (
@@ -50,19 +48,15 @@ type countDemo struct {
 	size                        countSize
 	monolith, published, mended *process
 
-	gateway *process
-	admin   *admin.Client
-	// listen and adminAt are the gateway's addresses, front that of the proxy before it.
-	// Empty: any, and none.
-	listen, adminAt, front string
-
+	gateway  *process
+	admin    *admin.Client
 	recorded bool // enough is
 	figures  countFigures
 }
 
 // newCountDemo starts every server but the gateway's candidates' routes: the
 // first config passes everything through.
-func newCountDemo(ctx context.Context, on *stage, size countSize, proxy string) (*countDemo, error) {
+func newCountDemo(ctx context.Context, on *stage, size countSize) (*countDemo, error) {
 	d := &countDemo{stage: on, size: size}
 	d.figures = countFigures{played: newPlayed("whittle.demo-count/1")}
 	d.figures.Rollout.budget = size.harm
@@ -70,21 +64,11 @@ func newCountDemo(ctx context.Context, on *stage, size countSize, proxy string) 
 	if err := d.startServices(ctx); err != nil {
 		return nil, err
 	}
-	if proxy != "" {
-		at, err := child.Addresses(3)
-		if err != nil {
-			return nil, whittle.Errorf(whittle.Unavailable, "find addresses: %w", err)
-		}
-		d.listen, d.adminAt, d.front = at[0], at[1], at[2]
-	}
 	if err := d.configure(nil); err != nil {
 		return nil, err
 	}
 	var err error
 	d.gateway, d.admin, err = on.startGateway(ctx, "gateway", d.configPath())
-	if err == nil && proxy != "" {
-		err = d.startFront(ctx, proxy)
-	}
 	return d, err
 }
 
@@ -101,8 +85,8 @@ func (s *stage) startGateway(ctx context.Context, name, config string) (*process
 	return p, c, err
 }
 
-// target is where users ask: the gateway, or the proxy before it.
-func (d *countDemo) target() string { return "http://" + cmp.Or(d.front, d.gateway.Public) }
+// target is where users ask.
+func (d *countDemo) target() string { return "http://" + d.gateway.Public }
 
 func (d *countDemo) configPath() string { return filepath.Join(d.work, "whittle.yaml") }
 

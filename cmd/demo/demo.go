@@ -62,8 +62,7 @@ func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, be
 
 type demoCountVerb struct {
 	demoFlags
-	Short  bool   `help:"A minute: shorter loads and steps, for CI."`
-	Behind string `enum:",nginx,envoy" default:"" placeholder:"PROXY" help:"With nginx or envoy before the gateway, which is killed in the middle of the shift."`
+	Short bool `help:"A minute: shorter loads and steps, for CI."`
 }
 
 // Help gives the examples.
@@ -76,7 +75,6 @@ demo" does all).
 Examples:
   demo count
   demo count --short
-  demo count --behind nginx
   demo count --out /tmp/demo --keep`
 }
 
@@ -87,6 +85,6 @@ func (v *demoCountVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		if v.Short {
 			size = countShort
 		}
-		return newCountDemo(ctx, on, size, v.Behind)
+		return newCountDemo(ctx, on, size)
 	})
 }
