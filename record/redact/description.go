@@ -79,11 +79,9 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:tokenDigits/2])
 }
 
-// manner counts the ways in which versions of whittle find a secret's end: as
-// long as it is the same, so are tokens. 2 heeds lines and blocks (lines.go), 3 the
-// keys that issuers mark, keys in PEM and spoken codes (issued.go, spoken.go), 4 some
-// fifty issuers more, keys with the mark within, and "\u0026" before a name.
-const manner = "4"
+// manner counts the ways in which versions of whittle find a secret's end: as long as it
+// is the same, so are tokens.
+const manner = "5"
 
 // defaults is a digest of the names that are secret without a rule.
 var defaults = sync.OnceValue(func() string {

@@ -182,7 +182,7 @@ func TestRequest(t *testing.T) {
 		"Cookie":                 "sid=" + T("abc") + "; theme=" + T("dark"),
 		"X-Api-Key":              T("abc"),
 		"Referer":                "https://example.com/a/" + T(address) + "?token=" + T("abc") + "&x=1#access_token=" + T("def"),
-		"Sec-Websocket-Protocol": "graphql-ws, " + T("abc"),
+		"Sec-Websocket-Protocol": T("graphql-ws, abc"),
 		"Accept":                 "text/html",
 		"X-Session":              T("abc"),
 		"X-Functions-Key":        T("abc"),
@@ -202,30 +202,14 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// What a server says of how to log in is no secret; what it sends in its place may be.
+// A challenge keeps its scheme: what is behind it may be a token, as of Negotiate.
 func TestChallenges(t *testing.T) {
 	r := mustNew(t, Rules{})
-	T := func(s string) string { return tokenFor(r, s) }
-	for in, want := range map[string]string{
-		`Basic realm="Shop, of Bob"`:               `Basic realm="Shop, of Bob"`,
-		`Basic realm=""`:                           `Basic realm=""`,
-		`Basic realm="Basic Authentication"`:       `Basic realm="Basic Authentication"`,
-		`Basic realm=shop, charset="UTF-8"`:        `Basic realm=shop, charset="UTF-8"`,
-		`Bearer`:                                   `Bearer`,
-		`Bearer realm = "a \" b" , scope="read w"`: `Bearer realm = "a \" b" , scope="read w"`,
-		`Bearer error="invalid_token", error_description="no ` + address + `", error_uri="https://h/?token=abc"`: `Bearer error="invalid_token", error_description="no ` + T(address) + `", error_uri="https://h/?token=` + T("abc") + `"`,
-		`Digest realm="a", nonce="dcd98b", qop="auth", algorithm=MD5, Basic realm="b"`:                           `Digest realm="a", nonce="` + T("dcd98b") + `", qop="auth", algorithm=MD5, Basic realm="b"`,
-		`Negotiate, NTLM`:                 `Negotiate, NTLM`,
-		`Negotiate YII/abc+d==`:           `Negotiate ` + T("YII/abc+d=="),
-		`NTLM TlRMTVNTUAA=`:               `NTLM ` + T("TlRMTVNTUAA="),
-		`TlRMTVNTUAACAAAADAAMADgAAAAFgok`: T("TlRMTVNTUAACAAAADAAMADgAAAAFgok"),
-		`Basic realm="never closed`:       `Basic ` + T(`realm="never closed`),
-		`,, ,`:                            `,, ,`,
-	} {
+	for in, secret := range map[string]string{`Basic realm="Shop, of Bob"`: `realm="Shop, of Bob"`, `Negotiate YII/abc+d==`: "YII/abc+d==", "NTLM TlRMTVNTUAA=": "TlRMTVNTUAA="} {
 		for _, name := range []string{"Www-Authenticate", "Proxy-Authenticate"} {
 			a := whittle.Response{Header: whittle.Header{name: {in}}}
 			r.Response(&a)
-			if got := a.Header.Get(name); got != want {
+			if got, want := a.Header.Get(name), strings.Replace(in, secret, tokenFor(r, secret), 1); got != want {
 				t.Errorf("%s: %s\n got %s\nwant %s", name, in, got, want)
 			}
 		}
