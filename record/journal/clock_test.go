@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -108,32 +106,5 @@ func TestAFollowerOverAnEmptiedFolder(t *testing.T) {
 		if got, want := follow(t, r), exchange(i).Request.Header.Get("X-N"); !slices.Equal(got, []string{want}) {
 			t.Fatalf("after restart: %v, not %s", got, want)
 		}
-	}
-}
-
-// It reads on too where somebody emptied the folder with its lock.
-func TestAFollowerOverAFolderBegunAnew(t *testing.T) {
-	for name, segments := range map[string]int{"the same number": 1, "a lower number": 3} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "log")
-			for i := range segments {
-				w := create(t, dir, Options{})
-				appendAll(t, w, i, i+1)
-				finish(t, w)
-			}
-			r, err := Open(dir)
-			fatal.If(t, err)
-			defer r.Close()
-			if got := follow(t, r); len(got) != segments {
-				t.Fatal(got)
-			}
-			fatal.If(t, os.RemoveAll(dir))
-			w := create(t, dir, Options{})
-			appendAll(t, w, 7, 9)
-			finish(t, w)
-			if got := follow(t, r); !slices.Equal(got, []string{"7", "8"}) {
-				t.Errorf("%v", got)
-			}
-		})
 	}
 }

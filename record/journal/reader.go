@@ -142,9 +142,6 @@ func (r *Reader) About() []byte {
 // complete.
 func (r *Reader) end() error {
 	if !r.final {
-		if r.seg.replaced() {
-			r.queue.last = 0 // the folder was emptied by hand and begun anew
-		}
 		more, err := r.queue.more()
 		if err != nil {
 			return err
@@ -222,9 +219,6 @@ func (q *queue) more() (bool, error) {
 		return len(q.ahead) > 0, nil
 	}
 	all, err := segments(q.dir)
-	if len(all) > 0 && all[len(all)-1].number < q.last {
-		q.last = 0 // begun anew too: numbers only rise
-	}
 	for i, s := range all {
 		if s.number > q.last {
 			q.ahead = all[i:]

@@ -38,16 +38,6 @@ func begin(path string, note func(Damage)) (*scan, error) {
 
 func (s *scan) close() { s.f.Close() }
 
-// replaced reports whether another file now has the segment's name.
-func (s *scan) replaced() bool {
-	mine, err := s.f.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := os.Stat(s.f.Name())
-	return err == nil && !os.SameFile(mine, there)
-}
-
 // next finds the next block, whose header begins at s.off. io.EOF: there is no
 // further whole one so far; rest says what there is instead.
 func (s *scan) next() (capture.Header, error) {
