@@ -14,6 +14,8 @@ import (
 	"whittle/carve/gateway/accesslog"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/listener"
+	"whittle/carve/gateway/upstream"
 )
 
 // RequestID says how requests are named, so that a request can be found in everybody's
@@ -45,11 +47,8 @@ type accessed struct {
 }
 
 // newAccessed gives the request its id, and begins to count: what w writes, and what is read
-// of the body. Nil where there is no access log, and no ids.
+// of the body.
 func (g *Gateway) newAccessed(w http.ResponseWriter, q *inbound.Request) (*accessed, http.ResponseWriter) {
-	if g.opts.Access == nil && g.opts.RequestID.Header == "" {
-		return nil, w
-	}
 	id, name := "", g.opts.RequestID.Header
 	if name != "" {
 		id = requestID(q, name)
@@ -118,6 +117,25 @@ func (g *Gateway) logAccess(c *tracked, res *forward.Result, took time.Duration)
 	}
 	if r.TLS != nil {
 		e.TLS = r.TLS.Version
+	}
+	g.opts.Access.Write(r.Context(), &e)
+}
+
+// logRaw writes the line of a request in bytes.
+func (g *Gateway) logRaw(r *listener.Raw, a *upstream.Response, route, id string, sent int, took, latency time.Duration) {
+	e := accesslog.Entry{RequestID: id, Route: route, Out: int64(sent), Took: took, UpstreamTime: latency}
+	e.Method, e.Host, e.Path, e.Proto = string(r.Head.Method()), string(r.Head.Host()), string(r.Path), "HTTP/1.1"
+	e.Peer, e.Client, e.TLS = r.Remote, strings.Trim(r.Peer, "[]"), r.TLS
+	e.Side, e.Status, e.In, e.Upstream = whittle.Monolith.String(), a.Status, int64(len(r.Body)), a.Address()
+	for _, name := range g.opts.Access.Headers() {
+		for i := range r.Head.Len() {
+			if f := r.Head.Field(i); len(f.Name) == len(name) && strings.EqualFold(string(f.Name), name) {
+				if e.Header == nil {
+					e.Header = map[string][]string{}
+				}
+				e.Header[name] = append(e.Header[name], string(f.Value))
+			}
+		}
 	}
 	g.opts.Access.Write(r.Context(), &e)
 }

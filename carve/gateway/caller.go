@@ -3,70 +3,11 @@ package gateway
 import (
 	"context"
 	"maps"
-	"net/textproto"
 
 	"whittle"
 	"whittle/carve/gateway/upstream"
-	"whittle/carve/transcode"
 	"whittle/internal/httpfield"
 )
-
-// codec is how a route's candidate wants to be asked.
-type codec struct {
-	// rpc is nil for a candidate that speaks the monolith's own HTTP.
-	rpc transcoder
-	// dryRunHeader is the header that writes carry which must not take effect, and
-	// that users' requests may not; empty: none.
-	dryRunHeader, dryRunValue string
-}
-
-// newCodec reads the contract of a route that has a candidate. Errors carry a
-// Field relative to the route.
-func newCodec(spec *whittle.Route) (codec, error) {
-	var t codec
-	if spec.RPC != nil {
-		rpc, err := transcode.New(*spec.RPC, transcode.Timeout(spec.Candidate.Timeout), transcode.Pattern(spec.Match.Pattern))
-		if err != nil {
-			return t, err
-		}
-		t.rpc = rpc
-	}
-	if spec.DryRun != nil {
-		t.dryRunHeader = textproto.CanonicalMIMEHeaderKey(spec.DryRun.Header)
-		t.dryRunValue = spec.DryRun.Value
-	}
-	return t, nil
-}
-
-// candidateRequest turns q into the request that the candidate gets. A write that
-// must not take effect gets the dry-run header. It changes q's header.
-func (t *codec) candidateRequest(q *whittle.Request) (*whittle.Request, error) {
-	method, out := q.Method, q
-	if t.rpc != nil {
-		var err error
-		if out, err = t.rpc.Request(q); err != nil {
-			return nil, err
-		}
-	}
-	if t.dryRunHeader != "" && !httpfield.IsSafe(method) {
-		if out.Header == nil {
-			out.Header = whittle.Header{}
-		}
-		out.Header[t.dryRunHeader] = []string{t.dryRunValue}
-	}
-	return out, nil
-}
-
-// mapped brings a candidate's response into the monolith's form, keeping its
-// latency.
-func (t *codec) mapped(a *whittle.Response) whittle.Response {
-	if t.rpc == nil {
-		return *a
-	}
-	m := t.rpc.Response(a)
-	m.Latency = a.Latency
-	return m
-}
 
 // Caller sends requests to a route's candidate without a gateway, where no user
 // waits. It uses the candidate's protocol, keeps the write contract, and stays

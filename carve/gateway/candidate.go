@@ -189,41 +189,6 @@ func (rt *route) bufferAhead(v *userRequest, u *user, p *plan, in *inbound.Body,
 // be a stream.
 const streamPause = 500 * time.Millisecond
 
-// user is the user's side of a request.
-type user struct {
-	w http.ResponseWriter
-	r inbound.Request
-	// ahead read the body for r, each in place of the one before. They end with the
-	// request.
-	ahead []*inbound.Body
-}
-
-// end ends what reads the user's body.
-func (u *user) end() {
-	for _, b := range u.ahead {
-		b.Detach()
-	}
-}
-
-// holdBody puts the body that has been read in the place of the client's.
-func (u *user) holdBody(body []byte) {
-	r := *u.r.Request
-	u.r.Request = &r
-	u.r.Body, u.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	u.r.HoldsBody(int64(len(body)))
-	u.w = &holder{w: u.w, through: true}
-}
-
-// failing returns a reader that gives an error again; nil: nothing.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) {
-	if f.err == nil {
-		return 0, io.EOF
-	}
-	return 0, f.err
-}
-
 // translated is the call that the request means; nil for a candidate that
 // speaks the monolith's own HTTP.
 func (rt *route) translated(v *userRequest) (*whittle.Request, error) {

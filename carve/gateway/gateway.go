@@ -216,7 +216,6 @@ func (g *Gateway) Remarks() []whittle.Remark {
 	all := g.proxies.remarks()
 	for _, e := range g.table.Load().entries {
 		if e.route != nil {
-			all = append(all, e.route.keyRemarks()...)
 			all = append(all, e.route.groupRemarks()...)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
+	"net/textproto"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -11,7 +13,9 @@ import (
 	"whittle"
 	"whittle/carve/gateway/mirror"
 	"whittle/carve/gateway/upstream"
+	"whittle/carve/transcode"
 	"whittle/internal/coding"
+	"whittle/internal/httpfield"
 )
 
 // skipDefect is why an exchange is not compared when comparing it panicked.
@@ -100,12 +104,6 @@ func (rt *route) repeat(ctx context.Context, v *userRequest, x *whittle.Exchange
 		x.Repeat = &again
 		rt.seeRepeat(x, &again)
 	}
-}
-
-// mayRepeat reports whether the monolith may be sent a request a second time.
-func (rt *route) mayRepeat(v *userRequest, x *whittle.Exchange) bool {
-	_, query, _ := strings.Cut(x.Request.Target, "?")
-	return rt.safe(v.method) && !rt.spec.Mirror.Once && rt.repeatable.OK(query)
 }
 
 // seeRepeat takes note of what became of a request that the monolith was sent again.
@@ -307,4 +305,81 @@ func (rt *route) round(ctx context.Context, v *userRequest, x *whittle.Exchange)
 		return round, false
 	}
 	return round, rt.uncode(v, x, &round.Monolith) == nil && rt.uncodeCandidate(v, x, &round.Candidate) == nil
+}
+
+// safe reports whether a request may be mirrored as it is: its method is safe (RFC
+// 9110, section 9.2.1), or the config says that the route is.
+func (rt *route) safe(method string) bool { return rt.spec.Safe || httpfield.IsSafe(method) }
+
+// mirrorable adds to safe requests the writes that carry the dry-run header.
+func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.dryRunHeader != "" }
+
+// idempotent reports whether the monolith may be asked after the candidate may have
+// acted: the request is safe, or repeating it changes nothing (RFC 9110, section
+// 9.2.2).
+func (rt *route) idempotent(method string) bool {
+	return rt.safe(method) || method == http.MethodPut || method == http.MethodDelete
+}
+
+// mayRepeat reports whether the monolith may be sent a request a second time.
+func (rt *route) mayRepeat(v *userRequest, x *whittle.Exchange) bool {
+	_, query, _ := strings.Cut(x.Request.Target, "?")
+	return rt.safe(v.method) && !rt.spec.Mirror.Once && rt.repeatable.OK(query)
+}
+
+// codec is how a route's candidate wants to be asked.
+type codec struct {
+	// rpc is nil for a candidate that speaks the monolith's own HTTP.
+	rpc transcoder
+	// dryRunHeader is the header that writes carry which must not take effect, and
+	// that users' requests may not; empty: none.
+	dryRunHeader, dryRunValue string
+}
+
+// newCodec reads the contract of a route that has a candidate. Errors carry a
+// Field relative to the route.
+func newCodec(spec *whittle.Route) (codec, error) {
+	var t codec
+	if spec.RPC != nil {
+		rpc, err := transcode.New(*spec.RPC, transcode.Timeout(spec.Candidate.Timeout), transcode.Pattern(spec.Match.Pattern))
+		if err != nil {
+			return t, err
+		}
+		t.rpc = rpc
+	}
+	if spec.DryRun != nil {
+		t.dryRunHeader = textproto.CanonicalMIMEHeaderKey(spec.DryRun.Header)
+		t.dryRunValue = spec.DryRun.Value
+	}
+	return t, nil
+}
+
+// candidateRequest turns q into the request that the candidate gets. A write that
+// must not take effect gets the dry-run header. It changes q's header.
+func (t *codec) candidateRequest(q *whittle.Request) (*whittle.Request, error) {
+	method, out := q.Method, q
+	if t.rpc != nil {
+		var err error
+		if out, err = t.rpc.Request(q); err != nil {
+			return nil, err
+		}
+	}
+	if t.dryRunHeader != "" && !httpfield.IsSafe(method) {
+		if out.Header == nil {
+			out.Header = whittle.Header{}
+		}
+		out.Header[t.dryRunHeader] = []string{t.dryRunValue}
+	}
+	return out, nil
+}
+
+// mapped brings a candidate's response into the monolith's form, keeping its
+// latency.
+func (t *codec) mapped(a *whittle.Response) whittle.Response {
+	if t.rpc == nil {
+		return *a
+	}
+	m := t.rpc.Response(a)
+	m.Latency = a.Latency
+	return m
 }

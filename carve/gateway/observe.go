@@ -113,7 +113,7 @@ func (o *observed) begin(m *extproc.Message) bool {
 	o.e.meter.running.Add(1)
 	rt.ledgerCounts.open(&o.v.ledgerEntry)
 	set := rt.inForce()
-	at, _ := rt.place(o.v, &q, set)
+	at := rt.place(o.v, &q, set)
 	o.p = rt.plan(o.v, &q, set, at)
 	o.v.ended.Store(m.End)
 	o.c = candidateCall{rt: rt, v: o.v}

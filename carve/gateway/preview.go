@@ -9,12 +9,9 @@ import (
 	"whittle/carve/gateway/preview"
 )
 
-// takePreview removes a preview token from a request's header, and reports whether it
-// was a valid one, so that the candidate is to serve the request.
+// takePreview removes a preview token from the header of a request on a route with previews,
+// and reports whether it was a valid one, so that the candidate is to serve the request.
 func (rt *route) takePreview(r *inbound.Request) bool {
-	if rt.preview == nil {
-		return false
-	}
 	found, ok := rt.preview.Take(r.Header, time.Now)
 	switch {
 	case !found:

@@ -11,82 +11,44 @@ import (
 	"whittle"
 )
 
-const (
-	// manyForwarded is how many requests, with several clients' addresses, make a peer
-	// elsewhere count as a proxy: whoever likes may send such a field once.
-	manyForwarded = 100
-	// maxPeers bounds the peers that are remembered.
-	maxPeers = 64
-)
+// maxPeers bounds the peers that are remembered.
+const maxPeers = 64
 
-// proxyWatch finds proxies that the config does not name: peers that say who their own
-// clients are, and are not believed. One with a loopback or private address is taken for a
-// proxy at once. The zero value is ready.
+// proxyWatch finds proxies that the config does not name: peers with a loopback or private
+// address that say who their own clients are, and are not believed. Of others, whoever likes
+// may send such a field. The zero value is ready.
 type proxyWatch struct {
-	mu    sync.Mutex // guards the following
-	peers map[string]*forwarding
-}
-
-// forwarding is what a peer has forwarded.
-type forwarding struct {
-	claim    string // the first
-	several  bool   // there was another one
-	near     bool   // its address is loopback or private
-	requests int64
-	said     bool // that it is a proxy
+	mu       sync.Mutex       // guards the following
+	requests map[string]int64 // that each has forwarded, by peer
 }
 
 // see takes a request that was forwarded by peer, and reports once that peer is a proxy.
-func (w *proxyWatch) see(peer, claim string) (isProxy bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f := w.peers[peer]
-	if f == nil {
-		if f = w.add(peer, claim); f == nil {
-			return false
-		}
-	}
-	f.requests++
-	f.several = f.several || claim != f.claim
-	if f.said || !f.near && (!f.several || f.requests < manyForwarded) {
+func (w *proxyWatch) see(peer string) (isProxy bool) {
+	ip, err := netip.ParseAddr(strings.Trim(peer, "[]"))
+	if ip = ip.Unmap(); err != nil || !ip.IsLoopback() && !ip.IsPrivate() && !ip.IsLinkLocalUnicast() {
 		return false
 	}
-	f.said = true
-	return true
-}
-
-// add takes in one more peer, for which any that is no proxy makes room; nil: there is none.
-// The caller holds mu.
-func (w *proxyWatch) add(peer, claim string) *forwarding {
-	ip, err := netip.ParseAddr(strings.Trim(peer, "[]"))
-	ip = ip.Unmap()
-	f := &forwarding{claim: strings.Clone(claim), near: err == nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast())}
-	if w.peers == nil {
-		w.peers = map[string]*forwarding{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.requests == nil {
+		w.requests = map[string]int64{}
 	}
-	for name, other := range w.peers {
-		if len(w.peers) < maxPeers {
-			break
+	if w.requests[peer] == 0 {
+		if len(w.requests) >= maxPeers {
+			return false
 		}
-		if !other.said {
-			delete(w.peers, name)
-		}
+		peer = strings.Clone(peer)
 	}
-	if len(w.peers) >= maxPeers {
-		return nil
-	}
-	w.peers[strings.Clone(peer)] = f
-	return f
+	w.requests[peer]++
+	return w.requests[peer] == 1
 }
 
 // remarks are of the proxies that were found.
 func (w *proxyWatch) remarks() (all []whittle.Remark) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, peer := range slices.Sorted(maps.Keys(w.peers)) {
-		if f := w.peers[peer]; f.said {
-			all = append(all, whittle.Remark{Count: f.requests, Text: proxyWords(peer)})
-		}
+	for _, peer := range slices.Sorted(maps.Keys(w.requests)) {
+		all = append(all, whittle.Remark{Count: w.requests[peer], Text: proxyWords(peer)})
 	}
 	return all
 }
@@ -103,8 +65,8 @@ func proxyWords(peer string) string {
 
 // seeProxy takes a request that an untrusted peer says to be another's, and logs once for
 // each peer what comes of that.
-func (g *Gateway) seeProxy(peer, claim string) {
-	if g.proxies.see(peer, claim) {
+func (g *Gateway) seeProxy(peer string) {
+	if g.proxies.see(peer) {
 		g.log.Warn("a proxy is not trusted: "+proxyWords(peer), "peer", peer)
 	}
 }

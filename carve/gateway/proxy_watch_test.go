@@ -62,22 +62,22 @@ func TestUnnamedProxyIsLogged(t *testing.T) {
 		want    int
 	}{
 		"a proxy": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
-			r.RemoteAddr = fmt.Sprintf("192.0.2.1:%d", i)
+			r.RemoteAddr = fmt.Sprintf("172.16.0.1:%d", i)
 			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i%50))
 		}, 1},
 		"a proxy among other clients": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
-			r.RemoteAddr = "192.0.2.1:1"
+			r.RemoteAddr = "172.16.0.1:1"
 			if i%3 == 0 {
 				r.RemoteAddr = fmt.Sprintf("203.0.113.%d:1", i%200)
 			}
 			r.Header.Set("Forwarded", fmt.Sprintf("for=198.51.100.%d", i%50))
 		}, 1},
 		"without the user's header": {whittle.Sticky{By: "header", Name: "X-User"}, func(i int, r *http.Request) {
-			r.RemoteAddr = "192.0.2.1:1"
+			r.RemoteAddr = "172.16.0.1:1"
 			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i%50))
 		}, 1},
 		"users known by a header": {whittle.Sticky{By: "header", Name: "X-User"}, func(i int, r *http.Request) {
-			r.RemoteAddr = "192.0.2.1:1"
+			r.RemoteAddr = "172.16.0.1:1"
 			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i%50))
 			r.Header.Set("X-User", "u")
 		}, 1},
@@ -113,7 +113,7 @@ func TestUnnamedProxyIsLogged(t *testing.T) {
 			Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		fatal.If(t, err)
-		for i := range 4 * manyForwarded {
+		for i := range 100 {
 			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 			c.request(i, r)
 			g.ServeHTTP(httptest.NewRecorder(), r)

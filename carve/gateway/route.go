@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"whittle/carve/gateway/mirror"
 	"whittle/carve/gateway/preview"
 	"whittle/carve/gateway/upstream"
-	"whittle/internal/httpfield"
 )
 
 // route is a route with a candidate, at run time.
@@ -78,16 +76,6 @@ type routeState struct {
 	trippedUnder uint64
 	// zero is the last position's: a trip under an earlier one is over.
 	zero uint64
-}
-
-// setting is the share in force. It is the one that was applied under its
-// generation, or 0 since the breaker has tripped.
-type setting struct {
-	share      whittle.Share
-	phase      whittle.Phase
-	generation uint64
-	// tripped says that the share is 0 for the breaker's sake.
-	tripped bool
 }
 
 // newRoute makes the runtime of a route that has a candidate. Until a share is
@@ -240,18 +228,4 @@ func (s *routeState) close(ctx context.Context) error {
 		return whittle.Errorf(whittle.DeadlineExceeded, "close route %q: asking again about a difference does not end: %w", s.name, err)
 	}
 	return nil
-}
-
-// safe reports whether a request may be mirrored as it is: its method is safe (RFC
-// 9110, section 9.2.1), or the config says that the route is.
-func (rt *route) safe(method string) bool { return rt.spec.Safe || httpfield.IsSafe(method) }
-
-// mirrorable adds to safe requests the writes that carry the dry-run header.
-func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.dryRunHeader != "" }
-
-// idempotent reports whether the monolith may be asked after the candidate may have
-// acted: the request is safe, or repeating it changes nothing (RFC 9110, section
-// 9.2.2).
-func (rt *route) idempotent(method string) bool {
-	return rt.safe(method) || method == http.MethodPut || method == http.MethodDelete
 }

@@ -1,22 +1,24 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"whittle"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/listener"
 	"whittle/carve/gateway/mirror"
+	"whittle/carve/gateway/upstream"
+	"whittle/internal/http1"
 	"whittle/internal/notify"
 )
 
@@ -38,15 +40,19 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	t := g.table.Load()
 	e := t.match(r)
-	previewed := e.route != nil && e.route.takePreview(&q)
+	previewed := e.route != nil && e.route.preview != nil && e.route.takePreview(&q)
 	c := g.begin(e, q)
 	defer e.meter.running.Add(-1)
 	c.preview = previewed
-	c.accessed, w = g.newAccessed(w, &c.request)
-	rec := g.newRecording(w, &c)
-	if rec != nil {
-		w = rec.observe()
-		defer rec.drop()
+	if g.opts.Access != nil || g.opts.RequestID.Header != "" {
+		c.accessed, w = g.newAccessed(w, &c.request)
+	}
+	var rec *recording
+	if g.opts.Record != nil {
+		if rec = g.newRecording(w, &c); rec != nil {
+			w = rec.observe()
+			defer rec.drop()
+		}
 	}
 	res := g.respond(w, &c, t)
 	if r.ProtoMajor == 2 { // what is left is written when this returns, and would wait for ever
@@ -64,10 +70,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // read works out a request's facts, and sees a proxy that is not trusted.
 func (g *Gateway) read(r *http.Request) inbound.Request {
 	q := g.requests.Read(r)
-	if !q.Trusted {
-		if claim := q.Claim(); claim != "" {
-			g.seeProxy(q.Peer, claim)
-		}
+	if !q.Trusted && q.Claims() {
+		g.seeProxy(q.Peer)
 	}
 	return q
 }
@@ -163,6 +167,145 @@ func (g *Gateway) end(c *tracked, res *forward.Result) {
 	}
 }
 
+// ServeRaw serves a request that only passes through, in bytes from one side to the
+// other: no header is taken apart into a map, and no route or recorder looks
+// at it. Where the response turns out not to be everyday, it goes on as any other.
+func (g *Gateway) ServeRaw(r *listener.Raw) bool {
+	if g.opts.RequestID.Respond || g.clients.Draining() || r.Origin.Certificate != "" ||
+		g.opts.Access != nil && g.opts.Access.WantsResponse() {
+		return false
+	}
+	t := g.table.Load()
+	e := t.matchRaw(r)
+	if e == nil || e.route != nil || g.recordedShare(e) > 0 || !e.monolith.TakesRaw() || len(r.Body) > upstream.MaxRaw ||
+		g.opts.Limits.BodyBytes >= 0 && int64(len(r.Body)) > g.opts.Limits.BodyBytes {
+		return false
+	}
+	fields, claims, ok := g.requests.AppendRaw(r.Scratch(), r.Head, r.Peer, r.HTTPS)
+	if !ok {
+		return false
+	}
+	if claims {
+		g.seeProxy(r.Peer)
+	}
+	fields, id := g.nameRaw(fields)
+	g.active.enter()
+	defer g.active.exit()
+	at := time.Now()
+	e.meter.running.Add(1)
+	defer e.meter.running.Add(-1)
+	a, err := e.monolith.SendRaw(r.Context(), &upstream.Raw{
+		Head: r.Head, Fields: fields, Body: r.Body, Inform: r.Inform,
+	})
+	if err == nil {
+		latency := time.Since(at)
+		if sent, passed := passRaw(r, a); passed {
+			took := time.Since(at)
+			g.counts.inBytes.Add(1)
+			e.meter.add(a.Status, took)
+			if g.opts.Access != nil {
+				g.logRaw(r, a, e.name, id, sent, took, latency)
+			}
+			return true
+		}
+	}
+	g.serveFull(r, e, a, err, id, at)
+	return true
+}
+
+// serveFull goes on with a request that was sent in bytes as with any other. It is apart
+// from ServeRaw for its frame: an idle connection keeps the stack that its requests took.
+func (g *Gateway) serveFull(r *listener.Raw, e *entry, a *upstream.Response, err error, id string, at time.Time) {
+	w, full := r.Full()
+	c := tracked{entry: e, request: g.requests.Read(full), at: at}
+	if g.opts.Access != nil {
+		c.accessed = &accessed{id: id}
+		c.accessed.in.Add(int64(len(r.Body)))
+		w = c.accessed.observe(w, "")
+	}
+	res := g.forwarder.Respond(w, c.request, e.monolith, a, err, at)
+	g.end(&c, &res)
+	if res.Abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// nameRaw adds the request's id to its fields.
+func (g *Gateway) nameRaw(fields []byte) (named []byte, id string) {
+	name := g.opts.RequestID.Header
+	if name == "" {
+		return fields, ""
+	}
+	id = newRequestID()
+	named, _ = http1.AppendField(fields, name, id) // both are of this package's making
+	return named, id
+}
+
+// passRaw passes a response on that is at hand in whole, and says how long its body was;
+// false: nothing is done.
+func passRaw(r *listener.Raw, a *upstream.Response) (sent int, passed bool) {
+	if !r.Bytes() || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified {
+		return 0, false
+	}
+	b, ok := http1.AppendStatusLine(r.Scratch(), a.Status, cmp.Or(a.Reason(), http.StatusText(a.Status)))
+	if !ok {
+		return 0, false
+	}
+	b, dated, ok := a.AppendFields(b)
+	if !ok {
+		return 0, false
+	}
+	body, ok := a.Whole()
+	if !ok {
+		return 0, false
+	}
+	sent = len(body)
+	b = r.EndHead(b, dated)
+	b = append(b, body...)
+	a.Close() // whatever the client takes, the upstream is done
+	r.Send(b)
+	return sent, true
+}
+
+// active counts the requests under way. Unlike a WaitGroup it may grow during a wait,
+// and a wait has a time limit.
+type active struct {
+	n     atomic.Int64
+	empty atomic.Pointer[notify.Signal] // set while somebody waits
+}
+
+func (a *active) enter() { a.n.Add(1) }
+
+func (a *active) exit() {
+	if a.n.Add(-1) > 0 {
+		return
+	}
+	if s := a.empty.Load(); s != nil {
+		s.Notify()
+	}
+}
+
+// wait returns when nothing is under way, or after limit.
+func (a *active) wait(limit time.Duration) {
+	none := notify.New()
+	a.empty.Store(&none)
+	none.Await(limit, func() bool { return a.n.Load() <= 0 })
+}
+
+// logFailure logs an upstream's failure. A request that its client ended is none.
+func (g *Gateway) logFailure(ctx context.Context, route string, side whittle.Side, failure whittle.Failure, detail string, sent int) {
+	if failure == whittle.NoFailure || failure == whittle.FailedCanceled {
+		return
+	}
+	more, due := g.failureLog.due(failureKey{route, side, failure}, time.Now())
+	if !due {
+		return
+	}
+	g.log.LogAttrs(ctx, slog.LevelWarn, "an upstream failed a request",
+		slog.String("route", route), slog.String("side", side.String()), slog.String("failure", string(failure)),
+		slog.String("detail", g.loggedDetail(detail)), slog.Int("client_got", sent), slog.Int64("more_since_the_last_line", more))
+}
+
 // serve lets the candidate or the monolith respond on a route that has both, and
 // accounts for the request.
 func (rt *route) serve(w http.ResponseWriter, r inbound.Request, preview bool) forward.Result {
@@ -184,10 +327,7 @@ func (rt *route) serve(w http.ResponseWriter, r inbound.Request, preview bool) f
 			return res
 		}
 	}
-	at, keyed := rt.place(v, &r, set)
-	if !keyed {
-		defer rt.seeKey(w.Header(), at, set.share)
-	}
+	at := rt.place(v, &r, set)
 	plan := rt.plan(v, &r, set, at)
 	if set.share > 0 && at.in(set.share, forShare) {
 		if res, ok := rt.byCandidate(v, &u, &plan); ok {
@@ -202,8 +342,8 @@ func (rt *route) serve(w http.ResponseWriter, r inbound.Request, preview bool) f
 
 // place finds the user's sticky position. It logs a warning where users cannot be
 // distinguished.
-func (rt *route) place(v *userRequest, r *inbound.Request, set *setting) (at position, keyed bool) {
-	at, keyed = rt.split.placeOf(r)
+func (rt *route) place(v *userRequest, r *inbound.Request, set *setting) position {
+	at, keyed := rt.split.placeOf(r)
 	v.user, v.chance = uint64(at), firstChance(set.share, rt.spec.Mirror.Sample)
 	if !keyed {
 		rt.unkeyed.Do(func() {
@@ -211,7 +351,7 @@ func (rt *route) place(v *userRequest, r *inbound.Request, set *setting) (at pos
 				"route", rt.name, "by", rt.spec.Rollout.Sticky.By, "name", rt.spec.Rollout.Sticky.Name)
 		})
 	}
-	return at, keyed
+	return at
 }
 
 // plan says whether a request is mirrored. The zero plan mirrors it; otherwise it is
@@ -326,111 +466,4 @@ func (rt *route) submit(v *userRequest) {
 		v.handed = false
 		v.skip(whittle.SkipInterrupted)
 	}
-}
-
-// active counts the requests under way. Unlike a WaitGroup it may grow during a wait,
-// and a wait has a time limit.
-type active struct {
-	n     atomic.Int64
-	empty atomic.Pointer[notify.Signal] // set while somebody waits
-}
-
-func (a *active) enter() { a.n.Add(1) }
-
-func (a *active) exit() {
-	if a.n.Add(-1) > 0 {
-		return
-	}
-	if s := a.empty.Load(); s != nil {
-		s.Notify()
-	}
-}
-
-// wait returns when nothing is under way, or after limit.
-func (a *active) wait(limit time.Duration) {
-	none := notify.New()
-	a.empty.Store(&none)
-	none.Await(limit, func() bool { return a.n.Load() <= 0 })
-}
-
-// logFailureEvery is how often one kind of failure of one upstream is logged. When an
-// upstream is down, every request fails, and a line for each would flood the log.
-const logFailureEvery = time.Second
-
-// maxFailureKeys bounds the kinds that are distinguished.
-const maxFailureKeys = 1024
-
-// failureLog logs failing upstreams for the operator, at a bounded rate. The
-// zero value is ready.
-type failureLog struct {
-	mu   sync.Mutex // guards the following
-	last map[failureKey]*unlogged
-}
-
-// failureKey identifies a kind of failure for an operator.
-type failureKey struct {
-	route   string
-	side    whittle.Side
-	failure whittle.Failure
-}
-
-// unlogged counts the failures that were not logged since the last line.
-type unlogged struct {
-	until time.Time
-	count int64
-}
-
-// due reports whether to log now, and how many failures before were not logged.
-func (c *failureLog) due(k failureKey, now time.Time) (more int64, due bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last == nil || len(c.last) >= maxFailureKeys {
-		c.last = map[failureKey]*unlogged{}
-	}
-	s := c.last[k]
-	if s == nil {
-		s = &unlogged{}
-		c.last[k] = s
-	}
-	if now.Before(s.until) {
-		s.count++
-		return 0, false
-	}
-	more, s.count, s.until = s.count, 0, now.Add(logFailureEvery)
-	return more, true
-}
-
-// logFailure logs an upstream's failure. A request that its client ended is none.
-func (g *Gateway) logFailure(ctx context.Context, route string, side whittle.Side, failure whittle.Failure, detail string, sent int) {
-	if failure == whittle.NoFailure || failure == whittle.FailedCanceled {
-		return
-	}
-	more, due := g.failureLog.due(failureKey{route, side, failure}, time.Now())
-	if !due {
-		return
-	}
-	g.log.LogAttrs(ctx, slog.LevelWarn, "an upstream failed a request",
-		slog.String("route", route), slog.String("side", side.String()), slog.String("failure", string(failure)),
-		slog.String("detail", g.loggedDetail(detail)), slog.Int("client_got", sent), slog.Int64("more_since_the_last_line", more))
-}
-
-// newLoopMark makes this gateway's name for that field. It is unique to the process,
-// so a gateway behind a gateway is no loop. It cannot be guessed, so nobody can have
-// other users' requests refused.
-func newLoopMark() string { return "whittle-" + strings.ToLower(rand.Text()) }
-
-const loopText = "Loop Detected: this request has passed this gateway before, so one of its upstreams leads back to it.\n"
-
-// logLoop counts a request that came back, and logs it at a bounded rate. If such a
-// request were forwarded, it would come back until no connection was left.
-func (g *Gateway) logLoop(r *inbound.Request, route string) {
-	g.counts.loops.Add(1)
-	more, due := g.failureLog.due(failureKey{route: route, failure: "loop"}, time.Now())
-	if !due {
-		return
-	}
-	g.log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError,
-		"a request came back to the gateway that had forwarded it: fix the URL of the monolith, or of the route's candidate",
-		slog.String("route", route), slog.String("host", r.Host), slog.String("peer", r.RemoteAddr),
-		slog.Int64("more_since_the_last_line", more))
 }

@@ -58,52 +58,6 @@ func (s *split) placeOf(r *inbound.Request) (p position, keyed bool) {
 	return hashOf(s.salt, r.Client()), s.by.By != "header" && s.by.By != "cookie"
 }
 
-// placeOfNew hashes the key that a response's header gives its user; false: it gives none. A
-// cookie that is deleted is none.
-func (s *split) placeOfNew(h http.Header) (p position, given bool) {
-	if s.by.By != "cookie" {
-		return 0, false
-	}
-	for _, line := range h["Set-Cookie"] {
-		pair, _, _ := strings.Cut(line, ";")
-		name, value, _ := strings.Cut(pair, "=")
-		if value = strings.Trim(strings.TrimSpace(value), `"`); strings.TrimSpace(name) == s.by.Name && value != "" {
-			p, given = hashOf(s.salt, value), true
-		}
-	}
-	return p, given
-}
-
-// seeKey counts a user who had no sticky key, and whom the response's header gives one: the
-// next request has another place than this one, which went by the address.
-func (rt *route) seeKey(h http.Header, at position, share whittle.Share) {
-	next, given := rt.split.placeOfNew(h)
-	if !given {
-		return
-	}
-	moved := next.in(share, forShare) != at.in(share, forShare)
-	if moved {
-		rt.counts.moved.Add(1)
-	}
-	if rt.counts.keysGiven.Add(1) == 1 {
-		rt.env.g.log.Warn(keyWords(rt.spec.Rollout.Sticky.Name), "route", rt.name)
-	}
-}
-
-// keyWords says what comes of a sticky key that users get by a response, and what mends it.
-func keyWords(cookie string) string {
-	return "users get the sticky key, the cookie " + cookie + ", by a response: until then they are placed by their address, and may change sides with the next request;" +
-		" let sticky_by name what users bring with their first request, or write sticky_by: address"
-}
-
-func (rt *route) keyRemarks() []whittle.Remark {
-	given := rt.counts.keysGiven.Load()
-	if given == 0 {
-		return nil
-	}
-	return []whittle.Remark{{Route: rt.name, Count: given, Text: fmt.Sprintf("%s; %d did", keyWords(rt.spec.Rollout.Sticky.Name), rt.counts.moved.Load())}}
-}
-
 // in reports whether the position lies within a share, by the purpose's hash.
 func (p position) in(share whittle.Share, purpose uint64) bool {
 	if share >= whittle.All {
@@ -118,6 +72,77 @@ func (p position) in(share whittle.Share, purpose uint64) bool {
 func evenly(n uint64, share whittle.Share) bool {
 	slot, _ := bits.Mul64(n*forShare, uint64(whittle.All))
 	return slot < uint64(share)
+}
+
+// setting is the share in force. It is the one that was applied under its
+// generation, or 0 since the breaker has tripped.
+type setting struct {
+	share      whittle.Share
+	phase      whittle.Phase
+	generation uint64
+	// tripped says that the share is 0 for the breaker's sake.
+	tripped bool
+}
+
+// group has the routes that share their draw and their share: a user whom one of them sends to
+// the candidate is sent there by all. Each route has a rollout of its own, and the least of
+// their shares counts for all; so a fall or a trip of one takes the users of all back.
+type group []*routeState
+
+// group has the routes of each group know each other. A route that stays over a reload may
+// have others from then on.
+func (t *table) group() {
+	groups := map[string]group{}
+	for _, rt := range t.routes {
+		if name := rt.spec.Group; name != "" {
+			groups[name] = append(groups[name], rt.routeState)
+		}
+	}
+	for _, rt := range t.routes {
+		g := groups[rt.spec.Group]
+		rt.group.Store(&g)
+	}
+}
+
+// inForce is the setting that counts for a request: the route's own, with no larger share than
+// that of any route of its group.
+func (rt *route) inForce() *setting {
+	own := rt.setting.Load()
+	if least := rt.least(); least != nil {
+		if share := least.setting.Load().share; share < own.share {
+			lower := *own
+			lower.share = share
+			return &lower
+		}
+	}
+	return own
+}
+
+// least is the route of the group with the least share; nil: the route is in none.
+func (rt *route) least() (least *routeState) {
+	g := rt.group.Load()
+	if g == nil {
+		return nil
+	}
+	for _, s := range *g {
+		if least == nil || s.setting.Load().share < least.setting.Load().share {
+			least = s
+		}
+	}
+	return least
+}
+
+// groupRemarks say that the share of another route counts for this one.
+func (rt *route) groupRemarks() []whittle.Remark {
+	held := rt.counts.heldByGroup.Load()
+	if held == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("the monolith served them, since the least share of the routes of group %s counts for all", rt.spec.Group)
+	if least, own := rt.least(), rt.setting.Load().share; least != nil && least.setting.Load().share < own {
+		text += fmt.Sprintf("; it is that of %s now, %v %%", least.name, least.setting.Load().share.Percent())
+	}
+	return []whittle.Remark{{Route: rt.name, Count: held, Text: text}}
 }
 
 // firstChance is the probability that, of the users whose exchanges are compared, one

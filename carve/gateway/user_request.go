@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -96,6 +97,7 @@ func (v *copies) RequestBody(p []byte) {
 func (v *copies) ResponseHead(status int, h whittle.Header) {
 	v.response.Status, v.response.Header = status, h
 }
+
 func (v *copies) ResponseBody(p []byte)            { v.responseCopy.Add(p) }
 func (v *copies) ResponseTrailer(h whittle.Header) { v.response.Trailer = h }
 
@@ -216,4 +218,39 @@ func headerCost(h map[string][]string) int64 {
 		}
 	}
 	return n
+}
+
+// user is the user's side of a request.
+type user struct {
+	w http.ResponseWriter
+	r inbound.Request
+	// ahead read the body for r, each in place of the one before. They end with the
+	// request.
+	ahead []*inbound.Body
+}
+
+// end ends what reads the user's body.
+func (u *user) end() {
+	for _, b := range u.ahead {
+		b.Detach()
+	}
+}
+
+// holdBody puts the body that has been read in the place of the client's.
+func (u *user) holdBody(body []byte) {
+	r := *u.r.Request
+	u.r.Request = &r
+	u.r.Body, u.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	u.r.HoldsBody(int64(len(body)))
+	u.w = &holder{w: u.w, through: true}
+}
+
+// failing returns a reader that gives an error again; nil: nothing.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
 }

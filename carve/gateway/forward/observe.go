@@ -63,18 +63,3 @@ func (o *Observed) Read(p []byte) (int, error) {
 	o.See(p[:n], err)
 	return n, err
 }
-
-// under finds, in w or below it, a writer that can do what T says.
-func under[T any](w http.ResponseWriter) (found T, ok bool) {
-	for w != nil {
-		if found, ok = w.(T); ok {
-			return found, true
-		}
-		wraps, more := w.(interface{ Unwrap() http.ResponseWriter })
-		if !more {
-			break
-		}
-		w = wraps.Unwrap()
-	}
-	return found, false
-}

@@ -158,14 +158,14 @@ func (q *Request) Client() string {
 	return client
 }
 
-// Claim is the first thing that the peer says of its own client; empty: it says nothing.
-func (q *Request) Claim() string {
+// Claims reports whether the peer says something of its own client.
+func (q *Request) Claims() bool {
 	for _, name := range [...]string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "X-Forwarded-Proto", "X-Forwarded-Host"} {
-		if said := q.Header[name]; len(said) > 0 {
-			return said[0]
+		if len(q.Header[name]) > 0 {
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 // eachHop yields what proxies wrote of their clients, the nearest one first,
@@ -369,25 +369,23 @@ func listedBy(earlier []string, comma, last string) string {
 }
 
 // AppendRaw writes what EachOutbound yields for a request in bytes: every field but
-// Host, each a line, as it came. claim is the first thing that the peer said of its own
-// client, and is not believed. False: the request has to be looked at by name.
-func (d *Reader) AppendRaw(b []byte, h *http1.RequestHead, peer string, https bool) (out, claim []byte, ok bool) {
+// Host, each a line, as it came. claims reports whether the peer said something of its own
+// client, which is not believed. False: the request has to be looked at by name.
+func (d *Reader) AppendRaw(b []byte, h *http1.RequestHead, peer string, https bool) (out []byte, claims, ok bool) {
 	if len(d.Trusted) > 0 {
-		return b, nil, false
+		return b, false, false
 	}
 	for i := range h.Len() {
 		f := h.Field(i)
 		switch {
 		case is(f.Name, "cdn-loop"):
 			if bytes.Contains(f.Value, []byte(d.Mark)) || h.HopByHop(i) {
-				return b, nil, false
+				return b, false, false
 			}
 		case is(f.Name, "te"):
-			return b, nil, false
+			return b, false, false
 		case is(f.Name, "forwarded"), is(f.Name, "x-real-ip"), len(f.Name) > len(forwardedBy) && is(f.Name[:len(forwardedBy)], forwardedBy):
-			if claim == nil {
-				claim = f.Value
-			}
+			claims = true
 			continue
 		case d.RequestID != "" && is(f.Name, d.RequestID),
 			is(f.Name, "host"), is(f.Name, "content-length"),
@@ -418,7 +416,7 @@ func (d *Reader) AppendRaw(b []byte, h *http1.RequestHead, peer string, https bo
 	b = append(b, proto...)
 	b = append(b, "\r\n"+LoopHeader+": "...)
 	b = append(b, d.Mark...)
-	return append(b, "\r\n"...), claim, true
+	return append(b, "\r\n"...), claims, true
 }
 
 // forwardedBy begins the names of fields by which proxies say who their clients are.

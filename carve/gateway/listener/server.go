@@ -103,10 +103,6 @@ func (s *Server) Waits() int64 { return s.waits.Load() }
 // exact.
 func (s *Server) Malformed() int64 { return s.malformed.Load() }
 
-// Draining reports whether the server is ending, so that no connection is to be
-// kept after the response under way.
-func (s *Server) Draining() bool { return s.draining.Load() }
-
 // Serve accepts connections from ls until ctx ends. Then it accepts no more, responds
 // for a moment to whoever asks over a connection that is open, lets requests under way
 // finish within Config.Grace, cuts what is left, and returns nil. It closes ls.

@@ -1,16 +1,20 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"strings"
 	"sync"
 
+	"whittle"
 	"whittle/carve/gateway/inbound"
 	"whittle/internal/http1"
+	"whittle/internal/httpfield"
 )
 
 // sendTransport goes through net/http.
@@ -322,4 +326,49 @@ func (i *informer) mute() {
 	i.mu.Lock()
 	i.muted = true
 	i.mu.Unlock()
+}
+
+func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *holding) (whittle.Response, error) {
+	header := make(http.Header, len(q.Header)+1)
+	for name, values := range q.Header {
+		if (!httpfield.HopByHop(name) || name == "Te") && name != "Content-Length" && name != "Expect" && name != "Host" {
+			header[name] = values
+		}
+	}
+	out, err := u.request(q.Method, q.Target, q.Host, header)
+	if err != nil {
+		return whittle.Response{}, err
+	}
+	out.ContentLength, out.Body = int64(len(q.Body)), http.NoBody
+	if len(q.Body) > 0 {
+		out.Body = io.NopCloser(bytes.NewReader(q.Body))
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.Body)), nil }
+	}
+	way := wayKept
+	if !again(q) {
+		way = wayOnce
+	}
+	if err := u.slots.acquire(ctx, hold.aside); err != nil {
+		return whittle.Response{}, err
+	}
+	resp, i, err := u.roundTrip(out.WithContext(ctx), way, hold.aside) //nolint:bodyclose // Response.Close does
+	if err != nil {
+		u.slots.release()
+		return whittle.Response{}, err
+	}
+	a := newResponse(resp, nil, &u.patience) // the whole call has its deadline
+	a.held = &lease{&u.slots, i}
+	defer a.Close()
+	w := whittle.Response{Status: a.Status, Header: a.Header()}
+	if a.Length > hold.limit && q.Method != http.MethodHead {
+		return w, errResponseSize
+	}
+	if err := hold.read(a.body); err != nil {
+		return w, err
+	}
+	w.Body = hold.body
+	if fields := a.Trailer(); len(fields) > 0 {
+		w.Trailer = whittle.Header(fields)
+	}
+	return w, nil
 }

@@ -6,44 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
-	"whittle"
 	"whittle/carve/gateway/inbound"
 )
-
-const (
-	// defaultRead and defaultWrite stand in for an Upstream.ReadTimeout and
-	// WriteTimeout of 0, defaultStream for a StreamTimeout of 0.
-	defaultRead   = time.Minute
-	defaultWrite  = time.Minute
-	defaultStream = time.Hour
-)
-
-// patience is for how long an upstream may do nothing in the middle of an
-// exchange.
-type patience struct {
-	// read bounds the wait for the next bytes of a response's body, stream that of an
-	// event stream or gRPC response, write the wait until the upstream takes the next
-	// bytes of a request's body.
-	read, write, stream time.Duration
-}
-
-func patienceOf(spec *whittle.Upstream) patience {
-	return patience{read: above0(spec.ReadTimeout, defaultRead), write: above0(spec.WriteTimeout, defaultWrite), stream: above0(spec.StreamTimeout, defaultStream)}
-}
-
-// silence is how long a response with such a Content-Type may be silent.
-func (p *patience) silence(contentType string) time.Duration {
-	for _, streaming := range []string{"text/event-stream", "application/grpc"} {
-		if len(contentType) >= len(streaming) && strings.EqualFold(contentType[:len(streaming)], streaming) {
-			return p.stream
-		}
-	}
-	return p.read
-}
 
 // What an upstream did not do in its time.
 var (

@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"math/rand/v2"
+	"sort"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"whittle"
 )
@@ -177,4 +179,56 @@ func (l *ledger) report() whittle.Counts {
 	l.seq++
 	sent := l.sent.Load() // before what is pending, so that these are among it
 	return whittle.Counts{Run: l.run, Seq: l.seq, Sent: sent, Ledger: l.read(&l.own)}
+}
+
+// latencyBounds are the upper bounds of the latency buckets, in seconds.
+var latencyBounds = [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// meter counts one rule's requests. The rule has a pointer to it, so counting costs a
+// few atomic additions and no look-up.
+type meter struct {
+	// class counts what clients got by the status's first digit; 0: none.
+	class   [6]atomic.Int64
+	buckets [len(latencyBounds) + 1]atomic.Int64
+	// nanos is the sum of all times.
+	nanos   atomic.Int64
+	running atomic.Int64
+}
+
+func meterOf(earlier *entry) *meter {
+	if earlier != nil {
+		return earlier.meter
+	}
+	return &meter{}
+}
+
+func (m *meter) add(sent int, took time.Duration) {
+	class := sent / 100
+	if class < 0 || class >= len(m.class) {
+		class = 0
+	}
+	m.class[class].Add(1)
+	m.buckets[sort.SearchFloat64s(latencyBounds[:], took.Seconds())].Add(1)
+	m.nanos.Add(int64(took))
+}
+
+// counts are the gateway's own, whatever the route.
+type counts struct {
+	loops   atomic.Int64 // requests that came back
+	inBytes atomic.Int64 // requests that went in bytes
+}
+
+// routeCounts are the counts of a route that its ledger does not keep; whoever owns the
+// ledger shows that.
+type routeCounts struct {
+	served, fellBack, diverted, unseen, trips atomic.Int64
+	// full counts those of diverted for which the bound on exposure had no room;
+	// fullLogged and servedLogged are what the last line of the log was about.
+	full, fullLogged, servedLogged atomic.Int64
+	// Of requests with a preview token: previewed were served by the candidate,
+	// unsigned had no valid one, and withheld were the monolith's all the same.
+	previewed, unsigned, withheld atomic.Int64
+	// heldByGroup counts users' requests that the route's own share would send to the
+	// candidate, and the least share of its group does not.
+	heldByGroup atomic.Int64
 }
