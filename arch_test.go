@@ -44,7 +44,7 @@ var rooms = map[string]int{
 	"whittle/carve/fleet/part":      40,
 	"whittle/carve/rollout":         10,
 	"whittle/carve/transcode":       10,
-	"whittle/carve/config":          20,
+	"whittle/carve/config":          25,
 	"whittle/carve/state":           10,
 	"whittle/internal/chart":        0,
 	"whittle/internal/jsonscan":     0,

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/gateway"
 	"whittle/carve/gateway/accesslog"
 	"whittle/internal/units"
 )
@@ -33,6 +35,23 @@ func (r *reader) checkFile(f *File) {
 	r.warnUpstream("monolith", &f.Monolith)
 	for i := range f.Routes {
 		r.warnRoute(f, fmt.Sprintf("routes[%d]", i), &f.Routes[i])
+	}
+}
+
+// checkOverlap refuses two routes of which a request could equally well mean either.
+func (r *reader) checkOverlap(routes []whittle.Route) {
+	_, err := gateway.NewMatcher(routes)
+	joined, failed := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err)
+	if !failed {
+		return
+	}
+	for _, one := range joined.Unwrap() {
+		if e, ok := errors.AsType[*whittle.Error](one); ok {
+			r.failField(e.Field, "%v", e)
+		}
 	}
 }
 
@@ -65,7 +84,7 @@ func (r *reader) checkGroups(f *File) {
 		}
 		if server := sameServer(t.Candidate.URL); isLoaded(t) {
 			kind, other := pages, assets[server]
-			if parsePath(t.Match.Pattern).many {
+			if strings.HasSuffix(t.Match.Pattern, "/") || strings.HasSuffix(t.Match.Pattern, "...}") {
 				kind, other = assets, cmp.Or(pages[server], assets[server])
 			}
 			if other != nil && !warned[server] && (t.Group == "" || t.Group != other.Group) {

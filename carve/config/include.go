@@ -59,14 +59,6 @@ func (s sources) placedIn(text string) bool {
 	return slices.ContainsFunc(s, func(from source) bool { return strings.HasPrefix(text, from.name+":") })
 }
 
-// place says where a position is, for the text of a problem elsewhere.
-func (s sources) place(at position) string {
-	if at.file == 0 {
-		return fmt.Sprintf("line %d", at.line)
-	}
-	return fmt.Sprintf("%s, line %d", s[at.file].name, at.line)
-}
-
 // include is where the routes of further files are.
 func include(f *File) value {
 	one := func() value {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/gateway"
 	"whittle/carve/transcode"
 	"whittle/internal/http1"
 	"whittle/internal/httpfield"
@@ -135,8 +136,8 @@ func parseMatch(s string) (whittle.Match, error) {
 	case unescaped != nil:
 		fault = "a percent sign begins an escape such as %20, and is itself written %25"
 	default:
-		if err := tryPattern(m.Pattern); err != nil {
-			fault = "it is not a path pattern: " + err.Error()
+		if _, err := gateway.NewMatcher([]whittle.Route{{Match: m}}); err != nil {
+			fault = err.Error()
 		}
 	}
 	if fault != "" {

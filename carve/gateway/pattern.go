@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -202,19 +203,24 @@ type Matcher struct {
 	at map[*entry]int
 }
 
-// NewMatcher compiles the routes' matches. Errors carry the Field
-// "routes[i].match".
+// NewMatcher compiles the routes' matches. Its error joins those of all routes at fault, each
+// with the Field "routes[i].match".
 func NewMatcher(routes []whittle.Route) (*Matcher, error) {
 	t := &table{rest: &entry{}}
 	t.entries = []*entry{t.rest}
 	m := &Matcher{t: t, at: map[*entry]int{t.rest: -1}}
+	var errs []error
 	for i := range routes {
 		e, err := t.rule(&routes[i])
 		if err != nil {
-			return nil, inField(err, "routes["+strconv.Itoa(i)+"]")
+			errs = append(errs, inField(err, "routes["+strconv.Itoa(i)+"]"))
+			continue
 		}
 		t.add(e)
 		m.at[e] = i
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	t.order()
 	return m, nil

@@ -157,6 +157,56 @@ func TestRoutesThatCannotBe(t *testing.T) {
 	}
 }
 
+// TestMatchesRelate relates pairs of matches both ways round.
+func TestMatchesRelate(t *testing.T) {
+	const ordered, ambiguous = "ordered", "ambiguous"
+	is := map[patternOrder]string{apart: "apart", same: ambiguous, crossing: ambiguous, narrower: ordered, wider: ordered}
+	rule := func(match, header string) *entry {
+		method, pattern, found := strings.Cut(match, " ")
+		if !found {
+			method, pattern = "", match
+		}
+		name, value, _ := strings.Cut(header, "=")
+		e, err := (&table{entries: []*entry{{}}}).rule(&whittle.Route{Match: whittle.Match{Method: method, Pattern: pattern, HeaderName: name, HeaderValue: value}})
+		fatal.If(t, err)
+		return e
+	}
+	for _, c := range []struct{ a, aHeader, b, bHeader, want string }{
+		{a: "GET /a", b: "POST /a", want: "apart"},
+		{a: "GET /a", b: "/a", want: ordered},
+		{a: "GET /a", b: "GET /b", want: "apart"},
+		{a: "GET /a", b: "GET /a/b", want: "apart"},
+		{a: "GET /a", b: "GET /a/", want: "apart"},
+		{a: "GET /a/{$}", b: "GET /a/", want: ordered},
+		{a: "GET /a/{$}", b: "GET /a/{x}", want: "apart"},
+		{a: "GET /a/{x}", b: "GET /a/b", want: ordered},
+		{a: "GET /a/{x}", b: "GET /a/{y}", want: ambiguous},
+		{a: "GET /a/{x}", b: "GET /{x}/b", want: ambiguous},
+		{a: "GET /a/{x}", b: "GET /a/{rest...}", want: ordered},
+		{a: "GET /a/", b: "GET /a/{rest...}", want: ambiguous},
+		{a: "GET /{rest...}", b: "GET /a/b/c", want: ordered},
+		{a: "/{rest...}", b: "/", want: ambiguous},
+		{a: "GET /{x}", b: "/a", want: ambiguous},
+		{a: "GET /{x}", b: "GET /a/{rest...}", want: "apart"},
+		{a: "GET /a/{x}/{rest...}", b: "GET /a/b/", want: ordered},
+		{a: "GET /{x}/b/{rest...}", b: "GET /a/{y...}", want: ambiguous},
+		{a: "GET /a", b: "GET /a", want: ambiguous},
+		{a: "GET /a", aHeader: "X-Beta=1", b: "GET /a", want: ordered},
+		{a: "GET /a", aHeader: "X-Beta=1", b: "/a", want: ordered},
+		{a: "/a", aHeader: "X-Beta=1", b: "GET /a", want: ambiguous},
+		{a: "GET /a", aHeader: "X-Beta=1", b: "GET /a", bHeader: "X-Beta=2", want: "apart"},
+		{a: "GET /a", aHeader: "X-Beta=1", b: "GET /a", bHeader: "X-User=1", want: ambiguous},
+		{a: "GET /a", aHeader: "X-Beta=1", b: "GET /b", bHeader: "X-User=1", want: "apart"},
+	} {
+		a, b := rule(c.a, c.aHeader), rule(c.b, c.bHeader)
+		for _, got := range []patternOrder{a.compare(b), b.compare(a)} {
+			if is[got] != c.want {
+				t.Errorf("%s %s and %s %s: %s, want %s", c.a, c.aHeader, c.b, c.bHeader, is[got], c.want)
+			}
+		}
+	}
+}
+
 func FuzzPattern(f *testing.F) {
 	for _, s := range []string{"/", "/a/{x}/b/{rest...}", "/{$}", "/a%2Fb//"} {
 		f.Add(s, "/a/b")
