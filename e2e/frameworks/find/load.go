@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"whittle/internal/child"
-	"whittle/profile"
 )
 
 // users send a service its requests, each at a steady rate, until they are stopped.
@@ -19,8 +18,6 @@ type users struct {
 	all        sync.WaitGroup
 	plain, h2c *http.Client
 	failed     atomic.Pointer[error] // the first failure
-	// dear and others count the responses, of the planted endpoint and of the rest.
-	dear, others atomic.Int64
 }
 
 // warm is how often each request is sent before anything is measured, so that
@@ -38,10 +35,6 @@ func (s *service) load(ctx context.Context, p *child.Process, rate float64) (*us
 	}
 	ctx, u.stop = context.WithCancel(ctx)
 	for i := range s.Load {
-		count := &u.others
-		if s.isDear(&s.Load[i]) {
-			count = &u.dear
-		}
 		u.all.Go(func() {
 			tick := time.NewTicker(time.Duration(float64(time.Second) / rate))
 			defer tick.Stop()
@@ -55,24 +48,10 @@ func (s *service) load(ctx context.Context, p *child.Process, rate float64) (*us
 					u.failed.CompareAndSwap(nil, &err)
 					return
 				}
-				count.Add(1)
 			}
 		})
 	}
 	return u, nil
-}
-
-// isDear reports whether a request is for the planted endpoint.
-func (s *service) isDear(r *request) bool {
-	return profile.SameEndpoint(s.Planted.Endpoint, r.Method+" "+r.Path)
-}
-
-// mix is how many responses of the planted endpoint there were meanwhile for each of
-// another. 0: it is not known.
-func (u *users) mix(meanwhile func() error) (float64, error) {
-	dear, others := u.dear.Load(), u.others.Load()
-	err := meanwhile()
-	return float64(u.dear.Load()-dear) / float64(max(u.others.Load()-others, 1)), err
 }
 
 // pause stops the users.

@@ -12,7 +12,6 @@ import (
 
 	"whittle/internal/child"
 	"whittle/internal/table"
-	"whittle/profile"
 )
 
 // row is what one service came to.
@@ -22,12 +21,8 @@ type row struct {
 	// EndpointOK and LineOK: the planted ones are the dearest that whittle names.
 	EndpointOK bool `json:"endpoint_ok"`
 	LineOK     bool `json:"line_ok"`
-	// ShareError is how far the endpoint's share is from the true one, both of the CPU of
-	// the threads that a profile sees, and from Low to High what it may be with the sign,
-	// with 95 % confidence of the samples that both have.
+	// ShareError is how far the endpoint's share is from that by the process's own CPU clock.
 	ShareError float64 `json:"share_error"`
-	Low        float64 `json:"share_error_low"`
-	High       float64 `json:"share_error_high"`
 	// FalseSmells are those of the service without the planted line, and those of
 	// the planted one that it has not.
 	FalseSmells int `json:"false_smells"`
@@ -36,9 +31,7 @@ type row struct {
 	AdviceOK bool `json:"advice_ok"`
 
 	Share    float64  `json:"share"`
-	Samples  int64    `json:"samples"`
 	Truth    float64  `json:"share_true"`
-	Looks    int64    `json:"samples_true"` // 0: no profile shows it
 	Endpoint string   `json:"endpoint"`
 	Line     string   `json:"line"`
 	Advice   string   `json:"advice"`
@@ -47,8 +40,8 @@ type row struct {
 }
 
 func (r *row) words() string {
-	return fmt.Sprintf("%s: endpoint %t (%s), line %t (%s), share %.3f for %.3f (%+.3f to %+.3f), false smells %q, advice %t (%s / clean: %s)",
-		r.Service, r.EndpointOK, r.Endpoint, r.LineOK, r.Line, r.Share, r.Truth, r.Low, r.High, r.Smells, r.AdviceOK, r.Advice, r.Clean)
+	return fmt.Sprintf("%s: endpoint %t (%s), line %t (%s), share %.3f for %.3f, false smells %q, advice %t (%s / clean: %s)",
+		r.Service, r.EndpointOK, r.Endpoint, r.LineOK, r.Line, r.Share, r.Truth, r.Smells, r.AdviceOK, r.Advice, r.Clean)
 }
 
 // found is what is looked at of what whittle find writes, and lines of what whittle
@@ -60,11 +53,7 @@ type found struct {
 		Endpoint string  `json:"endpoint"`
 		Share    float64 `json:"cpu_share"`
 	} `json:"endpoints"`
-	// OtherThreads is the part of the CPU of threads that run no JavaScript, which no
-	// profile of V8's has.
-	OtherThreads float64 `json:"cpu_share_other_threads"`
-	Samples      int64   `json:"samples"`
-	Smells       []Smell `json:"smells"`
+	Smells []Smell `json:"smells"`
 }
 
 type lines struct {
@@ -77,8 +66,8 @@ type lines struct {
 }
 
 // under runs a service with its users, and what is done meanwhile.
-func (s *service) under(ctx context.Context, o settings, planted bool, flags []string, meanwhile func(*child.Process, *users) error) error {
-	p, err := s.start(ctx, planted, flags...)
+func (s *service) under(ctx context.Context, o settings, planted bool, meanwhile func(*child.Process, *users) error) error {
+	p, err := s.start(ctx, planted)
 	if err != nil {
 		return err
 	}
@@ -90,7 +79,7 @@ func (s *service) under(ctx context.Context, o settings, planted bool, flags []s
 	if err := errors.Join(meanwhile(p, u), u.end()); err != nil {
 		return err
 	}
-	p.Stop() // not killed: Node writes its profile as it ends
+	p.Stop()
 	return nil
 }
 
@@ -106,7 +95,7 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	if err := s.planted(ctx, o, work, &r); err != nil {
 		return r, err
 	}
-	err := s.under(ctx, o, false, nil, func(p *child.Process, u *users) error {
+	err := s.under(ctx, o, false, func(p *child.Process, u *users) error {
 		var f found
 		var l lines
 		if err := errors.Join(o.ask(ctx, work, p, "find", &f), o.ask(ctx, work, p, "profile", &l)); err != nil {
@@ -127,40 +116,24 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	return r, err
 }
 
-// planted measures a service with its planted line, and the truth.
+// planted measures a service with its planted line.
 func (s *service) planted(ctx context.Context, o settings, work string, r *row) error {
-	t, err := s.truth(ctx, o, work)
-	if err != nil {
-		return err
-	}
-	var mix float64
-	if err := s.under(ctx, o, true, nil, func(p *child.Process, u *users) error {
+	return s.under(ctx, o, true, func(p *child.Process, u *users) error {
 		var f found
-		if mix, err = u.mix(func() error { return o.ask(ctx, work, p, "find", &f) }); err != nil {
+		if err := o.ask(ctx, work, p, "find", &f); err != nil {
 			return err
 		}
-		return s.ofPlanted(ctx, o, work, p, &f, r)
-	}); err != nil {
+		if err := s.ofPlanted(ctx, o, work, p, &f, r); err != nil {
+			return err
+		}
+		u.pause()
+		costs, err := s.costs(ctx, p, u)
+		r.Truth = s.share(costs)
+		if !s.Planted.NoAdvice { // whose share it is nobody can say
+			r.ShareError = math.Abs(r.Share - r.Truth)
+		}
 		return err
-	}
-	r.Truth, r.Looks = t.share(mix)
-	if s.Planted.NoAdvice {
-		return nil // whose share it is nobody can say
-	}
-	r.ShareError = math.Abs(r.Share - r.Truth)
-	r.Low, r.High = difference(r.Share, r.Samples, r.Truth, r.Looks)
-	return nil
-}
-
-// difference is the 95 % interval of the difference of two shares of so many samples each,
-// by Newcombe's method. b with no samples is known.
-func difference(a float64, na int64, b float64, nb int64) (low, high float64) {
-	lowA, highA := profile.Interval(int64(math.Round(a*float64(na))), na)
-	lowB, highB := b, b
-	if nb > 0 {
-		lowB, highB = profile.Interval(int64(math.Round(b*float64(nb))), nb)
-	}
-	return a - b - math.Hypot(a-lowA, highB-b), a - b + math.Hypot(highA-a, b-lowB)
+	})
 }
 
 // ofPlanted judges what whittle find says of the service with its planted line, and
@@ -171,8 +144,7 @@ func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *chi
 		return err
 	}
 	if len(f.Endpoints) > 0 {
-		seen := max(1-f.OtherThreads, 0.01)
-		r.Endpoint, r.Share, r.Samples = f.Endpoints[0].Endpoint, f.Endpoints[0].Share/seen, int64(seen*float64(f.Samples))
+		r.Endpoint, r.Share = f.Endpoints[0].Endpoint, f.Endpoints[0].Share
 	}
 	if len(l.Lines) > 0 {
 		r.Line = fmt.Sprintf("%s:%d", l.Lines[0].File, l.Lines[0].Line)
@@ -218,15 +190,14 @@ const wanted = 0.05
 
 // finish prints the sums and writes the rows.
 func finish(folder string, rows []row) error {
-	endpoints, right, smells, advice, share, beyond := 0, 0, 0, 0, 0, 0
+	endpoints, right, smells, advice, share := 0, 0, 0, 0, 0
 	for _, r := range rows {
 		endpoints, right = endpoints+count(r.EndpointOK), right+count(r.LineOK)
 		smells, advice = smells+r.FalseSmells, advice+count(!r.AdviceOK)
 		share += count(r.ShareError <= wanted)
-		beyond += count(r.Low > wanted || r.High < -wanted)
 	}
-	fmt.Printf("of %d services: endpoint right in %d, line right in %d, share within 5 %% of the truth in %d, and further off by more than chance in %d, false smells %d, advice wrong or missing in %d\n",
-		len(rows), endpoints, right, share, beyond, smells, advice)
+	fmt.Printf("of %d services: endpoint right in %d, line right in %d, share within 5 %% of that by the CPU clock in %d, false smells %d, advice wrong or missing in %d\n",
+		len(rows), endpoints, right, share, smells, advice)
 	return table.Save(folder, "find", rows)
 }
 

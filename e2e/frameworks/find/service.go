@@ -22,9 +22,6 @@ type service struct {
 	// Planted is what is dear with PLANTED=1.
 	Planted struct {
 		Endpoint string `json:"endpoint"` // as the framework has it: "GET /things/:id"
-		Function string `json:"function"` // below which all of it is; in Go with its package: "main.price"
-		// Share is the endpoint's part of the CPU, 0 to 1, where no profile shows it.
-		Share float64 `json:"share"`
 		// Smells are those that the planted line has indeed.
 		Smells []string `json:"smells"`
 		// NoAdvice says that to advise nothing is right: nobody can know the endpoint.
@@ -117,13 +114,13 @@ func (s *service) build(ctx context.Context, work string) error {
 	return Build(ctx, s.folder, command...)
 }
 
-// start runs the service; flags are Node's.
-func (s *service) start(ctx context.Context, planted bool, flags ...string) (*child.Process, error) {
+// start runs the service.
+func (s *service) start(ctx context.Context, planted bool) (*child.Process, error) {
 	argv := s.Run
 	if s.binary != "" {
 		argv = []string{s.binary}
 	} else if argv[0] == "node" {
-		argv = append(append([]string{"node", "--inspect-port=0"}, flags...), argv[1:]...)
+		argv = append([]string{"node", "--inspect-port=0"}, argv[1:]...)
 	}
 	o := child.Options{Dir: s.folder}
 	if planted {
