@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -82,7 +81,7 @@ func (v *loadVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		return whittle.Errorf(whittle.Invalid, "--json names the file for the report").
 			WithHint("the request's body is --json-body")
 	}
-	outputs := []string{v.JSON, v.CSV, v.HTML}
+	outputs := []string{v.JSON, v.HTML}
 	if n := len(slices.DeleteFunc(slices.Clone(outputs), func(path string) bool { return path != "-" })); n > 1 {
 		return whittle.Errorf(whittle.Invalid, "%d outputs are \"-\", but there is only one standard output", n)
 	}
@@ -163,20 +162,13 @@ func aboveZero[T int | int64 | float64](name string, flag *T) error {
 // output is a machine's. These words come even where a file cannot be written.
 func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 	var failed []error
-	words := v.JSON != "-"
-	for _, out := range []struct {
-		path  string
-		write func(io.Writer) error
-	}{{v.CSV, r.WriteCSV}, {v.HTML, r.WriteHTML}} {
-		if out.path == "-" {
-			words = false
-			failed = append(failed, out.write(s.Out))
-			continue
-		}
-		failed = append(failed, cmdline.WriteFile(out.path, out.write))
+	if v.HTML == "-" {
+		failed = append(failed, r.WriteHTML(s.Out))
+	} else {
+		failed = append(failed, cmdline.WriteFile(v.HTML, r.WriteHTML))
 	}
 	failed = append(failed, cmdline.WriteJSON(s, v.JSON, r))
-	if words {
+	if v.JSON != "-" && v.HTML != "-" {
 		failed = append(failed, r.WriteSummary(s.Out))
 	}
 	return errors.Join(failed...)
@@ -185,7 +177,6 @@ func (v *loadVerb) write(s cmdline.Streams, r *report.Report) error {
 // loadOutputs are the files that a load report can be written to in addition to its
 // own JSON.
 type loadOutputs struct {
-	CSV  string `group:"The run" name:"csv" placeholder:"FILE" help:"Write a row for each request's name, and one for all, as CSV (\"-\": standard output)."`
 	HTML string `group:"The run" name:"html" placeholder:"FILE" help:"Write the report as one HTML file with plots."`
 }
 

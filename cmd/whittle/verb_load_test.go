@@ -120,13 +120,12 @@ func TestWhereALoadsReportsGo(t *testing.T) {
 		begins, errs string
 		sent         int64
 	}{
-		{[]string{"--csv", "-"}, 0, "name,requests,completed", "", 1},
-		{[]string{"--json", "-", "--csv", dir + "/new/a.csv"}, 0, "{\n", "", 1},
+		{[]string{"--json", "-", "--html", dir + "/new/a.html"}, 0, "{\n", "", 1},
 		{[]string{"--json", "-", "--html", dir + "/a.html"}, 0, "{\n", "", 1},
 		{[]string{"--html", "-"}, 0, "<!doctype html>", "", 1},
-		{[]string{"--csv", dir + "/b.csv", "--json", dir + "/b.json"}, 0, srv.URL, "", 1},
-		{[]string{"--csv", "-", "--json", "-"}, 2, "", "2 outputs are", 0},
-		{[]string{"--csv", dir}, 2, "", "is a directory", 0},
+		{[]string{"--html", dir + "/b.html", "--json", dir + "/b.json"}, 0, srv.URL, "", 1},
+		{[]string{"--html", "-", "--json", "-"}, 2, "", "2 outputs are", 0},
+		{[]string{"--html", dir}, 2, "", "is a directory", 0},
 		{[]string{"--json", dir + "/a.html/x"}, 2, "", "not a directory", 0},
 	} {
 		before := asked.Load()
@@ -141,7 +140,7 @@ func TestWhereALoadsReportsGo(t *testing.T) {
 	if _, err := os.Stat(dir + "/none.json"); err == nil {
 		t.Error("a report is left of a run that never was")
 	}
-	for name, begins := range map[string]string{"new/a.csv": "name,", "b.csv": "name,", "b.json": "{\n", "a.html": "<!"} {
+	for name, begins := range map[string]string{"new/a.html": "<!", "b.html": "<!", "b.json": "{\n", "a.html": "<!"} {
 		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasPrefix(string(b), begins) {
 			t.Errorf("%s: %v %.20q", name, err, b)
 		}
@@ -151,7 +150,7 @@ func TestWhereALoadsReportsGo(t *testing.T) {
 		return // only Linux has it
 	}
 	full.Close()
-	if status, out, errs := whittleOnce(t, "load", srv.URL, "--max-late", "1m", "--csv", "/dev/full"); status != 3 || !strings.Contains(out, "virtual users") || !strings.Contains(errs, "no space left") {
+	if status, out, errs := whittleOnce(t, "load", srv.URL, "--max-late", "1m", "--html", "/dev/full"); status != 3 || !strings.Contains(out, "virtual users") || !strings.Contains(errs, "no space left") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
 }
