@@ -27,29 +27,29 @@ var realBugs = []causeCase{
 	{"bankers' rounding (RubyMoney 863)", "rounds to whole numbers, half even", []string{`2.5`, `2`, `4.5`, `4`, `1.6`, `2`, `3.5`, `4`}},
 	{"int cast of an average", "cuts off to whole numbers", []string{`12.7`, `12`, `3.9`, `3`, `8.2`, `8`}},
 	{"rounds to cents in one place only", "rounds to 2 decimals", []string{`12.1234`, `12.12`, `3.456`, `3.46`, `8.2199`, `8.22`}},
-	{"sum of rounded lines against rounded sum", "candidate minus monolith is 0.01", []string{`10.12`, `10.13`, `99.99`, `100.00`, `7.45`, `7.46`}},
+	{"sum of rounded lines against rounded sum", "", []string{`10.12`, `10.13`, `99.99`, `100.00`, `7.45`, `7.46`}},
 
 	// Formats of numbers.
 	{"trailing zeros (Newtonsoft.Json 2220)", "", []string{`"12.30"`, `"12.3"`, `"87.50"`, `"87.5"`, `"1.00"`, `"1"`}},
 	{"fixed to two decimals", "", []string{`"12.3"`, `"12.30"`, `"87.5"`, `"87.50"`, `"1"`, `"1.00"`}},
-	{"0.1 + 0.2", "the value went through a binary float on one side: its last digits", []string{`0.3`, `0.30000000000000004`, `2.2`, `2.2000000000000002`, `4.35`, `4.3499999999999996`}},
-	{"float32 in a struct (dart-lang/sdk 26951)", "the value went through a binary float on one side: its last digits", []string{`1.2`, `1.2000000476837158`, `11.4`, `11.399999618530273`, `1245.678`, `1245.677978515625`}},
-	{"snowflake ids through a double (upickle 522)", "the value went through a binary float on one side: its last digits", []string{`738529527931269425`, `738529527931269376`, `1610521604143693812`, `1610521604143693824`, `6150769120280496265`, `6150769120280496000`}},
+	{"0.1 + 0.2", "", []string{`0.3`, `0.30000000000000004`, `2.2`, `2.2000000000000002`, `4.35`, `4.3499999999999996`}},
+	{"float32 in a struct (dart-lang/sdk 26951)", "", []string{`1.2`, `1.2000000476837158`, `11.4`, `11.399999618530273`, `1245.678`, `1245.677978515625`}},
+	{"snowflake ids through a double (upickle 522)", "", []string{`738529527931269425`, `738529527931269376`, `1610521604143693812`, `1610521604143693824`, `6150769120280496265`, `6150769120280496000`}},
 	{"thousands separators", "", []string{`"1234567"`, `"1,234,567"`, `"12345.50"`, `"12,345.50"`, `"9876"`, `"9,876"`}},
 	{"zip codes as numbers", "", []string{`"01067"`, `"1067"`, `"00501"`, `"501"`, `"07030"`, `"7030"`}},
-	{"cents for euros", "multiplied by 100", []string{`12.5`, `1250`, `3`, `300`, `99.99`, `9999`}},
+	{"cents for euros", "", []string{`12.5`, `1250`, `3`, `300`, `99.99`, `9999`}},
 	{"a constant for a counter", "one and the same value", []string{`17`, `100`, `29`, `100`, `44`, `100`, `81`, `100`}},
 
 	// Types and nothing.
 	{"ids as strings (powermem 91)", "", []string{`653247040368672768`, `"653247040368672768"`, `17`, `"17"`, `4`, `"4"`}},
 	{"decimals as numbers", "", []string{`"12.30"`, `12.3`, `"7"`, `7`, `"0.5"`, `0.5`}},
 	{"tinyint(1)", "", []string{`true`, `1`, `false`, `0`, `true`, `1`}},
-	{"nil slice (radar 283)", "an empty list is null", []string{`[]`, `null`, `[]`, `null`, `[]`, `null`}},
-	{"Jackson NON_NULL", "null is what is left out", []string{`null`, ``, `null`, ``, `null`, ``}},
-	{"proto3 strings", "null is an empty string", []string{`null`, `""`, `null`, `""`, `null`, `""`}},
-	{"proto3 numbers", "null is 0", []string{`null`, `0`, `null`, `0`, `null`, `0`}},
-	{"PHP's empty map", "an empty object is an empty list", []string{`{}`, `[]`, `{}`, `[]`, `{}`, `[]`}},
-	{"time.Time{}", "null is the zero time", []string{`null`, `"0001-01-01T00:00:00Z"`, `null`, `"0001-01-01T00:00:00Z"`, `null`, `"0001-01-01T00:00:00Z"`}},
+	{"nil slice (radar 283)", "", []string{`[]`, `null`, `[]`, `null`, `[]`, `null`}},
+	{"Jackson NON_NULL", "", []string{`null`, ``, `null`, ``, `null`, ``}},
+	{"proto3 strings", "", []string{`null`, `""`, `null`, `""`, `null`, `""`}},
+	{"proto3 numbers", "", []string{`null`, `0`, `null`, `0`, `null`, `0`}},
+	{"PHP's empty map", "", []string{`{}`, `[]`, `{}`, `[]`, `{}`, `[]`}},
+	{"time.Time{}", "", []string{`null`, `"0001-01-01T00:00:00Z"`, `null`, `"0001-01-01T00:00:00Z"`, `null`, `"0001-01-01T00:00:00Z"`}},
 
 	// Times.
 	{"local time for UTC (w3act 261)", "shifted by +1 h", []string{`"2013-03-07T12:12:20Z"`, `"2013-03-07T13:12:20Z"`, `"2013-04-06T13:00:00Z"`, `"2013-04-06T14:00:00Z"`, `"2013-11-02T08:30:00Z"`, `"2013-11-02T09:30:00Z"`}},
@@ -58,20 +58,20 @@ var realBugs = []causeCase{
 	{"a time zone lost (data-peek 197)", "", []string{`"2024-01-07T12:12:20Z"`, `"2024-01-07T12:12:20"`, `"2024-07-07T12:12:20Z"`, `"2024-07-07T12:12:20"`, `"2024-02-07T01:12:20Z"`, `"2024-02-07T01:12:20"`}},
 	{"microseconds (built_value.dart 206)", "", []string{`"2017-08-10 03:59:29.575328Z"`, `"2017-08-10 03:59:29.575Z"`, `"2017-08-11 13:59:29.123999Z"`, `"2017-08-11 13:59:29.123Z"`, `"2017-09-10 03:00:00.000001Z"`, `"2017-09-10 03:00:00.000Z"`}},
 	{"a date a day early", "shifted by -24 h", []string{`"2024-03-01"`, `"2024-02-29"`, `"2024-07-15"`, `"2024-07-14"`, `"2025-01-01"`, `"2024-12-31"`}},
-	{"epoch in ms for s", "the value is multiplied by 1,000: another unit", []string{`1543269513`, `1543269513000`, `1543269514`, `1543269514000`, `1600000000`, `1600000000000`}},
+	{"epoch in ms for s", "", []string{`1543269513`, `1543269513000`, `1543269514`, `1543269514000`, `1600000000`, `1600000000000`}},
 
 	// Texts.
 	{"double UTF-8 (everything2 3042)", "", []string{`"Åmål"`, `"Ã…mÃ¥l"`, `"Müller"`, `"MÃ¼ller"`, `"Ätschegäbele"`, `"Ã„tschegÃ¤bele"`}},
 	{"replacement characters", "", []string{`"Döring"`, `"D�ring"`, `"Müller"`, `"M�ller"`, `"Åmål"`, `"�m�l"`}},
 	{"entities (lbry.go 51)", "", []string{`"a & b"`, `"a &amp; b"`, `"x < y"`, `"x &lt; y"`, `"\"q\""`, `"&#34;q&#34;"`}},
 	{"URL encoding", "", []string{`"a b"`, `"a%20b"`, `"x&y"`, `"x%26y"`, `"ü"`, `"%C3%BC"`}},
-	{"upper case enum", "upper and lower case differ", []string{`"open"`, `"OPEN"`, `"paid"`, `"PAID"`, `"closed"`, `"CLOSED"`}},
+	{"upper case enum", "", []string{`"open"`, `"OPEN"`, `"paid"`, `"PAID"`, `"closed"`, `"CLOSED"`}},
 	{"CHAR(10) trimmed", "", []string{`"abc       "`, `"abc"`, `"de        "`, `"de"`, `"f         "`, `"f"`}},
 	{"CRLF", "", []string{`"a\r\nb"`, `"a\nb"`, `"c\r\nd\r\n"`, `"c\nd\n"`, `"\r\n"`, `"\n"`}},
 	{"VARCHAR(10)", "cut off after 10 characters", []string{`"a name that is long"`, `"a name tha"`, `"Constantinople"`, `"Constantin"`, `"Llanfairpwllgwyn"`, `"Llanfairpw"`}},
 
 	// Lists.
-	{"page from 0 (roadie 17)", "candidate minus monolith is 3", []string{`[1,2,3,4,5,6]`, `[4,5,6,7,8,9]`, `[11,12,13,14,15,16]`, `[14,15,16,17,18,19]`, `[21,22,23,24,25,26]`, `[24,25,26,27,28,29]`}},
+	{"page from 0 (roadie 17)", "", []string{`[1,2,3,4,5,6]`, `[4,5,6,7,8,9]`, `[11,12,13,14,15,16]`, `[14,15,16,17,18,19]`, `[21,22,23,24,25,26]`, `[24,25,26,27,28,29]`}},
 	{"a default limit", "always after 3 elements", []string{`[1,2,3,4,5]`, `[1,2,3]`, `[7,8,9,10]`, `[7,8,9]`, `[4,4,5,6,7,8]`, `[4,4,5]`}},
 	{"ORDER BY ... DESC lost", "", []string{`[5,4,3]`, `[3,4,5]`, `[9,2,1]`, `[1,2,9]`, `[8,7]`, `[7,8]`}},
 

@@ -48,9 +48,6 @@ func (m *match) cover(c *whittle.Coverage) {
 				c.Not(cmp.Or(e.Path, "$"), "declared: "+display.Reason(e))
 			}
 		}
-		if s := &m.spelling; s.Path != "" {
-			c.Not(s.Path+" as written", "numbers are compared by their values, not by how they are written: "+s.Monolith+" and "+s.Candidate)
-		}
 	}
 	if c.WholeBody {
 		for _, pattern := range m.c.IgnoreText {

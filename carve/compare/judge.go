@@ -6,7 +6,7 @@
 // compares status, content type and failure, the headers (header) and then the body, by its
 // method: match.go for exact and json, random.go for random responses, whose numbers go to
 // distribution and whose rest to a match. A match takes the differences that jsondiff finds as
-// marks (mark.go), bets on them (match_bets.go), learns what the monolith changes by itself
+// marks and bets on them (mark.go), learns what the monolith changes by itself
 // (match_noise.go), tells a state of each server's own from a fault (match_own.go, own), and has
 // what varies compared by its form (form). Differences that are asked about again come to
 // rechecks.go. The verdict is put together in judge_verdict.go, and what it stands on in
@@ -15,7 +15,6 @@ package compare
 
 import (
 	"mime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -93,32 +92,20 @@ func (j *Judge) shareNoise() {
 	}
 }
 
-// matches are those of bodies and headers, in either order.
-func (j *Judge) matches() []*match {
-	list := []*match{j.mirrored.headers.match, j.served.headers.match, j.mirrored.match, j.served.match}
-	return slices.DeleteFunc(list, func(m *match) bool { return m == nil })
-}
-
-// RepeatsAreChosen says that the requests that are repeated are not drawn by
-// chance from all, as those that a log has twice, so that what is seen of them
-// holds for them alone.
-func (j *Judge) RepeatsAreChosen() {
-	for _, m := range j.matches() {
-		m.chosen = true
+// IsOfALog says that the exchanges are those of a log, of which no more will come. chosen: the
+// requests that are repeated are not drawn by chance from all, but those that the log has twice, so
+// that what is seen of them holds for them alone. headers: the noise of headers is learned from
+// repeats, also where none is learned of bodies, so that a text that the monolith makes anew is no
+// difference.
+func (j *Judge) IsOfALog(chosen, headers bool) {
+	for _, s := range []*series{j.mirrored, j.served} {
+		for _, m := range []*match{s.headers.match, s.match} {
+			if m != nil {
+				m.log, m.chosen = true, chosen
+			}
+		}
+		s.headers.learn = s.headers.learn || headers
 	}
-}
-
-// IsOfALog says that the exchanges are those of a log, of which no more will come.
-func (j *Judge) IsOfALog() {
-	for _, m := range j.matches() {
-		m.log = true
-	}
-}
-
-// HeadersByRepeats has the noise of headers learned from repeats, also where none is
-// learned of bodies, so that a text that the monolith makes anew is no difference.
-func (j *Judge) HeadersByRepeats() {
-	j.mirrored.headers.learn, j.served.headers.learn = true, true
 }
 
 // seriesOf is the evidence that an exchange belongs to.
@@ -131,6 +118,9 @@ func (j *Judge) seriesOf(x *whittle.Exchange) *series {
 
 // compared is how many exchanges were compared, in either order.
 func (j *Judge) compared() int { return j.mirrored.Compared + j.served.Compared }
+
+// Observation is what became of one exchange.
+type Observation = whittle.Observation
 
 // Observe takes one exchange. It does not compare one in which the monolith did not
 // respond or a body was cut off, with one exception: a different status counts
@@ -208,6 +198,13 @@ func (j *Judge) Served() whittle.Served {
 // ServedNeeded is how many exchanges that the candidate served, none of them
 // differing, bring the bound on their share to most.
 func (j *Judge) ServedNeeded(most float64) int { return ServedNeeded(most, j.c) }
+
+// ServedNeeded is how many responses that users got from the candidate have to be
+// compared, none of them differing, until at most the given share can differ, at
+// the confidence of a comparison.
+func ServedNeeded(most float64, c whittle.Comparison) int {
+	return eprocess.NeededFor(most, alphaOf(c))
+}
 
 func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 

@@ -1,14 +1,21 @@
 package compare
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
 
 	"whittle"
+	"whittle/carve/compare/noise"
 	"whittle/carve/compare/novelty"
 )
 
-// keptJudge is the state as it is written.
+// keptJudge is the state of a judge as it is written, and what is read into it.
 type keptJudge struct {
+	Whole    bool            `json:"whole"` // it is one
 	Mirrored keptSeries      `json:"mirrored"`
 	Served   keptSeries      `json:"served"`
 	Rechecks *rechecks       `json:"rechecks"`
@@ -19,63 +26,39 @@ type keptJudge struct {
 }
 
 type keptSeries struct {
-	tallies
-	Headers keptHeaders `json:"headers"`
-	Method  []byte      `json:"method"`
+	*tallies
+	Headers *match    `json:"headers"`
+	Cookies *[]string `json:"cookies"`
+	Method  method    `json:"method"`
 }
 
-// kept is a judge whose state is written to k, or read from it.
-func (j *Judge) kept() keptJudge {
-	return keptJudge{Rechecks: &j.rechecks, Users: &j.users, Shapes: j.shapes, Seconds: &j.seconds, ShownAt: &j.shownAt}
-}
-
-func (s *series) kept() (keptSeries, error) {
-	m, err := s.method.MarshalBinary()
-	if err != nil {
-		return keptSeries{}, err
+func (j *Judge) kept() *keptJudge {
+	of := func(s *series) keptSeries {
+		return keptSeries{tallies: &s.tallies, Headers: s.headers.match, Cookies: &s.headers.cookies, Method: s.method}
 	}
-	h, err := s.headers.kept()
-	return keptSeries{tallies: s.tallies, Headers: h, Method: m}, err
-}
-
-func (s *series) restore(k *keptSeries) error {
-	s.tallies = k.tallies
-	if err := s.method.UnmarshalBinary(k.Method); err != nil {
-		return err
+	return &keptJudge{
+		Whole: true, Mirrored: of(j.mirrored), Served: of(j.served),
+		Rechecks: &j.rechecks, Users: &j.users, Shapes: j.shapes, Seconds: &j.seconds, ShownAt: &j.shownAt,
 	}
-	return s.headers.restore(&k.Headers)
 }
 
 // MarshalBinary keeps all that the judge knows.
 func (j *Judge) MarshalBinary() ([]byte, error) {
-	k := j.kept()
-	var err error
-	if k.Mirrored, err = j.mirrored.kept(); err != nil {
-		return nil, err
-	}
-	if k.Served, err = j.served.kept(); err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(&k)
+	b, err := encoded(j.kept())
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Internal, "keep judge: %w", err)
 	}
 	return b, nil
 }
 
-// UnmarshalBinary restores what MarshalBinary kept, into a judge made for the same comparison. That
+// UnmarshalBinary restores what MarshalBinary kept, into a new judge made for the same comparison. That
 // it is unharmed and of this version is known to whoever kept it. After an error the judge must not
 // be used.
 func (j *Judge) UnmarshalBinary(b []byte) error {
 	k := j.kept()
-	if err := json.Unmarshal(b, &k); err != nil {
-		return whittle.Errorf(whittle.Invalid, "restore judge: %w", err)
-	}
-	if err := j.mirrored.restore(&k.Mirrored); err != nil {
-		return err
-	}
-	if err := j.served.restore(&k.Served); err != nil {
-		return err
+	k.Whole = false
+	if err := json.Unmarshal(b, k); err != nil || !k.Whole {
+		return whittle.Errorf(whittle.Invalid, "restore judge: %w", cmp.Or(err, errors.New("it is no state")))
 	}
 	j.shareNoise()
 	j.rechecks.ownCount = j.ownCount()
@@ -95,4 +78,60 @@ func (j *Judge) showAgain() {
 		s.headers.ShowAgain()
 		s.method.ShowAgain()
 	}
+}
+
+type matchState struct {
+	N       int         `json:"n"`
+	Repeats int         `json:"repeats"`
+	Opened  int         `json:"opened"`
+	Marks   []*mark     `json:"marks"`
+	Noise   []noise.Key `json:"noise"`
+	// Forms is what is compared by form; empty: nothing is.
+	Forms json.RawMessage `json:"forms,omitempty"`
+}
+
+// MarshalJSON gives the state, below 640 KiB.
+func (m *match) MarshalJSON() ([]byte, error) {
+	s := matchState{N: m.n, Repeats: m.repeats, Opened: m.opened, Marks: m.marks, Noise: slices.SortedFunc(maps.Keys(m.noise.Learnt), noise.Key.Compare)}
+	s.Forms = m.forms.State()
+	return encoded(&s)
+}
+
+// encoded is JSON in which <, > and & take one byte each, not six.
+func encoded(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// UnmarshalJSON restores what MarshalJSON gave for the same comparison.
+func (m *match) UnmarshalJSON(b []byte) error {
+	var s matchState
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	if err := m.forms.Restore(s.Forms, s.N); err != nil {
+		return err
+	}
+	f := newEvidence()
+	f.n, f.repeats, f.opened = s.N, s.Repeats, s.Opened
+	f.noise.N, f.noise.Repeats = s.N, s.Repeats
+	for _, k := range s.Marks {
+		if k.Own {
+			f.noise.LearnOwn(k.noise())
+			m.forms.MarkOwn(k.Path)
+		}
+		k.State.Pause()
+		f.index[k.markKey] = len(f.marks)
+		f.marks = append(f.marks, k)
+		f.noise.Self[k.noise()] += k.Self
+		f.samples += len(k.Samples)
+	}
+	for _, k := range s.Noise {
+		f.noise.Learn(k)
+	}
+	m.evidence, m.told = f, f.noise.Version
+	return nil
 }

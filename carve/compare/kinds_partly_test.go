@@ -37,27 +37,3 @@ func TestHeadersInPart(t *testing.T) {
 		}
 	}
 }
-
-// TestNumbersAsWritten: EQUIVALENT names numbers that are the same and written otherwise, which
-// a strict client can tell apart, and no others.
-func TestNumbersAsWritten(t *testing.T) {
-	t.Parallel()
-	for _, c := range [][3]string{
-		{"0", "-0.0", "1 not compared ($.list[*].delta as written)"},
-		{"7", "7.0", "1 not compared ($.list[*].delta as written)"},
-		{"1000", "1e3", "1 not compared ($.list[*].delta as written)"},
-		{"1.5", "1.5", "0 not compared"},
-	} {
-		makes := func(n string) kindMakes {
-			return inBody(`{"id":%d,"list":[{"delta":`+n+`}]}`, func(w kindWorld) []any { return []any{w.key} })
-		}
-		k := kind{c[0] + " and " + c[1], makes(c[0]), makes(c[1]), whittle.Equivalent, ""}
-		v := playKind(t, &k, 1, 1500, 100*time.Millisecond)
-		if v.State != whittle.Equivalent || !strings.Contains(v.Summary, c[2]) {
-			t.Errorf("%s: %s", k.name, v.Summary)
-		}
-		if c[0] != c[1] && !strings.Contains(fmt.Sprint(v.Coverage.NotCompared), c[0]+" and "+c[1]) {
-			t.Errorf("%s: %v", k.name, v.Coverage.NotCompared)
-		}
-	}
-}

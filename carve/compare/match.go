@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -53,7 +54,6 @@ type match struct {
 
 	// learnAfter repeats are wanted before any exchange is called different.
 	learnAfter int
-	expect     jsondiff.Expectations
 	// chosen says that the requests that are repeated are no random ones.
 	chosen bool
 	// log says that the exchanges are those of a log.
@@ -71,11 +71,9 @@ type evidence struct {
 	noise      *noise.Learned
 	told       int // the noise's version that the marks know of
 	share      eprocess.Share
-	samples    int // in all marks
-	opened     int // exchanges that differed in no known noise when they came
-	// The following is learned anew in each process.
-	earlier  earlier
-	spelling jsondiff.Spelling
+	samples    int     // in all marks
+	opened     int     // exchanges that differed in no known noise when they came
+	earlier    earlier // learned anew in each process
 }
 
 func newEvidence() evidence {
@@ -84,36 +82,33 @@ func newEvidence() evidence {
 
 // newMatch makes the method of the kinds exact and json. A wrong path is a
 // *whittle.Error with Field relative to the route.
-func newMatch(c whittle.Comparison) (*match, error) {
+func newMatch(c whittle.Comparison, show *display.View) (*match, error) {
 	if c.Kind == whittle.JSON {
-		return newMatchOf(c, whittle.FoundField)
+		return newMatchOf(c, show, whittle.FoundField)
 	}
-	return newMatchOf(c, whittle.FoundBody)
+	return newMatchOf(c, show, whittle.FoundBody)
 }
 
 // newMatchOf makes one whose findings are of a kind, as what is declared of it and of others.
-func newMatchOf(c whittle.Comparison, kind whittle.FindingKind, others ...whittle.FindingKind) (*match, error) {
-	m := &match{c: c, kind: kind, alpha: methodAlpha(c), places: eprocess.OfMain, learn: c.LearnNoise, learnAfter: own.Enough, evidence: newEvidence()}
-	expect, err := jsondiff.NewExpectations(c, append(others, kind)...)
-	if err != nil {
+func newMatchOf(c whittle.Comparison, show *display.View, kind whittle.FindingKind, others ...whittle.FindingKind) (*match, error) {
+	m := &match{
+		c: c, kind: kind, show: show, alpha: methodAlpha(c), places: eprocess.OfMain,
+		learn: c.LearnNoise, learnAfter: own.Enough, evidence: newEvidence(),
+	}
+	var err error
+	if m.differ, err = jsondiff.NewDiffer(c, append(others, kind)...); err != nil {
 		return nil, err
 	}
-	m.expect = expect
-	if len(expect) > maxExpect && kind != whittle.FoundHeader {
-		return nil, whittle.Errorf(whittle.Invalid, "%d declared differences of kind %s are more than %d", len(expect), m.kind, maxExpect).
+	if n := m.differ.Declared(); n > maxExpect && kind != whittle.FoundHeader {
+		return nil, whittle.Errorf(whittle.Invalid, "%d declared differences of kind %s are more than %d", n, m.kind, maxExpect).
 			WithField("compare.expect").WithHint("declare one difference for a whole path, or ignore the path")
 	}
-	if m.differ, err = jsondiff.NewDiffer(c, expect); err != nil {
+	m.differ.Quiet, m.differ.Show = true, show
+	if m.forms, err = form.New(c); err != nil {
 		return nil, err
 	}
-	m.differ.Quiet = true
-	m.forms, err = form.New(c)
-	return m, err
-}
-
-// ShowBy implements method.
-func (m *match) ShowBy(d *display.View) {
-	m.show, m.differ.Show, m.forms.Show = d, d, d
+	m.forms.Show = show
+	return m, nil
 }
 
 // ShowAgain implements method.
@@ -202,7 +197,9 @@ func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, 
 
 // saw has a mark keep what the candidate did, with a sample while there is room.
 func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
-	k.saw(d, m.n)
+	if k.saw(d, m.n); d.At != "" {
+		k.At = fmt.Sprintf("%s, %d against %d bytes", d.At, len(x.Monolith.Body), len(x.Candidate.Body))
+	}
 	if k.Direct != nil {
 		from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
 		k.Direct.now = directOf(d, from, to)
@@ -210,7 +207,7 @@ func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 	}
 	m.explained(k, d, x)
 	if m.samples < display.MaxShown*display.MaxSamples && len(k.Samples) < display.MaxSamples && !m.show.Has(k.Samples, x) {
-		spot := m.differ.Spot(d, x.Monolith.Body, x.Candidate.Body)
+		spot := m.differ.Spot(d)
 		if m.kind == whittle.FoundHeader {
 			spot.Where = headerWords(k.Path)
 		}
@@ -270,4 +267,30 @@ func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
 func (m *match) Open() int {
 	m.refresh()
 	return m.share.Differing
+}
+
+// tell has the marks know of what was learned of noise since.
+func (m *match) tell() {
+	if m.told != m.noise.Version {
+		m.told = m.noise.Version
+		m.markOwn()
+	}
+}
+
+// refresh brings the share of responses that differ up to date. Noise that is learned later
+// explains what came before it. There are at most as many as differed when they came, unless
+// what was noise then is shown to be none, and at most as many as all open places count
+// together; so what it is shown to be is never too little.
+func (m *match) refresh() {
+	m.tell()
+	sum, most := 0, m.opened
+	for i, k := range m.marks {
+		if m.isOpen(i) {
+			sum += k.Count
+			if m.noise.Learnt[k.noise()] {
+				most = m.n
+			}
+		}
+	}
+	m.share.N, m.share.Differing = m.n, min(sum, most)
 }

@@ -50,7 +50,7 @@ func directOf(d *jsondiff.Difference, from, to []byte) header.Opposed {
 // declaredAt are the places at which a declaration covers a difference of the present exchange,
 // or one that there would be if the two sides changed places.
 func (m *match) declaredAt(x *whittle.Exchange) map[string]bool {
-	if !m.direct || len(m.expect) == 0 {
+	if !m.direct || m.differ.Declared() == 0 {
 		return nil
 	}
 	declared := map[string]bool{jsondiff.ManyPaths: true}

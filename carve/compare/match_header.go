@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,12 +25,11 @@ type headers struct {
 func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (headers, error) {
 	h := headers{texts: header.NewTexts(&c, show)}
 	var err error
-	if h.match, err = newMatchOf(h.texts.Comparison(), whittle.FoundHeader); err != nil {
+	if h.match, err = newMatchOf(h.texts.Comparison(), header.ViewOf(show), whittle.FoundHeader); err != nil {
 		return h, err
 	}
 	h.direct, h.alpha, h.places, h.learnAfter = true, 2*alpha, 11./12, 3
 	h.forms.Named, h.forms.Declared = headerWords, h.texts.CookiesDeclared()
-	h.ShowBy(header.ViewOf(show))
 	return h, nil
 }
 
@@ -109,7 +107,7 @@ func (h *headers) report(alpha float64) (findings []whittle.Finding, bounds []wh
 		b := &bounds[i]
 		b.ID, b.What = "header "+cmp.Or(b.ID, b.What), "header "+b.What
 	}
-	return append(findings, h.texts.Findings()...), bounds, more
+	return findings, bounds, more
 }
 
 // noisy lists the headers that the monolith changed by itself.
@@ -145,21 +143,4 @@ func headerWords(path string) string {
 		return name
 	}
 	return "header " + name
-}
-
-// keptHeaders is what is kept of headers.
-type keptHeaders struct {
-	Match   json.RawMessage `json:"match"`
-	Cookies []string        `json:"cookies,omitempty"`
-}
-
-func (h *headers) kept() (keptHeaders, error) {
-	b, err := h.MarshalBinary()
-	return keptHeaders{Match: b, Cookies: h.cookies}, err
-}
-
-// restore takes what was kept; on an error nothing is known.
-func (h *headers) restore(k *keptHeaders) error {
-	h.cookies = k.Cookies
-	return h.UnmarshalBinary(k.Match)
 }

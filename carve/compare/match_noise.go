@@ -162,10 +162,10 @@ func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.D
 	return list
 }
 
-// diffShown is diff with words for what differs, that takes note of how numbers are written.
+// diffShown is diff with words for what differs.
 func (m *match) diffShown(monolith, candidate []byte) []jsondiff.Difference {
-	m.differ.Spelling, m.differ.Quiet = &m.spelling, false
-	defer func() { m.differ.Spelling, m.differ.Quiet = nil, true }()
+	m.differ.Quiet = false
+	defer func() { m.differ.Quiet = true }()
 	return m.diff(monolith, candidate)
 }
 

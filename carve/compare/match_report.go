@@ -137,7 +137,7 @@ func (m *match) sentence(k *mark) string {
 		fmt.Fprintf(&b, ", %s times %s → %s", units.Grouped(top.Count), top.From, top.To)
 	}
 	if k.At != "" {
-		fmt.Fprintf(&b, "; the last time %s", k.At)
+		fmt.Fprintf(&b, "; the last time first at %s", k.At)
 	}
 	return b.String()
 }
@@ -220,16 +220,15 @@ func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) 
 	if k.Path == jsondiff.ManyPaths || !k.why.Wants() {
 		return
 	}
-	list := cause.Of(m.differ, d, x.Monolith.Body, x.Candidate.Body)
 	from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
+	list := cause.Of(d, from, to)
 	if kind, ok := jsondoc.KindOf(to); ok && kind != jsondoc.Array && kind != jsondoc.Object && from != nil && m.kind == whittle.FoundField {
 		list = append(list, cause.OneValue(cause.Hash(to)))
 	}
-	pair := cause.Hash(from) ^ digest.Mix(cause.Hash(to))
 	if m.others != nil {
 		if c, known := m.others.Whose(x); known {
 			list = append(list, c)
 		}
 	}
-	k.why.Add(list, pair)
+	k.why.Add(list, cause.Hash(from)^digest.Mix(cause.Hash(to)))
 }

@@ -21,7 +21,7 @@ var testMatch = whittle.Comparison{
 
 func matchOf(t testing.TB, c whittle.Comparison) *match {
 	t.Helper()
-	m, err := newMatch(c)
+	m, err := newMatch(c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +362,7 @@ func TestExpectations(t *testing.T) {
 		t.Errorf("found %v", got)
 	}
 	c.Expect = slices.Repeat(c.Expect, 20)
-	if _, err := newMatch(c); whittle.CodeOf(err) != whittle.Invalid {
+	if _, err := newMatch(c, nil); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("60 declarations: %v", err)
 	}
 }
@@ -382,7 +382,7 @@ func TestMatchIsBounded(t *testing.T) {
 		}
 		m.Observe(exchange("{"+strings.Join(a, ",")+"}", "{"+strings.Join(b, ",")+"}"))
 	}
-	state, err := m.MarshalBinary()
+	state, err := m.MarshalJSON()
 	if err != nil || len(state) > 640<<10 {
 		t.Errorf("%d bytes, %v", len(state), err)
 	}
@@ -410,8 +410,8 @@ func TestMatchResumes(t *testing.T) {
 				half = revived(t, half, c)
 			}
 		}
-		a, _ := whole.MarshalBinary()
-		b, _ := half.MarshalBinary()
+		a, _ := whole.MarshalJSON()
+		b, _ := half.MarshalJSON()
 		if !bytes.Equal(a, b) {
 			t.Errorf("learn %v: the states differ", learn)
 		}
@@ -425,12 +425,12 @@ func TestMatchResumes(t *testing.T) {
 
 func revived(t *testing.T, m *match, c whittle.Comparison) *match {
 	t.Helper()
-	state, err := m.MarshalBinary()
+	state, err := m.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
 	back := matchOf(t, c)
-	if err := back.UnmarshalBinary(state); err != nil {
+	if err := back.UnmarshalJSON(state); err != nil {
 		t.Fatal(err)
 	}
 	return back

@@ -21,11 +21,12 @@ type random struct {
 }
 
 // newRandom makes the method of the kind statistical, which spends alpha.
-func newRandom(c whittle.Comparison, alpha float64) (*random, error) {
+func newRandom(c whittle.Comparison, alpha float64, show *display.View) (*random, error) {
 	numbers, err := distribution.New(c, alpha)
 	if err != nil {
 		return nil, err
 	}
+	numbers.ShowBy(show)
 	number := distribution.NumberPath(&c)
 	texts := whittle.Comparison{
 		Kind: whittle.JSON, Confidence: c.Confidence, MinCompared: c.MinCompared, MaxDiffer: max(c.MaxDiffer, distribution.Limit),
@@ -34,7 +35,7 @@ func newRandom(c whittle.Comparison, alpha float64) (*random, error) {
 	if number != "" {
 		texts.Ignore = append(slices.Clone(c.Ignore), number)
 	}
-	around, err := newMatchOf(texts, whittle.FoundField, whittle.FoundBody)
+	around, err := newMatchOf(texts, show, whittle.FoundField, whittle.FoundBody)
 	if err != nil {
 		return nil, err
 	}
@@ -111,42 +112,22 @@ func (r *random) Places(a, b *whittle.Response) (list, rare []string) {
 // Varies implements method: nothing is learned of random responses.
 func (r *random) Varies(_, _ *whittle.Response) {}
 
-// ShowBy implements method.
-func (r *random) ShowBy(d *display.View) {
-	r.Method.ShowBy(d)
-	r.around.ShowBy(d)
-}
-
 // ShowAgain implements method.
 func (r *random) ShowAgain() {
 	r.Method.ShowAgain()
 	r.around.ShowAgain()
 }
 
-// keptRandom is what is kept of random responses.
+// keptRandom is the state of random responses as it is written, and what is read into it.
 type keptRandom struct {
 	Numbers *distribution.Method `json:"numbers"`
-	Around  json.RawMessage      `json:"around"`
+	Around  *match               `json:"around"`
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler.
-func (r *random) MarshalBinary() ([]byte, error) {
-	around, err := r.around.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(keptRandom{r.Method, around})
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Internal, "keep evidence: %w", err)
-	}
-	return b, nil
-}
+// MarshalJSON implements method.
+func (r *random) MarshalJSON() ([]byte, error) { return encoded(&keptRandom{r.Method, r.around}) }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler.
-func (r *random) UnmarshalBinary(b []byte) error {
-	k := keptRandom{Numbers: r.Method}
-	if err := json.Unmarshal(b, &k); err != nil {
-		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)
-	}
-	return r.around.UnmarshalBinary(k.Around)
+// UnmarshalJSON implements method.
+func (r *random) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, &keptRandom{r.Method, r.around})
 }

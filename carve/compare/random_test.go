@@ -40,11 +40,10 @@ func TestWhatStandsAroundTheNumber(t *testing.T) {
 		{"len(body)", nil, text("a 1 b 2"), text("a 1 c 2"), "$a # b #", "$a # c #"},
 	} {
 		c := whittle.Comparison{Kind: whittle.Statistical, Value: tc.value, Ignore: tc.ignore, Confidence: 0.99}
-		m, err := newRandom(c, 0.01)
+		m, err := newRandom(c, 0.01, &display.View{})
 		if err != nil {
 			t.Fatalf("%s: %v", tc.value, err)
 		}
-		m.ShowBy(&display.View{})
 		m.around.Observe(m.textsOf(&whittle.Exchange{Monolith: tc.a, Candidate: tc.b}))
 		var from, to string
 		for _, k := range m.around.marks {

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,11 +93,10 @@ func headOf(kind whittle.FindingKind) int {
 // newSeries makes the evidence of one order, which spends a part of the error
 // rate of the comparison.
 func newSeries(c whittle.Comparison, part float64, show *display.View) (*series, error) {
-	m, err := newMethod(c, part)
+	m, err := newMethod(c, part, show)
 	if err != nil {
 		return nil, err
 	}
-	m.ShowBy(show)
 	same, _ := m.(*match)
 	s := &series{
 		c: c, alpha: part * eprocess.OfHead * alphaOf(c), method: m, match: same, show: show,
@@ -336,4 +336,65 @@ func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, from, to st
 		}
 	}
 	return ""
+}
+
+// method is one kind of comparison of two responses with equal status and
+// content type. It is deterministic and not safe for concurrent use.
+type method interface {
+	// Observe takes an exchange to which both responses came, whole.
+	Observe(x *whittle.Exchange) Observation
+	// Report gives the findings and bounds so far, these at the level alpha, the same at every call.
+	// moreNeeded estimates the exchanges that are still needed until every bound lies
+	// inside its margin: 0 if they do, -1 if that is unknown.
+	Report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, moreNeeded int)
+	// Open is how many exchanges differ undeclared at a place at which the
+	// monolith was not seen to vary.
+	Open() int
+	// Places are where two bodies differ undeclared, each once. rare are those at
+	// which the monolith varies by itself, but seldom.
+	Places(a, b *whittle.Response) (list, rare []string)
+	// Varies takes note that the monolith gave two different responses to the same
+	// request.
+	Varies(a, b *whittle.Response)
+
+	// ShowAgain has what was restored redacted.
+	ShowAgain()
+
+	json.Marshaler
+	json.Unmarshaler
+}
+
+// longer is the larger of two estimates of how many exchanges something still takes; -1, that it
+// cannot be said, where it cannot be said of either.
+func longer(a, b int) int {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return max(a, b)
+}
+
+// alphaOf is the promised error rate of a whole rollout.
+func alphaOf(c whittle.Comparison) float64 {
+	return eprocess.Alpha(c.Confidence)
+}
+
+// methodAlpha is the part of the error rate that a method may spend.
+func methodAlpha(c whittle.Comparison) float64 { return eprocess.OfMain * alphaOf(c) }
+
+// newMethod makes the method of a comparison, which spends the part of
+// methodAlpha on what it tests, and shows exchanges by show.
+func newMethod(c whittle.Comparison, part float64, show *display.View) (method, error) {
+	switch c.Kind {
+	case whittle.Exact, whittle.JSON:
+		m, err := newMatch(c, show)
+		if err != nil {
+			return nil, err
+		}
+		m.alpha *= part
+		return m, nil
+	case whittle.Statistical:
+		return newRandom(c, part*methodAlpha(c), show)
+	}
+	return nil, whittle.Errorf(whittle.Invalid, "unknown kind of comparison %q", c.Kind).
+		WithField("compare.kind").WithHint("write exact, json or statistical")
 }

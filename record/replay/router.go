@@ -285,15 +285,11 @@ func (d *router) judge(sub *subject, o *Options, byRepeats bool) (*compare.Judge
 	if err != nil {
 		return nil, whittle.Errorf(whittle.CodeOf(err), "route %q: %w", sub.spec.Name, err)
 	}
-	j.IsOfALog()
+	// Without a monolith, whoever asked twice while it was recorded has chosen what is repeated. A log
+	// seldom has enough to learn what of headers is made for each response.
+	j.IsOfALog(d.monolith == nil, byRepeats)
 	if o.Show != nil {
 		j.Redact(o.Show)
-	}
-	if byRepeats {
-		j.HeadersByRepeats() // a log seldom has enough to learn what is made for each response
-	}
-	if d.monolith == nil {
-		j.RepeatsAreChosen() // by who asked twice while it was recorded
 	}
 	return j, nil
 }

@@ -1,6 +1,9 @@
 package header
 
 import (
+	"bytes"
+	"fmt"
+	"maps"
 	"net/textproto"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
+	"whittle/internal/jsonpath"
 	"whittle/internal/jsonscan"
 )
 
@@ -20,11 +24,8 @@ import (
 type Texts struct {
 	c    whittle.Comparison
 	show *display.View
-	// added are the differences in what servers add by themselves, and partly which headers differ
-	// that are compared in part, in n exchanges of this process.
-	added  []listed
-	partly [len(partly)]bool
-	n      int
+	// uncompared are the headers that differ and are not compared, with the reason why not.
+	uncompared map[string]string
 
 	now   whittle.Exchange // scratch of Exchange
 	again whittle.Response
@@ -32,7 +33,9 @@ type Texts struct {
 }
 
 // NewTexts writes the headers that a comparison names.
-func NewTexts(c *whittle.Comparison, show *display.View) Texts { return Texts{c: *c, show: show} }
+func NewTexts(c *whittle.Comparison, show *display.View) Texts {
+	return Texts{c: *c, show: show, uncompared: map[string]string{}}
+}
 
 // cookies is the member that has the values of cookies.
 const cookies = "cookie"
@@ -238,4 +241,126 @@ func declaredWord(name, value string) string {
 		return value
 	}
 	return headerWord(name, whittle.Header{name: {value}}, nil)
+}
+
+// partly are headers that clients act on and whose values are not compared, each with the reason.
+var partly = map[string]string{
+	"Age":           "how old a copy is, which is each cache's own",
+	"Expires":       "until when a response may be kept, which each server's clock says",
+	"Last-Modified": "the date itself: which each server may take from elsewhere",
+}
+
+// List notes which headers differ of those that servers add by themselves: in presence or form or, of
+// those that clients act on, in value. These differences decide nothing.
+func (t *Texts) List(x *whittle.Exchange) {
+	if !t.c.AllHeaders {
+		return
+	}
+	x = withTrailers(x)
+	sides := []*whittle.Response{&x.Monolith, &x.Candidate}
+	a, b := x.Monolith.Header, x.Candidate.Header
+	counts := func(name string) bool {
+		return t.c.ListsHeader(name) && t.uncompared[name] == "" && !t.compares(name, sides)
+	}
+	for _, name := range differing(a, b, counts) {
+		reason := partly[name]
+		if from, to := headerWord(name, a, x), headerWord(name, b, x); from == absent || to == absent || form.Shape(from) != form.Shape(to) {
+			reason = fmt.Sprintf("servers and frameworks add it by themselves, here %s and %s: compare.headers: {also: [%s]} compares it",
+				t.shown(name, from), t.shown(name, to), name)
+		}
+		if reason != "" && len(t.uncompared) < Most {
+			t.uncompared[name] = reason
+		}
+	}
+}
+
+func (t *Texts) shown(name, word string) string {
+	if word == absent {
+		return Missing
+	}
+	return display.Visible([]byte(t.show.HeaderValue(name, word)), display.ValueShown)
+}
+
+// Cover names the headers that differ and are not compared.
+func (t *Texts) Cover(c *whittle.Coverage) {
+	for _, name := range slices.Sorted(maps.Keys(t.uncompared)) {
+		c.Not("header "+name, t.uncompared[name])
+	}
+}
+
+// policies are the beginnings of names of headers that say what a response is or how it may be
+// used, and no state of a server.
+var policies = []string{
+	"Access-Control-", "Allow", "Cache-Control", "Content-", "Etag", "Link", "Location", "Set-Cookie", "Vary", "Www-Authenticate",
+}
+
+// IsPolicy reports whether what a header says is no state of a server.
+func IsPolicy(name string) bool {
+	return slices.ContainsFunc(policies, func(s string) bool { return strings.HasPrefix(name, s) })
+}
+
+// fields redacts what stands at places of texts: by a header's name, and all of a cookie's value.
+type fields struct{ of *display.View }
+
+// ViewOf shows places of texts, where of shows exchanges.
+func ViewOf(of *display.View) *display.View {
+	v := &display.View{}
+	v.RedactBy(fields{of})
+	return v
+}
+
+func (f fields) Request(q *whittle.Request) { f.of.RedactRequest(q) }
+
+func (f fields) Response(a *whittle.Response) { f.of.RedactResponse(a) }
+
+func (f fields) Value(place []jsonpath.Element, v []byte) []byte {
+	switch {
+	case len(place) == 0:
+		return []byte(f.of.Kept(nil, string(v)))
+	case len(place) > 1:
+		return []byte("…")
+	}
+	name := string(place[0].Key)
+	if s, ok := bytes.CutPrefix(v, []byte{'"'}); ok { // or the beginning of a text
+		v, _ = bytes.CutSuffix(s, []byte{'"'})
+	}
+	if len(v) == 0 || string(v) == Missing {
+		return v
+	}
+	if name == SetCookie { // it has no value, but a path
+		return []byte(f.of.Kept(nil, string(v)))
+	}
+	return []byte(f.of.HeaderValue(name, string(v)))
+}
+
+// withTrailers is an exchange whose responses have the fields of their trailers among
+// those of their headers, where clients of gRPC look for them too.
+func withTrailers(x *whittle.Exchange) *whittle.Exchange {
+	if len(x.Monolith.Trailer)+len(x.Candidate.Trailer) == 0 && (x.Repeat == nil || len(x.Repeat.Trailer) == 0) {
+		return x
+	}
+	out := *x
+	out.Monolith, out.Candidate = *withTrailer(&x.Monolith), *withTrailer(&x.Candidate)
+	if x.Repeat != nil {
+		out.Repeat = withTrailer(x.Repeat)
+	}
+	return &out
+}
+
+// withTrailer is a response with the fields of its trailer in its header, but for cookies, which no
+// client takes from there.
+func withTrailer(a *whittle.Response) *whittle.Response {
+	if len(a.Trailer) == 0 {
+		return a
+	}
+	out := *a
+	if out.Header = maps.Clone(a.Header); out.Header == nil {
+		out.Header = whittle.Header{}
+	}
+	for name, values := range a.Trailer {
+		if name != SetCookie {
+			out.Header[name] = slices.Concat(out.Header[name], values)
+		}
+	}
+	return &out
 }

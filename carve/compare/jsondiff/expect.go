@@ -17,13 +17,9 @@ type expectation struct {
 	whittle.Expectation
 }
 
-// Expectations are those of one finding kind.
-type Expectations []expectation
-
-// NewExpectations takes the declared differences of some kinds; those of others belong to other
+// expectations takes the declared differences of some kinds; those of others belong to other
 // tests.
-func NewExpectations(c whittle.Comparison, kinds ...whittle.FindingKind) (Expectations, error) {
-	var list Expectations
+func expectations(c whittle.Comparison, kinds []whittle.FindingKind) (list []expectation, err error) {
 	for i, e := range c.Expect {
 		if !slices.Contains(kinds, e.Kind) {
 			continue
@@ -41,12 +37,11 @@ func NewExpectations(c whittle.Comparison, kinds ...whittle.FindingKind) (Expect
 	return list, nil
 }
 
-// find gives the index in the config of the first expectation that declares d,
-// -1 for none. from and to are the whole values.
-func (l Expectations) find(trail []jsondoc.Place, d *Difference, from, to []byte) int {
-	for _, e := range l {
-		if (e.path == nil || e.path.Matches(trail)) &&
-			sameValue(e.From, from, d.From) && sameValue(e.To, to, d.To) {
+// declares gives the index in the config of the first expectation that declares a difference at the
+// present place, -1 for none. from and to are the whole values.
+func (j *Differ) declares(from, to []byte, fromWords, toWords string) int {
+	for _, e := range j.expect {
+		if (e.path == nil || e.path.Matches(j.trail)) && sameValue(e.From, from, fromWords) && sameValue(e.To, to, toWords) {
 			return e.index
 		}
 	}

@@ -18,11 +18,7 @@ import (
 func jsonDifferOf(t testing.TB, c whittle.Comparison) *Differ {
 	t.Helper()
 	c.Kind = whittle.JSON
-	expect, err := NewExpectations(c, whittle.FoundField)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := NewDiffer(c, expect)
+	j, err := NewDiffer(c, whittle.FoundField)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +182,7 @@ func TestJSONWorkIsBounded(t *testing.T) {
 
 // TestAWrongPathIsNamed by its field in the config.
 func TestAWrongPathIsNamed(t *testing.T) {
-	_, err := NewDiffer(whittle.Comparison{Kind: whittle.JSON, Ignore: []string{"$.ok", "nope"}}, nil)
+	_, err := NewDiffer(whittle.Comparison{Kind: whittle.JSON, Ignore: []string{"$.ok", "nope"}})
 	if e, ok := errors.AsType[*whittle.Error](err); !ok || e.Field != "compare.ignore[1]" {
 		t.Errorf("a wrong path is reported as %v", err)
 	}

@@ -41,7 +41,7 @@ func TestMasked(t *testing.T) {
 		{whittle.JSON, []string{`\d+`}, ``, `1`, false},
 		{whittle.Exact, nil, "a", "b", false},
 	} {
-		d, err := NewDiffer(whittle.Comparison{Kind: c.kind, IgnoreText: c.patterns}, nil)
+		d, err := NewDiffer(whittle.Comparison{Kind: c.kind, IgnoreText: c.patterns})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestMasked(t *testing.T) {
 				t.Errorf("%s %q: %q and %q: %+v", c.kind, c.patterns, pair[0], pair[1], list)
 			}
 			for i := range list { // what is shown is the place that differs, not one that is ignored
-				if s := d.Spot(&list[i], []byte(pair[0]), []byte(pair[1])); s.From == s.To {
+				if s := d.Spot(&list[i]); s.From == s.To {
 					t.Errorf("%q and %q: %+v", pair[0], pair[1], s)
 				}
 			}
@@ -75,7 +75,7 @@ func TestMaskPatterns(t *testing.T) {
 		}
 	}
 	many := whittle.Comparison{Kind: whittle.Exact, IgnoreText: strings.Split(strings.Repeat("x,", MaxMasks)+"x", ",")}
-	if _, err := NewDiffer(many, nil); err == nil || !strings.Contains(err.Error(), "17 patterns are more than 16") {
+	if _, err := NewDiffer(many); err == nil || !strings.Contains(err.Error(), "17 patterns are more than 16") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,9 +3,10 @@ package jsondiff
 import (
 	"bytes"
 	"cmp"
-	"fmt"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -32,14 +33,14 @@ type Differ struct {
 	AsText bool
 	// Quiet says that nobody reads the words of a difference, From and To.
 	Quiet  bool
-	expect Expectations
+	expect []expectation
 	Show   *display.View
-	// Spelling takes note of a number that is the same and written otherwise; nil: nobody does.
-	Spelling *Spelling
 
 	a, b  jsondoc.Document
 	probe jsondoc.Document // of masked
 	trail []jsondoc.Place
+	// trails has the trails of differences one behind the other.
+	trails []jsondoc.Place
 	// nodes are the values in hand, none where a side has none.
 	nodes      [2]uint32
 	out        []Difference
@@ -52,8 +53,12 @@ type Differ struct {
 	suspects   map[uint64]bool
 }
 
-// NewDiffer compiles the rules of a comparison.
-func NewDiffer(c whittle.Comparison, expect Expectations) (*Differ, error) {
+// NewDiffer compiles the rules of a comparison, with what is declared of some kinds of findings.
+func NewDiffer(c whittle.Comparison, kinds ...whittle.FindingKind) (*Differ, error) {
+	expect, err := expectations(c, kinds)
+	if err != nil {
+		return nil, err
+	}
 	ignore, err := jsondoc.ParsePaths("compare.ignore", c.Ignore)
 	if err != nil {
 		return nil, err
@@ -77,6 +82,9 @@ func NewDiffer(c whittle.Comparison, expect Expectations) (*Differ, error) {
 	}, nil
 }
 
+// Declared is how many differences are declared.
+func (j *Differ) Declared() int { return len(j.expect) }
+
 // Diff gives the differences of two bodies, none for bodies that are the same, until the next call.
 // Equal bytes are the same whatever they hold.
 func (j *Differ) Diff(monolith, candidate []byte) []Difference {
@@ -84,7 +92,7 @@ func (j *Differ) Diff(monolith, candidate []byte) []Difference {
 		return nil
 	}
 	j.out, j.trail, j.members, j.items = j.out[:0], j.trail[:0], j.members[:0], j.items[:0]
-	j.steps, j.nodes = 0, noNodes
+	j.trails, j.steps, j.nodes = j.trails[:0], 0, noNodes
 	if monolith, candidate = j.masked(monolith), j.masked(candidate); j.whole {
 		j.texts(HowBytes, monolith, candidate)
 		return j.out
@@ -105,23 +113,6 @@ func (j *Differ) Diff(monolith, candidate []byte) []Difference {
 		j.report(HowLimit, monolith, candidate, "JSON", "JSON")
 	}
 	return j.out
-}
-
-// texts compares two bodies byte by byte.
-func (j *Differ) texts(how string, monolith, candidate []byte) {
-	if bytes.Equal(monolith, candidate) {
-		return
-	}
-	if j.Quiet && len(j.expect) == 0 {
-		j.report(how, monolith, candidate, "", "")
-		return
-	}
-	s := textSpot(j.Show, monolith, candidate)
-	from, to := textWords(s, monolith, candidate)
-	j.report(how, monolith, candidate, from, to)
-	for i := range j.out {
-		j.out[i].At = fmt.Sprintf("first at %s, %d against %d bytes", s.Where, len(monolith), len(candidate))
-	}
 }
 
 // written reports whether both texts are single values, of which only the way in which
@@ -154,12 +145,8 @@ func (j *Differ) value(x, y uint32) {
 	case jsondoc.Array:
 		j.arrays(x, y)
 	case jsondoc.Number:
-		switch {
-		case j.AnyNumber:
-		case !j.sameNumber(s, t):
+		if !j.AnyNumber && !j.sameNumber(s, t) {
 			j.report(HowValue, s, t, "", "")
-		default:
-			j.spelt(s, t)
 		}
 	case jsondoc.String:
 		if !j.sameString(&j.a, &j.b, x, y) {
@@ -182,9 +169,8 @@ func (j *Differ) report(how string, from, to []byte, fromWords, toWords string) 
 	j.pattern = jsondoc.AppendPattern(j.pattern[:0], j.trail)
 	d := Difference{How: how, From: fromWords, To: toWords, nodes: j.nodes, Expect: -1}
 	if len(j.expect) > 0 {
-		as := d
-		as.From, as.To = cmp.Or(fromWords, display.Visible(from, display.ValueShown)), cmp.Or(toWords, display.Visible(to, display.ValueShown))
-		d.Expect = j.expect.find(j.trail, &as, from, to)
+		d.Expect = j.declares(from, to,
+			cmp.Or(fromWords, display.Visible(from, display.ValueShown)), cmp.Or(toWords, display.Visible(to, display.ValueShown)))
 	}
 	for i := range j.out {
 		if o := &j.out[i]; o.Path == string(j.pattern) && o.How == how && o.Expect == d.Expect {
@@ -196,29 +182,78 @@ func (j *Differ) report(how string, from, to []byte, fromWords, toWords string) 
 		j.out = append(j.out, Difference{Path: ManyPaths, How: HowMore, From: "differs", To: "differs", Expect: -1})
 		return
 	}
-	if fromWords == "" && !j.Quiet {
-		d.From = j.Show.Value(j.trail, from)
-	}
-	if toWords == "" && !j.Quiet {
-		d.To = j.Show.Value(j.trail, to)
+	if !j.Quiet {
+		d.From, d.To = j.words(fromWords, from), j.words(toWords, to)
+		at := len(j.trails)
+		j.trails = append(j.trails, j.trail...)
+		d.trail = j.trails[at:]
 	}
 	if how != HowBytes {
 		d.Path = string(j.pattern)
 	}
 	d.Times = 1
-	if how == HowValue {
-		d.Numbers = [2]float64{asNumber(from), asNumber(to)}
-	}
 	j.out = append(j.out, d)
 }
 
-// asNumber reads a number, or a text that is one; 0: it is none.
-func asNumber(value []byte) float64 {
-	value = bytes.Trim(value, `"`)
-	if len(value) == 0 || len(value) > 32 || !jsondoc.IsNumber(value) {
-		return 0
+// words are those that are given for a value, or the value itself.
+func (j *Differ) words(given string, value []byte) string {
+	if given != "" {
+		return given
 	}
-	return jsondoc.Approximate(value)
+	return j.Show.Value(j.trail, value)
+}
+
+// Values are what stands at a difference that Diff has just given of the two bodies, nil where nothing
+// does.
+func (j *Differ) Values(d *Difference, monolith, candidate []byte) (from, to []byte) {
+	if d.nodes == noNodes {
+		return j.masked(monolith), j.masked(candidate)
+	}
+	if x := d.nodes[0]; x != jsondoc.None {
+		from = j.a.Text(x)
+	}
+	if y := d.nodes[1]; y != jsondoc.None {
+		to = j.b.Text(y)
+	}
+	return from, to
+}
+
+// Spot is the place of one of the differences that Diff has just given, in words.
+func (j *Differ) Spot(d *Difference) display.Spot {
+	s := display.Spot{Where: cmp.Or(d.At, j.where(d.trail)), From: d.From, To: d.To}
+	if d.nodes != noNodes && d.How != HowLength && d.How != HowOrder {
+		from, to := j.Values(d, nil, nil)
+		s.From, s.To = j.there(from, d.trail), j.there(to, d.trail)
+	}
+	return s
+}
+
+const noValue = "missing"
+
+// there is the value at a place.
+func (j *Differ) there(value []byte, trail []jsondoc.Place) string {
+	if value == nil {
+		return noValue
+	}
+	return j.Show.Bounded(trail, value, display.BodyShown)
+}
+
+// where writes a trail with its real indices and keys.
+func (j *Differ) where(trail []jsondoc.Place) string {
+	b := []byte{'$'}
+	for _, at := range trail {
+		if at.Key == nil {
+			b = append(strconv.AppendInt(append(b, '['), int64(at.Index), 10), ']')
+			continue
+		}
+		key := []byte(j.Show.Kept(nil, string(at.Key[:min(len(at.Key), display.ValueShown)])))
+		if jsondoc.PlainKey(key) {
+			b = append(append(b, '.'), key...)
+		} else {
+			b = append(strconv.AppendQuote(append(b, '['), display.Visible(key, display.ValueShown)), ']')
+		}
+	}
+	return string(b)
 }
 
 // member is a member of an object in hand.
@@ -306,4 +341,39 @@ func (j *Differ) lone(m *member, how string) {
 	} else {
 		j.report(how, nil, j.b.Text(m.node), noValue, "")
 	}
+}
+
+// sameNumber compares two valid JSON numbers by value, without rounding, or by
+// their relative difference where tolerance is above 0.
+func (j *Differ) sameNumber(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var bufA, bufB [64]byte
+	x, y := jsondoc.ParseDecimal(bufA[:0], a), jsondoc.ParseDecimal(bufB[:0], b)
+	if x.Negative == y.Negative && x.Exp == y.Exp && bytes.Equal(x.Digits, y.Digits) {
+		return true
+	}
+	return j.tolerance > 0 && within(a, b, j.tolerance)
+}
+
+// within reports |a−b| ≤ tolerance·max(|a|, |b|).
+func within(a, b []byte, tolerance float64) bool {
+	x, errX := strconv.ParseFloat(string(a), 64)
+	y, errY := strconv.ParseFloat(string(b), 64)
+	return errX == nil && errY == nil && math.Abs(x-y) <= tolerance*max(math.Abs(x), math.Abs(y))
+}
+
+// sameString compares two strings by what they stand for.
+func (j *Differ) sameString(a, b *jsondoc.Document, x, y uint32) bool {
+	s, t := a.Text(x), b.Text(y)
+	if bytes.Equal(s, t) {
+		return true
+	}
+	if !a.Nodes[x].Escaped && !b.Nodes[y].Escaped {
+		return false
+	}
+	j.bufA, _ = jsondoc.Unquote(j.bufA[:0], s)
+	j.bufB, _ = jsondoc.Unquote(j.bufB[:0], t)
+	return bytes.Equal(j.bufA, j.bufB)
 }

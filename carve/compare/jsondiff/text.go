@@ -1,6 +1,9 @@
 package jsondiff
 
 import (
+	"bytes"
+	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -80,4 +83,51 @@ func without(body []byte, re *regexp.Regexp) []byte {
 		return body
 	}
 	return append(out, body[copied:]...)
+}
+
+// texts compares two bodies byte by byte.
+func (j *Differ) texts(how string, monolith, candidate []byte) {
+	if bytes.Equal(monolith, candidate) {
+		return
+	}
+	if j.Quiet && len(j.expect) == 0 {
+		j.report(how, monolith, candidate, "", "")
+		return
+	}
+	at := firstDifference(monolith, candidate)
+	from, to := fmt.Sprintf("%d bytes", len(monolith)), fmt.Sprintf("%d bytes", len(candidate))
+	line, column := 1+bytes.Count(monolith[:at], []byte{'\n'}), at-bytes.LastIndexByte(monolith[:at], '\n')
+	where := fmt.Sprintf("byte %d, line %d, column %d", at, line, column)
+	if a, b, ok := j.Show.Bodies(monolith, candidate); ok {
+		at = firstDifference(a, b)
+		from, to = cmp.Or(windowAt(a, at), "empty"), cmp.Or(windowAt(b, at), "empty")
+	}
+	j.report(how, monolith, candidate, from, to)
+	for i := range j.out {
+		j.out[i].At = where
+	}
+}
+
+// windowAt shows the surroundings of a place.
+func windowAt(b []byte, at int) string {
+	low, high := max(0, at-display.ValueShown/2), min(len(b), at+display.ValueShown/2)
+	s := display.Visible(b[low:high], display.BodyShown)
+	if low > 0 {
+		s = "…" + s
+	}
+	if high < len(b) {
+		s += "…"
+	}
+	return s
+}
+
+// firstDifference is the length of the common prefix.
+func firstDifference(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
 }

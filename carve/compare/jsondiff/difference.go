@@ -1,0 +1,79 @@
+// Package jsondiff compares two response bodies, as JSON or byte by byte: where they
+// differ, how, and what stands there.
+package jsondiff
+
+import (
+	"strings"
+
+	"whittle/carve/compare/digest"
+	"whittle/carve/compare/jsondoc"
+)
+
+// Difference is one way in which two bodies differ.
+type Difference struct {
+	// Path is the place as a pattern, array indices and ids as wildcards; empty: the whole.
+	Path string
+	// How is what differs there: HowValue, HowMissing...
+	How string
+	// From and To are the monolith's and the candidate's side, bounded.
+	From, To string
+	// Times is at how many places of the pattern.
+	Times int
+	// At says where the first difference is, in words; empty: the path does.
+	At string
+	// Expect is the index of the expectation that declares it, -1 for none.
+	Expect int
+
+	// nodes are the first values in the two documents, or noNodes where the bodies are compared as
+	// whole texts, and trail leads to them where words are made; both until the next comparison.
+	nodes [2]uint32
+	trail []jsondoc.Place
+}
+
+var noNodes = [2]uint32{jsondoc.None, jsondoc.None}
+
+// Hash distinguishes what stands on the two sides.
+func (d *Difference) Hash() uint32 {
+	var h digest.Hash
+	h.Text(d.From)
+	h.Byte(0)
+	h.Text(d.To)
+	return uint32(h) | 1
+}
+
+// The ways to differ at a place. A difference of type is HowType with both
+// types in alphabetical order.
+const (
+	HowValue    = "value"
+	HowMissing  = "missing"
+	HowExtra    = "extra"
+	HowType     = "type"
+	HowLength   = "length"
+	HowOrder    = "order"
+	HowBytes    = "bytes"
+	HowSyntax   = "syntax"
+	HowLimit    = "limit"
+	HowMore     = "more"
+	HowExpected = "expected"
+	WayPresence = "presence"
+)
+
+// MaxPerBody bounds the differences that are listed of one pair of bodies;
+// ManyPaths is the path of what stands for further ones.
+const (
+	MaxPerBody = 64
+	ManyPaths  = "$..*"
+)
+
+// Way is the class of noise that explains a way to differ: a value that
+// changes explains no missing field and no other type.
+func Way(how string) string {
+	switch how {
+	case HowMissing, HowExtra:
+		return WayPresence
+	}
+	return how
+}
+
+// TypesOf splits "type null/string".
+func TypesOf(how string) (string, bool) { return strings.CutPrefix(how, HowType+" ") }
