@@ -27,6 +27,8 @@ const (
 	wide                     // standard and ".", "$", "@", ":"
 	escaped                  // standard and "%"
 	caret                    // wide and "#", "^"
+	joined                   // standard and "."
+	crypt                    // joined and "$", ","
 )
 
 func (a alphabet) has(c byte) bool {
@@ -48,11 +50,15 @@ func (a alphabet) has(c byte) bool {
 	case c == '-', c == '_':
 		return a != letters
 	case c == '.':
-		return a == dotted || a == wide || a == caret
+		return a == dotted || a == wide || a >= caret
 	case c == '+', c == '/', c == '=':
 		return a >= standard
-	case c == '$', c == '@', c == ':':
+	case c == '$':
+		return a == wide || a == caret || a == crypt
+	case c == '@', c == ':':
 		return a == wide || a == caret
+	case c == ',':
+		return a == crypt
 	case c == '%':
 		return a == escaped
 	case c == '#', c == '^':
@@ -78,7 +84,6 @@ type issued struct {
 	rest   alphabet
 	least  int
 	doubt  doubt
-	at     int // where the prefix has its mark
 }
 
 // marksTable has the forms: one place for whoever adds an issuer.
@@ -90,12 +95,16 @@ var (
 	alphabets = map[string]alphabet{
 		"letters": letters, "url64": url64, "dotted": dotted, "standard": standard, "hexLower": hexLower, "decimal": decimal, "base32": base32,
 		"capitals": capitals, "hexDash": hexDash, "wide": wide, "escaped": escaped, "caret": caret,
+		"joined": joined, "crypt": crypt,
 	}
 	doubts = map[string]doubt{"none": none, "mixed": mixed, "digit": digit, "exact": exact, "short": short}
 )
 
-// prefixed and within are the table's forms.
-var prefixed, within = func() (prefixed []issued, within []inner) {
+// prefixed are the table's forms by the first two bytes of their prefix, the longest first:
+// sk- begins sk-or-v1- too. withSlash are those with a slash in it, within those with a mark
+// in the middle, by the first byte of marks in it and the byte behind that, which is one of
+// the key's where the mark ends there.
+var prefixed, within, withSlash = func() (prefixed [256]*[256][]issued, within [256]*[256][]inner, withSlash []issued) {
 	number := func(s string) int {
 		n, err := strconv.Atoi(s)
 		if err != nil {
@@ -103,22 +112,44 @@ var prefixed, within = func() (prefixed []issued, within []inner) {
 		}
 		return n
 	}
+	var all []issued
 	for line := range strings.Lines(marksTable) {
 		line, _, _ = strings.Cut(line, "  #")
 		w := strings.Fields(line)
 		switch {
 		case len(w) == 0 || w[0] == "#":
 		case w[0] == "within":
-			begin := strings.TrimPrefix(w[1], "-")
-			within = append(within, inner{begin, alphabets[w[2]], number(w[3]), w[4], alphabets[w[5]], number(w[6])})
+			f := inner{strings.TrimPrefix(w[1], "-"), alphabets[w[2]], number(w[3]), w[4], alphabets[w[5]], number(w[6]), strings.IndexAny(w[4], marks)}
+			by := at2(&within, f.mark[f.at])
+			for next := range 256 {
+				if f.at+1 < len(f.mark) && byte(next) == f.mark[f.at+1] || f.at+1 == len(f.mark) && f.after.has(byte(next)) {
+					by[next] = append(by[next], f)
+				}
+			}
 		default:
 			for _, prefix := range w[3:] {
-				prefixed = append(prefixed, issued{prefix, alphabets[w[0]], number(w[1]), doubts[w[2]], strings.IndexAny(prefix, marks)})
+				all = append(all, issued{prefix, alphabets[w[0]], number(w[1]), doubts[w[2]]})
 			}
 		}
 	}
-	return prefixed, within
+	slices.SortStableFunc(all, func(a, b issued) int { return len(b.prefix) - len(a.prefix) })
+	for _, f := range all {
+		by := at2(&prefixed, f.prefix[0])
+		by[f.prefix[1]] = append(by[f.prefix[1]], f)
+		if strings.Contains(f.prefix, "/") {
+			withSlash = append(withSlash, f)
+		}
+	}
+	return prefixed, within, withSlash
 }()
+
+// at2 is the part of a table for a first byte.
+func at2[T any](table *[256]*[256][]T, first byte) *[256][]T {
+	if table[first] == nil {
+		table[first] = new([256][]T)
+	}
+	return table[first]
+}
 
 // inner is a form of keys with its issuer's mark in the middle or at the end: n bytes
 // before the mark, which begin with a word, and at least m after it.
@@ -129,37 +160,14 @@ type inner struct {
 	mark   string
 	after  alphabet
 	m      int // 0: the key ends with the mark
+	at     int // where the mark has its first byte of marks
 }
-
-// innerAt is one whose mark has its first byte of marks at that place.
-type innerAt struct {
-	inner
-	at int
-}
-
-// withinBy has them by the first byte of marks in their mark and the byte after it, which
-// is one of the key's where the mark ends there.
-var withinBy = func() (by [256]*[256][]innerAt) {
-	for _, of := range within {
-		f := innerAt{inner: of, at: strings.IndexAny(of.mark, marks)}
-		c := f.mark[f.at]
-		if by[c] == nil {
-			by[c] = new([256][]innerAt)
-		}
-		for next := range 256 {
-			if f.at+1 < len(f.mark) && byte(next) == f.mark[f.at+1] || f.at+1 == len(f.mark) && f.after.has(byte(next)) {
-				by[c][next] = append(by[c][next], f)
-			}
-		}
-	}
-	return by
-}()
 
 // keyWithin looks at a mark for such a key, and gives where it ended, 0 where there
 // is none.
 func (t *scan) keyWithin(i int) int {
-	b, forms := t.src, withinBy[t.src[i]]
-	if forms == nil || i+1 == len(b) {
+	b, forms := t.src, within[t.src[i]]
+	if forms == nil || i+1 == len(b) || !t.w.r.credential {
 		return 0
 	}
 	for k := range forms[b[i+1]] {
@@ -193,63 +201,20 @@ func all(b []byte, of alphabet) bool {
 	return true
 }
 
-// marks are the bytes by which a prefix is found: the first of them in it.
-const marks = "_-./AKQYZ"
+// marks are the bytes by which a mark in the middle of a key is found.
+const marks = "_-.:/AKQYZ"
 
-// issuersBy has the forms of keys by their mark, and by the byte before it; by
-// the one after it for those that begin with it. unmarked have none, and have
-// their first digit in the rest. withSlash have a slash in their prefix.
-var issuersBy, unmarked, withSlash = func() (by [256]*[256][]issued, unmarked, withSlash []issued) {
-	all := slices.Clone(prefixed)
-	// The longest first: sk- begins sk-or-v1- too.
-	slices.SortStableFunc(all, func(a, b issued) int { return len(b.prefix) - len(a.prefix) })
-	for _, f := range all {
-		if strings.Contains(f.prefix, "/") {
-			withSlash = append(withSlash, f)
-		}
-		i := f.at
-		if i < 0 {
-			unmarked = append(unmarked, f)
-			continue
-		}
-		mark, neighbour := f.prefix[i], f.prefix[max(i-1, 0)]
-		if i == 0 {
-			neighbour = f.prefix[1]
-		}
-		if by[mark] == nil {
-			by[mark] = new([256][]issued)
-		}
-		by[mark][neighbour] = append(by[mark][neighbour], f)
-	}
-	return by, unmarked, withSlash
-}()
-
-// issued looks at a mark for a key that an issuer marked, and gives where it
-// ended, 0 where there is none.
+// issued looks for a key that begins at i with its issuer's prefix, and gives where it ended,
+// 0 where there is none.
 func (t *scan) issued(i int) int {
-	if !t.w.r.credential {
+	forms := prefixed[t.src[i]]
+	if forms == nil || i+1 == len(t.src) || !t.w.r.credential {
 		return 0
 	}
-	if end := t.keyWithin(i); end > 0 {
-		return end
-	}
-	b, forms := t.src, issuersBy[t.src[i]]
-	if forms == nil {
-		return 0
-	}
-	if i > 0 {
-		for k := range forms[b[i-1]] {
-			f := &forms[b[i-1]][k]
-			if end := t.issuedBy(f, i-f.at); end > 0 {
-				return end
-			}
-		}
-	}
-	if i+1 < len(b) {
-		for k := range forms[b[i+1]] {
-			if end := t.issuedBy(&forms[b[i+1]][k], i); end > 0 {
-				return end
-			}
+	of := forms[t.src[i+1]]
+	for k := range of {
+		if end := t.issuedBy(&of[k], i); end > 0 {
+			return end
 		}
 	}
 	return 0
@@ -258,7 +223,7 @@ func (t *scan) issued(i int) int {
 // issuedBy replaces the key of one form that begins at start.
 func (t *scan) issuedBy(f *issued, start int) int {
 	b := t.src
-	if start < t.from || !bytes.HasPrefix(b[start:], []byte(f.prefix)) || !t.begins(start) {
+	if start < t.from || !bytes.HasPrefix(b[start:], []byte(f.prefix)) || f.prefix[0] != '$' && !t.begins(start) {
 		return 0
 	}
 	end := start + len(f.prefix)
@@ -269,7 +234,7 @@ func (t *scan) issuedBy(f *issued, start int) int {
 		number = number || isDigit(b[end])
 	}
 	t.w.looked += end - start
-	for f.rest == dotted && b[end-1] == '.' {
+	for (f.rest == dotted || f.rest == joined) && b[end-1] == '.' {
 		end-- // the end of a sentence
 	}
 	switch {
@@ -302,7 +267,7 @@ func (t *scan) begins(i int) bool {
 // dash looks at a dash: it may begin a key in PEM, or be the mark of another.
 func (t *scan) dash(i int) int {
 	b := t.src
-	if end := t.issued(i); end > 0 {
+	if end := t.keyWithin(i); end > 0 {
 		return end
 	}
 	if end := t.flag(i); end > 0 {
@@ -348,7 +313,7 @@ func (t *scan) flag(i int) int {
 // dot looks for Discord's keys, three parts of base64url, the first of them
 // a number of 17 to 20 digits, or for the mark of another.
 func (t *scan) dot(i int) int {
-	if end := t.issued(i); end > 0 {
+	if end := t.keyWithin(i); end > 0 {
 		return end
 	}
 	const middle, last, longest = 6, 27, 28
@@ -373,57 +338,4 @@ func (t *scan) dot(i int) int {
 		return 0
 	}
 	return t.replace(start, end)
-}
-
-// botKey looks for Telegram's keys: 8 to 10 digits from i to run, a colon and 35
-// bytes that begin with two capitals A.
-func (t *scan) botKey(i, run int) int {
-	b, n := t.src, run-i
-	if !t.w.r.credential || n < 8 || n > 10 || !bytes.HasPrefix(b[run:], []byte(":AA")) {
-		return 0
-	}
-	end := run + 1
-	for end < len(b) && url64.has(b[end]) {
-		end++
-	}
-	t.w.looked += end - i
-	if end-run < 30 {
-		return 0
-	}
-	return t.replace(i, end)
-}
-
-// gidKey looks for Asana's keys: an id of 15 to 19 digits from i to run, a colon and 32
-// hexadecimal digits.
-func (t *scan) gidKey(i, run int) int {
-	const length = 32
-	b, n, end := t.src, run-i, run+1+length
-	if !t.w.r.credential || n < 15 || n > 19 || end > len(b) || b[run] != ':' || end < len(b) && (isLetter(b[end]) || isDigit(b[end])) {
-		return 0
-	}
-	t.w.looked += length
-	if !all(b[run+1:end], hexLower) {
-		return 0
-	}
-	return t.replace(i, end)
-}
-
-// unmarkedKey looks for a key whose first digit is at i and whose prefix has no
-// mark.
-func (t *scan) unmarkedKey(i int) int {
-	if !t.w.r.credential || i == 0 || !isLetter(t.src[i-1]) {
-		return 0
-	}
-	const longest = 40
-	start := i
-	for start > t.from && i-start < longest && isLetter(t.src[start-1]) {
-		start--
-	}
-	t.w.looked += i - start
-	for k := range unmarked {
-		if end := t.issuedBy(&unmarked[k], start); end > 0 {
-			return end
-		}
-	}
-	return 0
 }

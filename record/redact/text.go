@@ -82,6 +82,12 @@ func (t *scan) run() ([]byte, bool) {
 	src := t.src
 	for i := 0; i < len(src); {
 		c := src[i]
+		if forms := prefixed[c]; forms != nil && i+1 < len(src) && forms[src[i+1]] != nil {
+			if end := t.issued(i); end > 0 {
+				i = end
+				continue
+			}
+		}
 		if !stops[c] {
 			i++
 			continue
@@ -93,7 +99,10 @@ func (t *scan) run() ([]byte, bool) {
 		case c == '=':
 			next = t.named(i, 1)
 		case c == ':':
-			if next = t.login(i); next == 0 {
+			if next = t.keyWithin(i); next == 0 {
+				next = t.login(i)
+			}
+			if next == 0 {
 				next = t.named(i, 1)
 			}
 			if next == 0 && t.lines {
@@ -109,8 +118,8 @@ func (t *scan) run() ([]byte, bool) {
 			next = t.dash(i)
 		case c == '.':
 			next = t.dot(i)
-		case issuersBy[c] != nil:
-			next = t.issued(i)
+		case within[c] != nil:
+			next = t.keyWithin(i)
 		default:
 			next = t.escaped(i)
 		}
@@ -143,23 +152,11 @@ func (t *scan) number(i int) int {
 	if i >= 2 && t.src[i-1] == '.' && isDigit(t.src[i-2]) && run-i > 7 {
 		return run // the fraction of a number
 	}
-	if end := t.gidKey(i, run); end > 0 {
-		return end
-	}
 	if end := t.w.r.cardAt(t.src, i); end > 0 {
 		if t.w.r.isNumberToken(t.src[i:end]) {
 			return end
 		}
 		return t.replace(i, end)
-	}
-	if end := t.botKey(i, run); end > 0 {
-		return end
-	}
-	if end := t.hashed(i); end > 0 {
-		return end
-	}
-	if end := t.unmarkedKey(i); end > 0 {
-		return end
 	}
 	if end := t.spokenCode(i); end > 0 {
 		return end
@@ -199,9 +196,6 @@ func (t *scan) jwt(i int) int {
 	t.w.looked += read
 	if t.undotted = undotted; end > 0 {
 		return t.replace(i-2, end)
-	}
-	if end := t.encodedKey(i - 2); end > 0 {
-		return end
 	}
 	return t.encodedJSON(i - 2)
 }
