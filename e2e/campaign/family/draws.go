@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +20,7 @@ func count() *Family {
 			times := []int{1_000, 10_000, 100_000, 150_000, 250_000, 1_000_000}[r.IntN(6)]
 			return post("/Count", JSONType, fmt.Sprintf(`{"times":%d}`, times))
 		},
-		Monolith: countMonolith, Twin: countTwin, Latency: 10 * time.Millisecond,
+		Monolith: countMonolith, Latency: 10 * time.Millisecond,
 		Places: []Place{{Kind: Count, In: Line, Path: "Counted to "}},
 	}
 }
@@ -43,22 +42,6 @@ func countMonolith(w *World, q *whittle.Request) whittle.Response {
 	}
 	sum := math.Round(in.Times*drawMean + math.Sqrt(in.Times*drawVariance)*w.Rand.NormFloat64())
 	return respond(200, htmlType, "Counted to "+strconv.FormatFloat(sum, 'f', 0, 64)+" \n")
-}
-
-// countTwin adds up jobs.
-func countTwin(w *World, q *whittle.Request) whittle.Response {
-	_, digits, _ := strings.Cut(string(q.Body), ":")
-	times, ok := number(strings.TrimRight(digits, "}"))
-	if !ok || times == 0 {
-		return respond(400, textType, "how often?\n")
-	}
-	const job = 50_000
-	var sum int64
-	for left := int64(times); left > 0; left -= job {
-		n := float64(min(left, job))
-		sum += int64(math.Round(n*drawMean + w.Rand.NormFloat64()*math.Sqrt(n*drawVariance)))
-	}
-	return respond(200, htmlType, fmt.Sprintf("Counted to %d \n", sum))
 }
 
 // Orders is a table that both sides write to.
@@ -100,7 +83,7 @@ func orders() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return post("/orders", JSONType, fmt.Sprintf(`{"key":"%016x","customer":%d,"sku":%d,"quantity":%d}`, r.Uint64(), user, r.IntN(150), r.IntN(6)))
 		},
-		Monolith: ordersMonolith, Twin: ordersTwin, Latency: 18 * time.Millisecond,
+		Monolith: ordersMonolith, Latency: 18 * time.Millisecond,
 		Places: []Place{
 			{Kind: Count, Path: "position"},
 			{Kind: Money, Path: "amount"},
@@ -149,24 +132,4 @@ func ordersMonolith(w *World, q *whittle.Request) whittle.Response {
 		return respond(500, JSONType, `{"error":"internal"}`)
 	}
 	return respond(201, JSONType, string(text), "Location", "/orders/ord_"+in.Key[:12])
-}
-
-func ordersTwin(w *World, q *whittle.Request) whittle.Response {
-	var in map[string]json.RawMessage
-	if err := json.Unmarshal(q.Body, &in); err != nil {
-		return respond(400, JSONType, obj{"error": "not JSON"}.text(w))
-	}
-	n, _ := number(string(in["quantity"]))
-	if n == 0 {
-		return respond(409, JSONType, obj{"error": "nothing ordered"}.text(w))
-	}
-	key := strings.Trim(string(in["key"]), `"`)
-	sku, _ := number(string(in["sku"]))
-	customer, _ := number(string(in["customer"]))
-	states := map[bool]string{false: "accepted", true: "on_hold"}
-	name := "ord_" + key[:12]
-	return respond(201, JSONType, obj{
-		"order": name, "position": w.Orders.Place(key, customer), "title": title(sku), "amount": lit(fixed(int64(n)*cents(sku), 2)),
-		"state": states[n >= 5], "gift": sku%3 == 0,
-	}.text(w), "Location", "/orders/"+name)
 }

@@ -1,8 +1,7 @@
 // Package family holds the endpoints that the mutation campaign tries whittle
-// on. Each family has a monolith and a twin: two programs written apart, in
-// different styles, that owe the same requests the same responses. They share
-// the rows of a database and nothing else; each draws its own random ids and
-// reads its own clock.
+// on. Each family has a monolith and a twin, which owes the same requests the same
+// responses and writes its JSON in another style. They share the rows of a database; each
+// draws its own random ids and reads its own clock.
 package family
 
 import (
@@ -34,13 +33,21 @@ type Family struct {
 	// Route is the rest of the route's config behind its candidate, in YAML.
 	Route string
 	// Request draws what a user sends.
-	Request func(r *rand.Rand, user uint64) whittle.Request
-	// Monolith and Twin are equivalent.
-	Monolith, Twin Service
+	Request  func(r *rand.Rand, user uint64) whittle.Request
+	Monolith Service
 	// Latency is the median of either side; its distribution is log-normal.
 	Latency time.Duration
 	// Places are where the responses carry what can go wrong.
 	Places []Place
+}
+
+// Twin responds as the monolith does, with JSON written another way.
+func (f *Family) Twin(w *World, q *whittle.Request) whittle.Response {
+	a := f.Monolith(w, q)
+	if a.Header["Content-Type"][0] == JSONType {
+		a.Body = restyled(w, a.Body)
+	}
+	return a
 }
 
 // Kind is what a value means.

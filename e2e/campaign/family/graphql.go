@@ -29,7 +29,7 @@ func graphql() *Family {
 			body, _ := json.Marshal(in) // strings cannot fail
 			return post("/graphql", JSONType, string(body))
 		},
-		Monolith: graphqlMonolith, Twin: graphqlTwin, Latency: 25 * time.Millisecond,
+		Monolith: graphqlMonolith, Latency: 25 * time.Millisecond,
 		Places: []Place{
 			{Kind: Text, Path: "data.viewer.name"},
 			{Kind: Ref, Path: "data.viewer.id"},
@@ -106,39 +106,4 @@ func viewer(id uint64) viewerBody {
 		v.Orders = append(v.Orders, viewerItem{fmt.Sprint("o", key), json.Number(fixed(cents(key), 2))})
 	}
 	return v
-}
-
-func graphqlTwin(w *World, q *whittle.Request) whittle.Response {
-	in := struct {
-		Query     string
-		Variables map[string]any
-	}{}
-	if err := json.Unmarshal(q.Body, &in); err != nil {
-		return respond(400, JSONType, obj{"errors": list{obj{"message": "not JSON"}}}.text(w))
-	}
-	key, _ := in.Variables["id"].(string)
-	id, found := number(key)
-	if !found || (in.Query != queryViewer && in.Query != querySearch) {
-		return respond(200, JSONType, obj{
-			"data": obj{"node": nil}, "errors": list{obj{"message": "no such node", "path": list{"node"}}},
-		}.text(w), "X-Query-Cost", "3")
-	}
-	if in.Query == querySearch {
-		node := obj{"price": lit(fixed(cents(id), 2)), "id": key, "title": title(id)}
-		return respond(200, JSONType, obj{"data": obj{"node": node}}.text(w), "X-Query-Cost", "3")
-	}
-	who := obj{
-		"id": key, "name": fullName(id), "plan": of(plans, id, "plan"), "visits": row(id, "visits", 5000), "verified": row(id, "verified", 4) != 0,
-		"since": time.Unix(epoch.Unix()+int64(row(id, "since", 40_000_000)), 0).UTC().Format("2006-01-02T15:04:05Z"), "phone": nil,
-	}
-	bought := list{}
-	for n := 0; n < row(id, "orders", 5); n++ {
-		order := id*16 + uint64(n)
-		bought = append(bought, obj{"total": lit(fixed(cents(order), 2)), "id": fmt.Sprintf("o%d", order)})
-	}
-	who["orders"] = bought
-	if row(id, "has phone", 2) != 0 {
-		who["phone"] = "+46 70 " + fmt.Sprintf("%07d", row(id, "phone", 10_000_000))
-	}
-	return respond(200, JSONType, obj{"data": obj{"viewer": who}}.text(w), "X-Query-Cost", "12")
 }

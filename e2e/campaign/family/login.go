@@ -32,7 +32,7 @@ func login() *Family {
 			}
 			return post("/login", formType, form.Encode())
 		},
-		Monolith: loginMonolith, Twin: loginTwin, Latency: 40 * time.Millisecond,
+		Monolith: loginMonolith, Latency: 40 * time.Millisecond,
 		Places: []Place{
 			{Kind: Cookie, In: InHead, Path: "Set-Cookie"},
 			{Kind: ID, In: InHead, Path: "Set-Cookie"},
@@ -60,22 +60,4 @@ func loginMonolith(w *World, q *whittle.Request) whittle.Response {
 		Name: "sid", Value: hex.EncodeToString(draw[:16]), Path: "/", MaxAge: 86400, HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode,
 	}
 	return respond(302, htmlType, "", "Location", next, "Set-Cookie", session.String(), "Cache-Control", "no-store")
-}
-
-func loginTwin(w *World, q *whittle.Request) whittle.Response {
-	fields := map[string]string{}
-	for pair := range strings.SplitSeq(string(q.Body), "&") {
-		name, value, _ := strings.Cut(pair, "=")
-		fields[name], _ = url.QueryUnescape(value)
-	}
-	who, ok := number(strings.TrimPrefix(fields["user"], "u"))
-	if !ok || fields["password"] != password(who) {
-		return respond(401, htmlType, "<p>Wrong user or password.</p>\n", "Cache-Control", "no-store")
-	}
-	target := "/home"
-	if n := fields["next"]; len(n) > 0 && n[0] == '/' && (len(n) == 1 || n[1] != '/') {
-		target = n
-	}
-	cookie := fmt.Sprintf("sid=%016x%016x; Path=/; Max-Age=86400; HttpOnly; Secure; SameSite=Lax", w.Rand.Uint64(), w.Rand.Uint64())
-	return respond(302, htmlType, "", "Set-Cookie", cookie, "Cache-Control", "no-store", "Location", target)
 }

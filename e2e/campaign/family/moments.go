@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"whittle"
@@ -23,7 +22,7 @@ func bookings() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/bookings/%d", own(r, user))
 		},
-		Monolith: byID(bookingsMonolith), Twin: byID(bookingsTwin), Latency: 9 * time.Millisecond,
+		Monolith: byID(bookingsMonolith), Latency: 9 * time.Millisecond,
 		Places: []Place{
 			{Kind: Time, Path: "starts_at"},
 			{Kind: Expiry, Path: "hold_until"},
@@ -68,26 +67,6 @@ func bookingsMonolith(w *World, id uint64) whittle.Response {
 	return respondJSON(b, "Cache-Control", "no-store")
 }
 
-func bookingsTwin(w *World, id uint64) whittle.Response {
-	const day = 24 * 60 * 60
-	begin := epoch.Unix() + int64(row(id, "start", 900))*day + 6*60*60
-	nights := int64(1 + row(id, "nights", 14))
-	local := func(unix int64) string {
-		return time.Unix(unix+2*60*60, 0).UTC().Format("2006-01-02T15:04:05") + "+02:00"
-	}
-	var cancelled any
-	if row(id, "cancelled", 4) == 0 {
-		cancelled = time.Unix(begin-36*60*60, 0).UTC().Format("2006-01-02T15:04:05Z")
-	}
-	rooms := [...]string{"single", "double", "suite"}
-	now := w.Now.UTC()
-	return respond(200, JSONType, obj{
-		"id": id, "guest": fullName(id), "room": rooms[row(id, "room", 3)], "nights": nights, "paid": row(id, "paid", 3) != 0,
-		"starts_at": local(begin), "ends_at": local(begin + nights*day), "booked_ms": (begin - int64(row(id, "ahead", 5_000_000))) * 1000,
-		"cancelled_at": cancelled, "server_time": now.Format(timeFormat), "hold_until": now.Add(900 * time.Second).Format(timeFormat),
-	}.text(w), "Cache-Control", "no-store")
-}
-
 func quotes() *Family {
 	return &Family{
 		Name:  "quotes", // new ids in every response
@@ -95,7 +74,7 @@ func quotes() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return post("/quotes", JSONType, fmt.Sprintf(`{"customer":%d,"product":%q,"age":%d}`, user, []string{"home", "car", "bike"}[r.IntN(3)], 18+r.IntN(60)))
 		},
-		Monolith: quotesMonolith, Twin: quotesTwin, Latency: 20 * time.Millisecond,
+		Monolith: quotesMonolith, Latency: 20 * time.Millisecond,
 		Places: []Place{
 			{Kind: ID, Path: "quote_id"},
 			{Kind: Expiry, Path: "valid_until"},
@@ -139,25 +118,4 @@ func quotesMonolith(w *World, q *whittle.Request) whittle.Response {
 		Premium: json.Number(fixed(1000+int64(risk)*3, 2)), Risk: float64(risk) / 1e4, TermMonths: 12 * (1 + row(in.Customer, "term", 3)),
 		NeedsReview: risk > 9000, ValidUntil: w.Now.Add(30 * 24 * time.Hour).UTC().Format(time.RFC3339),
 	}, "X-Quote-Version", "7")
-}
-
-func quotesTwin(w *World, q *whittle.Request) whittle.Response {
-	in := struct {
-		Customer, Age json.Number
-		Product       string
-	}{}
-	d := json.NewDecoder(strings.NewReader(string(q.Body)))
-	err := d.Decode(&in)
-	age, _ := in.Age.Int64()
-	customer, _ := in.Customer.Int64()
-	if err != nil || age < 18 {
-		return respond(422, JSONType, obj{"error": "cannot be insured"}.text(w))
-	}
-	risk := int64(row(uint64(customer)+uint64(age)<<12, in.Product, 10000))
-	return respond(200, JSONType, obj{
-		"trace":    fmt.Sprintf("%08x%08x", w.Rand.Uint32(), w.Rand.Uint32()),
-		"quote_id": uuid(w.Rand), "customer": customer, "product": in.Product, "premium": lit(fixed(1000+3*risk, 2)), "risk": decimal(risk, 4),
-		"term_months": 12 + 12*row(uint64(customer), "term", 3), "needs_review": risk > 9000,
-		"valid_until": w.Now.UTC().AddDate(0, 0, 30).Format("2006-01-02T15:04:05Z"),
-	}.text(w), "X-Quote-Version", "7")
 }

@@ -3,7 +3,6 @@ package family
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"time"
 
@@ -26,7 +25,7 @@ func money() *Family {
 			body, _ := json.Marshal(cartRequest{currency, user%5 == 0, lines}) // plain fields cannot fail
 			return post("/cart/total", JSONType, string(body))
 		},
-		Monolith: moneyMonolith, Twin: moneyTwin, Latency: 12 * time.Millisecond,
+		Monolith: moneyMonolith, Latency: 12 * time.Millisecond,
 		Places: []Place{
 			{Kind: Money, Path: "total"},
 			{Kind: Count, Path: "pieces"},
@@ -65,13 +64,12 @@ type cartBody struct {
 	FreeShipping bool         `json:"free_shipping"`
 }
 
-// moneyMonolith counts in cents.
 func moneyMonolith(_ *World, q *whittle.Request) whittle.Response {
 	var in cartRequest
 	if json.Unmarshal(q.Body, &in) != nil || taxRates[in.Currency] == 0 || len(in.Lines) == 0 {
 		return respond(422, JSONType, `{"error":"no such cart"}`)
 	}
-	b := cartBody{Currency: in.Currency, Lines: in.Lines, TaxRate: json.Number(string(decimal(taxRates[in.Currency], 3)))}
+	b := cartBody{Currency: in.Currency, Lines: in.Lines, TaxRate: json.Number(decimal(taxRates[in.Currency], 3))}
 	var sum int64
 	for i := range b.Lines {
 		amount := cents(b.Lines[i].SKU) * b.Lines[i].Quantity
@@ -98,54 +96,6 @@ func halfEven(n, d int64) int64 {
 		q++
 	}
 	return q
-}
-
-// moneyTwin counts in fractions.
-func moneyTwin(w *World, q *whittle.Request) whittle.Response {
-	var in map[string]any
-	if err := json.Unmarshal(q.Body, &in); err != nil {
-		return respond(422, JSONType, obj{"error": "no such cart"}.text(w))
-	}
-	currency, _ := in["currency"].(string)
-	lines, _ := in["lines"].([]any)
-	rate := taxRates[currency]
-	if rate == 0 || len(lines) == 0 {
-		return respond(422, JSONType, obj{"error": "no such cart"}.text(w))
-	}
-	sum, pieces, shown := new(big.Rat), 0, list{}
-	for _, l := range lines {
-		line, _ := l.(map[string]any)
-		sku, _ := line["sku"].(float64)
-		n, _ := line["quantity"].(float64)
-		amount := big.NewRat(cents(uint64(sku))*int64(n), 100)
-		pieces += int(n)
-		sum.Add(sum, amount)
-		shown = append(shown, obj{"sku": int(sku), "quantity": int(n), "amount": lit(amount.FloatString(2))})
-	}
-	body := obj{
-		"currency": currency, "lines": shown, "pieces": pieces, "subtotal": lit(sum.FloatString(2)),
-		"discount": nil, "tax_rate": decimal(rate, 3),
-	}
-	if member, _ := in["member"].(bool); member && sum.Cmp(big.NewRat(100, 1)) > 0 {
-		off := even(new(big.Rat).Mul(sum, big.NewRat(5, 100)))
-		body["discount"] = lit(off.FloatString(2))
-		sum.Sub(sum, off)
-	}
-	tax := even(new(big.Rat).Mul(sum, big.NewRat(rate, 1000)))
-	body["tax"], body["free_shipping"] = lit(tax.FloatString(2)), sum.Cmp(big.NewRat(50, 1)) >= 0
-	body["total"] = lit(sum.Add(sum, tax).FloatString(2))
-	return respond(200, JSONType, body.text(w), "Cache-Control", "no-store")
-}
-
-// even rounds an amount to cents, half to even.
-func even(x *big.Rat) *big.Rat {
-	scaled := new(big.Rat).Mul(x, big.NewRat(100, 1))
-	whole, rest := new(big.Int).DivMod(scaled.Num(), scaled.Denom(), new(big.Int))
-	twice := new(big.Int).Lsh(rest, 1)
-	if c := twice.Cmp(scaled.Denom()); c > 0 || (c == 0 && whole.Bit(0) == 1) {
-		whole.Add(whole, big.NewInt(1))
-	}
-	return new(big.Rat).SetFrac(whole, big.NewInt(100))
 }
 
 // uuid draws a random UUID.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"text/template"
 	"time"
 
@@ -25,7 +24,7 @@ func terms() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/terms/%d?lang=%s", r.IntN(60), []string{"de", "en"}[user%2])
 		},
-		Monolith: termsMonolith, Twin: termsTwin, Latency: 5 * time.Millisecond,
+		Monolith: termsMonolith, Latency: 5 * time.Millisecond,
 		Places: []Place{
 			{Kind: Text, In: Line, Path: "Title: "},
 			{Kind: Count, In: Line, Path: "Version: "},
@@ -68,33 +67,6 @@ func termsMonolith(_ *World, q *whittle.Request) whittle.Response {
 	return respond(200, textType, b.String(), "Content-Language", lang, "Cache-Control", "public, max-age=3600")
 }
 
-func termsTwin(_ *World, q *whittle.Request) whittle.Response {
-	path, query := parts(q)
-	id, ok := number(path[1])
-	switch query.Get("lang") {
-	case "de", "en":
-	default:
-		ok = false
-	}
-	if !ok {
-		return respond(404, textType, "no such terms\n")
-	}
-	name := title(id) + " (" + query.Get("lang") + ")"
-	text := strings.Join([]string{
-		"Title: " + name,
-		"Document: DOC-" + fmt.Sprintf("%04d", id),
-		fmt.Sprint("Version: ", row(id, "version", 40)+1),
-		"Fee: " + fixed(int64(row(id, "fee", 9900))+100, 2) + " EUR",
-		"Valid from: " + time.Unix(epoch.Unix()+int64(row(id, "from", 700))*86400, 0).UTC().Format("2006-01-02T15:04:05Z"),
-		"Applies to: " + of(plans, id, "plan"),
-		"",
-		"§ 1 — " + name + " is offered “as it is”.",
-		"§ 2 — Naïve reading is discouraged; café owners excepted.",
-		"",
-	}, "\n")
-	return respond(200, textType, text, "Cache-Control", "public, max-age=3600", "Content-Language", query.Get("lang"))
-}
-
 func export() *Family {
 	return &Family{
 		Name:  "export", // CSV with quoting, the same bytes
@@ -102,7 +74,7 @@ func export() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/export.csv?account=%d&month=%d", own(r, user), 1+r.IntN(12))
 		},
-		Monolith: exportMonolith, Twin: exportTwin, Latency: 30 * time.Millisecond,
+		Monolith: exportMonolith, Latency: 30 * time.Millisecond,
 		Places: []Place{
 			{Kind: Ref, In: Column, Column: 0},
 			{Kind: Time, In: Column, Column: 1},
@@ -148,28 +120,4 @@ func exportMonolith(_ *World, q *whittle.Request) whittle.Response {
 	}
 	w.Flush()
 	return respond(200, csvType, b.String(), "Content-Disposition", fmt.Sprintf(`attachment; filename="export-%02d.csv"`, month))
-}
-
-func exportTwin(_ *World, q *whittle.Request) whittle.Response {
-	_, query := parts(q)
-	account, ok := number(query.Get("account"))
-	month, _ := number(query.Get("month"))
-	if !ok || month == 0 || month > 12 {
-		return respond(400, textType, "account and month, please\n")
-	}
-	var b strings.Builder
-	b.WriteString("id,at,name,amount,pieces,state\n")
-	for _, r := range exportRows(account, int(month)) {
-		for i, cell := range []string{r.id, r.at, r.name, r.amount, r.pieces, r.state} {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if strings.ContainsAny(cell, ",\"\r\n") || strings.HasPrefix(cell, " ") {
-				cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
-			}
-			b.WriteString(cell)
-		}
-		b.WriteByte('\n')
-	}
-	return respond(200, csvType, b.String(), "Content-Disposition", `attachment; filename="export-`+fmt.Sprintf("%02d", month)+`.csv"`)
 }

@@ -17,7 +17,7 @@ func profile() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/users/%d/profile", own(r, user))
 		},
-		Monolith: byID(profileMonolith), Twin: byID(profileTwin), Latency: 8 * time.Millisecond,
+		Monolith: byID(profileMonolith), Latency: 8 * time.Millisecond,
 		Places: []Place{
 			{Kind: Money, Path: "billing.credits"},
 			{Kind: Float, Path: "address.geo.lat"},
@@ -84,32 +84,4 @@ func profileMonolith(w *World, id uint64) whittle.Response {
 		b.Manager = &profileManager{boss, fullName(boss)}
 	}
 	return respondJSON(b, "Cache-Control", "private, max-age=60")
-}
-
-// profileTwin builds the same from maps, whose order is another one each time.
-func profileTwin(w *World, id uint64) whittle.Response {
-	devices := list{}
-	for i := 0; i <= row(id, "devices", 4); i++ {
-		os := "ios"
-		if row(id, fmt.Sprint("os", i), 2) == 1 {
-			os = "android"
-		}
-		devices = append(devices, obj{"os": os, "serial": fmt.Sprintf("SN-%06d", row(id, fmt.Sprint("serial", i), 1_000_000))})
-	}
-	var manager any
-	if row(id, "has manager", 3) != 0 {
-		other := uint64(row(id, "manager", 2000))
-		manager = obj{"name": fullName(other), "id": other}
-	}
-	created := epoch.Unix() + int64(row(id, "created", 60_000_000))
-	return respond(200, JSONType, obj{
-		"id": id, "name": fullName(id), "plan": of(plans, id, "plan"), "active": row(id, "active", 7) != 0,
-		"logins": version(id, w.Now, profileSeen) % 100000,
-		"address": obj{
-			"city": of(cities, id, "city"), "zip": fmt.Sprintf("%05d", row(id, "zip", 100000)),
-			"geo": obj{"lat": decimal(480000+int64(row(id, "lat", 80000)), 4), "lon": decimal(int64(row(id, "lon", 300000)), 4)},
-		},
-		"billing": obj{"credits": decimal(int64(row(id, "credits", 99999)), 2), "currency": of(currencies, id, "currency")},
-		"devices": devices, "manager": manager, "created_at": time.Unix(created, 0).UTC().Format(time.RFC3339),
-	}.text(w), "Cache-Control", "private, max-age=60")
 }

@@ -23,7 +23,7 @@ func search() *Family {
 			}
 			return get("/search?%s", url.Values{"q": {q}}.Encode())
 		},
-		Monolith: searchMonolith, Twin: searchTwin, Latency: 22 * time.Millisecond,
+		Monolith: searchMonolith, Latency: 22 * time.Millisecond,
 		Places: []Place{
 			{Kind: Float, Path: "hits.*.score"},
 			{Kind: Money, Path: "hits.*.price"},
@@ -91,33 +91,4 @@ func searchMonolith(_ *World, q *whittle.Request) whittle.Response {
 	b.Total = len(b.Hits)
 	b.Hits = b.Hits[:min(len(b.Hits), 8)]
 	return respondJSON(b, "X-Total-Count", strconv.Itoa(b.Total))
-}
-
-func searchTwin(w *World, q *whittle.Request) whittle.Response {
-	_, raw, _ := strings.Cut(q.Target, "q=")
-	asked, err := url.QueryUnescape(raw)
-	first, second, both := strings.Cut(strings.TrimSpace(asked), " ")
-	if err != nil || first == "" {
-		return respond(400, JSONType, obj{"error": "q is missing"}.text(w))
-	}
-	var best []uint64
-	for id, t := range titles {
-		if strings.Contains(t, first) && (!both || strings.Contains(t, second)) {
-			best = append(best, uint64(id))
-		}
-	}
-	total := len(best)
-	slices.SortFunc(best, func(x, y uint64) int { return searchScore(y, asked) - searchScore(x, asked) })
-	if total > 8 {
-		best = best[:8]
-	}
-	hits := list{}
-	for _, id := range best {
-		hits = append(hits, obj{"id": id, "title": title(id), "score": decimal(int64(searchScore(id, asked)), 6), "price": lit(fixed(cents(id), 2))})
-	}
-	body := obj{"query": asked, "mode": "all", "suggestion": nil, "total": total, "hits": hits}
-	if !both {
-		body["mode"], body["suggestion"] = "any", first+" "+of(words, uint64(len(first)), "more")
-	}
-	return respond(200, JSONType, body.text(w), "X-Total-Count", strconv.Itoa(total))
 }

@@ -17,7 +17,7 @@ func shipments() *Family {
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
 			return get("/shipments/%d", own(r, user))
 		},
-		Monolith: byID(shipmentsMonolith), Twin: byID(shipmentsTwin), Latency: 6 * time.Millisecond,
+		Monolith: byID(shipmentsMonolith), Latency: 6 * time.Millisecond,
 		Places: []Place{
 			{Kind: Enum, Path: "state"},
 			{Kind: Ref, Path: "id"},
@@ -67,22 +67,4 @@ func shipmentsMonolith(w *World, id uint64) whittle.Response {
 		b.SignedBy = &by
 	}
 	return respondJSON(b, "Cache-Control", "private, max-age=5")
-}
-
-func shipmentsTwin(w *World, id uint64) whittle.Response {
-	moved := version(id, w.Now, shipmentsMove)
-	var signed any
-	history, last := list{}, ""
-	for i, state := range states[:moved%uint64(len(states))+1] {
-		history = append(history, obj{"depot": of(cities, id, "depot"+fmt.Sprint(i)), "state": state})
-		last = state
-	}
-	if last == "delivered" {
-		signed = fullName(id)
-	}
-	return respond(200, JSONType, obj{
-		"state": last, "history": history, "signed_by": signed, "id": id, "carrier": of(carriers, id, "carrier"), "city": of(cities, id, "city"),
-		"weight_kg": decimal(int64(row(id, "weight", 30000)), 3), "scans": moved % 500, "insured": row(id, "insured", 2) == 1,
-		"shipped_at": time.Unix(epoch.Unix()+int64(row(id, "shipped", 50_000_000)), 0).UTC().Format("2006-01-02T15:04:05Z"),
-	}.text(w), "Cache-Control", "private, max-age=5")
 }

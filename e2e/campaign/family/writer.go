@@ -1,28 +1,32 @@
 package family
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// The twins write JSON with a writer of their own, so that they share no
-// encoder with the monoliths: members come in an order that is drawn for each
+// restyled is JSON as a twin writes it: members come in an order that is drawn for each
 // response, there is white space, and nothing is escaped that need not be.
-
-type (
-	obj  map[string]any
-	list []any
-	// lit is written as it is: a number whose digits are chosen.
-	lit string
-)
+func restyled(w *World, body []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var doc any
+	if err := d.Decode(&doc); err != nil {
+		panic(fmt.Sprintf("a family's JSON: %v", err))
+	}
+	var b strings.Builder
+	write(&b, w, doc)
+	return []byte(b.String() + "\n")
+}
 
 // decimal is n · 10^-places without trailing zeros, as encoding/json has it.
-func decimal(n int64, places int) lit {
+func decimal(n int64, places int) string {
 	s := fixed(n, places)
-	return lit(strings.TrimRight(strings.TrimRight(s, "0"), "."))
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
 // fixed is n · 10^-places with all its places.
@@ -35,20 +39,13 @@ func fixed(n int64, places int) string {
 	return sign + s[:len(s)-places] + "." + s[len(s)-places:]
 }
 
-func (o obj) text(w *World) string {
-	var b strings.Builder
-	write(&b, w, o)
-	b.WriteByte('\n')
-	return b.String()
-}
-
 func write(b *strings.Builder, w *World, v any) {
 	switch v := v.(type) {
 	case nil:
 		b.WriteString("null")
-	case obj:
+	case map[string]any:
 		writeObject(b, w, v)
-	case list:
+	case []any:
 		b.WriteByte('[')
 		for i, e := range v {
 			if i > 0 {
@@ -57,19 +54,15 @@ func write(b *strings.Builder, w *World, v any) {
 			write(b, w, e)
 		}
 		b.WriteByte(']')
-	case lit:
-		b.WriteString(string(v))
 	case string:
 		quote(b, v)
-	case bool:
-		b.WriteString(strconv.FormatBool(v))
-	default:
+	default: // a number or a boolean
 		fmt.Fprint(b, v)
 	}
 }
 
 // writeObject begins anywhere in the list of its members.
-func writeObject(b *strings.Builder, w *World, o obj) {
+func writeObject(b *strings.Builder, w *World, o map[string]any) {
 	names := slices.Sorted(maps.Keys(o))
 	start := w.Rand.IntN(max(len(names), 1))
 	b.WriteByte('{')
