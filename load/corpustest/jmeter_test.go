@@ -1,12 +1,9 @@
 package corpustest
 
 import (
-	"crypto/md5" //nolint:gosec // it is what HTTP's digest uses
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,22 +33,17 @@ func jmeterHeaders(r *http.Request, out map[string]string) {
 	}
 }
 
-const (
-	jmeterPage = `<html><head><title>A page</title><link rel="stylesheet" href="/style.css"><script src="/app.js"></script></head>
+const jmeterPage = `<html><head><title>A page</title><link rel="stylesheet" href="/style.css"><script src="/app.js"></script></head>
 <body background="/bg.png"><a href="/l1">one</a> <a href="/l2?x=1&amp;y=2">two</a>
 <form action="/send"><input type="hidden" name="csrf" value="c5rf"></form>
 <img src="/a.png"><img src="/b.png?v=1"><img src="/a.png"><div class="item">x <b>bold</b></div></body></html>`
-	jmeterXML = `<?xml version="1.0"?><list><item id="1">one</item><item id="2">two</item></list>`
-)
 
 // respondToJMeter responds to a request of a JMeter plan, by its path:
 //
 //	/status/CODE  /redirect/CODE  /redirect-cookie  /slow/MILLISECONDS
 //	/cookie?n=NAME&v=VALUE   Set-Cookie NAME=VALUE
-//	/basic /digest           401 until there is an authorization
-//	/page /sess /xml /text   other bodies; /page/CODE has that status, /page/broken a
-//	                         picture that is not there
-//	/cacheable /etag         what a cache keeps
+//	/basic                   401 until there is an authorization
+//	/page /text              other bodies
 //
 // and to any other with JSON.
 func respondToJMeter(w http.ResponseWriter, r *http.Request) {
@@ -83,58 +75,15 @@ func respondToJMeter(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-	case "digest":
-		if !digestHolds(r) {
-			h.Set("Www-Authenticate", `Digest realm="realm", qop="auth", nonce="n0nce", opaque="0paque"`)
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
 	case "page":
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		if code, err := strconv.Atoi(rest); err == nil {
-			w.WriteHeader(code)
-		}
-		if rest == "broken" {
-			_, _ = io.WriteString(w, `<img src="/status/404"><img src="/a.png">`)
-			return
-		}
 		_, _ = io.WriteString(w, jmeterPage)
-		return
-	case "sess":
-		h.Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, `<a href="/x?SID=abc123">next</a>`)
-		return
-	case "xml":
-		h.Set("Content-Type", "application/xml")
-		_, _ = io.WriteString(w, jmeterXML)
 		return
 	case "text":
 		h.Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "id=1; id=2; id=3;")
 		return
-	case "cacheable":
-		h.Set("Cache-Control", "max-age=600")
-	case "etag":
-		h.Set("Etag", `"v1"`)
-		h.Set("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
-		if r.Header.Get("If-None-Match") != "" {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
 	}
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	_, _ = fmt.Fprintf(w, `{"path":%q,"token":"t","flag":true,"price":1.50,"data":{"id":5},"items":[{"id":1,"name":"a"},{"id":2,"name":"b"},{"id":3,"name":"c"}]}`, r.URL.Path)
-}
-
-// digestHolds checks RFC 7616's response for ann's password.
-func digestHolds(r *http.Request) bool {
-	given := map[string]string{}
-	for _, m := range regexp.MustCompile(`(\w+)=(?:"([^"]*)"|([^,\s]+))`).FindAllStringSubmatch(r.Header.Get("Authorization"), -1) {
-		given[m[1]] = m[2] + m[3]
-	}
-	sum := func(text string) string { b := md5.Sum([]byte(text)); return hex.EncodeToString(b[:]) }
-	want := sum(strings.Join([]string{
-		sum("ann:realm:secret"), given["nonce"], given["nc"], given["cnonce"], given["qop"], sum(r.Method + ":" + given["uri"]),
-	}, ":"))
-	return given["response"] == want && given["uri"] == r.RequestURI
 }

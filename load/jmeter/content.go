@@ -14,56 +14,29 @@ import (
 	"whittle/load/plan"
 )
 
-// charset is how a sampler's texts become bytes: its content encoding.
-type charset struct {
-	name   string
-	latin1 bool
-}
-
-// charsetOf reads a sampler's content encoding.
-func (j *reader) charsetOf(s *sample) charset {
+// charsetOf reads a sampler's content encoding, by Java's name of it.
+func (j *reader) charsetOf(s *sample) string {
 	p := s.find("HTTPSampler.contentEncoding")
 	text, ok := j.compile(p.at, strings.TrimSpace(p.text), expr.AsText).Constant()
 	switch enc := strings.ToUpper(text); {
 	case !ok:
-	case enc == "":
-		return charset{name: "UTF-8"}
-	case enc == "UTF-8" || enc == "UTF8":
-		return charset{name: "UTF-8"} // Java's name of it, however it is written
+	case enc == "" || enc == "UTF-8" || enc == "UTF8":
+		return "UTF-8"
 	case enc == "US-ASCII":
-		return charset{name: enc}
-	case enc == "ISO-8859-1":
-		return charset{name: enc, latin1: true}
+		return enc
 	}
-	panic(p.at.Errorf(whittle.Unsupported, "the content encoding %s is not supported: texts are sent in UTF-8 or ISO-8859-1", p.text))
-}
-
-// encode writes a text in the charset.
-func (c charset) encode(text string) string {
-	if !c.latin1 {
-		return text
-	}
-	b := make([]byte, 0, len(text))
-	for _, r := range text {
-		if r > 0xff {
-			r = '?'
-		}
-		b = append(b, byte(r))
-	}
-	return string(b)
+	panic(p.at.Errorf(whittle.Unsupported, "the content encoding %s is not supported: texts are sent in UTF-8", p.text))
 }
 
 // formEscape is URLEncoder's: a space is +, and letters, digits, - _ . and * stay.
-func (c charset) formEscape(text string) string {
-	return string(expr.AppendForm(nil, c.encode(text)))
-}
+func formEscape(text string) string { return string(expr.AppendForm(nil, text)) }
 
 // formAgain encodes a text that is encoded already: JMeter decodes it first.
-func (c charset) formAgain(text string) string {
+func formAgain(text string) string {
 	if plain, err := url.QueryUnescape(text); err == nil {
 		text = plain
 	}
-	return c.formEscape(text)
+	return formEscape(text)
 }
 
 // mapped is a template whose text goes through a function.
@@ -89,7 +62,7 @@ func (j *reader) content(s *sample, q *plan.Request) {
 		j.contentType(q, files[0].kind)
 	case (len(files) > 0 || multi) && !withoutEntity(q.Method) && (q.Method != http.MethodGet || raw):
 		if q.Method == http.MethodDelete && !raw {
-			query = j.pairs(arguments, set, inQuery)
+			query = j.pairs(arguments, inQuery)
 		}
 		j.multipart(s, q, set, arguments, files)
 	case raw && withoutEntity(q.Method):
@@ -97,18 +70,17 @@ func (j *reader) content(s *sample, q *plan.Request) {
 		for _, a := range arguments {
 			q.Body = q.Body.Join(j.text(a, "Argument.value"))
 		}
-		q.Body = set.body(q.Body)
 		q.HasBody = len(arguments) > 0
 		if q.HasBody {
-			j.contentType(q, "text/plain; charset="+set.name)
+			j.contentType(q, "text/plain; charset="+set)
 		}
 	default:
 		if q.Method == http.MethodGet || q.Method == http.MethodDelete || q.Method == http.MethodOptions {
-			query = j.pairs(arguments, set, inQuery)
+			query = j.pairs(arguments, inQuery)
 		}
 		if !slices.Contains(bodiless, q.Method) {
-			q.Body, q.HasBody = j.pairs(arguments, set, inForm), true
-			j.contentType(q, "application/x-www-form-urlencoded; charset="+set.name)
+			q.Body, q.HasBody = j.pairs(arguments, inForm), true
+			j.contentType(q, "application/x-www-form-urlencoded; charset="+set)
 		}
 	}
 	j.address(s, q, query)
@@ -120,14 +92,6 @@ var bodiless = []string{http.MethodGet, http.MethodHead, http.MethodTrace, http.
 // withoutEntity reports whether JMeter sends no body of a method but that of a form.
 func withoutEntity(method string) bool {
 	return method == http.MethodHead || method == http.MethodTrace || method == http.MethodOptions
-}
-
-// body is a raw body in the charset.
-func (c charset) body(t expr.Template) expr.Template {
-	if !c.latin1 {
-		return t
-	}
-	return mapped(t, c.encode)
 }
 
 // contentType gives a request a content type where the plan's headers have none.
@@ -165,17 +129,17 @@ const (
 // in JMeter, those of a query that do not ask to be encoded are sent as they are, as
 // far as a request line allows, and those of a form are decoded and encoded again. A space in one that is not encoded keeps a
 // request with such a query from being sent.
-func (j *reader) pairs(arguments []*tag, set charset, form bool) expr.Template {
+func (j *reader) pairs(arguments []*tag, form bool) expr.Template {
 	var t expr.Template
 	for _, a := range arguments {
 		if a.value("Argument.name") == "" {
 			continue
 		}
-		write := set.formEscape
+		write := formEscape
 		switch always := a.is("HTTPArgument.always_encode"); {
 		case always:
 		case form:
-			write = set.formAgain
+			write = formAgain
 		default:
 			write = asIs
 		}
@@ -227,7 +191,7 @@ func (j *reader) uploads(s *sample) []upload {
 func asIs(text string) string { return shownText(strings.ReplaceAll(text, " ", "<space>")) }
 
 // multipart writes arguments and files as multipart/form-data, as JMeter does.
-func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []*tag, files []upload) {
+func (j *reader) multipart(s *sample, q *plan.Request, set string, arguments []*tag, files []upload) {
 	// A boundary must not be in what it bounds; one that is made of that is not.
 	sum := sha256.New()
 	for _, f := range files {
@@ -255,11 +219,11 @@ func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []
 		if kind == "" {
 			kind = "text/plain"
 		}
-		kind += "; charset=" + set.name
+		kind += "; charset=" + set
 		if browser {
 			kind = ""
 		}
-		t = part(t, expr.Template(nil).Literal(`name="`+name+`"`), kind, "8bit").Join(set.body(j.text(a, "Argument.value"))).Literal("\r\n")
+		t = part(t, expr.Template(nil).Literal(`name="`+name+`"`), kind, "8bit").Join(j.text(a, "Argument.value")).Literal("\r\n")
 	}
 	for _, f := range files {
 		if f.kind == "" {
@@ -272,5 +236,5 @@ func (j *reader) multipart(s *sample, q *plan.Request, set charset, arguments []
 	}
 	q.Body, q.HasBody = t.Literal("--"+boundary+"--\r\n"), true
 	q.Headers = slices.DeleteFunc(slices.Clone(q.Headers), func(h plan.HeaderField) bool { return h.Name == "content-type" })
-	q.ContentType = "multipart/form-data; boundary=" + boundary + "; charset=" + set.name
+	q.ContentType = "multipart/form-data; boundary=" + boundary + "; charset=" + set
 }

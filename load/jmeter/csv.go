@@ -93,16 +93,12 @@ func (j *reader) dataSet(e *element) plan.Action {
 	})
 }
 
-// latin1 says of the encodings of CSV files whether each is ISO-8859-1; else it is UTF-8.
-var latin1 = map[string]bool{"": false, "UTF-8": false, "UTF8": false, "US-ASCII": false, "ISO-8859-1": true, "LATIN1": true}
-
 // table reads a data set's file: the variables that its columns fill, and its
 // rows.
 func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 	j.refuseOthers(e, "filename", "fileEncoding", "variableNames", "delimiter", "quotedData", "recycle", "stopThread", "shareMode", "ignoreFirstLine")
-	coding, known := latin1[strings.ToUpper(j.fixed(e.tag, "fileEncoding"))]
-	if !known {
-		panic(e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8 or ISO-8859-1", e.value("fileEncoding")))
+	if !slices.Contains([]string{"", "UTF-8", "UTF8", "US-ASCII"}, strings.ToUpper(j.fixed(e.tag, "fileEncoding"))) {
+		panic(e.where("fileEncoding").Errorf(whittle.Unsupported, "the encoding %s is not supported: a CSV file is in UTF-8", e.value("fileEncoding")))
 	}
 	name := j.fileNameOf(e)
 	if name == "" {
@@ -118,7 +114,7 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 	if strings.ContainsAny(delimiter, "\"\r\n") || len(delimiter) > 1 && (e.is("quotedData") || hasHeaderLine(e)) {
 		panic(e.where("delimiter").Errorf(whittle.Unsupported, "the delimiter %q is not supported: it has no quotes and, where lines are quoted or name the variables, one character", delimiter))
 	}
-	rows = j.open(e.where("filename"), name, delimiter, e.is("quotedData"), coding)
+	rows = j.open(e.where("filename"), name, delimiter, e.is("quotedData"))
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -175,19 +171,12 @@ func texts(row []expr.Value) []string {
 }
 
 // open reads a CSV file once.
-func (j *reader) open(at plan.Position, name, delimiter string, quoted, latin1 bool) [][]expr.Value {
-	key := fmt.Sprint(name, delimiter, quoted, latin1)
+func (j *reader) open(at plan.Position, name, delimiter string, quoted bool) [][]expr.Value {
+	key := fmt.Sprint(name, delimiter, quoted)
 	if rows, ok := j.files[key]; ok {
 		return rows
 	}
 	src := j.openFile(at, name)
-	if latin1 {
-		var b strings.Builder
-		for _, c := range src {
-			b.WriteRune(rune(c))
-		}
-		src = []byte(b.String())
-	}
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	var rows [][]expr.Value
 	if quoted {

@@ -96,7 +96,7 @@ func init() {
 		"timeShift":    {4, 5, (*reader).timeShift},
 
 		// What depends on nothing but its arguments.
-		"urlencode": {1, 1, ofTexts(noVariable, func(a []string) string { return charset{}.formEscape(a[0]) })},
+		"urlencode": {1, 1, ofTexts(noVariable, func(a []string) string { return formEscape(a[0]) })},
 		"urldecode": {1, 1, ofTexts(noVariable, decodeURL)},
 		"digest":    {2, 5, (*reader).digest},
 	}
@@ -118,7 +118,7 @@ func fixedText(text string) expr.Expression {
 var forms = map[string]struct{ needs, empty []int }{
 	"P": {needs: []int{0}}, "property": {needs: []int{0}}, "setProperty": {needs: []int{0}}, "Random": {needs: []int{0, 1}}, "RandomString": {needs: []int{0, 1}},
 	"counter": {needs: []int{0}}, "digest": {needs: []int{0, 1}}, "V": {needs: []int{0}},
-	"FileToString": {needs: []int{0}, empty: []int{1}}, "timeShift": {needs: []int{0}, empty: []int{-2}},
+	"FileToString": {needs: []int{0}, empty: []int{1}}, "timeShift": {needs: []int{0}, empty: []int{1, -2}},
 }
 
 // checkForm refuses a call in another form.

@@ -146,16 +146,6 @@ func parsePeriod(text string) (time.Duration, bool) {
 	return time.Duration(sum), true
 }
 
-// dateFormat compiles a pattern of dates, or refuses it.
-func (j *reader) dateFormat(c *functionCall, pattern string, reads bool) (write func(time.Time) string, layout string) {
-	layout, ok := Layout(pattern)
-	write, known := Dated(pattern)
-	if reads && !ok || !known {
-		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported%s", c.raw, pattern, instead(pattern)))
-	}
-	return write, layout
-}
-
 // instead says what to write in place of a year of weeks, which is seldom meant.
 func instead(pattern string) string {
 	if strings.Contains(pattern, "Y") {
@@ -164,24 +154,17 @@ func instead(pattern string) string {
 	return ""
 }
 
+// timeShift is __timeShift of the time as it is.
 func (j *reader) timeShift(c *functionCall) expr.Expression {
 	j.counts()
-	write, layout := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }, ""
-	if pattern := c.fixed(0, ""); pattern != "" {
-		text, fixed := c.args[1].Constant()
-		write, layout = j.dateFormat(c, pattern, !fixed || strings.TrimSpace(text) != "")
+	pattern := c.fixed(0, "")
+	write, known := Dated(pattern)
+	if !known {
+		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported%s", c.raw, pattern, instead(pattern)))
 	}
 	return j.stored(c, len(c.args)-1, func(s *expr.Scope) string {
-		a := c.texts(s)
 		at := clock(s)
-		if from := strings.TrimSpace(argument(a, 1)); from != "" {
-			if t, err := time.ParseInLocation(layout, from, time.Local); err == nil && layout != "" {
-				at = t
-			} else if ms, err := strconv.ParseInt(from, 10, 64); err == nil {
-				at = time.UnixMilli(ms)
-			} // else it is now, as in JMeter
-		}
-		by, _ := parsePeriod(argument(a, 2))
+		by, _ := parsePeriod(argument(c.texts(s), 2))
 		to := at.Add(by)
 		if _, before := at.Zone(); !sameOffset(before, to) {
 			c.fails(j, "summer time begins or ends within the shift: run with TZ=UTC")

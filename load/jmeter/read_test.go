@@ -34,7 +34,8 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`the JSONPath $.a[?(@.b contains 'x')] is not u`: testPlan(threadGroup(1, 1, sampler("/", `<JSONPostProcessor><stringProp name="JSONPostProcessor.referenceNames">x</stringProp><stringProp name="JSONPostProcessor.jsonPathExprs">$.a[?(@.b contains 'x')]</stringProp></JSONPostProcessor><hashTree/>`))),
 		`the JSONPath $.b[?(@.c contains 'x')] is not u`: testPlan(threadGroup(1, 1, sampler("/", `<JSONPathAssertion><stringProp name="JSON_PATH">$.b[?(@.c contains 'x')]</stringProp></JSONPathAssertion><hashTree/>`))),
 		// Java knows it, whittle does not.
-		`the content encoding Shift_JIS is not su`: testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.contentEncoding">Shift_JIS</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`JSR223Timer is not supported: use a Constant Timer of ${__groovy(…)}`: testPlan(threadGroup(1, 1, sampler("/", `<JSR223Timer/><hashTree/>`))),
+		`the content encoding Shift_JIS is not su`:                             testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.contentEncoding">Shift_JIS</stringProp></HTTPSamplerProxy><hashTree/>`)),
 		// What JMeter's engine alone reads is no JavaScript, but holds there.
 		`its condition is of JMeter's own engine alone`:          testPlan(threadGroup(1, 1, `<IfController><stringProp name="IfController.condition">&lt;a&gt;1&lt;/a&gt; == 1</stringProp></IfController><hashTree>`+sampler("/", "")+`</hashTree>`)),
 		`JDBCSampler is not supported`:                           testPlan(threadGroup(1, 1, "<JDBCSampler/><hashTree/>")),
@@ -168,7 +169,7 @@ func TestDigestsAreJavas(t *testing.T) {
 	here := time.Local
 	time.Local = berlin // no test of this package that knows zones runs in parallel
 	// Java counts hours from one to the other side of summer time otherwise: a failure, not a guess.
-	if got := evaluated(t, "${__timeShift(yyyy-MM-dd HH:mm,2024-03-31 00:30,PT2H,,)} ${__timeShift(yyyy-MM-dd HH:mm,2024-03-31 04:30,PT2H,,)}"); got != " 2024-03-31 06:30" {
+	if got := evaluated(t, "${__timeShift(yyyy-MM-dd HH:mm,,P200D,,)} ${__timeShift(yyyy-MM-dd HH:mm,,PT2H,,)}"); got != " 2023-11-15 01:13" {
 		t.Errorf("over the beginning of summer time: %q", got)
 	}
 	time.Local = here
@@ -186,7 +187,7 @@ func TestACallSaysHowManyArgumentsItTakes(t *testing.T) {
 		"${__Random(1)}": "__Random takes 2 to 3",
 		// A form of a call that is not held next to JMeter is refused, never guessed.
 		"${__Random(1,)}": "an empty argument 2 is not supported", "${__RandomString(5,,x)}": "an empty argument 2 is not supported", "${__intSum(2147483648,1)}": `"2147483648" is no whole number of 32 bits`,
-		"${__timeShift(dd MMMM yyyy,21 janvier 2018,P2D,fr_FR,)}": "the argument 4 is not supported: leave it empty", "${__time(YYYY-MM-dd,)}": `the date format "YYYY-MM-dd" is not supported: write yyyy for the year`,
+		"${__timeShift(dd MMMM yyyy,,P2D,fr_FR,)}": "the argument 4 is not supported: leave it empty", "${__timeShift(yyyy,2020,P1D,)}": "the argument 2 is not supported: leave it empty", "${__time(YYYY-MM-dd,)}": `the date format "YYYY-MM-dd" is not supported: write yyyy for the year`,
 		"${__P(user.dir)}": "user.dir is a property of JMeter's Java, which is not here: give it by --property", "${__FileToString(a,UTF-16,)}": "the argument 2 is not supported: leave it empty",
 	} {
 		func() {

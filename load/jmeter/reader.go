@@ -262,13 +262,13 @@ func (j *reader) chooseTarget() {
 
 // refuse says why an element does not run.
 func (j *reader) refuse(e *element) error {
+	if hint := inPlaceOf[e.name]; hint != "" {
+		return e.at.Errorf(whittle.Unsupported, "%s is not supported: %s", e.title(), hint)
+	}
 	for _, script := range []string{"JSR223", "BeanShell", "BSF", "Groovy"} {
 		if strings.HasPrefix(e.name, script) {
 			return e.at.Errorf(whittle.Unsupported, "%s is not supported: it is a script", e.title())
 		}
-	}
-	if hint := inPlaceOf[e.name]; hint != "" {
-		return e.at.Errorf(whittle.Unsupported, "%s is not supported: %s", e.title(), hint)
 	}
 	return e.at.Errorf(whittle.Unsupported, "%s is not supported", e.title())
 }
@@ -281,6 +281,7 @@ var inPlaceOf = map[string]string{
 	"SizeAssertion": "use a Response Assertion", "JMESPathExtractor": "use a JSON Extractor", "JMESPathAssertion": "use a JSON Assertion",
 	"CriticalSectionController": "use a Thread Group of one user", "RandomOrderController": "use a Random Controller",
 	"InterleaveControl": "use a Switch Controller with a counter", "SyncTimer": "use a Concurrency Thread Group, or take it out",
+	"JSR223Timer": "use a Constant Timer of ${__groovy(…)}", "BeanShellTimer": "use a Constant Timer of ${__groovy(…)}",
 	"UserParameters": "use a CSV Data Set", "RandomVariableConfig": "use ${__Random(…)}",
 	"IncludeController":                            "put the fragment into this plan, and use a Module Controller",
 	"kg.apc.jmeter.timers.VariableThroughputTimer": "use a Concurrency Thread Group, or send at a --rate",

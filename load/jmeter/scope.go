@@ -48,8 +48,6 @@ var roles = map[string]role{
 	"HeaderManager": ofHeaders, "CookieManager": ofCookies, "AuthManager": ofLogins, "ConfigTestElement": ofDefaults,
 
 	"ConstantTimer": ofTime, "UniformRandomTimer": ofTime, "GaussianRandomTimer": ofTime, "PoissonRandomTimer": ofTime, "ConstantThroughputTimer": ofTime,
-	"JSR223Timer": ofTime, "BeanShellTimer": ofTime,
-
 	"JSR223PreProcessor": ahead, "BeanShellPreProcessor": ahead,
 
 	"ResponseAssertion": asserts, "JSONPathAssertion": asserts, "DurationAssertion": asserts,

@@ -202,7 +202,7 @@ func bindings(name string) map[string]bool {
 	const every = "vars props ctx log prev Label FileName Parameters "
 	more := map[string]string{
 		"JSR223Sampler": "args OUT sampler SampleResult", "JSR223PreProcessor": "args OUT sampler", "JSR223PostProcessor": "args OUT sampler",
-		"JSR223Assertion": "args OUT sampler SampleResult AssertionResult", "JSR223Timer": "args OUT sampler", "BeanShellTimer": "bshParams",
+		"JSR223Assertion":       "args OUT sampler SampleResult AssertionResult",
 		"BeanShellPreProcessor": "bshParams sampler", "BeanShellPostProcessor": "bshParams data",
 		"BeanShellSampler":   "bshParams SampleResult ResponseCode ResponseMessage IsSuccess",
 		"BeanShellAssertion": "bshParams SampleResult Response ResponseData ResponseCode ResponseMessage ResponseHeaders SampleLabel Failure FailureMessage",

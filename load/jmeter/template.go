@@ -244,25 +244,6 @@ var layouts = map[string]string{
 	"a": "PM", "z": "MST", "zzz": "MST", "Z": "-0700", "X": "Z07", "XX": "Z0700", "XXX": "Z07:00",
 }
 
-// Layout is a pattern as Go reads a date by it. False: it has no such layout.
-func Layout(pattern string) (string, bool) {
-	var out strings.Builder
-	ok := eachPiece(pattern, func(text string, literal bool) bool {
-		if literal {
-			out.WriteString(text)
-			return true
-		}
-		if text == "SSS" && strings.HasSuffix(out.String(), ".") {
-			out.WriteString("000")
-			return true
-		}
-		layout, ok := layouts[text]
-		out.WriteString(layout)
-		return ok
-	})
-	return out.String(), ok
-}
-
 // eachPiece takes a pattern apart into runs of one letter and texts between them.
 func eachPiece(pattern string, take func(text string, literal bool) bool) bool {
 	for rest := pattern; rest != ""; {

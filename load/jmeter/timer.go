@@ -2,7 +2,6 @@ package jmeter
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -21,7 +20,6 @@ type timer struct {
 	// length and spread are milliseconds.
 	length, spread expr.Template
 	draw           func(rng *rand.Rand, length, spread float64) float64
-	script         *program    // nil but for one that says how long
 	waits          plan.Action // nil but for one that is no delay
 }
 
@@ -50,11 +48,8 @@ func poissonDraw(rng *rand.Rand, mean float64) float64 {
 }
 
 func (j *reader) timer(e *element) timer {
-	switch e.name {
-	case "ConstantThroughputTimer":
+	if e.name == "ConstantThroughputTimer" {
 		return timer{waits: j.pacing(e)}
-	case "JSR223Timer", "BeanShellTimer":
-		return timer{script: j.program(e, placement{binds: bindings(e.name)})}
 	}
 	j.refuseOthers(e, "ConstantTimer.delay", "RandomTimer.range")
 	milliseconds := func(name string) expr.Template {
@@ -77,26 +72,11 @@ func delay(timers []timer) plan.Action {
 		var sum float64
 		for i := range timers {
 			t := &timers[i]
-			if t.script != nil {
-				sum += t.script.milliseconds(u)
-				continue
-			}
 			sum += t.draw(scope.RNG, milliseconds64(t.length, scope), milliseconds64(t.spread, scope))
 		}
 		sum = min(max(sum, 0), plan.MaxDuration.Seconds()*1e3)
 		return u.PauseUntil(ctx, u.Due().Add(time.Duration(sum*float64(time.Millisecond))))
 	}}
-}
-
-// milliseconds are those that a script comes to, with those that it slept.
-func (p *program) milliseconds(u plan.User) float64 {
-	l := &scriptRun{previous: lastOf(u)}
-	v, _ := p.run(u.Scope(), l)
-	ms, err := strconv.ParseFloat(strings.TrimSpace(fmt.Sprint(v)), 64)
-	if err != nil || math.IsNaN(ms) {
-		ms = 0
-	}
-	return ms + float64(l.wait.Milliseconds())
 }
 
 // milliseconds64 renders a number; a text that is no number counts as 0, as in JMeter.
