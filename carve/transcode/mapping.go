@@ -47,9 +47,6 @@ func (t *Transcoder) mapping() error {
 	default:
 		return whittle.Errorf(whittle.Invalid, "unknown content %q of a body", t.rpc.Content).WithField("candidate.request.content")
 	}
-	if t.rpc.Protocol != whittle.TwirpJSON && t.rpc.Content == whittle.BodyJSON && t.body == nil && len(t.rpc.Query) == 0 {
-		t.flat = newFlat(in, t.rpc.Strict, t.rpc.Lossless)
-	}
 	return nil
 }
 

@@ -83,11 +83,6 @@ func (t *Transcoder) call(r *whittle.Request) ([]byte, error) {
 	if r.Truncated && t.rpc.Content != whittle.BodyIgnored {
 		return nil, whittle.Errorf(whittle.ResourceExhausted, "translate request: the body is longer than what is kept of it")
 	}
-	if t.flat != nil && t.pattern == nil && len(r.Body) > 0 && isJSON(r.Header.Get("Content-Type")) && encoding(r) == "" && (!t.rpc.Strict || !strings.Contains(r.Target, "?")) {
-		if b, ok := t.flat.encode(r.Body, t.prefixLen()); ok {
-			return t.frame(b)
-		}
-	}
 	m := t.in.New()
 	if err := t.fill(m, r); err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "translate request: %w", err)
@@ -99,23 +94,15 @@ func (t *Transcoder) call(r *whittle.Request) ([]byte, error) {
 		}
 		return w.b, nil
 	}
-	b, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, t.prefixLen(), 64), m.Interface())
+	free := 0 // for the frame of gRPC
+	if t.rpc.Protocol == whittle.GRPC {
+		free = frameHeader
+	}
+	b, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, free, 64), m.Interface())
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "translate request: %w", err)
 	}
-	return t.frame(b)
-}
-
-func (t *Transcoder) prefixLen() int {
-	if t.rpc.Protocol == whittle.GRPC {
-		return frameHeader
-	}
-	return 0
-}
-
-// frame fills in the length that gRPC wants, into the bytes kept free for it.
-func (t *Transcoder) frame(b []byte) ([]byte, error) {
-	if n := len(b) - frameHeader; t.rpc.Protocol == whittle.GRPC {
+	if n := len(b) - frameHeader; free > 0 {
 		if n > math.MaxInt32 {
 			return nil, whittle.Errorf(whittle.ResourceExhausted, "translate request: a message of %d bytes is too long to be framed", n)
 		}

@@ -139,34 +139,6 @@ func TestRequestHeader(t *testing.T) {
 	}
 }
 
-// FuzzFlat holds the short way to protojson: where it takes a body on, both
-// say the same message; and no body makes either of them panic.
-func FuzzFlat(f *testing.F) {
-	tr := shop(f, whittle.Connect, "Plain")
-	if tr.flat == nil {
-		f.Fatal("a plain message has no short way")
-	}
-	for _, s := range []string{
-		`{}`, ` { "i32" : 7 , "x" : "y" } `, `{"i32":-0}`, `{"u32":-0}`, `{"yes_no":false,"yesNo":true}`, `{"maybe":0}`, `{"i64":9223372036854775808}`,
-		`{"fullName":""}`, `{"i32":1,}`, `{"x":1,"x":2}`, `{"":0}`, `{"i32":00}`, `{"i32":1 2}`, `{"yes_no":truefalse}`, `{"x":nullx}`, `{"i32":5}x`, `{"s32":-5,"s64":5}`,
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		short, ok := tr.flat.encode(body, 0)
-		if !ok {
-			return
-		}
-		long := tr.in.New()
-		if err := tr.unmarshalJSON(body, long); err != nil {
-			t.Fatalf("%q was taken on, and protojson refuses it: %v", body, err)
-		}
-		if got := message(t, tr, short); !proto.Equal(got.Interface(), long.Interface()) {
-			t.Fatalf("%q: %v, and protojson says %v", body, got.Interface(), long.Interface())
-		}
-	})
-}
-
 // FuzzRequest: whatever is asked, there is a call or a coded error.
 func FuzzRequest(f *testing.F) {
 	trs := []*Transcoder{

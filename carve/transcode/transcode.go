@@ -93,7 +93,6 @@ type Transcoder struct {
 	path    string // of the procedure
 	timeout time.Duration
 	pattern []wildcard
-	flat    *flat // nil: the message is not one for the short way
 	render  *renderer
 	words   *words
 	// body and response are the fields that are a whole body. Nil: the message is.
