@@ -21,14 +21,10 @@ var (
 		"Evidence that a guard's limit is passed.", []string{"route", "guard"}, nil)
 	descGuardThreshold = prometheus.NewDesc("whittle_guard_threshold",
 		"Evidence at which the guard speaks.", []string{"route", "guard"}, nil)
-	descGuardBreached = prometheus.NewDesc("whittle_guard_breached",
-		"1 for a guard that has spoken.", []string{"route", "guard"}, nil)
 	descUnconfirmed = prometheus.NewDesc("whittle_proxies_unconfirmed",
 		"Proxies that have not confirmed the route's share, or have another one by now.", []string{"route"}, nil)
 	descGateOpen = prometheus.NewDesc("whittle_gate_open",
 		"1 for a gate before the route's next step that is open, 0 for one that is not.", []string{"route", "gate"}, nil)
-	descDecisions = prometheus.NewDesc("whittle_decisions_kept",
-		"Decisions in the route's time line, at most 500.", []string{"route"}, nil)
 	descLedger = prometheus.NewDesc("whittle_exchanges_total",
 		"What became of each request of a route with a candidate; the fates add up to the requests.", []string{"route", "fate", "reason"}, nil)
 	descPending = prometheus.NewDesc("whittle_exchanges_pending",
@@ -75,7 +71,6 @@ func (r *route) collect(ch chan<- prometheus.Metric) {
 	for _, m := range s.Guards {
 		gauge(descGuardEValue, m.EValue, m.Name)
 		gauge(descGuardThreshold, m.Threshold, m.Name)
-		gauge(descGuardBreached, one(m.Breached), m.Name)
 	}
 	if s.Steer != nil {
 		missing := 0
@@ -88,7 +83,6 @@ func (r *route) collect(ch chan<- prometheus.Metric) {
 		gauge(descGateOpen, one(g.Open), g.Name)
 	}
 	r.collectLedger(ch)
-	gauge(descDecisions, float64(len(s.Timeline)))
 	r.mu.Lock()
 	failures := r.disk.failures
 	r.mu.Unlock()

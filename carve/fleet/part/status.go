@@ -210,8 +210,6 @@ var (
 	descLed       = prometheus.NewDesc("whittle_fleet_has_leader", "1 while somebody leads, as far as is known here.", nil, nil)
 	descForce     = prometheus.NewDesc("whittle_fleet_share_in_force",
 		"Share of the route's users that the candidate serves at this gateway, 0 to 1.", []string{"route"}, nil)
-	descGeneration = prometheus.NewDesc("whittle_fleet_generation",
-		"Generation of the position that this gateway goes by.", []string{"route"}, nil)
 )
 
 func (p *Part) collect(ch chan<- prometheus.Metric) {
@@ -230,6 +228,5 @@ func (p *Part) collect(ch chan<- prometheus.Metric) {
 	gauge(descLed, one(s.leader != ""))
 	for name, f := range s.force {
 		gauge(descForce, float64(f.share)/float64(whittle.All), name)
-		gauge(descGeneration, float64(f.generation), name)
 	}
 }
