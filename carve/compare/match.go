@@ -143,9 +143,7 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	selfAny := m.anyOpen(m.self)
 	m.test(repeated)
 	if m.learn && repeated {
-		if m.learnFrom(m.self) {
-			m.Varies(&x.Monolith, x.Repeat) // so do pieces of it
-		}
+		m.learnFrom(m.self)
 	}
 	m.recall(x)
 	open, early := m.anyOpen(m.cand), m.learning() // with what was learned just now

@@ -8,7 +8,6 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
-	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 )
 
@@ -113,9 +112,7 @@ func (h *headers) report(alpha float64) (findings []whittle.Finding, bounds []wh
 // noisy lists the headers that the monolith changed by itself.
 func (h *headers) noisy() (list []string) {
 	for k := range h.noise.Learnt {
-		if !form.IsPiece(k.Path) {
-			list = append(list, header.NameOf(k.Path))
-		}
+		list = append(list, header.NameOf(k.Path))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
@@ -123,14 +120,8 @@ func (h *headers) noisy() (list []string) {
 
 // cover adds what of headers is compared by form, and not at all.
 func (h *headers) cover(c *whittle.Coverage) {
-	before := len(c.ByForm)
 	h.forms.Cover(c, h.n)
 	h.texts.Cover(c)
-	for _, f := range c.ByForm[before:] {
-		if f.Class == "jwt" && strings.HasPrefix(f.Path, header.SetCookie) {
-			c.Not(f.Path+" (claims)", "of a token in a cookie the form is compared, not what stands in it")
-		}
-	}
 	if c.Cookies = len(h.cookies); h.more {
 		c.Not(header.SetCookie+" *", fmt.Sprintf("the values of more cookies than the %d that are compared by form", header.Most))
 	}

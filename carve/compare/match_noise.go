@@ -1,13 +1,9 @@
 package compare
 
 import (
-	"strings"
-
 	"whittle"
-	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
-	"whittle/carve/compare/jsondoc"
 	"whittle/carve/compare/noise"
 	"whittle/carve/compare/own"
 )
@@ -40,7 +36,7 @@ func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
 func (m *match) changedByNoise() []noise.Changed {
 	var list []noise.Changed
 	for _, k := range m.marks {
-		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || form.IsPiece(k.Path) && k.Direct == nil || m.forms.Replaces(k.noise()) {
+		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || m.forms.Replaces(k.noise()) {
 			continue
 		}
 		c := noise.Changed{Path: m.pathWords(k.Path), Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
@@ -69,25 +65,24 @@ func (m *match) learning() bool {
 }
 
 // learnFrom takes what the monolith changed by itself as noise.
-func (m *match) learnFrom(self []int) (learned bool) {
+func (m *match) learnFrom(self []int) {
 	for _, i := range self {
 		if k := m.marks[i]; k.Direct == nil || k.Expect < 0 {
-			learned = m.learnOf(k.markKey) || learned
+			m.learnOf(k.markKey)
 		}
 	}
 	m.tell()
-	return learned
 }
 
 // learnOf takes a difference of the monolith's own as noise. What varies in form varies in value.
-func (m *match) learnOf(k markKey) bool {
+func (m *match) learnOf(k markKey) {
 	if !k.learnable() || !m.forms.Teaches(k.noise()) {
-		return false
+		return
 	}
 	if k.How == howForm {
 		m.noise.Learn(noise.Key{Path: k.Path, Way: jsondiff.HowValue})
 	}
-	return m.noise.Learn(k.noise())
+	m.noise.Learn(k.noise())
 }
 
 // Varies implements method. What it teaches does not count among the repeats,
@@ -97,67 +92,19 @@ func (m *match) Varies(a, b *whittle.Response) {
 		return
 	}
 	m.readBy(a)
-	for learned := true; learned; { // once more for the pieces of what is known to vary now
-		learned = false
-		for _, d := range m.diff(a.Body, b.Body) {
-			learned = d.Expect < 0 && m.learnOf(markKey{Path: d.Path, How: d.How, Expect: d.Expect}) || learned
+	for _, d := range m.diff(a.Body, b.Body) {
+		if d.Expect < 0 {
+			m.learnOf(markKey{Path: d.Path, How: d.How, Expect: d.Expect})
 		}
 	}
 	m.tell()
 }
 
-// Where the monolith changes a text by itself, what it does not change of it is compared by
-// piece: the user in a sentence with a time, the subject of a token, the object of a signed
-// link. Each piece is a place of its own, with noise of its own, learned from the same
-// repeats, asked about and watched like any other.
-
-// diff lists how two bodies differ, and the pieces of texts that are known to vary. The list
-// is valid until the next comparison.
+// diff lists how two bodies differ. The list is valid until the next comparison.
 func (m *match) diff(a, b []byte) []jsondiff.Difference {
 	list := m.differ.Diff(a, b)
 	if m.direct {
 		list = m.directWays(list, a, b)
-	}
-	if !m.learn || m.kind == whittle.FoundBody {
-		return list
-	}
-	list = list[:len(list):len(list)]
-	for i := range list {
-		if d := &list[i]; d.How == jsondiff.HowValue && d.Expect < 0 && m.varies(d) {
-			list = append(list, m.piecesOf(d, a, b)...)
-		}
-	}
-	return list
-}
-
-func (m *match) varies(d *jsondiff.Difference) bool {
-	k := noise.Key{Path: d.Path, Way: jsondiff.HowValue}
-	return m.noise.Learnt[k] && !m.noise.Own[k] && !m.forms.Excuses(k)
-}
-
-// piecesOf are the pieces in which two texts differ that have the same ones.
-func (m *match) piecesOf(d *jsondiff.Difference, a, b []byte) (list []jsondiff.Difference) {
-	from, to := m.differ.Values(d, a, b)
-	a, _ = jsondoc.Unquote(nil, from)
-	b, _ = jsondoc.Unquote(nil, to)
-	x, between := form.Pieces(a)
-	y, as := form.Pieces(b)
-	if x == nil || between != as {
-		return nil
-	}
-	for i := range x {
-		if x[i] == y[i] {
-			continue
-		}
-		one := *d
-		one.Path, one.Times = form.PieceOf(d.Path, i), 1
-		if _, known := m.index[markKey{Path: one.Path, How: one.How, Expect: one.Expect}]; !known && len(m.marks) >= maxMarks/2 {
-			continue
-		}
-		if strings.Contains(d.From, x[i]) && strings.Contains(d.To, y[i]) { // they may be shown
-			one.From, one.To = x[i], y[i]
-		}
-		list = append(list, one)
 	}
 	return list
 }

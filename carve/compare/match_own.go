@@ -6,10 +6,8 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
-	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/noise"
-	"whittle/carve/compare/own"
 )
 
 // That the candidate's response and the monolith's second one are exchangeable given the
@@ -147,9 +145,6 @@ func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.isExplai
 // than the monolith from itself, which is not shown to be the candidate's fault.
 func (m *match) isUnsure(k *mark) bool {
 	c := noise.Changed{Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
-	if form.IsPiece(k.Path) && m.repeats >= own.Enough && c.Beyond() > own.Seldom { // the whole's noise is bounded closer
-		return true
-	}
 	return k.Own && c.Beyond() > noise.Slack || k.isOpenState() || k.isFurther()
 }
 
@@ -172,7 +167,7 @@ func (m *match) settles(path string) string {
 	if m.kind != whittle.FoundHeader {
 		return "ignore the path, or give it a form"
 	}
-	name, _, _ := strings.Cut(header.NameOf(path), " ") // of a piece, a cookie
+	name, _, _ := strings.Cut(header.NameOf(path), " ") // of a cookie
 	return "compare.headers: {except: [" + name + "]} leaves it out"
 }
 

@@ -98,9 +98,9 @@ func (p *formPath) unformed() string {
 		return "a value that the monolith holds for a while, of which no more is known than how often both differ"
 	case p.top() == classText && !p.isMember() && !p.varies(jsondiff.WayPresence):
 		if !p.isNew() {
-			return "text without a form, of which only type and emptiness are looked at"
+			return "text without a form, of which only type, emptiness and what it has but ids and numbers are looked at"
 		}
-		return "text without a form, of which only type, emptiness and repetition are looked at"
+		return "text without a form, of which only type, emptiness, repetition and what it has but ids and numbers are looked at"
 	}
 	return ""
 }
@@ -120,6 +120,9 @@ func (p *formPath) left(add func(what, why string)) {
 		add("which", "of values out of a set it is compared how often each comes, not which goes with what")
 	case !p.isNew() && !p.isSet() && !p.ofNow() && (p.top().hasMembers() || p.top() == classTime || p.top() == classJWT):
 		add("repetition", "of values that come again at times it is not compared how often they do")
+	}
+	if p.rule == "" && p.top() == classJWT {
+		add("claims", "of a token the form is compared, not what stands in it")
 	}
 	if strings.Contains(p.Path, "*") {
 		add("order", "of elements that vary, their order and whether one comes twice are not compared")

@@ -61,7 +61,6 @@ type Forms struct {
 	index   map[string]int  // by pattern
 	own     map[string]bool // see MarkOwn
 	below   map[string]bool // patterns that lead to places
-	pieced  map[string]bool // texts of which pieces are compared
 	fields  fieldCount
 	samples int
 
@@ -85,9 +84,7 @@ func (f *Forms) Learn(learnt map[noise.Key]bool, n int) {
 	f.known = len(learnt)
 	f.over = 0
 	for _, k := range slices.SortedFunc(maps.Keys(learnt), noise.Key.Compare) {
-		if !IsPiece(k.Path) || f.Named != nil { // else the whole is looked at
-			f.take(k, n)
-		}
+		f.take(k, n)
 	}
 }
 
@@ -118,9 +115,7 @@ func (f *Forms) TakeCookie(path string, n int) {
 func (f *Forms) put(p *formPath) {
 	f.index[p.Path] = len(f.paths)
 	f.paths = append(f.paths, p)
-	whole, piece := Whole(p.Path)
-	f.pieced[whole] = f.pieced[whole] || piece != ""
-	trail := TrailOf(whole)
+	trail := TrailOf(p.Path)
 	for i := range trail {
 		f.below[string(jsondoc.AppendPattern(nil, trail[:i]))] = true
 	}
@@ -190,26 +185,8 @@ func (f *Forms) gather(side int, body []byte) bool {
 		if i, ok := f.index[string(pattern)]; ok {
 			f.paths[i].take(side, f.walk.look(node))
 		}
-		if f.pieced[string(pattern)] {
-			f.gatherPieces(side, node, string(pattern))
-		}
 	})
 	return true
-}
-
-// gatherPieces reads the values of the pieces of a text.
-func (f *Forms) gatherPieces(side int, node uint32, whole string) {
-	list, _ := Pieces(f.walk.text(node))
-	for n, piece := range list {
-		if i, ok := f.index[PieceOf(whole, n)]; ok {
-			v := valueOfText([]byte(piece))
-			if jsondoc.IsNumber([]byte(piece)) {
-				v = valueOfNumber([]byte(piece))
-			}
-			v.raw = []byte(piece)
-			f.paths[i].take(side, v)
-		}
-	}
 }
 
 // Any reports whether anything is compared by form.

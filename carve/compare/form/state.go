@@ -70,7 +70,7 @@ func (f *Forms) Restore(b json.RawMessage, n int) error {
 // forget leaves no place and no field.
 func (f *Forms) forget() {
 	f.paths, f.known, f.samples = nil, 0, 0
-	f.index, f.below, f.pieced = map[string]int{}, map[string]bool{}, map[string]bool{}
+	f.index, f.below = map[string]int{}, map[string]bool{}
 	f.fields = fieldCount{at: map[uint64]bool{}, alone: map[string]bool{}}
 }
 

@@ -71,20 +71,20 @@ type form struct {
 	// words say how values of the form are written: the case of letters, how many decimals, which
 	// version of a UUID, which layout of a time.
 	words string
-	// prefix is a hash of what stands before an id, such as ord_; 0: nothing.
-	prefix uint32
+	// fixed is a hash of what stands before an id, such as ord_, or of the Shape of a text; 0: nothing.
+	fixed uint32
 }
 
 // code is a number that distinguishes forms.
 func (f form) code() uint64 {
 	var h digest.Hash
 	h.Text(f.words)
-	return digest.Mix(uint64(h) + uint64(f.prefix))
+	return digest.Mix(uint64(h) + uint64(f.fixed))
 }
 
 // String names the form in a sentence.
 func (f form) String() string {
-	if f.prefix != 0 {
+	if f.fixed != 0 && f.class != classText {
 		return "a prefixed id (" + f.words + ")"
 	}
 	return f.words
@@ -149,13 +149,15 @@ func valueOfText(s []byte) value {
 	switch v.form.class {
 	case classDigits:
 		v.size, v.padded = len(s), len(s) > 1 && s[0] == '0'
-		if v.form.prefix == 0 {
+		if v.form.fixed == 0 {
 			v.measure(s)
 		}
 	case classNumeral:
 		v.measure(s)
 	case classHex, classToken:
 		v.size = min(len(s), most)
+	case classText:
+		v.form.fixed = uint32(digest.FNV([]byte(Shape(string(s)))))
 	}
 	if isDuration { // the length of the text is that of the number
 		v.amount, v.sized, v.size = seconds, true, -1
@@ -251,7 +253,7 @@ func classifyTimeless(s []byte) form {
 	}
 	if i := prefixLen(s); i > 0 {
 		if f, ok := idForm(s[i:]); ok && f.class != classWord {
-			f.prefix = uint32(digest.FNV(s[:i])) | 1
+			f.fixed = uint32(digest.FNV(s[:i])) | 1
 			return f
 		}
 	}

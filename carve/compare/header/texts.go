@@ -58,16 +58,15 @@ func pathOf(keys ...string) string {
 
 // NameOf is how a place of a text is called: "Location", "Set-Cookie sid".
 func NameOf(path string) string {
-	path, piece := form.Whole(path)
 	switch trail := form.TrailOf(path); {
 	case path == jsondiff.ManyPaths, len(trail) == 0:
 		return OtherHeaders
 	case path == "$.*": // a name that looks drawn
-		return "*" + piece
+		return "*"
 	case len(trail) > 1:
-		return SetCookie + " " + string(trail[1].Key) + piece
+		return SetCookie + " " + string(trail[1].Key)
 	default:
-		return string(trail[0].Key) + piece
+		return string(trail[0].Key)
 	}
 }
 

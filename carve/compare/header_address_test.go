@@ -23,10 +23,10 @@ func redirected(r *rand.Rand, i int, monolith, candidate string) *whittle.Exchan
 	return x
 }
 
-// TestPiecesOfAnAddressThatVaries: where a Location has a random part, a candidate that is
-// wrong in another parameter or segment of it, in form or in value alone, is DIFFERENT
-// within 500 exchanges, and one that makes the same address is EQUIVALENT.
-func TestPiecesOfAnAddressThatVaries(t *testing.T) {
+// TestAnAddressThatVaries: where a Location has a random part, a candidate that is wrong in more
+// than its ids and numbers is DIFFERENT within 500 exchanges, and one that makes the same
+// address is EQUIVALENT.
+func TestAnAddressThatVaries(t *testing.T) {
 	t.Parallel()
 	const query, path = "https://idp.example/authorize?state=s%016x&n=%d", "/files/s%016x/of/%d"
 	for _, c := range []struct {
@@ -34,11 +34,10 @@ func TestPiecesOfAnAddressThatVaries(t *testing.T) {
 		word                      whittle.State
 	}{
 		{"the same", query, query, whittle.Equivalent},
-		{"another number", query, "https://idp.example/authorize?state=s%016x&n=1%d", whittle.Different},
 		{"another host", query, "https://idp.internal/authorize?state=s%016x&n=%d", whittle.Different},
 		{"a parameter lost", query, "https://idp.example/authorize?state=s%016x#%d", whittle.Different},
 		{"the same path", path, path, whittle.Equivalent},
-		{"another segment", path, "/files/s%016x/of/1%d", whittle.Different},
+		{"another segment", path, "/files/s%016x/in/%d", whittle.Different},
 	} {
 		r := rand.New(rand.NewPCG(5, 6))
 		j := learningJudge(t, true)
@@ -54,12 +53,12 @@ func TestPiecesOfAnAddressThatVaries(t *testing.T) {
 	}
 }
 
-// TestPiecesRaiseNoAlarm: equal services of which each makes parts of an address anew, as
+// TestAddressesRaiseNoAlarm: equal services of which each makes parts of an address anew, as
 // ids, numbers, small numbers or times, are called DIFFERENT in at most 5 of 100 runs.
 //
 // Hypothesis: given the request, the two sides' addresses are exchangeable. Error rate: that
 // of headers (0.01 times 0.6 in all). Source: Ville's inequality.
-func TestPiecesRaiseNoAlarm(t *testing.T) {
+func TestAddressesRaiseNoAlarm(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
 	simtest.AtMost(0.05, 0.0005).Play(t, "refused", func(run int) bool {
