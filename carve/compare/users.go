@@ -26,16 +26,10 @@ import (
 type users struct {
 	Level int             `json:"level"`
 	Seen  map[uint64]bool `json:"seen"` // true: met an unexplained difference
-	// N requests of remembered users; Fresh of them were the first of a user.
-	// From holds both at the last powers of two.
-	N     int         `json:"n"`
-	Fresh int         `json:"fresh"`
-	From  [2]userMark `json:"from"`
-}
-
-type userMark struct {
-	N     int `json:"n"`
-	Fresh int `json:"fresh"`
+	// Requests are those of remembered users, of which some were the first of a user.
+	// From holds them at the last powers of two.
+	Requests eprocess.Share    `json:"requests"`
+	From     [2]eprocess.Share `json:"from"`
 }
 
 func newUsers() users { return users{Seen: map[uint64]bool{}} }
@@ -47,13 +41,11 @@ func (u *users) see(user uint64, open bool) {
 	if bits.TrailingZeros64(h) < u.Level {
 		return
 	}
-	u.N++
-	if u.N&(u.N-1) == 0 {
-		u.From = [2]userMark{{u.N, u.Fresh}, u.From[0]}
+	_, known := u.Seen[h]
+	if n := u.Requests.N + 1; n&(n-1) == 0 {
+		u.From = [2]eprocess.Share{{N: n, Differing: u.Requests.Differing}, u.From[0]}
 	}
-	if _, known := u.Seen[h]; !known {
-		u.Fresh++
-	}
+	u.Requests.See(!known)
 	if open || !u.Seen[h] {
 		u.Seen[h] = open
 	}
@@ -78,7 +70,8 @@ func (u *users) bound(alpha float64, explained bool) (high float64, n int) {
 	}
 	high = eprocess.Share{N: len(u.Seen), Differing: bad}.High(alpha / 2)
 	if m := u.From[1]; m.N > 0 && bad == 0 {
-		high = min(high, eprocess.Share{N: u.N - m.N, Differing: u.Fresh - m.Fresh}.High(eprocess.OfNth(alpha/2, bits.Len(uint(m.N)))))
+		since := eprocess.Share{N: u.Requests.N - m.N, Differing: u.Requests.Differing - m.Differing}
+		high = min(high, since.High(eprocess.OfNth(alpha/2, bits.Len(uint(m.N)))))
 	}
 	return high, len(u.Seen) << u.Level
 }

@@ -38,8 +38,8 @@ type Blocks struct {
 	Played int           `json:"played"`
 }
 
-// Play multiplies in one block: so many of the monolith's responses and so many of the candidate's,
-// bad and good ones. The odds must have been made from the past alone, for blocks of this size; the
+// Play multiplies in one block: the monolith's responses and the candidate's, with the bad ones of
+// each. The odds must have been made from the past alone, for blocks of this size; the
 // guess at the monolith's rate in them steers the power and not the validity.
 //
 // Hypothesis: within the block the candidate's mean probability of a bad
@@ -54,12 +54,13 @@ type Blocks struct {
 // set. Hence it is at most 1, and by the same concavity it stays at most 1
 // where the rates move within the block and only their means keep to the
 // hypothesis. Blocks multiply, so the rates may drift from block to block.
-func (b *Blocks) Play(o *Odds, mBad, mGood, cBad, cGood int) {
+func (b *Blocks) Play(o *Odds, m, c Share) {
 	b.Played++
 	fresh := math.Log(kept / (1 - kept) * (1/unstaked(b.Played) - 1/unstaked(b.Played+1)))
 	for i := range b.Arms {
 		f := &o.factors[i]
-		b.Arms[i] = logSum(b.Arms[i], fresh) + float64(mBad)*f[0] + float64(mGood)*f[1] + float64(cBad)*f[2] + float64(cGood)*f[3]
+		b.Arms[i] = logSum(b.Arms[i], fresh) + float64(m.Differing)*f[0] + float64(m.N-m.Differing)*f[1] +
+			float64(c.Differing)*f[2] + float64(c.N-c.Differing)*f[3]
 	}
 }
 

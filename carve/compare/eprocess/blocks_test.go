@@ -55,11 +55,11 @@ func TestBlocksWake(t *testing.T) {
 	odds := NewOdds(0.001, 0.01, 10, 1)
 	var fresh, late Blocks
 	for range 20_000 {
-		late.Play(odds, 0, 10, 0, 1)
+		late.Play(odds, Share{N: 10}, Share{N: 1})
 	}
 	need := func(b *Blocks) (n int) {
 		for ; b.EValue() < 1e8; n++ {
-			b.Play(odds, 0, 10, 1, 0)
+			b.Play(odds, Share{N: 10}, Share{N: 1, Differing: 1})
 		}
 		return n
 	}

@@ -14,7 +14,22 @@ import (
 // 2021, arXiv 1810.08240): for each rate p the ratio ∫ q^s(1−q)^(n−s) dBeta(q) / p^s(1−p)^(n−s) is
 // a martingale if p is the true one, so the rates at which it has stayed below 1/α hold the truth
 // at all times at once with probability 1 − α.
-type Share struct{ N, Differing int }
+type Share struct {
+	N         int `json:"n"`
+	Differing int `json:"k"` // of the N, those with the event
+}
+
+// See takes in a round.
+func (s *Share) See(event bool) {
+	s.N++
+	s.Differing += int(Indicator(event))
+}
+
+// And is the count of both.
+func (s Share) And(o Share) Share { return Share{s.N + o.N, s.Differing + o.Differing} }
+
+// Rate is the share of the rounds with the event; 0 of none.
+func (s Share) Rate() float64 { return Ratio(s.Differing, s.N) }
 
 // The prior is Beta(few, 1), in rounds: it leans towards few differences, as those have to be
 // shown. With 0 of n it takes 5 % more rounds to a bound of 0.5 %, or 10 %, than the best prior for
@@ -53,7 +68,7 @@ func (s Share) end(far, alpha float64) float64 {
 		return far
 	}
 	bar := s.bar(alpha)
-	return crossing(Ratio(s.Differing, s.N), far, func(p float64) bool { return s.logLikelihood(p) <= bar })
+	return crossing(s.Rate(), far, func(p float64) bool { return s.logLikelihood(p) <= bar })
 }
 
 // crossing finds where outside becomes true on the way from a point inside to a
@@ -79,7 +94,7 @@ const CountMost = 1 << 40
 // MoreUntil estimates how many more rounds bring the upper bound to limit if the rate stays what it
 // is; −1 if it never would, or not within CountMost.
 func (s Share) MoreUntil(alpha, limit float64) int {
-	rate := Ratio(s.Differing, s.N)
+	rate := s.Rate()
 	enough := func(more int) bool {
 		f := Share{s.N + more, s.Differing + int(math.Round(rate*float64(more)))}
 		return float64(f.Differing) < limit*float64(f.N) && f.Rejects(limit, alpha)

@@ -159,14 +159,14 @@ func (g *Guard) settleAlone(a response) {
 		known, tau = g.Past.seen(), g.Past.P99
 	}
 	level := g.level()
-	alone := func(e *grounds, bad bool, of seen, room float64) {
+	alone := func(e *grounds, bad bool, of eprocess.Share, room float64) {
 		b := &e.Bets[fromPairs]
-		b.SeeShare(bad, of.high(eprocess.OfReference*level)+room, level, b.Rounds+1)
+		b.SeeShare(bad, of.High(eprocess.OfReference*level)+room, level, b.Rounds+1)
 	}
 	alone(&g.Errors, a.Bad, known, g.cfg.Errors)
 	if g.cfg.P99 > 0 && tau > 0 && !a.Bad {
-		good := known.N - known.Bad
-		slow := seen{N: good, Bad: int(slowShare * float64(good))} // those above a 99th percentile
+		good := known.N - known.Differing
+		slow := eprocess.Share{N: good, Differing: int(slowShare * float64(good))} // those above a 99th percentile
 		alone(&g.Slow, float64(a.Latency) > float64(tau)*g.cfg.P99, slow, 0)
 	}
 	g.check()

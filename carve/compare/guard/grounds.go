@@ -14,9 +14,9 @@ type grounds struct {
 	Bets [sources]eprocess.Bets `json:"bets"`
 	// Candidate and Monolith count all of the responses of this attempt, for the
 	// eye alone.
-	Candidate seen `json:"candidate"`
-	Monolith  seen `json:"monolith"`
-	Breached  bool `json:"breached,omitempty"`
+	Candidate eprocess.Share `json:"candidate"`
+	Monolith  eprocess.Share `json:"monolith"`
+	Breached  bool           `json:"breached,omitempty"`
 }
 
 // The sources of a meter's evidence.
@@ -33,24 +33,6 @@ const (
 // users on the same sides: what the one has won may be won again by the other, and only the sum of
 // their chances is bounded.
 var parts = [sources]float64{fromFirsts: 0.8, fromPairs: 0.1, fromMirrored: 0.1}
-
-// seen counts responses.
-type seen struct {
-	N   int `json:"n"`
-	Bad int `json:"bad"`
-}
-
-func (s *seen) add(bad bool) {
-	s.N++
-	s.Bad += int(eprocess.Indicator(bad))
-}
-
-// high bounds the share of bad ones, but for the chance alpha.
-func (s *seen) high(alpha float64) float64 {
-	return eprocess.Share{N: s.N, Differing: s.Bad}.High(alpha)
-}
-
-func (s *seen) rate() float64 { return eprocess.Ratio(s.Bad, s.N) }
 
 func newGrounds() (e grounds) {
 	for i := range e.Bets {
@@ -86,17 +68,17 @@ func (e *grounds) eValue(generation int) (sum float64, most int) {
 }
 
 // block plays one block of the monolith's first responses and the candidate's.
-func (e *grounds) block(m, c seen, guess, slack float64) {
+func (e *grounds) block(m, c eprocess.Share, guess, slack float64) {
 	if m.N > 0 && c.N > 0 {
-		e.Firsts.Play(eprocess.NewOdds(guess, slack, m.N, c.N), m.Bad, m.N-m.Bad, c.Bad, c.N-c.Bad)
+		e.Firsts.Play(eprocess.NewOdds(guess, slack, m.N, c.N), m, c)
 	}
 }
 
 // tally counts responses, and of those that are not bad the ones above a latency.
-func tally(list []response, limit float64) (all, slow seen) {
+func tally(list []response, limit float64) (all, slow eprocess.Share) {
 	for _, a := range list {
-		if all.add(a.Bad); !a.Bad {
-			slow.add(float64(a.Latency) > limit)
+		if all.See(a.Bad); !a.Bad {
+			slow.See(float64(a.Latency) > limit)
 		}
 	}
 	return all, slow

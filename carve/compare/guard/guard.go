@@ -62,7 +62,7 @@ func New(g whittle.Guard) *Guard {
 		meters++
 	}
 	return &Guard{cfg: g, alpha: eprocess.OfGuards * eprocess.Alpha(g.Confidence) / meters, state: state{
-		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch, seen{}), Slowness: slowness{Bets: eprocess.NewBets()},
+		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch, eprocess.Share{}), Slowness: slowness{Bets: eprocess.NewBets()},
 	}}
 }
 
@@ -130,7 +130,7 @@ func (g *Guard) Outcome(o whittle.Outcome) {
 func (g *Guard) monolith(user uint64, a response) {
 	g.rollSpent()
 	if g.shifting() {
-		g.Errors.Monolith.add(a.Bad)
+		g.Errors.Monolith.See(a.Bad)
 	}
 	if g.Firsts.isFirst(user, whittle.Monolith) {
 		g.first(whittle.Monolith, a)
@@ -144,9 +144,9 @@ func (g *Guard) candidate(user uint64, a response) {
 	if g.Part == 0 {
 		return // a straggler from before a fall
 	}
-	g.Errors.Candidate.add(a.Bad)
+	g.Errors.Candidate.See(a.Bad)
 	if tau := g.Past.P99; tau > 0 && !a.Bad {
-		g.Slow.Candidate.add(float64(a.Latency) > float64(tau)*g.cfg.P99)
+		g.Slow.Candidate.See(float64(a.Latency) > float64(tau)*g.cfg.P99)
 	}
 	g.rollSpent()
 	f := &g.Firsts

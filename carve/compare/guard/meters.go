@@ -33,13 +33,13 @@ func (g *Guard) read(name string, e *grounds) (m whittle.Meter, words string) {
 func (g *Guard) errorsMeter() whittle.Meter {
 	e := &g.Errors
 	m, words := g.read(meterErrors, e)
-	m.Monolith, m.Candidate = e.Monolith.rate(), e.Candidate.rate()
+	m.Monolith, m.Candidate = e.Monolith.Rate(), e.Candidate.Rate()
 	if past := g.Past.seen(); e.Monolith.N == 0 {
-		m.Monolith = past.rate()
+		m.Monolith = past.Rate()
 	}
 	m.Limit = m.Monolith + g.cfg.Errors
 	m.Summary = fmt.Sprintf("%s of %s candidate responses bad (%s), monolith %s over the same time, limit %s",
-		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) + words
+		units.Grouped(e.Candidate.Differing), units.Grouped(e.Candidate.N), display.Percent(m.Candidate), display.Percent(m.Monolith), display.Percent(m.Limit)) + words
 	return m
 }
 
@@ -53,7 +53,7 @@ func (g *Guard) p99Meter() whittle.Meter {
 		return m
 	}
 	m.Summary = fmt.Sprintf("%s of %s candidate responses slower than %s ms (%s), monolith's p99 %s ms",
-		units.Grouped(e.Candidate.Bad), units.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.rate()), display.Figure(m.Monolith)) + words
+		units.Grouped(e.Candidate.Differing), units.Grouped(e.Candidate.N), display.Figure(m.Limit), display.Percent(e.Candidate.Rate()), display.Figure(m.Monolith)) + words
 	return m
 }
 
@@ -61,15 +61,15 @@ func (g *Guard) mismatchMeter() whittle.Meter {
 	t := &g.Mismatch
 	m := whittle.Meter{
 		Name: meterMismatch, EValue: t.eValue(), Threshold: g.threshold(), Count: t.Candidate.N, Breached: t.Breached,
-		Monolith: t.Own.rate(), Candidate: t.Candidate.rate(),
+		Monolith: t.Own.Rate(), Candidate: t.Candidate.Rate(),
 	}
 	m.Limit = m.Monolith + g.cfg.Mismatch
 	own := "the monolith was never asked twice"
 	if t.Own.N > 0 {
-		own = fmt.Sprintf("the monolith from itself in %s of %s repeats", units.Grouped(t.Own.Bad), units.Grouped(t.Own.N))
+		own = fmt.Sprintf("the monolith from itself in %s of %s repeats", units.Grouped(t.Own.Differing), units.Grouped(t.Own.N))
 	}
 	m.Summary = fmt.Sprintf("%s of %s compared responses differ (%s), %s, limit %s",
-		units.Grouped(t.Candidate.Bad), units.Grouped(t.Candidate.N), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m)
+		units.Grouped(t.Candidate.Differing), units.Grouped(t.Candidate.N), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m)
 	return m
 }
 

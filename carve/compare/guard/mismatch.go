@@ -19,15 +19,15 @@ import (
 // it. Where the monolith was never asked twice (mirror.repeat_every: 0) there is only the limit.
 type mismatch struct {
 	Tests     [2]eprocess.Bets `json:"tests"` // by the side asked first
-	Candidate seen             `json:"candidate"`
+	Candidate eprocess.Share   `json:"candidate"`
 	Breached  bool             `json:"breached,omitempty"`
 	// Own are the monolith's repeats, of all attempts, and those that differed.
-	Own seen `json:"own"`
+	Own eprocess.Share `json:"own"`
 	// Limit is the share of differences that nothing may be concluded from.
 	Limit float64 `json:"limit"`
 }
 
-func newMismatch(limit float64, own seen) mismatch {
+func newMismatch(limit float64, own eprocess.Share) mismatch {
 	return mismatch{Limit: limit, Own: own, Tests: [2]eprocess.Bets{eprocess.NewBets(), eprocess.NewBets()}}
 }
 
@@ -35,7 +35,7 @@ func newMismatch(limit float64, own seen) mismatch {
 func (m *mismatch) bound(allowed, level float64) {
 	m.Limit = allowed
 	if m.Own.N > 0 {
-		m.Limit += m.Own.high(eprocess.OfReference * level)
+		m.Limit += m.Own.High(eprocess.OfReference * level)
 	}
 }
 
@@ -50,13 +50,13 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 	}
 	m := &g.Mismatch
 	if g.shifting() {
-		m.Candidate.add(p.Differs)
+		m.Candidate.See(p.Differs)
 		test := &m.Tests[p.First&1]
 		test.SeeShare(p.Differs, m.Limit, g.level(), test.Rounds+1)
 		m.Breached = m.Breached || m.eValue() >= g.threshold()
 	}
 	if p.Repeated {
-		m.Own.add(p.SelfDiffers)
+		m.Own.See(p.SelfDiffers)
 		m.bound(g.cfg.Mismatch, g.level())
 	}
 }

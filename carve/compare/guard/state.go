@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 )
 
 // state is what outlives a restart.
@@ -17,10 +18,10 @@ type state struct {
 	Past   window `json:"past"`   // the monolith's responses that have left the blocks
 	Recent window `json:"recent"` // the candidate's responses
 	// Whole is what the monolith was when all users were last on it.
-	Whole    seen          `json:"whole"`
-	WholeP99 time.Duration `json:"whole_p99"`
-	Firsts   firsts        `json:"firsts"`
-	Pairs    pairs         `json:"pairs"`
+	Whole    eprocess.Share `json:"whole"`
+	WholeP99 time.Duration  `json:"whole_p99"`
+	Firsts   firsts         `json:"firsts"`
+	Pairs    pairs          `json:"pairs"`
 
 	Errors   grounds  `json:"errors"`
 	Slow     grounds  `json:"slow"`

@@ -66,7 +66,7 @@ func (w *window) look() {
 }
 
 // seen counts the responses and the bad ones among them.
-func (w *window) seen() seen { return seen{len(w.Ring), w.Bad} }
+func (w *window) seen() eprocess.Share { return eprocess.Share{N: len(w.Ring), Differing: w.Bad} }
 
 // badRate is a guess at the share of bad responses, about 1 % before there are
 // any.

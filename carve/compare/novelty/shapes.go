@@ -20,15 +20,9 @@ type Shapes struct {
 type kept struct {
 	Young map[uint64]bool `json:"young"`
 	Old   map[uint64]bool `json:"old"`
-	// Lately and Before count requests.
-	Lately counted `json:"lately"`
-	Before counted `json:"before"`
-}
-
-// counted are requests, and those of a shape that was not known.
-type counted struct {
-	Requests int `json:"requests"`
-	Unknown  int `json:"unknown"`
+	// Lately and Before count requests, and those of a shape that was not known.
+	Lately eprocess.Share `json:"lately"`
+	Before eprocess.Share `json:"before"`
 }
 
 // NewShapes knows no shape.
@@ -38,13 +32,10 @@ func NewShapes() *Shapes { return &Shapes{kept: kept{Young: map[uint64]bool{}}} 
 func (s *Shapes) See(shape uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Lately.Requests >= digest.Remembered/16 {
-		s.Lately, s.Before = counted{}, s.Lately
+	if s.Lately.N >= digest.Remembered/16 {
+		s.Lately, s.Before = eprocess.Share{}, s.Lately
 	}
-	s.Lately.Requests++
-	if !s.has(shape) {
-		s.Lately.Unknown++
-	}
+	s.Lately.See(!s.has(shape))
 }
 
 // Compared takes note that a response to a shape was compared.
@@ -70,11 +61,11 @@ func (s *Shapes) has(shape uint64) bool { return s.Young[shape] || s.Old[shape] 
 func (s *Shapes) Share() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.Lately.Requests + s.Before.Requests
-	if n == 0 {
+	all := s.Lately.And(s.Before)
+	if all.N == 0 {
 		return 1
 	}
-	return eprocess.Ratio(s.Lately.Unknown+s.Before.Unknown, n)
+	return all.Rate()
 }
 
 // MarshalJSON keeps the memory.

@@ -44,10 +44,11 @@ type state struct {
 	// Still is in how many intervals in a row, to the last, the candidate counted nothing.
 	Still int `json:"still"`
 	// Seen says that there was a series of bad events.
-	Seen      bool    `json:"seen"`
-	Monolith  counted `json:"monolith"`
-	Candidate counted `json:"candidate"`
-	Past      counted `json:"past"` // the monolith's, of all time
+	Seen bool `json:"seen"`
+	// The events of each side, the bad ones as Differing.
+	Monolith  eprocess.Share `json:"monolith"`
+	Candidate eprocess.Share `json:"candidate"`
+	Past      eprocess.Share `json:"past"` // the monolith's, of all time
 
 	// Of a limit rule: the last figures, and how many in a row were beyond the limit.
 	Last   whittle.SideValues `json:"last"`
@@ -55,19 +56,6 @@ type state struct {
 
 	Spoke  bool   `json:"breached"`
 	Reason string `json:"reason,omitempty"`
-}
-
-// counted are events of one side.
-type counted struct {
-	Bad float64 `json:"bad"`
-	All float64 `json:"all"`
-}
-
-func (c counted) rate() float64 {
-	if c.All == 0 {
-		return 0
-	}
-	return c.Bad / c.All
 }
 
 // New makes the guardrail; alpha is the chance that a test of an equal candidate speaks
@@ -188,23 +176,21 @@ func (g *Guard) test(r *whittle.QueryReading, serving bool) {
 		return
 	}
 	past := g.Past
-	g.Past.Bad, g.Past.All = g.Past.Bad+m.Bad, g.Past.All+m.All
+	g.Past = g.Past.And(m)
 	if !serving || !served {
 		return
 	}
-	if g.Still++; c.All > 0 {
+	if g.Still++; c.N > 0 {
 		g.Still = 0
 	}
-	if c.All == 0 || m.All == 0 {
+	if c.N == 0 || m.N == 0 {
 		g.LeftOut++
 		return
 	}
-	guess := (past.Bad + 0.5) / (past.All + 1)
-	odds := eprocess.NewOdds(guess, g.cfg.Excess, int(m.All), int(c.All))
-	g.Test.Play(odds, int(m.Bad), int(m.All-m.Bad), int(c.Bad), int(c.All-c.Bad))
+	guess := (float64(past.Differing) + 0.5) / (float64(past.N) + 1)
+	g.Test.Play(eprocess.NewOdds(guess, g.cfg.Excess, m.N, c.N), m, c)
 	g.Bet++
-	g.Monolith.Bad, g.Monolith.All = g.Monolith.Bad+m.Bad, g.Monolith.All+m.All
-	g.Candidate.Bad, g.Candidate.All = g.Candidate.Bad+c.Bad, g.Candidate.All+c.All
+	g.Monolith, g.Candidate = g.Monolith.And(m), g.Candidate.And(c)
 	if g.Test.EValue() >= g.threshold() {
 		g.breach("")
 	}
@@ -215,9 +201,9 @@ func candidate(v *whittle.SideValues) float64 { return v.Candidate }
 
 // between is what a side counted from one reading to the next, in whole events; false: a
 // counter went back, or more was bad than there was.
-func between(from, to *whittle.QueryReading, of func(*whittle.SideValues) float64) (counted, bool) {
-	c := counted{Bad: math.Round(of(&to.Bad) - of(&from.Bad)), All: math.Round(of(&to.Total) - of(&from.Total))}
-	return c, c.Bad >= 0 && c.All >= c.Bad && c.All <= eprocess.CountMost
+func between(from, to *whittle.QueryReading, of func(*whittle.SideValues) float64) (eprocess.Share, bool) {
+	bad, all := math.Round(of(&to.Bad)-of(&from.Bad)), math.Round(of(&to.Total)-of(&from.Total))
+	return eprocess.Share{N: int(all), Differing: int(bad)}, bad >= 0 && all >= bad && all <= eprocess.CountMost
 }
 
 // rule counts how many figures in a row are beyond the limit. It claims no error rate.
@@ -293,7 +279,7 @@ func (g *Guard) Meter() whittle.Meter {
 
 func (g *Guard) testMeter(m *whittle.Meter) {
 	m.EValue, m.Threshold = g.Test.EValue(), g.threshold()
-	m.Monolith, m.Candidate, m.Count = g.Monolith.rate(), g.Candidate.rate(), int(g.Candidate.All)
+	m.Monolith, m.Candidate, m.Count = g.Monolith.Rate(), g.Candidate.Rate(), g.Candidate.N
 	m.Limit = m.Monolith + g.cfg.Excess
 	left := ""
 	if g.Without > 0 {
@@ -303,7 +289,7 @@ func (g *Guard) testMeter(m *whittle.Meter) {
 		left += fmt.Sprintf(", %s in which a side counted nothing, or a counter went back", units.Grouped(g.LeftOut))
 	}
 	m.Summary = fmt.Sprintf("bad events: candidate %s of %s, monolith %s of %s, in %s intervals%s; allowed %s more; evidence %s of %s",
-		share(m.Candidate), units.Grouped(int(g.Candidate.All)), share(m.Monolith), units.Grouped(int(g.Monolith.All)),
+		share(m.Candidate), units.Grouped(g.Candidate.N), share(m.Monolith), units.Grouped(g.Monolith.N),
 		units.Grouped(g.Bet), left, share(g.cfg.Excess), display.Figure(m.EValue), display.Figure(m.Threshold))
 	if !g.Seen && !g.Missing {
 		m.Summary += "; no series of bad events was ever there, so they count as 0: is the query right?"

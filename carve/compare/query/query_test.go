@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"whittle"
+	"whittle/carve/compare/eprocess"
 	"whittle/internal/simtest"
 )
 
@@ -142,7 +143,7 @@ func TestWhatATestLeavesOut(t *testing.T) {
 		}
 		g.Take(r, share)
 	}
-	if g.Bet != 2 || g.LeftOut != 3 || g.Without != 2 || g.Breached() || g.Candidate != (counted{0, 20}) {
+	if g.Bet != 2 || g.LeftOut != 3 || g.Without != 2 || g.Breached() || g.Candidate != (eprocess.Share{N: 20}) {
 		t.Errorf("%+v", g.state)
 	}
 	const want = "bad events: candidate 0 % of 20, monolith 1 % of 200, in 2 intervals, 2 without data, 3 in which a side counted nothing, or a counter went back; allowed 0.5 % more; evidence "
