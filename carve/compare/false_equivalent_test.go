@@ -120,7 +120,7 @@ func outsiders() []outside {
 		}), func(j *Judge) bool {
 			m := j.mirrored.match
 			if !shares(j) || slices.ContainsFunc(m.changedByNoise(), func(c noise.Changed) bool {
-				return noise.Beyond(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats)) > noise.Slack
+				return c.Beyond() > noise.Slack
 			}) {
 				return false // not even the estimate is inside
 			}

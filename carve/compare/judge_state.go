@@ -112,7 +112,7 @@ func (m *match) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	if err := m.forms.Restore(s.Forms, s.N); err != nil {
+	if err := m.forms.Restore(s.Forms); err != nil {
 		return err
 	}
 	f := newEvidence()
@@ -121,7 +121,6 @@ func (m *match) UnmarshalJSON(b []byte) error {
 	for _, k := range s.Marks {
 		if k.Own {
 			f.noise.LearnOwn(k.noise())
-			m.forms.MarkOwn(k.Path)
 		}
 		k.State.Pause()
 		f.index[k.markKey] = len(f.marks)

@@ -267,7 +267,7 @@ var wrongKinds = []kind{
 		"another state under random keys",
 		inBody(`{"a":1,"jobs":{%q:{"state":"open"}}}`, func(w kindWorld) []any { return []any{randomID(w)} }),
 		inBody(`{"a":1,"jobs":{%q:{"state":"shut"}}}`, func(w kindWorld) []any { return []any{randomID(w)} }),
-		whittle.Equivalent, "$.jobs.*.state Reason:not seen in both responses under the same keys",
+		whittle.Equivalent, "$.jobs.* Reason:members whose names vary",
 	},
 	{
 		"a counter that counts double",

@@ -93,12 +93,8 @@ func (h *headers) report(alpha float64) (findings []whittle.Finding, bounds []wh
 	findings, bounds, more = h.doubts(alpha)
 	for i := range findings {
 		f := &findings[i]
-		if f.Kind == whittle.FoundForm {
-			f.Summary = strings.Replace(f.Summary, f.Path, header.NameOf(f.Path), 1)
-			if f.Cause != "" { // a form is declared for fields of JSON alone
-				f.Cause = "if it is each side's own, " + h.settles(f.Path) + "; if not, the candidate's is wrong"
-			}
-			f.Summary = "header " + f.Summary
+		if f.Kind == whittle.FoundForm && f.Cause != "" { // a form is declared for fields of JSON alone
+			f.Cause = "if it is each side's own, " + h.settles(f.Path) + "; if not, the candidate's is wrong"
 		}
 		f.Kind, f.Path = whittle.FoundHeader, header.NameOf(f.Path)
 	}

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"whittle"
+	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
@@ -39,13 +40,18 @@ func (m *match) changedByNoise() []noise.Changed {
 		if !m.noise.Learnt[k.noise()] || k.Expect >= 0 || k.decided() || m.forms.Replaces(k.noise()) {
 			continue
 		}
-		c := noise.Changed{Path: m.pathWords(k.Path), Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
-		if m.chosen {
-			c.Candidate, c.N = k.Again, m.repeats
+		c := m.changed(k)
+		if c.Path = m.pathWords(k.Path); m.chosen {
+			c.Candidate = eprocess.Share{N: m.repeats, Differing: k.Again}
 		}
 		list = append(list, c)
 	}
 	return list
+}
+
+// changed counts how often either side differs at a mark.
+func (m *match) changed(k *mark) noise.Changed {
+	return noise.Changed{Candidate: eprocess.Share{N: m.n, Differing: k.Count}, Monolith: eprocess.Share{N: m.repeats, Differing: k.Self}}
 }
 
 // rare reports whether the monolith was seen to vary at a place in few of its
@@ -126,6 +132,6 @@ func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
 	if repeated {
 		again = x.Repeat.Body
 	}
-	m.forms.Learn(m.noise.Learnt, m.n)
+	m.forms.Learn(m.noise, m.n)
 	m.forms.See(x, again, m.alpha*(1-m.places), m.n)
 }

@@ -114,7 +114,6 @@ func (m *match) markOwn() {
 		}
 		if !k.Own && m.noise.Own[k.noise()] && k.Expect < 0 {
 			k.Own = true
-			m.forms.MarkOwn(k.Path)
 		}
 	}
 }
@@ -144,7 +143,7 @@ func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.isExplai
 // isUnsure reports whether the candidate differs at a mark more often, or at more places,
 // than the monolith from itself, which is not shown to be the candidate's fault.
 func (m *match) isUnsure(k *mark) bool {
-	c := noise.Changed{Candidate: k.Count, N: m.n, Monolith: k.Self, Repeats: m.repeats}
+	c := m.changed(k)
 	return k.Own && c.Beyond() > noise.Slack || k.isOpenState() || k.isFurther()
 }
 

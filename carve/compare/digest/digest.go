@@ -3,11 +3,6 @@
 // they are not cryptographic.
 package digest
 
-import (
-	"encoding/base64"
-	"encoding/binary"
-)
-
 // Remembered is how many hashes a memory of what came holds: of requests' shapes, bodies or users.
 // It bounds the memory alone, to some 100 KiB each.
 const Remembered = 4096
@@ -45,19 +40,4 @@ func (h *Hash) Text(s string) {
 		h.Byte(s[i])
 	}
 	h.Byte(0)
-}
-
-// Words packs values of a fixed size as text, for a state.
-func Words(of any) ([]byte, error) {
-	b, err := binary.Append(nil, binary.LittleEndian, of)
-	return base64.StdEncoding.AppendEncode(nil, b), err
-}
-
-// FromWords unpacks what Words packed.
-func FromWords(text []byte, of any) error {
-	b, err := base64.StdEncoding.AppendDecode(nil, text)
-	if err == nil {
-		_, err = binary.Decode(b, binary.LittleEndian, of)
-	}
-	return err
 }

@@ -101,7 +101,7 @@ func (s *Method) distributionFindings(bounds []whittle.Bound) (list []whittle.Fi
 	}
 	// What repeats moves the mean a little and the share of each class of responses by itself:
 	// within the margin of the mean, or without another mean or spread, that is no finding of its own.
-	if x, y, _ := s.means(); !repeats || math.Abs(y-x) > s.c.Margin.Mean*math.Abs(x) {
+	if x, y := s.means(); !repeats || math.Abs(y-x) > s.c.Margin.Mean*math.Abs(x) {
 		add(whittle.FoundMean, s.Mean.At, s.Mean.Peak, s.Mean.Rounds, s.tellMean)
 	}
 	add(whittle.FoundSpread, s.Spread.At, s.Spread.Peak, s.Spread.Rounds, s.tellSpread)
@@ -116,8 +116,7 @@ func (s *Method) distributionFindings(bounds []whittle.Bound) (list []whittle.Fi
 }
 
 func (s *Method) tellMean(f *whittle.Finding) {
-	x, y, cause := s.means()
-	f.Cause = cause
+	x, y := s.means()
 	unit, much := "", ""
 	if n := s.perName(); n != "" {
 		unit = " per " + n
@@ -134,10 +133,9 @@ func (s *Method) tellMean(f *whittle.Finding) {
 }
 
 // means gives both sides' scaled means, each size of request weighed by how
-// exactly its means are known, and a cause where one factor fits the sizes.
-func (s *Method) means() (x, y float64, cause string) {
-	weight := 0.0
-	var ratios [][2]float64 // with their standard errors
+// exactly its means are known.
+func (s *Method) means() (x, y float64) {
+	weight := math.SmallestNonzeroFloat64
 	for i := range s.Strata.Seen {
 		t := &s.Strata.Seen[i]
 		if t.X.N < 2 || t.Y.N < 2 || t.Key == rawKey && len(s.Strata.Seen) > 1 {
@@ -146,25 +144,8 @@ func (s *Method) means() (x, y float64, cause string) {
 		v := t.X.spread()*t.X.spread()/float64(t.X.N) + t.Y.spread()*t.Y.spread()/float64(t.Y.N)
 		w := 1 / max(v, 1e-18*max(1e-18, t.X.Mean*t.X.Mean))
 		x, y, weight = x+w*t.X.Mean, y+w*t.Y.Mean, weight+w
-		if t.X.Mean != 0 {
-			ratios = append(ratios, [2]float64{t.Y.Mean / t.X.Mean, math.Sqrt(v) / math.Abs(t.X.Mean)})
-		}
 	}
-	if x == 0 {
-		return 0, y / max(weight, math.SmallestNonzeroFloat64), ""
-	}
-	common, fit, differing := y/x, 0, 0
-	for _, r := range ratios {
-		if math.Abs(common-1) > 4*r[1] {
-			differing++
-			fit += int(eprocess.Indicator(near(r[0], common, 4*r[1]+1e-3)))
-		}
-	}
-	if differing >= 2 && fit*4 >= differing*3 {
-		cause = fmt.Sprintf("one factor of %s fits %s sizes of request: it lies in each draw, not in some requests",
-			display.Figure(common), display.Of(fit, differing))
-	}
-	return x / weight, y / weight, cause
+	return x / weight, y / weight
 }
 
 func (s *Method) tellSpread(f *whittle.Finding) {

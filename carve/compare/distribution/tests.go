@@ -193,12 +193,6 @@ type memory [repeatSlots][2]uint32
 
 func (m *memory) slot(mark uint32) *[2]uint32 { return &m[mark%repeatSlots] }
 
-// MarshalText keeps a memory.
-func (m *memory) MarshalText() ([]byte, error) { return digest.Words(m) }
-
-// UnmarshalText restores what MarshalText kept.
-func (m *memory) UnmarshalText(text []byte) error { return digest.FromWords(text, m) }
-
 // see settles one exchange and reports whether the candidate repeated itself.
 func (w *repeatsEprocess) see(per, x, y float64, second int64, alpha float64, n int) (again bool) {
 	mx, my, now := markOf(per, x), markOf(per, y), uint32(second)

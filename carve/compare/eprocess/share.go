@@ -28,6 +28,11 @@ func (s *Share) See(event bool) {
 // And is the count of both.
 func (s Share) And(o Share) Share { return Share{s.N + o.N, s.Differing + o.Differing} }
 
+// Grown is the count after so many times the rounds at the same rate.
+func (s Share) Grown(times float64) Share {
+	return Share{int(times * float64(s.N)), int(times * float64(s.Differing))}
+}
+
 // Rate is the share of the rounds with the event; 0 of none.
 func (s Share) Rate() float64 { return Ratio(s.Differing, s.N) }
 

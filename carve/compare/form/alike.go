@@ -91,7 +91,7 @@ func (p *formPath) leads(l *twosample.Row, x *whittle.Finding) {
 	if l.Kind != twosample.Position {
 		x.Candidate, x.Monolith = display.Percent(l.Often(Candidate)), display.Percent(l.Often(Monolith))
 		x.Summary = fmt.Sprintf("%s is %s in %s of the candidate's responses and in %s of the monolith's, of %s",
-			p.Path, p.kindWords(l.Kind), x.Candidate, x.Monolith, units.Grouped(l.All.N))
+			p.name, p.kindWords(l.Kind), x.Candidate, x.Monolith, units.Grouped(l.All.N))
 		return
 	}
 	which, share := "larger", display.Percent(l.Share())
@@ -99,7 +99,7 @@ func (p *formPath) leads(l *twosample.Row, x *whittle.Finding) {
 		which = "smaller"
 	}
 	x.Candidate, x.Monolith = which+" in "+share, "as often larger as smaller"
-	x.Summary = fmt.Sprintf("%s is %s than the monolith's in %s of %s pairs", p.Path, which, share, units.Grouped(l.All.N))
+	x.Summary = fmt.Sprintf("%s is %s than the monolith's in %s of %s pairs", p.name, which, share, units.Grouped(l.All.N))
 }
 
 // kindWords name a kind of values, which is not shown.
@@ -156,6 +156,6 @@ func (f *Forms) waits(p *formPath, n int) (b whittle.Bound, more int, ok bool) {
 	b = whittle.Bound{What: boundForm, Estimate: l.All.Mean(), MarginLow: -twosample.Margin, MarginHigh: twosample.Margin}
 	b.Low, b.High = l.All.Interval(alikeAlpha)
 	b.Summary = fmt.Sprintf("%s: the difference is %s, and %s either way counts as none",
-		f.said(p, x.Summary), display.PercentRange(b.Low, b.High), display.InPercent(twosample.Margin))
+		x.Summary, display.PercentRange(b.Low, b.High), display.InPercent(twosample.Margin))
 	return b, more, true
 }

@@ -103,7 +103,7 @@ func TestStateOfHugeNumbers(t *testing.T) {
 	}
 	b := f.State()
 	g := formsOf(t, comparetest.FormComparison)
-	if err := g.Restore(b, 300); err != nil || len(g.paths) == 0 {
+	if err := g.Restore(b); err != nil || len(g.paths) == 0 {
 		t.Fatalf("%d places are kept: %v", len(g.paths), err)
 	}
 	if one := len(b) / len(g.paths); len(g.paths) < most && len(b)+4*one < stateMost {

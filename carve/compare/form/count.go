@@ -11,9 +11,6 @@ import (
 // time that can be measured.
 type fieldCount struct {
 	at map[uint64]bool // hashes of their patterns
-	// alone are the patterns of places of the monolith's that the candidate's response
-	// never had under the same keys, so that there was nothing to compare them with.
-	alone map[string]bool
 }
 
 // rootHash is the place of a body that is compared as a whole.
@@ -30,8 +27,7 @@ func (c *fieldCount) isFull() bool { return len(c.at) >= most*few }
 // counts as one.
 func (c *fieldCount) see(w *walker, monolith, candidate []byte, ignore []jsonpath.Path) {
 	both := map[uint64]bool{}
-	isJSON := w.doc.Scan(candidate) == jsondoc.Scanned
-	if isJSON {
+	if w.doc.Scan(candidate) == jsondoc.Scanned {
 		w.leaves(func(_ uint32, _ []byte, keys uint64) { both[keys] = true })
 	}
 	if w.doc.Scan(monolith) != jsondoc.Scanned {
@@ -41,13 +37,9 @@ func (c *fieldCount) see(w *walker, monolith, candidate []byte, ignore []jsonpat
 		return
 	}
 	w.leaves(func(_ uint32, at []byte, keys uint64) {
-		switch h := digest.FNV(at); {
-		case !isJSON || c.isFull() || c.at[h] || len(ignore) > 0 && jsonpath.AnyCovers(ignore, TrailOf(string(at))):
-		case both[keys]:
+		h := digest.FNV(at)
+		if both[keys] && !c.isFull() && !c.at[h] && (len(ignore) == 0 || !jsonpath.AnyCovers(ignore, TrailOf(string(at)))) {
 			c.at[h] = true
-			delete(c.alone, string(at))
-		case len(c.alone) < few:
-			c.alone[string(at)] = true
 		}
 	})
 }

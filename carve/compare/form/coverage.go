@@ -30,24 +30,20 @@ const (
 // compared.
 func (f *Forms) Cover(c *whittle.Coverage, n int) {
 	for _, p := range f.paths {
-		path := f.said(p, p.Path)
 		if why := p.unformed(); why != "" {
-			c.Not(path, why)
+			c.Not(p.name, why)
 			continue
 		}
 		c.ByForm = append(c.ByForm, whittle.FormField{
-			Path: path, Form: p.words(), Declared: p.rule != "", Compared: p.Feature[featForm].Of, Class: cmp.Or(p.rule, p.top().inConfig()),
+			Path: p.name, Form: p.words(), Declared: p.rule != "", Compared: p.Feature[featForm].Of, Class: cmp.Or(p.rule, p.top().inConfig()),
 		})
 		if p.values() {
-			p.left(func(what, why string) { c.Not(path+" ("+what+")", why) })
+			p.left(func(what, why string) { c.Not(p.name+" ("+what+")", why) })
 		}
 		open, _ := p.Alike.Open(p.isRanged(), alikeAlpha)
 		if _, _, waits := f.waits(p, n); open != nil && !waits && p.rule == "" {
-			c.Not(path+" (draw)", "too few values came to say that both sides draw alike")
+			c.Not(p.name+" (draw)", "too few values came to say that both sides draw alike")
 		}
-	}
-	for _, path := range f.unmatched() {
-		c.Not(path, "not seen in both responses under the same keys")
 	}
 	if f.over > 0 {
 		c.Not(jsondiff.ManyPaths, fmt.Sprintf("%d more ways to vary than the %d places that are compared by form", f.over, most))
@@ -66,18 +62,6 @@ func (f *Forms) ByValue() (n int, more, whole bool) {
 	return n, f.fields.isFull(), n == 1 && f.fields.whole()
 }
 
-// unmatched are the patterns of places that were counted, vary in no known way and were
-// never held against anything, sorted.
-func (f *Forms) unmatched() (patterns []string) {
-	for pattern := range f.fields.alone {
-		if _, known := f.index[pattern]; !known {
-			patterns = append(patterns, pattern)
-		}
-	}
-	slices.Sort(patterns)
-	return patterns
-}
-
 // values reports whether it is the value itself that the monolith changes.
 func (p *formPath) values() bool {
 	return slices.ContainsFunc(p.Varies, func(way string) bool { return way == jsondiff.HowValue || strings.HasPrefix(way, jsondiff.HowType) })
@@ -92,6 +76,8 @@ func (p *formPath) unformed() string {
 		return "a state that each server holds by itself, as it seems"
 	case p.Fresh && p.isMember() && !p.isCompared(): // a cookie
 		return "out of a set, of which it is not compared which one goes with the request"
+	case !p.values() && strings.HasSuffix(p.Path, "*") && p.varies(jsondiff.WayPresence):
+		return "members whose names vary, of which those that one side alone has are not compared"
 	case !p.values() || p.rule != "":
 		return ""
 	case p.Held.N >= formEnough && p.isHeld():
@@ -152,13 +138,13 @@ func (f *Forms) boundOf(p *formPath, n int) (b whittle.Bound, more int, ok bool)
 	b = whittle.Bound{What: boundForm, MarginHigh: noise.Slack}
 	if x, ok := f.finding(p); ok && !x.Decided {
 		b.Estimate, b.High = eprocess.Ratio(x.Count, x.Of), eprocess.Share{N: x.Of, Differing: x.Count}.High(alikeAlpha)
-		b.Summary = f.said(p, x.Summary) + ": suspected, not shown"
+		b.Summary = x.Summary + ": suspected, not shown"
 		return b, -1, true
 	}
 	of := p.Feature[featForm].Of
 	if more = formEnough - of; more > 0 && !p.isOwn() && n-p.Born < formLong && p.values() {
 		b.High = math.Min(1, 5/float64(of+1))
-		b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", f.said(p, p.Path), units.Grouped(of), units.Grouped(more))
+		b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.name, units.Grouped(of), units.Grouped(more))
 		return b, more, true
 	}
 	return f.waits(p, n)
@@ -170,16 +156,13 @@ func (f *Forms) hollow() (why string) {
 	if n, _, _ := f.ByValue(); n > 0 {
 		return ""
 	}
-	for _, path := range f.unmatched() {
-		why = path + " was not seen in both responses under the same keys"
-	}
 	for _, p := range f.paths {
 		switch not := p.unformed(); {
 		case f.Named != nil && !p.Fresh: // it says nothing of cookies
 		case not == "" && p.values():
 			return ""
 		case not != "" && p.rule == "" && f.expected(p) == "":
-			why = f.said(p, p.Path) + " is " + not
+			why = p.name + " is " + not
 		}
 	}
 	switch {

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strings"
 
 	"whittle"
 	"whittle/carve/compare/display"
@@ -47,19 +46,18 @@ type Forms struct {
 	rules  []formRule
 	ignore []jsonpath.Path
 	Show   *display.View
-	// Named says how a place is called, of values of headers and cookies; nil: they are of bodies.
+	// Named says how a place is called, of values of headers and cookies; nil: by its path, as of bodies.
 	Named func(path string) string
 	// Declared is why every difference of form in cookies is intended; empty: it is not.
 	Declared string
 	// Timeless says that the two responses are not of the same time.
 	Timeless bool
 
-	known   int // entries of the learned noise that were taken
+	known   int // the version of the learned noise that was taken
 	paths   []*formPath
 	over    int             // places beyond most
 	dropped int             // places of which nothing was kept over a restart
 	index   map[string]int  // by pattern
-	own     map[string]bool // see MarkOwn
 	below   map[string]bool // patterns that lead to places
 	fields  fieldCount
 	samples int
@@ -76,15 +74,22 @@ const (
 	Repeat
 )
 
-// Learn takes up the places of what was learned as noise since, in a fixed order.
-func (f *Forms) Learn(learnt map[noise.Key]bool, n int) {
-	if len(learnt) == f.known {
+// Learn takes up the places of what was learned as noise since, in a fixed order. Where each server
+// holds a state of its own, values come in runs on either side, so their forms are not compared, and
+// what was won does not count.
+func (f *Forms) Learn(l *noise.Learned, n int) {
+	if l.Version == f.known {
 		return
 	}
-	f.known = len(learnt)
+	f.known = l.Version
 	f.over = 0
-	for _, k := range slices.SortedFunc(maps.Keys(learnt), noise.Key.Compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(l.Learnt), noise.Key.Compare) {
 		f.take(k, n)
+	}
+	for k := range l.Own {
+		if i, ok := f.index[k.Path]; ok {
+			f.paths[i].own = true
+		}
 	}
 }
 
@@ -98,8 +103,7 @@ func (f *Forms) take(k noise.Key, n int) {
 		f.over++
 		return
 	}
-	p := newFormPath(k.Path, n, f.rule(k.Path))
-	p.own = f.own[k.Path]
+	p := newFormPath(k.Path, n)
 	p.vary(k.Way)
 	f.put(p)
 }
@@ -113,6 +117,10 @@ func (f *Forms) TakeCookie(path string, n int) {
 }
 
 func (f *Forms) put(p *formPath) {
+	p.rule = f.rule(p.Path)
+	if p.name = p.Path; f.Named != nil {
+		p.name = f.Named(p.Path)
+	}
 	f.index[p.Path] = len(f.paths)
 	f.paths = append(f.paths, p)
 	trail := TrailOf(p.Path)
@@ -161,16 +169,7 @@ func (f *Forms) sample(x *whittle.Exchange, p *formPath) whittle.Sample {
 		}
 		return f.Show.Value(at, values[0].raw)
 	}
-	return f.Show.SampleAt(x, display.Spot{Where: f.said(p, p.Path), From: shown(p.now[Monolith]), To: shown(p.now[Candidate])})
-}
-
-// MarkOwn takes note that each server holds a state of its own at a place. The forms of such
-// values come in runs on either side, so they are not compared, and what was won does not count.
-func (f *Forms) MarkOwn(path string) {
-	f.own[path] = true
-	if i, ok := f.index[path]; ok {
-		f.paths[i].own = true
-	}
+	return f.Show.SampleAt(x, display.Spot{Where: p.name, From: shown(p.now[Monolith]), To: shown(p.now[Candidate])})
 }
 
 // gather reads the values at all places out of a body; false: it is not JSON.
@@ -191,11 +190,3 @@ func (f *Forms) gather(side int, body []byte) bool {
 
 // Any reports whether anything is compared by form.
 func (f *Forms) Any() bool { return len(f.paths) > 0 }
-
-// said is a sentence that begins with a place, by what the place is called.
-func (f *Forms) said(p *formPath, s string) string {
-	if f.Named != nil {
-		return strings.Replace(s, p.Path, f.Named(p.Path), 1)
-	}
-	return s
-}

@@ -43,13 +43,14 @@ type formPath struct {
 	Feature [features]feature `json:"f"`
 	Alike   twosample.Test    `json:"alike"`
 
+	name string // what it is called
 	rule string
-	own  bool       // see Forms.MarkOwn
+	own  bool       // see Forms.Learn
 	now  [3][]value // of each response of the present exchange
 }
 
-func newFormPath(path string, n int, rule string) *formPath {
-	p := &formPath{Path: path, Born: n, rule: rule}
+func newFormPath(path string, n int) *formPath {
+	p := &formPath{Path: path, Born: n}
 	for i := range p.Feature {
 		p.Feature[i].Bets = eprocess.NewBets()
 	}

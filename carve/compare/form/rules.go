@@ -19,7 +19,7 @@ type formRule struct {
 
 // New compiles the rules of a comparison.
 func New(c whittle.Comparison) (*Forms, error) {
-	f := &Forms{own: map[string]bool{}}
+	f := &Forms{}
 	f.forget()
 	for i, r := range c.Forms {
 		p, err := jsondoc.ParsePath(r.Path)

@@ -20,14 +20,14 @@ func Shape(text string) string {
 		return f.String()
 	}
 	var shape []byte
-	for run, belongs := range runs(s, isTokenByte) {
+	for run, belongs := range runs(s, tokenChar) {
 		switch class := classifyTimeless(run).class; {
 		case !belongs:
 			shape = append(shape, run...)
-		case class == classUUID, class == classHex, class == classToken, len(run) >= 8 && hexLetters.only(run): // an id
+		case class == classUUID, class == classHex, class == classToken, len(run) >= 8 && charsOf(run).areOnly(hexLetter): // an id
 			shape = append(shape, '#')
 		default:
-			for part := range runs(run, isLetterOrDigit) {
+			for part := range runs(run, alphanumeric) {
 				if bytes.ContainsAny(part, "0123456789") {
 					part = []byte{'#'}
 				}
@@ -40,8 +40,8 @@ func Shape(text string) string {
 
 // runs gives the longest parts of a text whose bytes all belong to a piece, and those whose do
 // not, in order. What is not ASCII belongs to one.
-func runs(text []byte, belongs func(byte) bool) iter.Seq2[[]byte, bool] {
-	is := func(b byte) bool { return b >= 0x80 || belongs(b) }
+func runs(text []byte, of chars) iter.Seq2[[]byte, bool] {
+	is := func(b byte) bool { return b >= 0x80 || of.have(charOf(b)) }
 	return func(yield func([]byte, bool) bool) {
 		for start := 0; start < len(text); {
 			end := start + 1
@@ -55,7 +55,3 @@ func runs(text []byte, belongs func(byte) bool) iter.Seq2[[]byte, bool] {
 		}
 	}
 }
-
-func isLetterOrDigit(b byte) bool { return alphanumeric[b] }
-
-func isTokenByte(b byte) bool { return tokenChars[b] }

@@ -165,56 +165,59 @@ func valueOfText(s []byte) value {
 	return v
 }
 
-// charSet is a set of characters that texts are made of.
-type charSet [256]bool
-
-func setOf(lists ...string) *charSet {
-	var set charSet
-	for _, list := range lists {
-		for _, b := range []byte(list) {
-			set[b] = true
-		}
-	}
-	return &set
-}
+// chars are the kinds of characters that a text is made of, as bits.
+type chars uint8
 
 const (
-	lowerHex  = "abcdef"
-	upperHex  = "ABCDEF"
-	lowerCase = lowerHex + "ghijklmnopqrstuvwxyz"
-	upperCase = upperHex + "GHIJKLMNOPQRSTUVWXYZ"
-	dashes    = "-_"
+	digit chars = 1 << iota
+	lowerHex
+	upperHex
+	furtherLower
+	furtherUpper
+	dash
+	base64Mark // which is no dash
+	otherChar
+
+	hexLetter    = lowerHex | upperHex
+	lower        = lowerHex | furtherLower
+	upper        = upperHex | furtherUpper
+	letter       = lower | upper
+	alphanumeric = digit | letter
+	tokenChar    = alphanumeric | dash
 )
 
-var (
-	digits       = setOf("0123456789")
-	lowers       = setOf(lowerCase)
-	uppers       = setOf(upperCase)
-	letters      = setOf(lowerCase, upperCase)
-	hexLetters   = setOf(lowerHex, upperHex)
-	hex          = setOf("0123456789", lowerHex, upperHex)
-	hexAndDashes = setOf("0123456789", lowerHex, upperHex, dashes)
-	wordChars    = setOf(lowerCase, upperCase, dashes)
-	alphanumeric = setOf("0123456789", lowerCase, upperCase)
-	tokenChars   = setOf("0123456789", lowerCase, upperCase, dashes)
-	base64Marks  = setOf("+/=")
-	base64Chars  = setOf("0123456789", lowerCase, upperCase, dashes, "+/=")
-)
-
-// only reports whether a text has no other characters.
-func (set *charSet) only(s []byte) bool {
-	for _, b := range s {
-		if !set[b] {
-			return false
-		}
+func charOf(b byte) chars {
+	switch {
+	case b >= '0' && b <= '9':
+		return digit
+	case b >= 'a' && b <= 'f':
+		return lowerHex
+	case b >= 'A' && b <= 'F':
+		return upperHex
+	case b >= 'g' && b <= 'z':
+		return furtherLower
+	case b >= 'G' && b <= 'Z':
+		return furtherUpper
+	case b == '-' || b == '_':
+		return dash
+	case b == '+' || b == '/' || b == '=':
+		return base64Mark
 	}
-	return true
+	return otherChar
 }
 
-// in reports whether a text has one of the characters.
-func (set *charSet) in(s []byte) bool {
-	return slices.ContainsFunc(s, func(b byte) bool { return set[b] })
+func charsOf(s []byte) (c chars) {
+	for _, b := range s {
+		c |= charOf(b)
+	}
+	return c
 }
+
+// areOnly reports whether there are no others.
+func (c chars) areOnly(of chars) bool { return c&^of == 0 }
+
+// have reports whether there is one of these.
+func (c chars) have(of chars) bool { return c&of != 0 }
 
 // The case of letters in words; the usual one is not named.
 const (
@@ -223,11 +226,11 @@ const (
 	inMixed = " in mixed case"
 )
 
-func caseOf(s []byte) string {
+func (c chars) letterCase() string {
 	switch {
-	case !uppers.in(s):
+	case !c.have(upper):
 		return inLower
-	case !lowers.in(s):
+	case !c.have(lower):
 		return inUpper
 	}
 	return inMixed
@@ -265,24 +268,25 @@ func classifyTimeless(s []byte) form {
 
 // idForm is the form of a text without any punctuation but that of ids.
 func idForm(s []byte) (form, bool) {
-	n, cased := len(s), caseOf(s)
+	n, c := len(s), charsOf(s)
+	cased := c.letterCase()
 	switch {
-	case digits.only(s):
+	case c.areOnly(digit):
 		return form{class: classDigits, words: "digits"}, true
-	case n == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && hexAndDashes.only(s):
+	case n == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && c.areOnly(digit|hexLetter|dash):
 		return form{class: classUUID, words: "a UUID v" + string(s[14]) + cased}, true
-	case n >= 6 && cased != inMixed && digits.in(s) && hex.only(s):
+	case n >= 6 && cased != inMixed && c.have(digit) && c.areOnly(digit|hexLetter):
 		return form{class: classHex, words: "hexadecimal" + cased}, true
-	case wordChars.only(s) && turnsOf(s) <= 3: // inProgress takes one
+	case c.areOnly(letter|dash) && turnsOf(s) <= 3: // inProgress takes one
 		if cased == inMixed {
 			cased = inLower
 		}
 		return form{class: classWord, words: "a word" + cased}, true
-	case alphanumeric.only(s):
+	case c.areOnly(alphanumeric):
 		return form{class: classToken, words: "letters and digits" + cased}, true
-	case n >= 8 && n%4 == 0 && base64Marks.in(s) && base64Chars.only(s):
+	case n >= 8 && n%4 == 0 && c.have(base64Mark) && c.areOnly(tokenChar|base64Mark):
 		return form{class: classToken, words: "letters and digits as base64"}, true
-	case n >= 8 && tokenChars.only(s) && prefixLen(s) == 0 && letters.in(s):
+	case n >= 8 && c.areOnly(tokenChar) && prefixLen(s) == 0 && c.have(letter):
 		return form{class: classToken, words: "letters and digits with dashes"}, true
 	}
 	return form{}, false
@@ -291,7 +295,7 @@ func idForm(s []byte) (form, bool) {
 // turnsOf counts the changes from lower to upper case, of which a word has few.
 func turnsOf(s []byte) (n int) {
 	for i := 1; i < len(s); i++ {
-		if uppers[s[i]] && lowers[s[i-1]] {
+		if charOf(s[i]).have(upper) && charOf(s[i-1]).have(lower) {
 			n++
 		}
 	}
@@ -302,7 +306,7 @@ func turnsOf(s []byte) (n int) {
 // ord_8f3a or INV-000123; 0: there are none.
 func prefixLen(s []byte) int {
 	i := 0
-	for i < len(s) && letters[s[i]] {
+	for i < len(s) && charOf(s[i]).have(letter) {
 		i++
 	}
 	if i < 2 || i+1 >= len(s) || bytes.IndexByte([]byte("_-:./"), s[i]) < 0 {

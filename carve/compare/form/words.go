@@ -98,7 +98,7 @@ func (p *formPath) deviates(k int, x *whittle.Finding) {
 	case k == featWord:
 		x.Candidate, x.Monolith = "another word", fmt.Sprintf("one of %d", len(f.Rows))
 	}
-	x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.Path, what, units.Grouped(f.Odd), units.Grouped(f.Of), x.Candidate, x.Monolith)
+	x.Summary = fmt.Sprintf("%s %s in %s of %s responses: %s instead of %s", p.name, what, units.Grouped(f.Odd), units.Grouped(f.Of), x.Candidate, x.Monolith)
 	if named && f.Of >= formEnough && f.Odd == f.Of {
 		x.Cause = "the candidate never gives one of the monolith's: if each side names its own instances, write compare.form: {" +
 			p.Path + ": any}; if not, the candidate's are wrong"

@@ -96,7 +96,7 @@ func (g *Guard) roll() {
 func (g *Guard) forgetUsers() {
 	f := &g.Firsts
 	g.letGo(len(f.Waiting))
-	f.Users, f.Marked, f.Stale = userSet{}, 0, 0
+	f.Users, f.Marked, f.Stale = nil, 0, 0
 }
 
 // letGo takes the oldest n out of those that wait. The monolith's are past then.
@@ -177,18 +177,18 @@ func (g *Guard) settleAlone(a response) {
 // drawn by different hashes.
 const userSetBits = 1 << 15
 
-// userSet is a set of users by one bit each. The zero value is empty.
-type userSet [userSetBits / 64]uint64
+// userSet is a set of users by one bit each. The zero value is empty, and has no room.
+type userSet []byte
 
 // slotOf is a user's bit. It says nothing of the side, which is chosen by another mixture of the
 // same hash.
 func slotOf(user uint64) uint64 { return digest.Mix(user^0x2545f4914f6cdd1d) % userSetBits }
 
-func (s *userSet) has(at uint64) bool { return s[at/64]&(1<<(at%64)) != 0 }
-func (s *userSet) add(at uint64)      { s[at/64] |= 1 << (at % 64) }
+func (s userSet) has(at uint64) bool { return len(s) > 0 && s[at/8]&(1<<(at%8)) != 0 }
 
-// MarshalText keeps a set.
-func (s *userSet) MarshalText() ([]byte, error) { return digest.Words(s) }
-
-// UnmarshalText restores what MarshalText kept.
-func (s *userSet) UnmarshalText(text []byte) error { return digest.FromWords(text, s) }
+func (s *userSet) add(at uint64) {
+	if len(*s) == 0 {
+		*s = make(userSet, userSetBits/8)
+	}
+	(*s)[at/8] |= 1 << (at % 8)
+}

@@ -18,14 +18,12 @@ const (
 	Slack       = 0.02
 )
 
-// Changed counts how often one difference that counts as noise came: between
-// the monolith's response and the candidate's, in n exchanges, and between the
-// monolith's two, in so many repeats.
+// Changed counts how often one difference that counts as noise came: between the monolith's
+// response and the candidate's, in exchanges, and between the monolith's two, in repeats.
 type Changed struct {
-	Path              string
-	Candidate, N      int
-	Monolith, Repeats int
-	estimate, Excess  float64
+	Path                string
+	Candidate, Monolith eprocess.Share
+	Excess              float64 // see Bound
 }
 
 // Worst is that of a list, which is not empty, whose excess is the largest at alpha.
@@ -39,27 +37,23 @@ func Worst(list []Changed, alpha float64) Changed {
 // AsBound is the excess as it is shown, at a confidence of 1 − alpha.
 func (c *Changed) AsBound(what string, alpha float64) whittle.Bound {
 	b := whittle.Bound{
-		What: what, Estimate: max(0, c.estimate), High: max(0, c.Excess), MarginHigh: Slack, Inside: c.inside(),
+		What: what, Estimate: max(0, c.Beyond()), High: max(0, c.Excess), MarginHigh: Slack, Inside: c.inside(),
 	}
 	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's responses and in %s of the monolith's own repeats: at most %s of the responses differ beyond that (%s)",
-		c.Path, display.Percent(eprocess.Ratio(c.Candidate, c.N)), display.Percent(eprocess.Ratio(c.Monolith, c.Repeats)), display.InPercent(b.High), display.Percent(1-alpha))
+		c.Path, display.Percent(c.Candidate.Rate()), display.Percent(c.Monolith.Rate()), display.InPercent(b.High), display.Percent(1-alpha))
 	return b
 }
 
 // inside reports whether the excess is within its margin.
 func (c *Changed) inside() bool { return c.Excess <= Slack }
 
-// Bound finds the estimate and the upper bound of the candidate's excess.
+// Bound finds the upper bound of the candidate's excess.
 func (c *Changed) Bound(alpha float64) {
-	c.estimate = c.Beyond()
-	candidate, monolith := eprocess.Share{N: c.N, Differing: c.Candidate}, eprocess.Share{N: c.Repeats, Differing: c.Monolith}
-	c.Excess = Beyond(candidate.High(alpha/2), monolith.Low(alpha/2))
+	c.Excess = Beyond(c.Candidate.High(alpha/2), c.Monolith.Low(alpha/2))
 }
 
 // Beyond estimates the candidate's excess.
-func (c *Changed) Beyond() float64 {
-	return Beyond(eprocess.Ratio(c.Candidate, c.N), eprocess.Ratio(c.Monolith, c.Repeats))
-}
+func (c *Changed) Beyond() float64 { return Beyond(c.Candidate.Rate(), c.Monolith.Rate()) }
 
 // Beyond is the share of responses by which a candidate that changes the given share
 // of them exceeds what the monolith's share explains.
@@ -73,14 +67,13 @@ func (c *Changed) Left(alpha float64) int {
 	if c.inside() {
 		return 0
 	}
-	if c.estimate >= Slack || c.Repeats == 0 {
+	if c.Beyond() >= Slack || c.Monolith.N == 0 {
 		return -1
 	}
-	for times := 1.25; times*float64(c.N) < eprocess.CountMost; times *= 1.25 {
-		grown := func(n int) int { return int(times * float64(n)) }
-		on := Changed{Candidate: grown(c.Candidate), N: grown(c.N), Monolith: grown(c.Monolith), Repeats: grown(c.Repeats)}
+	for times := 1.25; times*float64(c.Candidate.N) < eprocess.CountMost; times *= 1.25 {
+		on := Changed{Candidate: c.Candidate.Grown(times), Monolith: c.Monolith.Grown(times)}
 		if on.Bound(alpha); on.inside() {
-			return on.N - c.N
+			return on.Candidate.N - c.Candidate.N
 		}
 	}
 	return -1

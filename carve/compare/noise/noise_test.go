@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"whittle/carve/compare/eprocess"
 )
 
 // TestBeyond: a candidate may change what is noise as often as the monolith and in
@@ -24,13 +26,18 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
+// changed is a difference in so many of n exchanges, and in so many of the repeats.
+func changed(candidate, n, monolith, repeats int) Changed {
+	return Changed{Candidate: eprocess.Share{N: n, Differing: candidate}, Monolith: eprocess.Share{N: repeats, Differing: monolith}}
+}
+
 // TestAsBound: what is shown is never below 0, and inside just up to the margin.
 func TestAsBound(t *testing.T) {
-	c := Changed{Path: "$.at", Candidate: 30, N: 1000, Monolith: 10, Repeats: 100}
+	c := changed(30, 1000, 10, 100)
 	for excess, inside := range map[float64]bool{-1: true, 0: true, Slack: true, math.Nextafter(Slack, 1): false, 0.5: false} {
-		c.estimate, c.Excess = excess/2, excess
+		c.Path, c.Excess = "$.at", excess
 		b := c.AsBound("noise", 0.01)
-		if b.Inside != inside || b.MarginHigh != Slack || b.High != max(0, excess) || b.Estimate != max(0, excess/2) || b.What != "noise" {
+		if b.Inside != inside || b.MarginHigh != Slack || b.High != max(0, excess) || b.Estimate != max(0, c.Beyond()) || b.What != "noise" {
 			t.Errorf("an excess of %v: %+v", excess, b)
 		}
 		for _, part := range []string{"$.at differs in 3", "in 10", "(99"} {
@@ -44,22 +51,22 @@ func TestAsBound(t *testing.T) {
 // TestLeft: so many exchanges more at the same rates bring the bound to the margin; none where it is
 // there, and none ever where the rates are too far apart or nothing was repeated.
 func TestLeft(t *testing.T) {
-	c := Changed{Candidate: 10, N: 200, Monolith: 8, Repeats: 200}
+	c := changed(10, 200, 8, 200)
 	c.Bound(0.01)
-	times := float64(c.N+c.Left(0.01)+1) / float64(c.N)
-	then := Changed{Candidate: int(10 * times), N: int(200 * times), Monolith: int(8 * times), Repeats: int(200 * times)}
+	times := float64(200+c.Left(0.01)+1) / 200
+	then := Changed{Candidate: c.Candidate.Grown(times), Monolith: c.Monolith.Grown(times)}
 	if then.Bound(0.01); c.Excess <= Slack || then.Excess > Slack+1e-3 {
 		t.Errorf("%+v: %.1f times as many bring it to %v", c, times, then.Excess)
 	}
-	for _, c := range []Changed{
-		{Candidate: 50, N: 100, Monolith: 0, Repeats: 100}, {Candidate: 1, N: 100}, {Monolith: 1, Repeats: 100},
-	} {
+	for _, c := range []Changed{changed(50, 100, 0, 100), changed(1, 100, 0, 0), changed(0, 0, 1, 100)} {
 		c.Bound(0.01)
 		if got := c.Left(0.01); got != -1 {
 			t.Errorf("%+v: %d more", c, got)
 		}
 	}
-	if got := (&Changed{Excess: Slack, N: 5, Repeats: 5}).Left(0.01); got != 0 {
+	at := changed(0, 5, 0, 5)
+	at.Excess = Slack
+	if got := at.Left(0.01); got != 0 {
 		t.Errorf("an excess at the margin: %d more", got)
 	}
 }
