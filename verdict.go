@@ -120,8 +120,10 @@ type Bound struct {
 	// MarginLow and MarginHigh limit the differences that count as none.
 	MarginLow  float64 `json:"margin_low"`
 	MarginHigh float64 `json:"margin_high"`
-	// Inside says that the interval lies within the margin.
+	// Inside says that the interval lies within the margin. More estimates how many more exchanges
+	// that takes; -1: it cannot be said.
 	Inside bool `json:"inside"`
+	More   int  `json:"-"`
 	// Summary is one plain sentence.
 	Summary string `json:"summary"`
 }

@@ -130,7 +130,8 @@ func TestAMovingStateIsNotEquivalent(t *testing.T) {
 			m.Observe(x)
 		}
 		for _, at := range []string{"there", "put away"} {
-			findings, bounds, more := m.Report(m.alpha)
+			findings, bounds := m.Report(m.alpha)
+			more := moreFor(bounds)
 			said := false
 			for _, b := range bounds {
 				said = said || b.ID == "places" && !b.Inside && (at != "there" || strings.Contains(b.Summary, why))

@@ -22,7 +22,7 @@ func TestCookiesOfEqualServices(t *testing.T) {
 		}
 		for n := 1; n <= 400; n++ {
 			h.see(w.Exchange(n))
-			found, _, _ := h.report(0.01)
+			found, _ := h.report(0.01)
 			for _, f := range found {
 				if f.Decided {
 					t.Fatalf("run %d, exchange %d: %s", seed, n, f.Summary)

@@ -59,7 +59,7 @@ func TestHeaderNoiseBound(t *testing.T) {
 				x.Repeat = &whittle.Response{Status: 200, Header: tag(i/5, 10), Body: x.Monolith.Body}
 			}
 			j.Observe(x)
-			b, _, ok := j.mirrored.headers.noiseBound(0.01)
+			b, ok := j.mirrored.headers.noiseBound(0.01)
 			if !ok {
 				continue
 			}

@@ -37,7 +37,7 @@ func (j *Judge) takenBack(v *whittle.Verdict) string {
 }
 
 func (j *Judge) judge() whittle.Verdict {
-	found, bounds, more := j.findings(j.mirrored)
+	found, bounds := j.findings(j.mirrored)
 	v := whittle.Verdict{
 		State: whittle.Undecided, Compared: j.compared(), Errors: j.mirrored.Errors + j.served.Errors, Confidence: 1 - alphaOf(j.c),
 		Novelty: j.shapes.Share(), Bounds: bounds, Findings: found,
@@ -52,7 +52,9 @@ func (j *Judge) judge() whittle.Verdict {
 	for i := range v.Bounds {
 		v.Bounds[i].Summary = j.show.Text(v.Bounds[i].Summary)
 	}
-	v.MoreNeeded = j.moreNeeded(more, &v)
+	if v.MoreNeeded = moreFor(bounds); v.MoreNeeded >= 0 {
+		v.MoreNeeded = max(v.MoreNeeded, j.c.MinCompared-j.mirrored.Compared)
+	}
 	switch {
 	case j.shown(&v):
 		v.State, v.MoreNeeded = whittle.Different, 0
@@ -67,19 +69,19 @@ func (j *Judge) judge() whittle.Verdict {
 }
 
 // findings are those of one order, with what asking again has shown, and its bounds.
-func (j *Judge) findings(s *series) ([]whittle.Finding, []whittle.Bound, int) {
-	found, bounds, more := s.findings(j.explained(s))
+func (j *Judge) findings(s *series) ([]whittle.Finding, []whittle.Bound) {
+	found, bounds := s.findings(j.explained(s))
 	for i := range found {
 		j.annotate(s, &found[i])
 	}
-	return found, bounds, more
+	return found, bounds
 }
 
 // addServed adds what was found where the candidate was asked first. A difference
 // that the other order shows as well is listed once, unless it is decided here
 // alone.
 func (j *Judge) addServed(v *whittle.Verdict) {
-	found, _, _ := j.findings(j.served)
+	found, _ := j.findings(j.served)
 	for i := range found {
 		f := &found[i]
 		known, decided := false, false
@@ -178,25 +180,19 @@ func (j *Judge) allInside(v *whittle.Verdict) bool {
 	})
 }
 
-// moreNeeded adds to the method's estimate what the judge itself waits for.
-func (j *Judge) moreNeeded(more int, v *whittle.Verdict) int {
-	if more < 0 {
-		return -1
+// moreFor estimates how many more exchanges bring all bounds inside their margins; -1, that it cannot
+// be said, where it cannot be said of any.
+func moreFor(bounds []whittle.Bound) (more int) {
+	for i := range bounds {
+		switch b := &bounds[i]; {
+		case b.Inside:
+		case b.More < 0:
+			return -1
+		default:
+			more = max(more, b.More, 1)
+		}
 	}
-	more = max(more, j.c.MinCompared-j.mirrored.Compared)
-	b := &v.Bounds[len(v.Bounds)-1]
-	if b.Inside {
-		return more
-	}
-	if s := j.mirrored; b.Estimate >= b.MarginHigh || s.Asked == 0 && s.Excused > 0 || !s.within(s.looseNow()-j.explained(s), s.Asked) {
-		return -1
-	}
-	// The room between estimate and bound shrinks about like 1/n.
-	need := float64(j.mirrored.Asked) * ((b.High-b.Estimate)/(b.MarginHigh-b.Estimate) - 1)
-	if j.mirrored.Asked == 0 {
-		need = math.Log(1/alphaOf(j.c)) / b.MarginHigh
-	}
-	return max(more, int(min(1e9, need))+1)
+	return more
 }
 
 // summarize says a verdict in one sentence. So many exchanges came that were not compared.

@@ -89,8 +89,8 @@ func (h *headers) varies(x *whittle.Exchange, a, b *whittle.Response) {
 }
 
 // report gives the findings and bounds so far.
-func (h *headers) report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, more int) {
-	findings, bounds, more = h.doubts(alpha)
+func (h *headers) report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound) {
+	findings, bounds = h.doubts(alpha)
 	for i := range findings {
 		f := &findings[i]
 		if f.Kind == whittle.FoundForm && f.Cause != "" { // a form is declared for fields of JSON alone
@@ -102,7 +102,7 @@ func (h *headers) report(alpha float64) (findings []whittle.Finding, bounds []wh
 		b := &bounds[i]
 		b.ID, b.What = "header "+cmp.Or(b.ID, b.What), "header "+b.What
 	}
-	return findings, bounds, more
+	return findings, bounds
 }
 
 // noisy lists the headers that the monolith changed by itself.

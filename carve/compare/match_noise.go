@@ -16,20 +16,21 @@ const boundNoise = "noise"
 // changes what was learned as noise, at the place where that is worst (noise.Beyond).
 // Without this bound one change seen in one repeat would excuse a candidate that is wrong there in
 // any share of responses, until the bets on repeats have found it. ok is false
-// where nothing was learned; more is how many exchanges it still takes, -1 where
-// it cannot be said.
+// where nothing was learned.
 //
 // Both shares have a confidence sequence (eprocess.Share) at alpha/2, so the difference
 // holds at all times at once with 1 − alpha. EQUIVALENT is wrong here only if the
 // interval of the place that is outside its margin is wrong, so alpha is not
 // split over the places (an intersection–union test, Berger 1982).
-func (m *match) noiseBound(alpha float64) (b whittle.Bound, more int, ok bool) {
+func (m *match) noiseBound(alpha float64) (b whittle.Bound, ok bool) {
 	list := m.changedByNoise()
 	if len(list) == 0 {
-		return b, 0, false
+		return b, false
 	}
 	worst := noise.Worst(list, alpha)
-	return worst.AsBound(boundNoise, alphaOf(m.c)), worst.Left(alpha), true
+	b = worst.AsBound(boundNoise, alphaOf(m.c))
+	b.More = worst.Left(alpha)
+	return b, true
 }
 
 // changedByNoise counts what was learned and excuses a difference, in the order

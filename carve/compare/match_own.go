@@ -175,7 +175,9 @@ func (m *match) settles(path string) string {
 func (m *match) unsureBound() (b whittle.Bound, ok bool) {
 	for _, k := range m.marks {
 		if m.isUnsure(k) {
-			return whittle.Bound{ID: "places", What: boundNoise, High: 1, MarginHigh: noise.Slack, Summary: m.pathWords(k.Path) + ": " + m.unsureWords(k)}, true
+			b = whittle.Bound{ID: "places", What: boundNoise, High: 1, MarginHigh: noise.Slack, More: -1}
+			b.Summary = m.pathWords(k.Path) + ": " + m.unsureWords(k)
+			return b, true
 		}
 	}
 	return b, false

@@ -41,13 +41,13 @@ func (m *match) noisyPlaces() []string {
 func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.noisy() }
 
 // Report implements method.
-func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
-	findings, bounds, more := m.doubts(alpha)
+func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound) {
+	findings, bounds := m.doubts(alpha)
 	low, high := m.share.Low(alpha), m.share.High(alpha)
 	limit := marginOf(m.c.MaxDiffer)
 	b := whittle.Bound{
 		What: "share of responses", Low: low, High: high, MarginHigh: limit,
-		Estimate: eprocess.Ratio(m.share.Differing, m.n),
+		Estimate: eprocess.Ratio(m.share.Differing, m.n), More: m.share.MoreUntil(alpha, limit),
 	}
 	b.Inside = m.n > 0 && high <= limit && b.Estimate <= m.c.MaxDiffer
 	b.Summary = fmt.Sprintf("%s of %s responses differed: at most %s can (%s)",
@@ -55,30 +55,25 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) 
 	if m.n == 0 {
 		b.Summary = "nothing has been compared yet"
 	}
-	left := m.share.MoreUntil(alpha, limit)
 	if b.Estimate > m.c.MaxDiffer {
 		b.Summary += seenTooOften(m.c.MaxDiffer)
-		left = -1 // nobody knows when what was seen will be explained
+		b.More = -1 // nobody knows when what was seen will be explained
 	}
-	bounds, more = append([]whittle.Bound{b}, bounds...), longer(more, left)
-	if slices.ContainsFunc(findings, func(f whittle.Finding) bool { return f.Decided }) {
-		more = 0
-	}
-	return findings, bounds, more
+	return findings, append([]whittle.Bound{b}, bounds...)
 }
 
 // doubts are the findings, and the bounds that EQUIVALENT waits for at single places.
-func (m *match) doubts(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, more int) {
+func (m *match) doubts(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound) {
 	m.refresh()
 	findings = m.findings()
-	if noise, left, ok := m.noiseBound(alpha); ok {
-		bounds, more = append(bounds, noise), longer(more, left)
+	if noise, ok := m.noiseBound(alpha); ok {
+		bounds = append(bounds, noise)
 	}
 	if places, ok := m.unsureBound(); ok {
-		bounds, more = append(bounds, places), -1
+		bounds = append(bounds, places)
 	}
-	if form, left, ok := m.forms.Bound(m.n); ok {
-		bounds, more = append(bounds, form), longer(more, left)
+	if form, ok := m.forms.Bound(m.n); ok {
+		bounds = append(bounds, form)
 	}
 	for _, f := range m.forms.Findings() { // one fault, one name
 		if f.Decided || !slices.ContainsFunc(findings, func(g whittle.Finding) bool { return g.Decided && g.Path == f.Path }) {
@@ -86,7 +81,7 @@ func (m *match) doubts(alpha float64) (findings []whittle.Finding, bounds []whit
 		}
 	}
 	orderFindings(findings)
-	return findings, bounds, more
+	return findings, bounds
 }
 
 // findings lists open and declared differences, decided ones first, then by

@@ -241,7 +241,8 @@ func TestNoiseIsLearned(t *testing.T) {
 	if got := m.noisyPlaces(); !slices.Equal(got, want) {
 		t.Errorf("learned %q", got)
 	}
-	findings, bounds, more := m.Report(alphaOf(m.c))
+	findings, bounds := m.Report(alphaOf(m.c))
+	more := moreFor(bounds)
 	if len(findings) > 0 || !bounds[0].Inside || more != 0 || bounds[0].High > 0.002 {
 		t.Errorf("after 3,000 of the same: %+v, %+v, %d more", findings, bounds, more)
 	}
@@ -254,7 +255,7 @@ func TestNoiseIsLearned(t *testing.T) {
 	if n := feed(100, func() string { return strings.Replace(listing(r, "9"), `"at"`, `"AT"`, 1) }); n != 100 {
 		t.Errorf("%d of 100 lost fields were seen", n)
 	}
-	findings, _, _ = m.Report(m.alpha)
+	findings, _ = m.Report(m.alpha)
 	var said []string
 	for _, f := range findings {
 		if !f.Decided || f.Count != 100 || f.Of != 3200 || len(f.Samples) != 1 { // all are one request
@@ -283,7 +284,7 @@ func TestNoiseHidesNoMore(t *testing.T) {
 		}
 		m.Observe(x)
 	}
-	findings, _, _ := m.Report(m.alpha)
+	findings, _ := m.Report(m.alpha)
 	if len(findings) == 0 || !findings[0].Decided || !strings.Contains(findings[0].Cause, "more often") {
 		t.Errorf("found %+v", findings)
 	}
@@ -297,7 +298,8 @@ func TestNoRepeatsNoVerdict(t *testing.T) {
 	for range 2000 {
 		m.Observe(exchange(`{"a":1}`, `{"a":2}`))
 	}
-	findings, bounds, more := m.Report(m.alpha)
+	findings, bounds := m.Report(m.alpha)
+	more := moreFor(bounds)
 	if len(findings) != 1 || findings[0].Decided || bounds[0].Inside || more != -1 || !strings.Contains(findings[0].Cause, "may be noise") {
 		t.Errorf("%+v %+v %d", findings, bounds, more)
 	}
@@ -314,7 +316,7 @@ func TestExact(t *testing.T) {
 			t.Error("other bytes do not differ")
 		}
 	}
-	findings, bounds, _ := m.Report(m.alpha)
+	findings, bounds := m.Report(m.alpha)
 	f := findings[0]
 	if f.Kind != whittle.FoundBody || !f.Decided || f.Count != 9 || f.Of != 10 || bounds[0].Estimate != 0.9 {
 		t.Errorf("%+v %+v", f, bounds)
@@ -346,7 +348,7 @@ func TestExpectations(t *testing.T) {
 	if o := m.Observe(exchange(`{"state":"open"}`, `{"state":"shut"}`)); !o.Differs {
 		t.Error("another change of a declared field does not count")
 	}
-	findings, bounds, _ := m.Report(m.alpha)
+	findings, bounds := m.Report(m.alpha)
 	if bounds[0].Estimate != 1.0/51 {
 		t.Errorf("%+v", bounds[0])
 	}
@@ -415,8 +417,8 @@ func TestMatchResumes(t *testing.T) {
 		if !bytes.Equal(a, b) {
 			t.Errorf("learn %v: the states differ", learn)
 		}
-		fa, ba, _ := whole.Report(whole.alpha)
-		fb, bb, _ := half.Report(half.alpha)
+		fa, ba := whole.Report(whole.alpha)
+		fb, bb := half.Report(half.alpha)
 		if fmt.Sprint(fa, ba) != fmt.Sprint(fb, bb) {
 			t.Errorf("learn %v: the reports differ", learn)
 		}

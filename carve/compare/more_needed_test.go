@@ -23,12 +23,13 @@ func TestMoreNeededStaysUnknown(t *testing.T) {
 		}
 		m.Observe(x)
 	}
-	_, left, _ := m.noiseBound(m.alpha)
-	_, form, waits := m.forms.Bound(m.n)
-	if left != -1 || !waits || form <= 0 {
-		t.Fatalf("noise takes %d more and forms %d", left, form)
+	noise, _ := m.noiseBound(m.alpha)
+	form, waits := m.forms.Bound(m.n)
+	if noise.More != -1 || !waits || form.More <= 0 {
+		t.Fatalf("noise takes %d more and forms %d", noise.More, form.More)
 	}
-	if _, _, more := m.Report(m.alpha); more != -1 {
+	_, bounds := m.Report(m.alpha)
+	if more := moreFor(bounds); more != -1 {
 		t.Errorf("%d more are needed, which nobody knows", more)
 	}
 }

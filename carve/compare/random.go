@@ -85,9 +85,9 @@ func (r *random) readBy(a, b *whittle.Response) {
 }
 
 // Report implements method.
-func (r *random) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
-	findings, bounds, more := r.Method.Report(alpha)
-	around, further, left := r.around.doubts(alpha)
+func (r *random) Report(alpha float64) ([]whittle.Finding, []whittle.Bound) {
+	findings, bounds := r.Method.Report(alpha)
+	around, further := r.around.doubts(alpha)
 	for _, f := range around {
 		if f.Path == "$" {
 			f.Kind, f.Path = whittle.FoundBody, ""
@@ -95,7 +95,7 @@ func (r *random) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int)
 		f.Summary = "around the number: " + f.Summary
 		findings = append(findings, f)
 	}
-	return findings, append(bounds, further...), longer(more, left)
+	return findings, append(bounds, further...)
 }
 
 // Open implements method: the series counts these itself.

@@ -234,21 +234,25 @@ func (s *series) explained(elder *series, asked *rechecks) int {
 // the others are. Those that were seen are within the limit only if there are no
 // more than it allows beyond what the monolith explains.
 func (s *series) looseBound(explained int) whittle.Bound {
-	loose := s.looseNow()
-	high := eprocess.Share{N: s.Asked, Differing: loose}.High(alphaOf(s.c))
+	loose, alpha := s.looseNow(), alphaOf(s.c)
+	share := eprocess.Share{N: s.Asked, Differing: loose}
 	b := whittle.Bound{
-		ID: "exchanges", What: "share of responses", High: high, MarginHigh: s.margin(),
-		Estimate: float64(loose) / float64(max(1, s.Asked)),
+		ID: "exchanges", What: "share of responses", High: share.High(alpha), MarginHigh: s.margin(),
+		Estimate: eprocess.Ratio(loose, s.Asked), More: share.MoreUntil(alpha, s.margin()),
 	}
-	b.Inside = high <= b.MarginHigh && s.within(loose-explained, s.Asked)
+	excused := s.within(loose-explained, s.Asked)
+	b.Inside = b.High <= b.MarginHigh && excused
 	what := "another status, content type or header, or no response"
 	if s.c.Kind == whittle.Statistical {
 		what = "another status, content type, header or text, a wrong value, or no response"
 	}
 	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
-		units.Grouped(loose), units.Grouped(s.Asked), what, display.InPercent(high))
-	if !s.within(loose-explained, s.Asked) {
+		units.Grouped(loose), units.Grouped(s.Asked), what, display.InPercent(b.High))
+	if !excused {
 		b.Summary += seenTooOften(s.limit())
+	}
+	if !excused || s.Asked == 0 && s.Excused > 0 {
+		b.More = -1
 	}
 	return b
 }
@@ -262,15 +266,14 @@ func seenTooOften(limit float64) string {
 func (s *series) within(k, n int) bool { return float64(k) <= s.limit()*float64(n) }
 
 // findings are those of the series, decided ones first.
-func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound, int) {
-	found, bounds, more := s.method.Report(alphaOf(s.c))
+func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound) {
+	found, bounds := s.method.Report(alphaOf(s.c))
 	list := []whittle.Finding{}
 	for i := range heads {
 		list = append(list, s.Heads[i].Findings(heads[i].kind, heads[i].words)...)
 	}
-	ofHeaders, more2, left := s.headers.report(alphaOf(s.c))
-	list, bounds, more = append(list, ofHeaders...), append(bounds, more2...), longer(more, left)
-	return append(list, found...), append(bounds, s.looseBound(explained)), more
+	ofHeaders, further := s.headers.report(alphaOf(s.c))
+	return slices.Concat(list, ofHeaders, found), append(append(bounds, further...), s.looseBound(explained))
 }
 
 // open is how many of how many exchanges differ in a way that nobody declared and
@@ -344,9 +347,7 @@ type method interface {
 	// Observe takes an exchange to which both responses came, whole.
 	Observe(x *whittle.Exchange) Observation
 	// Report gives the findings and bounds so far, these at the level alpha, the same at every call.
-	// moreNeeded estimates the exchanges that are still needed until every bound lies
-	// inside its margin: 0 if they do, -1 if that is unknown.
-	Report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound, moreNeeded int)
+	Report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound)
 	// Open is how many exchanges differ undeclared at a place at which the
 	// monolith was not seen to vary.
 	Open() int
@@ -362,15 +363,6 @@ type method interface {
 
 	json.Marshaler
 	json.Unmarshaler
-}
-
-// longer is the larger of two estimates of how many exchanges something still takes; -1, that it
-// cannot be said, where it cannot be said of either.
-func longer(a, b int) int {
-	if a < 0 || b < 0 {
-		return -1
-	}
-	return max(a, b)
 }
 
 // alphaOf is the promised error rate of a whole rollout.

@@ -16,23 +16,17 @@ const (
 )
 
 // bounds gives the three intervals, each at the confidence 1 - alpha at every
-// number of exchanges at once, and how many exchanges are still missing until
-// all of them lie inside their margins. EQUIVALENT needs all three, so it is
+// number of exchanges at once. EQUIVALENT needs all three, so it is
 // wrong only if the interval of the quantity that is outside its margin is
 // wrong: alpha need not be split (an intersection-union test, Berger 1982).
-func (s *Method) bounds(alpha float64) ([]whittle.Bound, int) {
+func (s *Method) bounds(alpha float64) []whittle.Bound {
 	m := s.c.Margin
 	list := []whittle.Bound{s.meanBound(m.Mean, alpha), s.spreadBound(m.Spread, alpha), s.distributionBound(m.Distribution, alpha)}
-	more := 0
 	for i := range list {
 		list[i].Summary += s.leftOut()
-		if n := missing(&list[i], s.N); n < 0 || more < 0 {
-			more = -1
-		} else {
-			more = max(more, n)
-		}
+		list[i].More = missing(&list[i], s.N)
 	}
-	return list, more
+	return list
 }
 
 // missing estimates how many more exchanges bring a bound inside its margin.

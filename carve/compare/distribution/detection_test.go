@@ -14,7 +14,7 @@ import (
 // named lists what a report shows: a finding's kind, and for a wrong value with
 // a cause also the kind of cause.
 func named(s *Method) map[string]bool {
-	list, _, _ := s.Report(s.alpha)
+	list, _ := s.Report(s.alpha)
 	got := map[string]bool{}
 	for _, f := range list {
 		if !f.Decided {

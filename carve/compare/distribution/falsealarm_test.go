@@ -79,7 +79,7 @@ func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 			a := w.Response(r, p)
 			s.weigh(x, p, a, w.Response(r, p))
 			if i%step == step-1 {
-				if _, more := s.bounds(0.01); more == 0 {
+				if !slices.ContainsFunc(s.bounds(0.01), func(b whittle.Bound) bool { return !b.Inside }) {
 					found = i + 1
 				}
 			}

@@ -13,13 +13,13 @@ import (
 )
 
 // Report gives the findings and bounds so far, as method does.
-func (s *Method) Report(alpha float64) ([]whittle.Finding, []whittle.Bound, int) {
-	bounds, more := s.bounds(eprocess.Alpha(s.c.Confidence))
+func (s *Method) Report(alpha float64) ([]whittle.Finding, []whittle.Bound) {
+	bounds := s.bounds(eprocess.Alpha(s.c.Confidence))
 	list := slices.Concat(s.wrongFindings(), s.distributionFindings(bounds), s.otherFindings())
 	for i := range list {
 		list[i].Expected = s.expected(list[i].Kind, list[i].Path)
 	}
-	return list, bounds, more
+	return list, bounds
 }
 
 // wrongFindings gives one finding per cause of wrong values.

@@ -135,15 +135,15 @@ func (p *formPath) leadCause(kind uint64) string {
 // EQUIVALENT, and how many exchanges it still takes, -1 where it cannot be said. What comes in
 // less than half of them is waited for twice as long as formLong; the coverage says how little is
 // known of it then.
-func (f *Forms) waits(p *formPath, n int) (b whittle.Bound, more int, ok bool) {
+func (f *Forms) waits(p *formPath, n int) (b whittle.Bound, ok bool) {
 	l, more := p.Alike.Open(p.isRanged(), alikeAlpha)
 	if l == nil || p.isOwn() || p.rule != "" || p.isHeld() {
-		return b, 0, false
+		return b, false
 	}
 	since := n - p.Born
 	seldom := 2*l.All.N < since
 	if seldom && since >= 2*formLong {
-		return b, 0, false
+		return b, false
 	}
 	if more > 0 {
 		more = int(min(1e9, float64(more)*float64(since+1)/float64(max(1, l.All.N))+1))
@@ -153,9 +153,9 @@ func (f *Forms) waits(p *formPath, n int) (b whittle.Bound, more int, ok bool) {
 	}
 	var x whittle.Finding
 	p.leads(l, &x)
-	b = whittle.Bound{What: boundForm, Estimate: l.All.Mean(), MarginLow: -twosample.Margin, MarginHigh: twosample.Margin}
+	b = whittle.Bound{What: boundForm, Estimate: l.All.Mean(), MarginLow: -twosample.Margin, MarginHigh: twosample.Margin, More: more}
 	b.Low, b.High = l.All.Interval(alikeAlpha)
 	b.Summary = fmt.Sprintf("%s: the difference is %s, and %s either way counts as none",
 		x.Summary, display.PercentRange(b.Low, b.High), display.InPercent(twosample.Margin))
-	return b, more, true
+	return b, true
 }

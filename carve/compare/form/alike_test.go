@@ -41,7 +41,7 @@ func TestNumbersThatAreDrawnAlike(t *testing.T) {
 		if p.lead() != nil {
 			t.Errorf("%s: suspected", what)
 		}
-		if b, _, waits := f.Bound(1500); waits {
+		if b, waits := f.Bound(1500); waits {
 			t.Errorf("%s: waits for %s", what, b.Summary)
 		}
 	}
@@ -67,8 +67,8 @@ func TestSeldomNumbers(t *testing.T) {
 	}{{seldom, 1900, 100, true}, {seldom, 2100, 0, false}, {always, 1900, 3000, true}, {always, 2100, 3000, true}} {
 		f := formsOf(t, comparetest.FormComparison)
 		playedOf(t, f, c.n, c.say)
-		if b, more, is := f.Bound(c.n); is != c.waits || more > c.most {
-			t.Errorf("after %d: waits %t for %d: %s", c.n, is, more, b.Summary)
+		if b, is := f.Bound(c.n); is != c.waits || b.More > c.most {
+			t.Errorf("after %d: waits %t for %d: %s", c.n, is, b.More, b.Summary)
 		}
 		var cover whittle.Coverage
 		if f.Cover(&cover, c.n); c.waits == strings.Contains(fmt.Sprint(cover.NotCompared), "(draw)") {

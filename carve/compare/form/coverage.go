@@ -41,7 +41,7 @@ func (f *Forms) Cover(c *whittle.Coverage, n int) {
 			p.left(func(what, why string) { c.Not(p.name+" ("+what+")", why) })
 		}
 		open, _ := p.Alike.Open(p.isRanged(), alikeAlpha)
-		if _, _, waits := f.waits(p, n); open != nil && !waits && p.rule == "" {
+		if _, waits := f.waits(p, n); open != nil && !waits && p.rule == "" {
 			c.Not(p.name+" (draw)", "too few values came to say that both sides draw alike")
 		}
 	}
@@ -117,35 +117,36 @@ func (p *formPath) left(add func(what, why string)) {
 
 // Bound waits while a deviation is suspected, until each place has been compared by form often
 // enough, and where nothing of the body is compared. ok is false where there is nothing to
-// wait for; more estimates the exchanges, -1: it cannot be said.
-func (f *Forms) Bound(n int) (b whittle.Bound, more int, ok bool) {
+// wait for.
+func (f *Forms) Bound(n int) (b whittle.Bound, ok bool) {
 	for _, p := range f.paths {
 		if p.rule == formAny || p.rule == formValue || f.expected(p) != "" {
 			continue
 		}
-		of, left, open := f.boundOf(p, n)
-		if open && (!ok || more >= 0 && (left < 0 || left > more)) {
-			b, more, ok = of, left, true
+		of, open := f.boundOf(p, n)
+		if open && (!ok || b.More >= 0 && (of.More < 0 || of.More > b.More)) {
+			b, ok = of, true
 		}
 	}
 	if why := f.hollow(); !ok && why != "" {
-		return whittle.Bound{What: boundForm, MarginHigh: noise.Slack, High: 1, Summary: why}, -1, true
+		return whittle.Bound{What: boundForm, MarginHigh: noise.Slack, High: 1, Summary: why, More: -1}, true
 	}
-	return b, more, ok
+	return b, ok
 }
 
-func (f *Forms) boundOf(p *formPath, n int) (b whittle.Bound, more int, ok bool) {
+func (f *Forms) boundOf(p *formPath, n int) (b whittle.Bound, ok bool) {
 	b = whittle.Bound{What: boundForm, MarginHigh: noise.Slack}
 	if x, ok := f.finding(p); ok && !x.Decided {
 		b.Estimate, b.High = eprocess.Ratio(x.Count, x.Of), eprocess.Share{N: x.Of, Differing: x.Count}.High(alikeAlpha)
 		b.Summary = x.Summary + ": suspected, not shown"
-		return b, -1, true
+		b.More = -1
+		return b, true
 	}
 	of := p.Feature[featForm].Of
-	if more = formEnough - of; more > 0 && !p.isOwn() && n-p.Born < formLong && p.values() {
+	if b.More = formEnough - of; b.More > 0 && !p.isOwn() && n-p.Born < formLong && p.values() {
 		b.High = math.Min(1, 5/float64(of+1))
-		b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.name, units.Grouped(of), units.Grouped(more))
-		return b, more, true
+		b.Summary = fmt.Sprintf("%s has been compared by form in %s responses so far: %s more are needed", p.name, units.Grouped(of), units.Grouped(b.More))
+		return b, true
 	}
 	return f.waits(p, n)
 }

@@ -132,7 +132,7 @@ func TestFormIntended(t *testing.T) {
 	if list := f.Findings(); len(list) > 0 {
 		t.Errorf("got %+v", list)
 	}
-	if _, _, waits := f.Bound(100); waits {
+	if _, waits := f.Bound(100); waits {
 		t.Error("a declared form keeps EQUIVALENT from being said")
 	}
 }
