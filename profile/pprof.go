@@ -41,16 +41,12 @@ const EndpointLabel = "endpoint"
 var pprofTypes = map[Kind][2]string{
 	CPU:         {"cpu", "samples"},
 	Allocations: {"alloc_space", "alloc_objects"},
-	Heap:        {"inuse_space", "inuse_objects"},
 	Mutex:       {"delay", "contentions"},
-	Block:       {"delay", "contentions"},
-	Goroutines:  {"goroutine", ""},
 }
 
 // ReadPprof reads a profile in pprof's format, gzipped or not. kind says which
-// of its values is meant; "" takes what it finds first of CPU, Allocations,
-// Mutex and Goroutines (a file does not distinguish Mutex and Block), and Heap of a
-// snapshot that does not say that its allocations are meant, as go tool pprof does.
+// of its values is meant; "" takes what it finds first of CPU, Allocations and Mutex,
+// which a profile of what blocked is read as, too.
 func ReadPprof(b []byte, kind Kind) (*Profile, error) {
 	raw, err := gunzip(b)
 	if err != nil {
@@ -85,7 +81,7 @@ func typesOf(in *profile.Profile) string {
 
 func orAny(k Kind) Kind {
 	if k == "" {
-		return "CPU, allocation, lock or goroutine"
+		return "CPU, allocation or lock"
 	}
 	return k
 }
@@ -119,10 +115,7 @@ func pickValues(in *profile.Profile, kind Kind) (_ Kind, value, objects int) {
 	}
 	kinds := []Kind{kind}
 	if kind == "" {
-		kinds = []Kind{CPU, Allocations, Mutex, Goroutines}
-		if in.DurationNanos == 0 && in.DefaultSampleType != "alloc_space" && at("inuse_space") >= 0 {
-			kinds = []Kind{Heap}
-		}
+		kinds = []Kind{CPU, Allocations, Mutex}
 	}
 	for _, k := range kinds {
 		names := pprofTypes[k]

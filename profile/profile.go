@@ -18,18 +18,14 @@ type Kind string
 const (
 	CPU         Kind = "cpu"         // Value: nanoseconds on a core
 	Allocations Kind = "allocations" // Value: bytes allocated; Objects: how many
-	Heap        Kind = "heap"        // Value: bytes in use; Objects: how many
 	Mutex       Kind = "mutex"       // Value: nanoseconds waited for a lock; Objects: how often
-	Block       Kind = "block"       // Value: nanoseconds blocked; Objects: how often
-	Goroutines  Kind = "goroutines"  // Value: how many
+	// Waits is the event loop's time, of Profile.Waits alone. Value: nanoseconds.
+	Waits Kind = "waits"
 )
 
 // Noun says of what a profile of the kind is.
 func (k Kind) Noun() string {
-	return map[Kind]string{
-		CPU: "CPU time", Allocations: "allocated bytes", Heap: "live bytes", Mutex: "time at locks",
-		Block: "blocked time", Goroutines: "goroutines",
-	}[k]
+	return map[Kind]string{CPU: "CPU time", Allocations: "allocated bytes", Mutex: "time at locks"}[k]
 }
 
 // Runtime is what the process runs on.

@@ -2,7 +2,6 @@ package profile
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -11,11 +10,12 @@ import (
 )
 
 // formats are the formats that Read takes, for a hint.
-const formats = "whittle reads pprof profiles of Go programs, and V8's .cpuprofile and .heapprofile"
+const formats = "whittle reads pprof profiles of Go programs, and V8's .cpuprofile"
 
 // otherFormats are common formats that Read refuses, by how their files begin.
 var otherFormats = []struct{ begins, is, hint string }{
-	{`{"snapshot":`, "a V8 heap snapshot, which has objects and no stacks", "node --heap-prof writes a .heapprofile; or give the process id and --kinds heap"},
+	{`{"snapshot":`, "a V8 heap snapshot", "Chrome's developer tools read it"},
+	{`{"head":`, "a .heapprofile, or a .cpuprofile of Node before 12", "node --cpu-prof writes a .cpuprofile; Chrome's developer tools read a .heapprofile"},
 	{`{"traceEvents":`, "a trace", "node --cpu-prof writes a .cpuprofile; or give the process id"},
 	{`{"metadata":`, "a trace", "node --cpu-prof writes a .cpuprofile; or give the process id"},
 	{`{"$schema":"https://www.speedscope.app`, "a speedscope profile", formats},
@@ -29,8 +29,7 @@ var otherFormats = []struct{ begins, is, hint string }{
 	{"<", "a page or a picture, not a profile", "give the profile itself"},
 }
 
-// Read reads a saved profile, gzipped or not: pprof's of a Go program, or one of V8's
-// two. kind says which of a file's values is meant; with none it is the file's own.
+// Read reads a saved profile, gzipped or not: pprof's of a Go program, or V8's. kind says which of a file's values is meant; with none it is the file's own.
 // What is too large, damaged or of another format is refused, with a hint what to do.
 func Read(b []byte, kind Kind) (*Profile, error) {
 	if len(b) > MaxBytes {
@@ -52,31 +51,15 @@ func Read(b []byte, kind Kind) (*Profile, error) {
 			return nil, whittle.Errorf(whittle.Unsupported, "read profile: the file is %s", f.is).WithHint(f.hint)
 		}
 	}
-	p, err := read(text, b, kind)
+	read := func() (*Profile, error) { return ReadPprof(b, kind) }
+	if text[0] == '{' {
+		read = func() (*Profile, error) { return ReadV8CPU(text, time.Time{}) }
+	}
+	p, err := read()
 	if coded, ok := errors.AsType[*whittle.Error](err); ok && coded.Hint == "" {
 		return nil, coded.WithHint("the file is cut off, or of another format; " + formats)
 	}
 	return p, err
-}
-
-// read tells V8's JSON from pprof's protobuf.
-func read(text, b []byte, kind Kind) (*Profile, error) {
-	if text[0] != '{' {
-		return ReadPprof(b, kind)
-	}
-	var has struct {
-		Nodes json.RawMessage `json:"nodes"`
-	}
-	if err := readJSON(text, &has); err != nil {
-		return nil, err
-	}
-	if has.Nodes != nil {
-		return ReadV8CPU(text, time.Time{})
-	}
-	if kind == "" {
-		kind = Heap
-	}
-	return ReadV8Heap(text, kind, time.Time{})
 }
 
 // isGo reports whether a pprof profile can be of a Go program: one of its files is Go's,

@@ -78,9 +78,10 @@ func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := newNodeProfile(CPU, began)
-	p.Clock = time.Duration(in.StartTime) * time.Microsecond
-	p.Duration = time.Duration(in.EndTime-in.StartTime) * time.Microsecond
+	p := &Profile{
+		Kind: CPU, Runtime: Node, Began: began,
+		Clock: time.Duration(in.StartTime) * time.Microsecond, Duration: time.Duration(in.EndTime-in.StartTime) * time.Microsecond,
+	}
 	functions := p.interner()
 	for _, id := range in.Samples {
 		if n, ok := at[id]; ok {
@@ -225,59 +226,6 @@ func (n *cpuNode) completeLines() {
 	}
 }
 
-// heapNode is a stack with the bytes that were allocated there and still live.
-type heapNode struct {
-	CallFrame callFrame  `json:"callFrame"`
-	SelfSize  int64      `json:"selfSize"`
-	Children  []heapNode `json:"children"`
-}
-
-// ReadV8Heap reads a .heapprofile, V8's sampling heap profile: bytes by the
-// stack that allocated them, of what is still alive. With the collected
-// objects included when it was taken, kind is Allocations; else Heap.
-func ReadV8Heap(b []byte, kind Kind, began time.Time) (*Profile, error) {
-	var in struct {
-		Head       *heapNode       `json:"head"`
-		Timestamps json.RawMessage `json:"timestamps"`
-	}
-	if err := readJSON(b, &in); err != nil {
-		return nil, err
-	}
-	if in.Timestamps != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: an older form of .cpuprofile, whose nodes are a tree of objects").
-			WithHint("node --cpu-prof of Node 12 and newer writes what is read")
-	}
-	if in.Head == nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read V8 profile: not a .heapprofile: it has no head")
-	}
-	p := newNodeProfile(kind, began)
-	functions := p.interner()
-	var stack []Frame // root first
-	var walk func(n *heapNode) error
-	walk = func(n *heapNode) error {
-		if n.CallFrame.FunctionName != "(root)" {
-			stack = append(stack, Frame{Function: functions(n.CallFrame)})
-			defer func() { stack = stack[:len(stack)-1] }()
-		}
-		if n.SelfSize > 0 && len(stack) > 0 {
-			s := Sample{Value: n.SelfSize, At: -1, Stack: make([]Frame, 0, min(len(stack), MaxDepth))}
-			for i := len(stack) - 1; i >= 0 && len(s.Stack) < MaxDepth; i-- {
-				s.Stack = append(s.Stack, stack[i])
-			}
-			if err := p.Append(s); err != nil {
-				return err
-			}
-		}
-		for i := range n.Children {
-			if err := walk(&n.Children[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return p, walk(in.Head)
-}
-
 func readJSON(b []byte, into any) error {
 	if len(b) > MaxBytes {
 		return whittle.Errorf(whittle.ResourceExhausted, "read V8 profile: more than %d MiB", MaxBytes>>20).
@@ -287,10 +235,6 @@ func readJSON(b []byte, into any) error {
 		return whittle.Errorf(whittle.Invalid, "read V8 profile: %w", err)
 	}
 	return nil
-}
-
-func newNodeProfile(kind Kind, began time.Time) *Profile {
-	return &Profile{Kind: kind, Runtime: Node, Began: began}
 }
 
 // RegExpOf begins the name of the function that matches a text with a regular

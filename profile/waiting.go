@@ -106,7 +106,7 @@ func (p *Profile) mayWait(s *Sample) bool {
 // Waits gives what MarkWaiting marked as a profile of its own: of the event loop's time,
 // with the rest of it at no function of the service's. nil: there is nothing.
 func (p *Profile) Waits() *Profile {
-	out := &Profile{Kind: Block, Runtime: p.Runtime, Began: p.Began, Duration: p.Duration, Service: p.Service}
+	out := &Profile{Kind: Waits, Runtime: p.Runtime, Began: p.Began, Duration: p.Duration, Service: p.Service}
 	out.Functions = slices.Clone(p.Functions)
 	otherwise, found := out.AddFunction("(otherwise)", Work), false
 	for i := range p.Samples {

@@ -25,7 +25,7 @@ type takeVerb struct {
 	Process string `arg:"" name:"target" placeholder:"TARGET" help:"A Go service's pprof or admin URL, a Node inspector's URL, a Node process's id, or a saved profile."`
 
 	measure.Settings
-	Kinds []string `group:"What is measured" placeholder:"KIND" help:"cpu, allocations, heap, mutex, block, goroutines. Default: cpu, allocations and mutex of a Go service, cpu of Node."`
+	Kinds []string `group:"What is measured" placeholder:"KIND" help:"cpu, allocations, mutex. Default: all three of a Go service, cpu of Node."`
 
 	JSON string `group:"What is written" name:"json" placeholder:"FILE" help:"Write the report as JSON (\"-\": standard output)."`
 	Save string `group:"What is written" placeholder:"FOLDER" help:"Keep the profiles, for whittle profile diff, go tool pprof -http, Chrome and speedscope."`
@@ -86,7 +86,7 @@ type diffVerb struct {
 	Before string            `arg:"" placeholder:"BEFORE" help:"A saved profile."`
 	After  string            `arg:"" placeholder:"AFTER" help:"A saved profile; it may be of the other runtime."`
 	Same   map[string]string `placeholder:"OLD=NEW" help:"Endpoints that are one, such as \"POST /Count=/twirp.carved.Carved/Count\". Names with the same last word match by themselves."`
-	Kind   string            `help:"Which of a pprof file's values: cpu, allocations, heap, mutex, block." placeholder:"KIND"`
+	Kind   string            `help:"Which of a pprof file's values: cpu, allocations, mutex." placeholder:"KIND"`
 	JSON   string            `name:"json" placeholder:"FILE" help:"Write the difference as JSON (\"-\": standard output)."`
 }
 

@@ -7,6 +7,8 @@ import (
 	"runtime/pprof"
 	"testing"
 
+	pprofile "github.com/google/pprof/profile"
+
 	"whittle/internal/fatal"
 	"whittle/profile"
 )
@@ -17,17 +19,19 @@ func TestKeyIsWhatProfilesAreReadBy(t *testing.T) {
 	}
 }
 
-// worn gives the endpoints of the goroutines in this process, as a profile
-// that is taken of it shows them.
+// worn gives the endpoints of the goroutines in this process, as any profile that is
+// taken of it shows them.
 func worn(t *testing.T) map[string]bool {
 	t.Helper()
 	var b bytes.Buffer
 	fatal.If(t, pprof.Lookup("goroutine").WriteTo(&b, 0))
-	p, err := profile.ReadPprof(b.Bytes(), profile.Goroutines)
+	p, err := pprofile.ParseData(b.Bytes())
 	fatal.If(t, err)
 	seen := map[string]bool{}
-	for _, s := range p.Samples {
-		seen[s.Endpoint] = true
+	for _, s := range p.Sample {
+		for _, endpoint := range s.Label[Key] {
+			seen[endpoint] = true
+		}
 	}
 	return seen
 }

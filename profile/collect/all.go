@@ -13,35 +13,17 @@ import (
 	"whittle/profile"
 )
 
-// All takes profiles of several kinds over one time: of a Go service side by
-// side, of Node one after the other, the CPU's for half of the time or more.
+// All takes profiles of several kinds over one time.
 func All(ctx context.Context, s Source, kinds []profile.Kind, d time.Duration) ([]*Collected, error) {
 	out := make([]*Collected, len(kinds))
-	if _, concurrent := s.(*pprofSource); concurrent {
-		g, ctx := errgroup.WithContext(ctx)
-		for i, kind := range kinds {
-			g.Go(func() (err error) {
-				out[i], err = s.Take(ctx, kind, d)
-				return err
-			})
-		}
-		return out, g.Wait()
-	}
-	rest := d
+	g, ctx := errgroup.WithContext(ctx)
 	for i, kind := range kinds {
-		part := rest
-		if len(kinds) > 1 {
-			part = d / time.Duration(2*(len(kinds)-1))
-			if kind == profile.CPU {
-				part = d / 2
-			}
-		}
-		var err error
-		if out[i], err = s.Take(ctx, kind, part); err != nil {
-			return nil, err
-		}
+		g.Go(func() (err error) {
+			out[i], err = s.Take(ctx, kind, d)
+			return err
+		})
 	}
-	return out, nil
+	return out, g.Wait()
 }
 
 // Join makes one profile, and one file, of a Go service's that were taken one
@@ -76,8 +58,8 @@ func Join(parts []*Collected) (*Collected, error) {
 	return &Collected{Profile: p, Raw: raw.Bytes(), Ext: first.Ext}, nil
 }
 
-// Defaults are the kinds that show most at the least cost: on Node the heap's profiler
-// would share the time with the CPU's, and a Go service may show that of the CPU alone.
+// Defaults are the kinds that show most at the least cost: a Go service may show that of
+// the CPU alone.
 func Defaults(s Source) []profile.Kind {
 	if g, ok := s.(*pprofSource); ok && g.all {
 		return []profile.Kind{profile.CPU, profile.Allocations, profile.Mutex}

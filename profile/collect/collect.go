@@ -18,9 +18,8 @@ import (
 
 // Source is a process that can be profiled. It belongs to one goroutine.
 type Source interface {
-	// Take takes a profile of one kind over a time. Heap and Goroutines are
-	// snapshots and take no time. When ctx ends, a Node process returns what it
-	// has so far, a Go process nothing.
+	// Take takes a profile of one kind over a time. When ctx ends, a Node process
+	// returns what it has so far, a Go process nothing.
 	Take(ctx context.Context, kind profile.Kind, d time.Duration) (*Collected, error)
 	// Kinds lists what Take takes.
 	Kinds() []profile.Kind
@@ -31,11 +30,11 @@ type Source interface {
 }
 
 // Collected is a profile, and the file that it was read from: one for go tool
-// pprof, or a .cpuprofile or .heapprofile for the browser's developer tools.
+// pprof, or a .cpuprofile for the browser's developer tools.
 type Collected struct {
 	*profile.Profile
 	Raw []byte
-	Ext string // of a file of Raw: ".pb.gz", ".cpuprofile", ".heapprofile"
+	Ext string // of a file of Raw: ".pb.gz", ".cpuprofile"
 }
 
 // Open connects to a target:

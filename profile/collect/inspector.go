@@ -19,9 +19,6 @@ import (
 	"whittle/profile"
 )
 
-// allocatedEvery is how many bytes there are between two samples of the heap.
-const allocatedEvery = 64 << 10
-
 // maxMessage bounds one message of the inspector: a profile is one message.
 const maxMessage = 64 << 20
 
@@ -118,9 +115,7 @@ func (i *inspector) connect(ctx context.Context, network, address string) (net.C
 
 func (i *inspector) Address() string { return i.url }
 
-func (i *inspector) Kinds() []profile.Kind {
-	return []profile.Kind{profile.CPU, profile.Allocations, profile.Heap}
-}
+func (i *inspector) Kinds() []profile.Kind { return []profile.Kind{profile.CPU} }
 
 // ends reports whether a process has ended, or does within two seconds: its connections
 // end before it does.
@@ -141,11 +136,7 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 	if !slices.Contains(i.Kinds(), kind) {
 		return nil, whittle.Errorf(whittle.Unsupported, "take profile: Node has no %q", kind)
 	}
-	take := i.takeHeap
-	if kind == profile.CPU {
-		take = i.takeCPU
-	}
-	t, err := take(ctx, kind, d)
+	t, err := i.takeCPU(ctx, d)
 	if errors.Is(err, errStopped) {
 		return nil, whittle.Errorf(whittle.Unavailable, "take %s profile of %s: process %d was stopped meanwhile, by a signal or a debugger", kind, i.name, i.pid).
 			WithHint(fmt.Sprintf("let it go on: kill -CONT %d; whatever whittle opened in it closes then", i.pid))
@@ -165,47 +156,18 @@ func (i *inspector) Take(ctx context.Context, kind profile.Kind, d time.Duration
 	return t, nil
 }
 
-func (i *inspector) takeHeap(ctx context.Context, kind profile.Kind, d time.Duration) (*Collected, error) {
-	began := time.Now()
-	open, cancel := context.WithTimeout(ctx, responseTimeout)
-	defer cancel()
-	all := kind == profile.Allocations
-	start := map[string]any{
-		"samplingInterval":                 allocatedEvery,
-		"includeObjectsCollectedByMajorGC": all, "includeObjectsCollectedByMinorGC": all,
-	}
-	if err := i.call(open, "HeapProfiler.enable", nil, nil); err != nil {
-		return nil, err
-	}
-	if err := i.call(open, "HeapProfiler.startSampling", start, nil); err != nil {
-		return nil, err
-	}
-	raw, err := i.stop(ctx, d, "HeapProfiler")
-	if err != nil {
-		return nil, err
-	}
-	t := &Collected{Raw: raw, Ext: ".heapprofile"}
-	if t.Profile, err = profile.ReadV8Heap(raw, kind, began); err != nil {
-		return nil, err
-	}
-	t.Duration = time.Since(began)
-	return t, nil
-}
-
-// stop waits out a profile's time, ends it and gives it. It must come to its
-// end though ctx ended, or the profiler would stay on.
-func (i *inspector) stop(ctx context.Context, d time.Duration, domain string) ([]byte, error) {
-	notify.Sleep(ctx, d)
+// stop ends a profile and gives it. It must come to its end though ctx ended, or the
+// profiler would stay on.
+func (i *inspector) stop(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
 	var r struct {
 		Profile json.RawMessage `json:"profile"`
 	}
-	method := map[string]string{"Profiler": "Profiler.stop", "HeapProfiler": "HeapProfiler.stopSampling"}[domain]
-	if err := i.call(ctx, method, nil, &r); err != nil {
+	if err := i.call(ctx, "Profiler.stop", nil, &r); err != nil {
 		return nil, err
 	}
-	return r.Profile, i.call(ctx, domain+".disable", nil, nil)
+	return r.Profile, i.call(ctx, "Profiler.disable", nil, nil)
 }
 
 // Close ends the session, and the inspector where it was opened for it.

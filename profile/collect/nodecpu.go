@@ -52,7 +52,7 @@ type running struct {
 
 // takeCPU takes a CPU profile, and has V8 forget its optimized code where inlined
 // functions are hidden otherwise.
-func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration) (*Collected, error) {
+func (i *inspector) takeCPU(ctx context.Context, d time.Duration) (*Collected, error) {
 	i.mark(ctx, d)
 	defer i.unmark(ctx)
 	i.attach(ctx)
@@ -69,7 +69,7 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 		look := min(d/lookShare, lookFor)
 		rest -= look
 		if i.inlined(ctx, look) == profile.Hidden {
-			if _, err = i.stop(ctx, 0, "Profiler"); err != nil {
+			if _, err = i.stop(ctx); err != nil {
 				return nil, err
 			}
 			if run, err = i.startCPU(context.WithoutCancel(ctx), rest, true); err != nil {
@@ -80,7 +80,7 @@ func (i *inspector) takeCPU(ctx context.Context, _ profile.Kind, d time.Duration
 	}
 	notify.Sleep(ctx, rest)
 	used := i.usage(ctx)
-	raw, err := i.stop(ctx, 0, "Profiler")
+	raw, err := i.stop(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,7 @@ const maxProfile = 32 << 20
 
 // pprofPages are net/http/pprof's pages by kind.
 var pprofPages = map[profile.Kind]string{
-	profile.CPU: "profile", profile.Allocations: "allocs", profile.Heap: "heap",
-	profile.Mutex: "mutex", profile.Block: "block", profile.Goroutines: "goroutine",
+	profile.CPU: "profile", profile.Allocations: "allocs", profile.Mutex: "mutex",
 }
 
 // pprofSource is a Go service with net/http/pprof, or what has the same pages.
@@ -56,7 +55,7 @@ func openPprof(ctx context.Context, u *url.URL) (Source, error) {
 }
 
 func (s *pprofSource) Kinds() []profile.Kind {
-	return []profile.Kind{profile.CPU, profile.Allocations, profile.Heap, profile.Mutex, profile.Block, profile.Goroutines}
+	return []profile.Kind{profile.CPU, profile.Allocations, profile.Mutex}
 }
 
 func (s *pprofSource) Address() string { return s.base }
@@ -70,9 +69,6 @@ func (s *pprofSource) Take(ctx context.Context, kind profile.Kind, d time.Durati
 	}
 	seconds := max(int64(d.Round(time.Second)/time.Second), 1)
 	page := fmt.Sprintf("/%s?seconds=%d", pprofPages[kind], seconds)
-	if kind == profile.Heap || kind == profile.Goroutines {
-		page, seconds = "/"+pprofPages[kind], 0
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+responseTimeout)
 	defer cancel()
 	began := time.Now()

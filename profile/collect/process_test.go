@@ -121,7 +121,7 @@ setInterval(() => {}, 1000)`)
 				t.Errorf("lines %q: that its profile began is %t, and that its optimized code is forgotten %t", lines, w.began, w.forgot)
 			}
 		}
-		if _, err := i.stop(t.Context(), 0, "Profiler"); err != nil {
+		if _, err := i.stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

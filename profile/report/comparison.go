@@ -57,7 +57,7 @@ func Compare(before, after *profile.Profile, renamed map[string]string) *Compari
 	c := &Comparison{Format: ComparisonFormat, Kind: d.Kind, PerRequest: d.PerRequest}
 	c.Before, c.After = side(before), side(after)
 	unit := 1.0
-	if d.Kind == profile.CPU || d.Kind == profile.Mutex || d.Kind == profile.Block {
+	if d.Kind != profile.Allocations {
 		unit = 1e6
 	}
 	rows := func(all []profile.Change, most int) []Change {
@@ -84,13 +84,10 @@ func side(p *profile.Profile) Side {
 }
 
 func (c *Comparison) amount(v float64) string {
-	switch c.Kind {
-	case profile.CPU, profile.Mutex, profile.Block:
-		return milliseconds(v)
-	case profile.Allocations, profile.Heap:
+	if c.Kind == profile.Allocations {
 		return units.Figure(v/1024) + " KiB"
 	}
-	return units.Figure(v)
+	return milliseconds(v)
 }
 
 func (c *Comparison) per() string {

@@ -117,8 +117,8 @@ type Function struct {
 // Other is a profile of another kind than CPU.
 type Other struct {
 	Kind profile.Kind `json:"kind"`
-	// PerSecond is in the kind's unit; of Heap and Goroutines, and of what has no
-	// duration (all since the process began), the amount itself.
+	// PerSecond is in the kind's unit; of what has no duration (all since the process
+	// began), the amount itself.
 	PerSecond float64 `json:"per_second"`
 	Sites     []Site  `json:"own_lines"`
 	// Self and Total are only of a report without a profile of the CPU.
@@ -144,7 +144,7 @@ func New(profiles []*profile.Profile) *Report {
 			continue
 		}
 		o := Other{Kind: p.Kind, PerSecond: float64(p.Total()), Sites: sites(p, 0)}
-		if o.whole = p.Kind == profile.Heap || p.Kind == profile.Goroutines || p.Duration <= 0; !o.whole {
+		if o.whole = p.Duration <= 0; !o.whole {
 			o.PerSecond /= p.Duration.Seconds()
 		}
 		if !hasCPU {

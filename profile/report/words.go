@@ -214,18 +214,10 @@ func (o *Other) amount() string {
 	switch {
 	case o.whole && o.Kind == profile.Allocations:
 		return units.Figure(o.PerSecond/1e6) + " MB allocated"
-	case o.whole && (o.Kind == profile.Mutex || o.Kind == profile.Block):
+	case o.whole:
 		return units.Figure(o.PerSecond/1e9) + " s waited"
-	}
-	switch o.Kind {
-	case profile.Allocations:
+	case o.Kind == profile.Allocations:
 		return units.Figure(o.PerSecond/1e6) + " MB/s allocated"
-	case profile.Heap:
-		return units.Figure(o.PerSecond/1e6) + " MB live"
-	case profile.Mutex:
-		return units.Figure(o.PerSecond/1e9) + " goroutines at locks"
-	case profile.Block:
-		return units.Figure(o.PerSecond/1e9) + " goroutines blocked"
 	}
-	return units.Figure(o.PerSecond) + " goroutines"
+	return units.Figure(o.PerSecond/1e9) + " goroutines at locks"
 }

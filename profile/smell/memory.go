@@ -27,7 +27,7 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 	s := Smell{
 		Name: "gc-pressure", Title: "memory is allocated and discarded faster than the work needs", Share: share,
 		Evidence: fmt.Sprintf("%s of the CPU time goes into allocating and collecting", units.Percent(share)),
-		Advice:   "reuse buffers, make slices with their capacity, keep values off the heap; profile allocations for the lines",
+		Advice:   "reuse buffers, make slices with their capacity, keep values off the heap",
 	}
 	if f, share := interrupted(cpu); f >= 0 && share >= allocationShare {
 		s.Function, s.File, s.Line = cpu.Functions[f].Name, cpu.Functions[f].File, cpu.Functions[f].Line

@@ -286,7 +286,7 @@ func (r *rule) smell(p *profile.Profile, at codeLine, f *finding, share float64)
 	s := Smell{Name: r.name, Title: r.title, Advice: r.advice, Share: share}
 	most := profile.Heaviest(f.seen)
 	of := "CPU time is spent"
-	if p.Kind == profile.Block {
+	if p.Kind == profile.Waits {
 		of = "event loop's time goes by waiting"
 	}
 	s.Evidence = fmt.Sprintf("%s of the %s below %s", units.Percent(share), of, most)
