@@ -16,13 +16,14 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 	if q.Skip != nil && q.Skip(&u.scope) {
 		return true
 	}
-	o := observation{name: q.Index}
+	o := &u.seen
+	*o = observation{name: q.Index}
 	if q.Prepare != nil {
 		made, err := q.Prepare(ctx, u)
 		if err != nil {
 			o.intended, o.Sent, o.done = u.due, u.due, u.due
 			o.failure, o.err = report.ErrorScript, err
-			return u.ended(ctx, q, &o)
+			return u.ended(ctx, q, o)
 		}
 		q = made
 	}
@@ -32,18 +33,20 @@ func (u *user) sendRequest(ctx context.Context, q *plan.Request) bool {
 		deadline = o.Sent.Add(q.Timeout)
 	}
 	err := u.client.Send(ctx, q, &u.scope, deadline, &o.Timing)
-	u.observePace(&o)
-	o.done = u.run.now()
+	u.observePace(o)
 	// The next step is due when this one is over.
-	u.due = o.done
 	if err != nil {
+		o.done = u.run.now()
+		u.due = o.done
 		o.failure, o.err = wire.FailureKind(err), err
-		u.captureError(ctx, q, &o)
+		u.captureError(ctx, q, o)
 	} else {
+		o.done = o.Last
+		u.due = o.done
 		o.status = u.client.Status()
-		u.evaluate(ctx, q, &o)
+		u.evaluate(ctx, q, o)
 	}
-	return u.ended(ctx, q, &o)
+	return u.ended(ctx, q, o)
 }
 
 // ended counts a request that is over, and reports whether the user continues.

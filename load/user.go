@@ -29,6 +29,9 @@ type user struct {
 	// callback sees them.
 	unrecorded bool
 
+	// seen is the request under way, or the last one.
+	seen observation
+
 	identity
 }
 

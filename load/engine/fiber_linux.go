@@ -18,6 +18,7 @@ type Fiber struct {
 	waiting    bool
 	wakeOnHalt bool      // halting the run ends the wait
 	deadline   time.Time // when the wait ends at the latest; zero: never
+	alarm      time.Time // when the loop looks at the deadline next, which may have moved on by then
 	heapIndex  int       // in the loop's timers; −1: not in them
 	reason     wakeReason
 }
@@ -54,7 +55,7 @@ func (f *Fiber) wait(until time.Time) wakeReason {
 	}
 	f.waiting, f.deadline = true, until
 	if !until.IsZero() {
-		f.loop.timers.push(f)
+		f.loop.timers.lookBy(f, until)
 	}
 	f.yield(struct{}{})
 	return f.reason

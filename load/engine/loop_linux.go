@@ -181,7 +181,6 @@ func (l *Loop) recycle(f *Fiber) {
 
 // resume continues a fiber that waits, or that is in RunBlocking.
 func (l *Loop) resume(f *Fiber, why wakeReason) {
-	l.timers.remove(f)
 	f.waiting, f.reason = false, why
 	l.switchTo(f)
 }
@@ -194,8 +193,16 @@ func (l *Loop) switchTo(f *Fiber) {
 
 // wakeExpired resumes the fibers whose deadline has passed.
 func (l *Loop) wakeExpired(now time.Time) {
-	for len(l.timers) > 0 && !l.timers[0].deadline.After(now) {
-		l.resume(l.timers[0], wokenByDeadline)
+	for len(l.timers) > 0 && !l.timers[0].alarm.After(now) {
+		f := l.timers[0]
+		if f.waiting && f.deadline.After(now) {
+			l.timers.postpone(f.deadline)
+			continue
+		}
+		l.timers.pop()
+		if f.waiting && !f.deadline.IsZero() {
+			l.resume(f, wokenByDeadline)
+		}
 	}
 }
 
@@ -208,11 +215,11 @@ func (l *Loop) wakeReady() {
 	}
 }
 
-// nextWake is when the next deadline or scheduled job is due; zero: none is.
+// nextWake is when to look at the next deadline or scheduled job; zero: there is none.
 func (l *Loop) nextWake() time.Time {
 	var at time.Time
 	if len(l.timers) > 0 {
-		at = l.timers[0].deadline
+		at = l.timers[0].alarm
 	}
 	if l.schedule != nil {
 		if next := l.schedule.Due().Add(l.schedule.Patience()); at.IsZero() || next.Before(at) {

@@ -52,24 +52,34 @@ func TestAShortWaitEnds(t *testing.T) {
 	wait(eventWakeup)
 }
 
-// TestTimesGiveTheEarliest holds the queue against a sorted list, with fibers
-// leaving it from anywhere.
-func TestTimesGiveTheEarliest(t *testing.T) {
+// TestAlarmsGiveTheEarliest holds the queue against a list of the fibers in it, as alarms are
+// set, moved and rung.
+func TestAlarmsGiveTheEarliest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var q timerHeap
 	var held []*Fiber
 	base := time.Unix(0, 0)
+	some := func() time.Time { return base.Add(time.Duration(rng.IntN(1000))) }
 	for range 3_000 {
-		switch {
-		case len(held) == 0 || rng.IntN(5) < 3:
-			f := &Fiber{heapIndex: -1, deadline: base.Add(time.Duration(rng.IntN(1000)))}
-			q.push(f)
+		switch n := rng.IntN(6); {
+		case len(held) == 0 || n < 3:
+			f := &Fiber{heapIndex: -1}
+			q.lookBy(f, some())
 			held = append(held, f)
+		case n == 3:
+			f, at := held[rng.IntN(len(held))], some()
+			want := at
+			if f.alarm.Before(at) {
+				want = f.alarm // an earlier one stays
+			}
+			if q.lookBy(f, at); !f.alarm.Equal(want) {
+				t.Fatalf("the alarm is at %v, want %v", f.alarm, want)
+			}
+		case n == 4:
+			q.postpone(q[0].alarm.Add(time.Duration(rng.IntN(1000))))
 		default:
-			i := rng.IntN(len(held))
-			q.remove(held[i])
-			q.remove(held[i]) // a second time changes nothing
-			held = slices.Delete(held, i, i+1)
+			held = slices.DeleteFunc(held, func(f *Fiber) bool { return f == q[0] })
+			q.pop()
 		}
 		if len(q) != len(held) {
 			t.Fatalf("%d in the queue, %d held", len(q), len(held))
@@ -77,9 +87,9 @@ func TestTimesGiveTheEarliest(t *testing.T) {
 		if len(held) == 0 {
 			continue
 		}
-		first := slices.MinFunc(held, func(a, b *Fiber) int { return a.deadline.Compare(b.deadline) })
-		if !q[0].deadline.Equal(first.deadline) {
-			t.Fatalf("the first is %v, want %v", q[0].deadline, first.deadline)
+		first := slices.MinFunc(held, func(a, b *Fiber) int { return a.alarm.Compare(b.alarm) })
+		if !q[0].alarm.Equal(first.alarm) {
+			t.Fatalf("the first is %v, want %v", q[0].alarm, first.alarm)
 		}
 		for i, f := range q {
 			if f.heapIndex != i {

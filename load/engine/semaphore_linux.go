@@ -46,7 +46,6 @@ func (s *Semaphore) Release() {
 	}
 	next := s.waiters[0]
 	s.waiters = s.waiters[1:]
-	s.loop.timers.remove(next)
 	next.waiting = false // so that no halt resumes it as well
 	s.loop.ready = append(s.loop.ready, next)
 }

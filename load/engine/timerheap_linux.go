@@ -1,37 +1,46 @@
 package engine
 
-// timerHeap is a binary heap of waiting fibers, the earliest first.
+import "time"
+
+// timerHeap is a binary heap of fibers, the one with the earliest alarm first. A fiber stays
+// in it when it is resumed: each request sets another deadline seconds ahead, and hardly any
+// is reached. So most waits change nothing here, and the alarm finds the fiber's deadline later.
 type timerHeap []*Fiber
 
-func (t *timerHeap) push(f *Fiber) {
-	f.heapIndex = len(*t)
-	*t = append(*t, f)
+// lookBy sets a fiber's alarm, unless it has an earlier one.
+func (t *timerHeap) lookBy(f *Fiber, at time.Time) {
+	switch {
+	case f.heapIndex < 0:
+		f.alarm, f.heapIndex = at, len(*t)
+		*t = append(*t, f)
+	case at.Before(f.alarm):
+		f.alarm = at
+	default:
+		return
+	}
 	t.up(f.heapIndex)
 }
 
-// remove takes a fiber out of the heap; one that is not in it changes nothing.
-func (t *timerHeap) remove(f *Fiber) {
-	i, last := f.heapIndex, len(*t)-1
-	if i < 0 {
-		return
-	}
-	f.heapIndex = -1
-	moved := (*t)[last]
+// postpone moves the earliest alarm.
+func (t timerHeap) postpone(to time.Time) {
+	t[0].alarm = to
+	t.down(0)
+}
+
+// pop takes the fiber with the earliest alarm out.
+func (t *timerHeap) pop() {
+	last := len(*t) - 1
+	t.swap(0, last)
+	(*t)[last].heapIndex = -1
 	(*t)[last] = nil
 	*t = (*t)[:last]
-	if moved == f {
-		return
-	}
-	(*t)[i] = moved
-	moved.heapIndex = i
-	t.up(i)
-	t.down(moved.heapIndex)
+	t.down(0)
 }
 
 func (t timerHeap) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !t[i].deadline.Before(t[parent].deadline) {
+		if !t[i].alarm.Before(t[parent].alarm) {
 			return
 		}
 		t.swap(i, parent)
@@ -43,7 +52,7 @@ func (t timerHeap) down(i int) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(t); child++ {
-			if t[child].deadline.Before(t[least].deadline) {
+			if t[child].alarm.Before(t[least].alarm) {
 				least = child
 			}
 		}

@@ -237,9 +237,7 @@ type stream interface {
 type conn struct {
 	stream
 	responseReader
-	// idleSince is when its last response ended.
-	idleSince time.Time
-	http2     *streams // nil: it is HTTP/1.1
+	http2 *streams // nil: it is HTTP/1.1
 }
 
 // begin makes the reader of a new connection.
@@ -255,7 +253,7 @@ func (c *conn) staysOpen(now time.Time) bool {
 	if c.http2 != nil {
 		return c.http2.usable()
 	}
-	return now.Sub(c.idleSince) < idleCheckAfter || !c.closedByPeer()
+	return now.Sub(c.lastByte) < idleCheckAfter || !c.closedByPeer()
 }
 
 // closedByPeer reports, without waiting, whether the peer has closed an idle

@@ -36,7 +36,7 @@ func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t
 	}
 	var k *conn
 	if c.conns != nil {
-		k = c.takeOwn(via, q.slot)
+		k = c.takeOwn(via, q.slot, t.Sent)
 	} else {
 		if k, err = via.acquire(e, deadline); err != nil {
 			return err
@@ -66,15 +66,15 @@ func (c *Client) exchangeAgain(ctx context.Context, q *request, deadline time.Ti
 	return err
 }
 
-// takeOwn takes the user's own connection out of its slot; nil: there is none.
+// takeOwn takes the user's own connection out of its slot, for a request that is sent now; nil: there is none.
 //
 // Where a user thinks for longer than the server keeps a connection, a new one is
 // opened, as browsers do, so that no reset is counted.
-func (c *Client) takeOwn(via connector, slot int) *conn {
+func (c *Client) takeOwn(via connector, slot int, sent time.Time) *conn {
 	c.growSlots(slot)
 	k := c.conns[slot]
 	c.conns[slot] = nil
-	if k != nil && !k.staysOpen(c.net.now()) {
+	if k != nil && !k.staysOpen(sent) {
 		via.close(k)
 		return nil
 	}
@@ -117,7 +117,7 @@ func (c *Client) roundTrip(k *conn, q *request, deadline time.Time, t *Timing) e
 	if s := k.http2; s != nil {
 		n, first, err := s.roundTrip(c.out, strings.TrimSuffix(scheme(q.endpoint), "://"), q.Method, c.net.bodyLimit(q), &c.resp)
 		t.SentBytes += int64(n)
-		k.firstByte, t.First = first, first
+		k.firstByte, t.First, t.Last = first, first, k.lastByte
 		t.ReceivedBytes += k.received - before
 		return err
 	}
@@ -128,8 +128,7 @@ func (c *Client) roundTrip(k *conn, q *request, deadline time.Time, t *Timing) e
 	if e := k.readResponse(q.Method, c.net.bodyLimit(q), &c.resp); err == nil || e == nil {
 		err = e
 	}
-	t.First = k.firstByte
+	t.First, t.Last = k.firstByte, k.lastByte
 	t.ReceivedBytes += k.received - before
-	k.idleSince = c.net.now()
 	return err
 }

@@ -49,10 +49,10 @@ type responseReader struct {
 	buf []byte
 	// buf[r:w] has been read from the connection and not been consumed.
 	r, w int
-	// received counts all bytes read; firstByte is when the first byte of the
-	// current response came.
-	received  int64
-	firstByte time.Time
+	// received counts all bytes read; firstByte and lastByte are when the first byte of the
+	// current response came, and the last one so far.
+	received            int64
+	firstByte, lastByte time.Time
 
 	parser http1.ResponseHead
 	framed http1.Body
@@ -153,8 +153,9 @@ func (c *responseReader) fill() error {
 	}
 	n, err := c.in.Read(c.buf[c.w:])
 	if n > 0 {
+		c.lastByte = c.now()
 		if c.firstByte.IsZero() {
-			c.firstByte = c.now()
+			c.firstByte = c.lastByte
 		}
 		c.w += n
 		c.received += int64(n)
