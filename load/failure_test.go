@@ -116,13 +116,19 @@ func TestAConnectionThatAUserThoughtTooLongIsReplaced(t *testing.T) {
 				srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 				defer srv.Close()
 				srv.Config.IdleTimeout = 10 * time.Millisecond
+				closed := make(chan struct{}, 2)
+				srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+					if s == http.StateClosed {
+						closed <- struct{}{}
+					}
+				}
 				if secure {
 					srv.StartTLS()
 				} else {
 					srv.Start()
 				}
-				p := parsed(t, "config: {tls: {rejectUnauthorized: false}, phases: [{duration: 0.01, arrivalCount: 1}]}\nscenarios: [{flow: [{post: {url: /}}, {think: 600ms}, {post: {url: /}}]}]")
-				r := run(t, p, Options{Target: srv.URL, Pool: pool})
+				p := parsed(t, "config: {tls: {rejectUnauthorized: false}, phases: [{duration: 0.01, arrivalCount: 1}]}\nscenarios: [{flow: [{post: {url: /}}, {think: 600ms}, {log: closed}, {post: {url: /}}]}]")
+				r := run(t, p, Options{Target: srv.URL, Pool: pool, OnLog: func(int64, string) { <-closed }})
 				if r.Completed != 2 || r.Failed != 0 || r.Latency.Connect.Count != 2 {
 					t.Errorf("%d completed, errors %v, %d connections", r.Completed, r.Errors, r.Latency.Connect.Count)
 				}

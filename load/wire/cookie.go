@@ -209,7 +209,7 @@ func (j *jar) appendHeader(dst []byte, e *endpoint, target string, now time.Time
 
 // storeCookies stores a response's cookies in the user's jar.
 func (c *Client) storeCookies(q *request) {
-	if q.NoCookies {
+	if q.NoCookies || !c.resp.setsCookies {
 		return
 	}
 	if !c.sendsCookies && c.keepsCookies {

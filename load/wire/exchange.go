@@ -21,20 +21,18 @@ type connector interface {
 }
 
 // exchange gets a connection, writes the request and reads the response.
-func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t *Timing) (err error) {
+func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t *Timing) error {
 	e := q.endpoint
 	c.last = e
-	if f := c.fiber; f != nil && !e.plain() {
-		c.fiber = nil
-		f.RunBlocking(func() { err = c.exchange(ctx, q, deadline, t) })
-		c.fiber = f
-		return err
+	if c.fiber != nil && !e.plain() {
+		return c.exchangeBlocking(ctx, q, deadline, t)
 	}
 	var via connector = c.net.dialer
 	if c.fiber != nil {
 		via = c.pools
 	}
 	var k *conn
+	var err error
 	if c.conns != nil {
 		k = c.takeOwn(via, q.slot, t.Sent)
 	} else {
@@ -54,6 +52,15 @@ func (c *Client) exchange(ctx context.Context, q *request, deadline time.Time, t
 	} else {
 		via.release(e, k)
 	}
+	return err
+}
+
+// exchangeBlocking is exchange on a goroutine, for an endpoint that an event loop cannot serve.
+func (c *Client) exchangeBlocking(ctx context.Context, q *request, deadline time.Time, t *Timing) (err error) {
+	f := c.fiber
+	c.fiber = nil
+	f.RunBlocking(func() { err = c.exchange(ctx, q, deadline, t) })
+	c.fiber = f
 	return err
 }
 

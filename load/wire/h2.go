@@ -116,7 +116,7 @@ func (s *streams) roundTrip(raw []byte, scheme, method string, keep int, into *r
 	s.headed, s.over, s.wrong, s.interim = false, false, nil, 0
 	s.next += 2
 	s.firstByte = time.Time{}
-	*into = response{head: into.head[:0], body: into.body[:0]}
+	*into = response{head: into.head[:0], body: into.body[:0], setsCookies: true}
 	if !s.begun {
 		s.begin()
 	}

@@ -33,6 +33,8 @@ type response struct {
 	body []byte // the first bytes of the body, as many as the caller asked for
 	// size is the body's length, kept or not.
 	size int64
+	// setsCookies says that the head may have a Set-Cookie line.
+	setsCookies bool
 	// reusable says that the connection can be kept alive for another request.
 	reusable bool
 }
@@ -87,6 +89,7 @@ func (c *responseReader) readResponse(method string, keep int, a *response) erro
 		if a.status >= http.StatusOK {
 			// Reading the body may overwrite the buffer, so the head is copied.
 			a.head, a.body = append(kept, c.parser.Lines()...), body
+			_, a.setsCookies = c.parser.Value("set-cookie")
 			return c.readBody(c.parser.Framing(method), keep, a)
 		}
 	}
