@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -67,37 +66,19 @@ func (r *reader) warnIf(is bool, field, format string, args ...any) {
 	}
 }
 
-// checkGroups refuses groups that could not share a draw, and warns, once for a candidate, where
-// users are drawn apart for routes of it that may belong together: of which one serves whatever
-// lies below a path, as the assets of a page do.
+// checkGroups refuses groups that could not share a draw.
 func (r *reader) checkGroups(f *File) {
-	grouped, pages, assets, warned := map[string]*whittle.Route{}, map[string]*whittle.Route{}, map[string]*whittle.Route{}, map[string]bool{}
+	grouped := map[string]*whittle.Route{}
 	for i := range f.Routes {
-		t, field := &f.Routes[i], fmt.Sprintf("routes[%d]", i)
-		if t.Candidate == nil {
+		t := &f.Routes[i]
+		if t.Candidate == nil || t.Group == "" {
 			continue
 		}
-		if t.Group != "" {
-			o := cmp.Or(grouped[t.Group], t)
-			r.failIf(t.Rollout.Sticky != o.Rollout.Sticky, field+".group", "also has %s, which identifies users by another sticky_by: all routes of a group need the same one", quote(o.Name))
-			grouped[t.Group] = o
-		}
-		if server := sameServer(t.Candidate.URL); isLoaded(t) {
-			kind, other := pages, assets[server]
-			if strings.HasSuffix(t.Match.Pattern, "/") || strings.HasSuffix(t.Match.Pattern, "...}") {
-				kind, other = assets, cmp.Or(pages[server], assets[server])
-			}
-			if other != nil && !warned[server] && (t.Group == "" || t.Group != other.Group) {
-				r.warn(field, "%s and %s have one candidate, but draw their users separately: if a page of one needs what the other serves, write group: NAME in both", quote(other.Name), quote(t.Name))
-				warned[server] = true
-			}
-			kind[server] = cmp.Or(kind[server], t)
-		}
+		o := cmp.Or(grouped[t.Group], t)
+		r.failIf(t.Rollout.Sticky != o.Rollout.Sticky, fmt.Sprintf("routes[%d].group", i), "also has %s, which identifies users by another sticky_by: all routes of a group need the same one", quote(o.Name))
+		grouped[t.Group] = o
 	}
 }
-
-// isLoaded reports whether a browser may load what a route serves.
-func isLoaded(t *whittle.Route) bool { return t.Match.Method == "" || t.Match.Method == http.MethodGet }
 
 // checkFiles refuses to write over the config, what it includes, or a file that is read or
 // written already.
@@ -218,19 +199,10 @@ func (r *reader) warnUpstream(field string, u *whittle.Upstream) {
 		units.Span(u.ConnectTimeout), units.Span(u.Timeout))
 }
 
-// methods are the registered ones, and those that caches and other servers are known to accept.
-var methods = strings.Fields(`ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT COPY DELETE GET HEAD LABEL LINK LOCK MERGE
-	MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE MOVE OPTIONS ORDERPATCH PATCH POST PROPFIND PROPPATCH PUT QUERY
-	REBIND REPORT SEARCH TRACE UNBIND UNCHECKOUT UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL
-	BAN M-SEARCH NOTIFY PURGE REFRESH SUBSCRIBE UNSUBSCRIBE`)
-
 // warnRoute warns of what keeps a route from being compared or shifted, or its bounds from
 // holding anything back.
 func (r *reader) warnRoute(f *File, field string, t *whittle.Route) {
 	m, p, d := &t.Match, &t.Rollout, t.DryRun
-	r.warnIf(m.Method != "" && !slices.Contains(methods, m.Method), field+".match", "%s is not a registered HTTP method, so hardly any request has it", m.Method)
-	dots := slices.ContainsFunc(strings.Split(strings.NewReplacer("%2e", ".", "%2E", ".").Replace(m.Pattern), "/"), func(part string) bool { return part == "." || part == ".." })
-	r.warnIf(dots, field+".match", "clients resolve . and .. in a path before they send it, so hardly any request has this one")
 	if t.Candidate == nil {
 		return
 	}
@@ -243,8 +215,6 @@ func (r *reader) warnRoute(f *File, field string, t *whittle.Route) {
 		"true if it changes nothing, or dry_run: {HEADER: VALUE} if that header keeps the candidate from carrying it out", quote(t.Name))
 	if d != nil {
 		r.warnIf(isSafe(t), field+".dry_run", "is not needed where requests are safe")
-		r.warnIf(slices.Contains(ofUsers, d.Header) || strings.HasPrefix(d.Header, "X-Forwarded-"), field+".dry_run", "%s has a meaning of its own: the candidate would get %s "+
-			"instead of what the user sent; write a header such as X-Dry-Run", d.Header, quote(d.Value))
 		r.warnIf(strings.Contains(d.Header, "_"), field+".dry_run", "%s has an underscore: many servers drop such headers, and would carry out the write; write a header such as X-Dry-Run", d.Header)
 	}
 	r.warnIf(p.Auto && t.Mirror.Sample == 0 && isSafe(t), field+".mirror.sample", "0%% mirrors nothing, so nothing is compared and it never shifts by itself; write a share, or rollout: {auto: false}")

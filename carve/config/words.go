@@ -218,8 +218,6 @@ var (
 	ofConnections = append([]string{
 		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Upgrade", "Content-Length",
 	}, unseen...)
-	// ofUsers are those that a header on a mirrored request had better not replace.
-	ofUsers = []string{"Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Content-Encoding", "Content-Type", "Cookie", "Forwarded", "Origin", "Range", "Referer", "User-Agent"}
 	// claimed are the headers of proxies from which `address` takes the client.
 	claimed = []string{"Forwarded", "X-Forwarded-For"}
 )

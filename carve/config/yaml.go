@@ -85,7 +85,11 @@ func parseYAML(src []byte) (*node, error) {
 		return refusedTokens[t.Type]
 	}})
 	if e, ok := errors.AsType[*yamltree.Error](err); ok {
-		return nil, &syntaxError{placed(e.Place), advised(e.Text)}
+		text := strings.ReplaceAll(e.Text, "\t", `\t`)
+		if strings.Contains(text, "must be specified") {
+			text += `: between brackets a text with one of { } [ ] , in it needs quotes: match: "GET /items/{id}"`
+		}
+		return nil, &syntaxError{placed(e.Place), text}
 	}
 	if tree == nil {
 		return nil, &syntaxError{top, emptyFile}
@@ -137,22 +141,4 @@ func asUTF8(src []byte) ([]byte, error) {
 	bad := bytes.IndexFunc(src, func(r rune) bool { return r == utf8.RuneError })
 	line := 1 + bytes.Count(src[:bad], []byte("\n"))
 	return nil, &syntaxError{position{line: line, column: 1}, "this line is not UTF-8; save the file as UTF-8"}
-}
-
-// What is usually wrong where the parser gives one of its errors.
-var advice = []struct{ said, so string }{
-	{"'\t'", "a tab does not indent in YAML; write spaces"},
-	{"tab character", "a tab does not indent in YAML; write spaces"},
-	{"value is not allowed in this context", "the keys of one mapping begin in one column, with a space after each colon; quote a text that has a colon and a space in it, or that begins with a bracket"},
-	{"must be specified", `between brackets a text with one of { } [ ] , in it needs quotes: match: "GET /items/{id}"`},
-}
-
-// advised is what the parser says, with what to do about it where that is known.
-func advised(said string) string {
-	for _, a := range advice {
-		if strings.Contains(said, a.said) {
-			return strings.ReplaceAll(said, "\t", `\t`) + ": " + a.so
-		}
-	}
-	return said
 }
