@@ -14,20 +14,6 @@ import (
 	"whittle/internal/units"
 )
 
-// hints say what to do about what JetStream refuses, by the codes of its errors.
-var hints = map[jetstream.ErrorCode]string{
-	10074: "it is one server alone: leave fleet.replicas out, or make it three servers in a cluster",
-	10005: "fewer servers are there than are to keep a copy (fleet.replicas), with JetStream and room on the disk: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes",
-	10047: "its bound on storage is too low: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes",
-	10028: "its bound on memory is too low",
-	10002: "the account's bounds are too low: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes, in two streams",
-	10026: "the account may have no more consumers, and each gateway has some",
-	10027: "the account may have no more streams, and a fleet has two",
-	10122: "the account's bound on a stream's size is too low: the log takes 256 MiB, and exchanges fleet.evidence.max_bytes",
-	10039: "JetStream is not on for this account",
-	10076: "JetStream is not on",
-}
-
 // errLate is the error of what was asked and not replied to within the time.
 var errLate = errors.New("JetStream does not reply in time: it has no leader, or its disks are slow")
 
@@ -42,12 +28,6 @@ func explained(err error) string {
 		return "no JetStream responds"
 	case isLate(err):
 		return errLate.Error()
-	}
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		if hint := hints[api.ErrorCode]; hint != "" {
-			return api.Description + ": " + hint
-		}
 	}
 	return err.Error()
 }
@@ -140,7 +120,7 @@ func (m *Member) Trouble() string {
 		why = explained(err)
 	}
 	var api *jetstream.APIError
-	if m.o.Server != nil || errors.As(err, &api) && hints[api.ErrorCode] != "" {
+	if m.o.Server != nil || errors.As(err, &api) { // which says itself what it refuses
 		return why
 	}
 	return why + "; is NATS there, with JetStream and a majority of its servers, and does it know the credentials?"
