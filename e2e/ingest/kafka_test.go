@@ -32,7 +32,7 @@ func broker(t testing.TB) *kafkatest.Broker {
 		needs.Missing(t, "a real Apache Kafka", kafkatest.Install)
 	}
 	if shared == nil {
-		b, err := kafkatest.Start(context.WithoutCancel(t.Context()), kafkatest.Options{})
+		b, err := kafkatest.Start(context.WithoutCancel(t.Context()))
 		fatal.If(t, err)
 		shared = b
 	}

@@ -307,7 +307,7 @@ func realBroker(t *testing.T) *kafkatest.Broker {
 	shared.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
-		shared.broker, shared.err = kafkatest.Start(ctx, kafkatest.Options{})
+		shared.broker, shared.err = kafkatest.Start(ctx)
 	})
 	if shared.err != nil {
 		t.Fatal(shared.err)

@@ -44,20 +44,12 @@ func cacheDir() string {
 	return filepath.Join(dir, "whittle", "kafka")
 }
 
-// fetch returns the folder with the jars, and downloads them first where they are
-// not there.
-func fetch(ctx context.Context, cache string) (string, error) {
-	return keep(cache, Version, func(work, kept string) error { return download(ctx, work, kept) })
-}
-
-// keep returns a folder of the cache, which fill makes where it is not there: in a
-// folder of its own that is renamed, so that all of it is there or nothing. Several
-// processes may call it at once: one fills, the others wait.
-func keep(cache, name string, fill func(work, kept string) error) (_ string, err error) {
-	at := filepath.Join(cache, name)
-	if _, err := os.Stat(at); err == nil {
-		return at, nil
-	}
+// fetch returns the folder with the jars, and downloads them first where they are not
+// there: into a folder of its own that is renamed, so that all of them are there or
+// none. Several processes may call it at once: one downloads, the others wait.
+func fetch(ctx context.Context) (_ string, err error) {
+	cache := cacheDir()
+	jars := filepath.Join(cache, Version)
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", fmt.Errorf("make Kafka's cache folder: %w", err)
 	}
@@ -69,8 +61,8 @@ func keep(cache, name string, fill func(work, kept string) error) (_ string, err
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("lock Kafka's cache folder: %w", err)
 	}
-	if _, err := os.Stat(at); err == nil {
-		return at, nil
+	if _, err := os.Stat(jars); err == nil {
+		return jars, nil
 	}
 	work, err := os.MkdirTemp(cache, "making-")
 	if err != nil {
@@ -78,13 +70,10 @@ func keep(cache, name string, fill func(work, kept string) error) (_ string, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	kept := filepath.Join(work, "kept")
-	if err := fill(work, kept); err != nil {
+	if err := download(ctx, work, kept); err != nil {
 		return "", err
 	}
-	if err := os.Rename(kept, at); err != nil {
-		return "", fmt.Errorf("keep %s of Kafka: %w", name, err)
-	}
-	return at, nil
+	return jars, os.Rename(kept, jars)
 }
 
 // download has Maven gather the jars.

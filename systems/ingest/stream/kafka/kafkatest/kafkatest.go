@@ -4,7 +4,6 @@
 package kafkatest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,33 +25,14 @@ const Version = "4.1.1"
 // Install is what to do where Java or Maven is missing.
 const Install = "apt-get install openjdk-17-jre-headless maven"
 
-// Options says how a broker is started. The zero value works.
-type Options struct {
-	// Dir holds its settings, data and output, and is kept when it ends.
-	// Empty: a folder of its own, deleted at Close.
-	Dir string
-	// Cache is where the jars are kept. Empty: .cache/kafka in the checkout, or
-	// the user's cache folder outside of one.
-	Cache string
-	// Heap is Java's -Xmx. Empty: 512m.
-	Heap string
-	// Settings are added to server.properties and win over what stands there.
-	Settings map[string]string
-}
-
 // Broker is one broker, which is its own controller (KRaft). Its methods are
 // called by one goroutine at a time.
 type Broker struct {
-	dir       string
-	own       bool // dir is deleted at Close
-	jars      string
-	formatted string // the folder that its data are a copy of
-	archive   string // Java's option for the archive of loaded classes
-	heap      string
-	settings  map[string]string
-	client    string // its addresses
-	control   string
-	process   *child.Process
+	dir     string // deleted at Close
+	jars    string
+	client  string // its addresses
+	control string
+	process *child.Process
 }
 
 // Missing says what the machine lacks to run a broker, and how to install it.
@@ -69,50 +49,29 @@ func Missing() error {
 
 // Start fetches the jars where they are not there yet, makes a data folder,
 // starts a broker, and returns when it responds.
-func Start(ctx context.Context, o Options) (*Broker, error) {
+func Start(ctx context.Context) (*Broker, error) {
 	if err := Missing(); err != nil {
 		return nil, err
 	}
-	cache := o.Cache
-	if cache == "" {
-		cache = cacheDir()
-	}
-	jars, err := fetch(ctx, cache)
+	jars, err := fetch(ctx)
 	if err != nil {
 		return nil, err
 	}
-	formatted, err := format(ctx, cache, jars)
+	addresses, err := child.Addresses(2)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find addresses: %w", err)
 	}
-	b := &Broker{dir: o.Dir, jars: jars, formatted: formatted, archive: "-XX:SharedArchiveFile=" + archiveIn(formatted), heap: o.Heap, settings: o.Settings}
-	b.heap = cmp.Or(b.heap, "512m")
-	if b.dir == "" {
-		if b.dir, err = os.MkdirTemp("", "kafka-"); err != nil {
-			return nil, fmt.Errorf("make broker folder: %w", err)
-		}
-		b.own = true
+	b := &Broker{jars: jars, client: addresses[0], control: addresses[1]}
+	if b.dir, err = os.MkdirTemp("", "kafka-"); err != nil {
+		return nil, fmt.Errorf("make broker folder: %w", err)
 	}
-	if err := b.first(ctx); err != nil {
+	if err = b.configure(); err == nil {
+		err = b.Restart(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
-}
-
-// first makes its data and starts.
-func (b *Broker) first(ctx context.Context) error {
-	addresses, err := child.Addresses(2)
-	if err != nil {
-		return fmt.Errorf("find addresses: %w", err)
-	}
-	b.client, b.control = addresses[0], addresses[1]
-	if err := b.configure(); err != nil {
-		return err
-	}
-	if err := b.copyData(); err != nil {
-		return err
-	}
-	return b.Restart(ctx)
 }
 
 // Address is the broker's host and port. It stays the same over restarts.
@@ -129,7 +88,7 @@ func (b *Broker) Restart(ctx context.Context) error {
 		return fmt.Errorf("make client: %w", err)
 	}
 	defer client.Close()
-	p, err := child.Spawn(child.Options{Dir: b.dir, Log: filepath.Join(b.dir, "output.log")}, append([]string{"java"}, b.java("kafka.Kafka", b.config())...)...)
+	p, err := child.Spawn(child.Options{Dir: b.dir, Log: filepath.Join(b.dir, "output.log")}, b.java()...)
 	if err != nil {
 		return fmt.Errorf("start broker: %w", err)
 	}
@@ -154,11 +113,8 @@ func (b *Broker) Kill() {
 // responds, until Kill.
 func (b *Broker) Pause() error { return b.process.Signal(syscall.SIGSTOP) }
 
-// Close ends the broker, and deletes its folder where it was not given.
+// Close ends the broker, and deletes its folder.
 func (b *Broker) Close() error {
 	b.Kill()
-	if b.own {
-		return os.RemoveAll(b.dir)
-	}
-	return nil
+	return os.RemoveAll(b.dir)
 }

@@ -2,6 +2,7 @@ package kafkatest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,9 +12,9 @@ import (
 
 func (b *Broker) config() string { return filepath.Join(b.dir, "server.properties") }
 
-// configure writes server.properties: one node for both roles, every replication
-// factor 1, no topics by accident, and small thread pools, for it shares a
-// machine with what it is tested by.
+// configure makes an empty data folder, and writes server.properties: one node for both
+// roles, every replication factor 1, no topics by accident, and small thread pools, for it
+// shares a machine with what it is tested by.
 func (b *Broker) configure() error {
 	settings := map[string]string{
 		"process.roles":                "broker,controller",
@@ -47,7 +48,6 @@ func (b *Broker) configure() error {
 	} {
 		settings[factor] = "1"
 	}
-	maps.Copy(settings, b.settings)
 	var text bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(&text, "%s=%s\n", name, settings[name])
@@ -55,12 +55,20 @@ func (b *Broker) configure() error {
 	if err := os.WriteFile(b.config(), text.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("write broker settings: %w", err)
 	}
-	logging := filepath.Join(b.dir, "log4j2.properties")
-	if err := os.WriteFile(logging, []byte(logging4j), 0o600); err != nil {
-		return fmt.Errorf("write broker settings: %w", err)
+	if err := os.Mkdir(b.data(), 0o755); err != nil {
+		return fmt.Errorf("make the broker's storage: %w", err)
 	}
-	return nil
+	return errors.Join(
+		os.WriteFile(filepath.Join(b.data(), "meta.properties"), []byte(meta), 0o600),
+		os.WriteFile(filepath.Join(b.dir, "log4j2.properties"), []byte(logging4j), 0o600))
 }
+
+// meta makes a folder one of Kafka's. Any two ids do, as no broker meets another.
+const meta = `version=1
+cluster.id=4L6g3nShT-eMCtK--X86sw
+directory.id=FGrJ0R2rR0SpNoYhUzHcLw
+node.id=1
+`
 
 // logging4j lets warnings through, to the standard output.
 const logging4j = `status=error
@@ -75,12 +83,11 @@ rootLogger.appenderRef.out.ref=out
 // data is the folder of what the broker keeps.
 func (b *Broker) data() string { return filepath.Join(b.dir, "data") }
 
-// java returns the arguments that run one of Kafka's classes: a JVM that starts
-// fast and stays small.
-func (b *Broker) java(class string, args ...string) []string {
-	return append([]string{
-		b.archive, "-Xmx" + b.heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+// java is the command of the broker: a JVM that starts fast and stays small.
+func (b *Broker) java() []string {
+	return []string{
+		"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 		"-Dlog4j2.configurationFile=" + filepath.Join(b.dir, "log4j2.properties"),
-		"-cp", filepath.Join(b.jars, "*"), class,
-	}, args...)
+		"-cp", filepath.Join(b.jars, "*"), "kafka.Kafka", b.config(),
+	}
 }
