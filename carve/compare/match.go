@@ -59,8 +59,7 @@ type match struct {
 	// log says that the exchanges are those of a log.
 	log bool
 
-	cand, self []int           // scratch: the marks of the present exchange
-	declared   map[string]bool // places of it (declaredAt)
+	cand, self []int // scratch: the marks of the present exchange
 }
 
 // evidence is what the exchanges have come to.
@@ -132,7 +131,6 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.noise.N++
 	repeated := x.Repeat != nil && header.Usable(x.Repeat, &x.Monolith)
 	m.readBy(&x.Monolith)
-	m.declared = m.declaredAt(x)
 	m.cand = m.note(m.cand[:0], m.diffShown(x.Monolith.Body, x.Candidate.Body), x, repeated)
 	m.self = m.self[:0]
 	if repeated {
@@ -183,6 +181,9 @@ func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, 
 		list, *now = append(list, j), ds[i].Times
 		if x != nil {
 			m.saw(m.marks[j], &ds[i], x)
+			if direct := m.marks[j].Direct; direct != nil {
+				direct.declared = m.isDeclaredAt(m.marks[j].Path, ds)
+			}
 			m.marks[j].Again += int(eprocess.Indicator(repeated))
 		} else {
 			m.marks[j].Self++
@@ -201,7 +202,6 @@ func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 	if k.Direct != nil {
 		from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
 		k.Direct.now = directOf(d, from, to)
-		k.Direct.declared = m.declared[k.Path]
 	}
 	m.explained(k, d, x)
 	if m.samples < display.MaxShown*display.MaxSamples && len(k.Samples) < display.MaxSamples && !m.show.Has(k.Samples, x) {

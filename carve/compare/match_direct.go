@@ -1,7 +1,8 @@
 package compare
 
 import (
-	"whittle"
+	"slices"
+
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
@@ -47,19 +48,12 @@ func directOf(d *jsondiff.Difference, from, to []byte) header.Opposed {
 	return header.OpposedOf(string(from), string(to))
 }
 
-// declaredAt are the places at which a declaration covers a difference of the present exchange,
-// or one that there would be if the two sides changed places.
-func (m *match) declaredAt(x *whittle.Exchange) map[string]bool {
-	if !m.direct || m.differ.Declared() == 0 {
-		return nil
-	}
-	declared := map[string]bool{jsondiff.ManyPaths: true}
-	for _, way := range [2][2][]byte{{x.Monolith.Body, x.Candidate.Body}, {x.Candidate.Body, x.Monolith.Body}} {
-		for _, d := range m.diff(way[0], way[1]) {
-			declared[d.Path] = declared[d.Path] || d.Expect >= 0
-		}
-	}
-	return declared
+// isDeclaredAt reports whether a declaration covers one of an exchange's differences at a place, or one
+// that there would be if the two sides changed places.
+func (m *match) isDeclaredAt(path string, ds []jsondiff.Difference) bool {
+	return m.differ.Declared() > 0 && (path == jsondiff.ManyPaths || slices.ContainsFunc(ds, func(d jsondiff.Difference) bool {
+		return d.Path == path && (d.Expect >= 0 || d.Reversed)
+	}))
 }
 
 // bet settles a difference of the candidate's.

@@ -111,9 +111,8 @@ func (b *spacedBets) due(at time.Time, every time.Duration) bool {
 type lopsided struct {
 	spacedBets
 	// Quiet counts the rounds since the last oddity, Since those since the candidate's last.
-	Quiet int  `json:"quiet"`
-	Since int  `json:"since"`
-	Odd   bool `json:"odd"` // the candidate was, and that counts
+	Quiet int `json:"quiet"`
+	Since int `json:"since"`
 }
 
 // round takes in a round without an oddity.
@@ -123,13 +122,13 @@ func (b *lopsided) round() { b.Quiet, b.Since = b.Quiet+1, b.Since+1 }
 func (b *lopsided) odd(candidate bool, alpha float64, n int) {
 	b.Allow(movesMost, b.Quiet)
 	if b.Quiet = 0; candidate {
-		b.Since, b.Odd = 0, true
+		b.Since = 0
 	}
 	b.Bet(2*eprocess.Indicator(candidate)-1, alpha, n)
 }
 
 // lately reports whether the candidate was odd alone of late.
-func (b *lopsided) lately() bool { return b.Odd && b.Since < suspectFor }
+func (b *lopsided) lately() bool { return b.Since < suspectFor }
 
 // recheckPlace counts what rechecks showed at one place, where the monolith was asked first and
 // where the candidate was.
@@ -147,7 +146,7 @@ type asked struct {
 
 func newRechecks() rechecks {
 	bold := spacedBets{Bets: eprocess.Bold.New()}
-	late := lopsided{spacedBets: spacedBets{Bets: eprocess.Late.New()}}
+	late := lopsided{spacedBets: spacedBets{Bets: eprocess.Late.New()}, Since: suspectFor}
 	return rechecks{Reproduced: bold, Kept: bold, Second: bold, First: bold, Lopsided: late, Users: map[uint64]bool{}}
 }
 
@@ -307,7 +306,7 @@ func (t *rechecks) voidOwn(places int) {
 		for _, b := range []*spacedBets{&t.Reproduced, &t.Kept, &t.Second, &t.First, &t.Lopsided.spacedBets} {
 			b.Void()
 		}
-		t.Lopsided.Odd = false
+		t.Lopsided.Since = suspectFor
 	}
 	t.ownCount = places
 }

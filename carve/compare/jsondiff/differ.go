@@ -169,12 +169,13 @@ func (j *Differ) report(how string, from, to []byte, fromWords, toWords string) 
 	j.pattern = jsondoc.AppendPattern(j.pattern[:0], j.trail)
 	d := Difference{How: how, From: fromWords, To: toWords, nodes: j.nodes, Expect: -1}
 	if len(j.expect) > 0 {
-		d.Expect = j.declares(from, to,
-			cmp.Or(fromWords, display.Visible(from, display.ValueShown)), cmp.Or(toWords, display.Visible(to, display.ValueShown)))
+		a, b := cmp.Or(fromWords, display.Visible(from, display.ValueShown)), cmp.Or(toWords, display.Visible(to, display.ValueShown))
+		d.Expect, d.Reversed = j.declares(from, to, a, b), j.declares(to, from, b, a) >= 0
 	}
 	for i := range j.out {
 		if o := &j.out[i]; o.Path == string(j.pattern) && o.How == how && o.Expect == d.Expect {
 			o.Times++
+			o.Reversed = o.Reversed || d.Reversed
 			return
 		}
 	}

@@ -21,8 +21,10 @@ type Difference struct {
 	Times int
 	// At says where the first difference is, in words; empty: the path does.
 	At string
-	// Expect is the index of the expectation that declares it, -1 for none.
-	Expect int
+	// Expect is the index of the expectation that declares it, -1 for none; Reversed says that one
+	// declares the difference that there would be if the two sides changed places.
+	Expect   int
+	Reversed bool
 
 	// nodes are the first values in the two documents, or noNodes where the bodies are compared as
 	// whole texts, and trail leads to them where words are made; both until the next comparison.
