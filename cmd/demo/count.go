@@ -68,21 +68,14 @@ func newCountDemo(ctx context.Context, on *stage, size countSize) (*countDemo, e
 		return nil, err
 	}
 	var err error
-	d.gateway, d.admin, err = on.startGateway(ctx, "gateway", d.configPath())
-	return d, err
-}
-
-// startGateway starts whittle by a config.
-func (s *stage) startGateway(ctx context.Context, name, config string) (*process, *admin.Client, error) {
-	p, err := s.startBuilt(ctx, name, "whittle", []string{"run", "-c", config}, nil)
-	if err != nil {
-		return nil, nil, err
+	if d.gateway, err = on.startBuilt(ctx, "gateway", "whittle", []string{"run", "-c", d.configPath()}, nil); err != nil {
+		return nil, err
 	}
-	c, err := admin.Dial(p.Admin, "")
-	if err == nil {
-		s.ends = append(s.ends, c.Close)
+	if d.admin, err = admin.Dial(d.gateway.Admin, ""); err != nil {
+		return nil, err
 	}
-	return p, c, err
+	on.ends = append(on.ends, d.admin.Close)
+	return d, nil
 }
 
 // target is where users ask.
@@ -106,11 +99,6 @@ func (d *countDemo) afresh(ctx context.Context) error {
 		return r.Phase == whittle.PhaseShadow && atZero(r)
 	})
 	return err
-}
-
-func (d *countDemo) await(ctx context.Context, bound time.Duration, what string, done func(*whittle.RouteStatus) bool) (*whittle.RouteStatus, error) {
-	at := watched{admin: d.admin, route: demoRoute}
-	return at.await(ctx, bound, what, done)
 }
 
 // counter reads one of the gateway's counters for the route from its metrics.

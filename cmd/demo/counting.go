@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/admin"
 	"whittle/carve/rollout"
 	"whittle/internal/table"
 	"whittle/load"
@@ -111,8 +110,8 @@ func (d *countDemo) send(ctx context.Context, name string, rate float64, most ti
 }
 
 // promotionRefused orders a promotion that must be refused, and gives the error.
-func promotionRefused(ctx context.Context, a *admin.Client, route string) (string, error) {
-	_, refused := a.Order(ctx, route, rollout.Order{Kind: rollout.Promote, By: "the demo", Reason: "to see it refused"})
+func (d *countDemo) promotionRefused(ctx context.Context) (string, error) {
+	_, refused := d.admin.Order(ctx, demoRoute, rollout.Order{Kind: rollout.Promote, By: "the demo", Reason: "to see it refused"})
 	switch {
 	case refused == nil:
 		return "", whittle.Errorf(whittle.FallsShort, "its promotion was not refused")
@@ -122,16 +121,16 @@ func promotionRefused(ctx context.Context, a *admin.Client, route string) (strin
 	return refused.Error(), nil
 }
 
-func (s *stage) sayFindings(v *whittle.Verdict) {
-	s.screen.Say("%s after %d compared exchanges", v.State, v.Compared)
+func (d *countDemo) sayFindings(v *whittle.Verdict) {
+	d.screen.Say("%s after %d compared exchanges", v.State, v.Compared)
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if !f.Decided {
 			continue
 		}
-		s.screen.Say("  %-12s  %s", f.Kind, f.Summary)
+		d.screen.Say("  %-12s  %s", f.Kind, f.Summary)
 		if f.Cause != "" {
-			s.screen.Say("  %-12s  why: %s", "", f.Cause)
+			d.screen.Say("  %-12s  why: %s", "", f.Cause)
 		}
 	}
 }

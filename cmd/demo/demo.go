@@ -67,9 +67,8 @@ type demoCountVerb struct {
 
 // Help gives the examples.
 func (demoCountVerb) Help() string {
-	return `Less than three minutes on real processes: the Node monolith, the service as it was published, the mended
-service, two candidates of another endpoint that are wrong in ways that a test of the service alone does not show, and
-the gateway, each on a free loopback port. Run it inside the repository after "make build" and "make deps" ("make
+	return `About two minutes on real processes: the Node monolith, the service as it was published, the mended service
+and the gateway, each on a free loopback port. Run it inside the repository after "make build" and "make deps" ("make
 demo" does all).
 
 Examples:

@@ -13,7 +13,6 @@ type countFigures struct {
 	Contract    contractBlock `json:"contract"`
 	Monolith    loadBlock     `json:"monolith"`
 	AsPublished shadowBlock   `json:"as_published"`
-	Flawed      []flawedBlock `json:"flawed"`
 	Mended      shadowBlock   `json:"mended"`
 	Rollout     rolloutBlock  `json:"rollout"`
 	After       loadBlock     `json:"after"`
@@ -71,24 +70,6 @@ func newShadowBlock(r *whittle.RouteStatus) shadowBlock {
 		Verdict: r.Verdict.State, Compared: r.Verdict.Compared, Summary: r.Verdict.Summary,
 		Findings: r.Verdict.Findings, Bounds: r.Verdict.Bounds, Ledger: r.Ledger,
 	}
-}
-
-// flawedBlock is a candidate of the export that is wrong in one way, and how far
-// whittle let it come.
-type flawedBlock struct {
-	Flaw     string        `json:"flaw"`
-	Verdict  whittle.State `json:"verdict"`
-	Compared int           `json:"compared"`
-	// Finding is the one that names the flaw.
-	Finding whittle.Finding `json:"finding"`
-	// MaxShare is the greatest share of users, in percent, that it ever had.
-	MaxShare float64 `json:"max_share"`
-	// Served requests of users got its response, Wrong of them a wrong one.
-	Served int `json:"served"`
-	Wrong  int `json:"wrong"`
-	// One of the two says how it ended.
-	Refused    string `json:"promotion_refused,omitempty"`
-	RolledBack string `json:"rolled_back,omitempty"`
 }
 
 // rolloutBlock is the shift, with the break in the middle.

@@ -30,16 +30,6 @@ var publishedFlaws = []flaw{
 	}},
 }
 
-// The flaws of the export's candidates.
-var (
-	swapped = flaw{"another request's response in 1 of 200", func(f *whittle.Finding) bool {
-		return f.Kind == whittle.FoundBody && strings.Contains(f.Summary+f.Cause, "another request")
-	}}
-	askedFirst = flaw{"right only when it is asked second", func(f *whittle.Finding) bool {
-		return f.Kind == whittle.FoundBody && f.Order == whittle.AskedFirst
-	}}
-)
-
 // finding is the first one that is shown and is the flaw's own, or nil.
 func (w *flaw) finding(v *whittle.Verdict) *whittle.Finding {
 	for i := range v.Findings {

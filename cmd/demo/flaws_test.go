@@ -1,18 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"whittle"
-	"whittle/carve/config"
-	"whittle/internal/fatal"
-	"whittle/load"
-	"whittle/load/plan"
 )
 
 // A flaw counts as named by its own finding alone: not by another flaw's, not by a
@@ -38,35 +31,5 @@ func TestAFlawIsNamedByItsOwnFinding(t *testing.T) {
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%s names %q, want %q", tc.name, got, tc.want)
 		}
-	}
-	for _, tc := range []struct {
-		flaw    *flaw
-		finding whittle.Finding
-		want    bool
-	}{
-		{&swapped, whittle.Finding{Kind: whittle.FoundBody, Cause: "a guess: the monolith gave this response to another request before", Decided: true}, true},
-		{&swapped, whittle.Finding{Kind: whittle.FoundBody, Decided: true}, false},
-		{&swapped, whittle.Finding{Kind: whittle.FoundHeader, Decided: true}, false},
-		{&askedFirst, whittle.Finding{Kind: whittle.FoundBody, Order: whittle.AskedFirst, Decided: true}, true},
-		{&askedFirst, whittle.Finding{Kind: whittle.FoundBody, Decided: true}, false},
-	} {
-		if got := tc.flaw.finding(&whittle.Verdict{Findings: []whittle.Finding{tc.finding}}) != nil; got != tc.want {
-			t.Errorf("%+v names %q: %t, want %t", tc.finding, tc.flaw.name, got, tc.want)
-		}
-	}
-}
-
-// The export's config and plan are ones that whittle reads, with the shipped harm
-// budget.
-func TestTheExportOfTheDemo(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "whittle.yaml")
-	fatal.If(t, os.WriteFile(path, fmt.Appendf(nil, exportConfig, "127.0.0.1:1", "export"), 0o600))
-	c, err := config.Load(path)
-	fatal.If(t, err)
-	if r := &c.Routes[0]; r.Name != exportRoute || r.Rollout.Harm != 0.005 {
-		t.Errorf("%q with a budget of %g", r.Name, r.Rollout.Harm)
-	}
-	if _, err := load.Parse("export.yml", exportUsersPlan(), plan.Source{}); err != nil {
-		t.Error(err)
 	}
 }

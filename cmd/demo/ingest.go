@@ -203,22 +203,13 @@ func (d *ingestDemo) play(ctx context.Context) error {
 
 // comparison is what the seed's plan came to on two servers.
 type comparison struct {
-	A       string             `json:"a"`
-	B       string             `json:"b"`
-	Levels  *duel.LevelsReport `json:"levels"`
-	Carried []carried          `json:"events_together"` // at each level
+	A      string             `json:"a"`
+	B      string             `json:"b"`
+	Levels *duel.LevelsReport `json:"levels"`
 }
 
 // compare runs the seed's plan at its numbers of users against two servers.
 func (d *ingestDemo) compare(ctx context.Context, a, b *contender) (*comparison, error) {
-	out := &comparison{A: a.name, B: b.name}
-	var err error
-	out.Levels, err = d.levels(ctx, out, a, b)
-	return out, err
-}
-
-// levels runs the seed's plan at its numbers of users against two servers.
-func (d *ingestDemo) levels(ctx context.Context, into *comparison, a, b *contender) (*duel.LevelsReport, error) {
 	imports, err := load.ReadPlan(d.root.path("systems/ingest/plans/import.jmx"))
 	if err != nil {
 		return nil, err
@@ -236,10 +227,6 @@ func (d *ingestDemo) levels(ctx context.Context, into *comparison, a, b *contend
 		if err := d.warmUp(ctx, imports, users, ramp, a, b); err != nil {
 			return nil, err
 		}
-		carried, err := d.carrying(ctx, a, b)
-		if err != nil {
-			return nil, err
-		}
 		l := duel.Levels{
 			Plan: imports, A: d.side(a), B: d.side(b),
 			Users: []int{users}, Runs: d.size.runs, Closed: plan.Closed{Ramp: ramp, Loops: loops},
@@ -250,11 +237,6 @@ func (d *ingestDemo) levels(ctx context.Context, into *comparison, a, b *contend
 		if err != nil {
 			return nil, err
 		}
-		carries, err := carried.end(ctx, users)
-		if err != nil {
-			return nil, err
-		}
-		into.Carried = append(into.Carried, carries)
 		if len(out.Levels) == 0 {
 			*out = *r
 			continue
@@ -266,7 +248,7 @@ func (d *ingestDemo) levels(ctx context.Context, into *comparison, a, b *contend
 		out.Void = cmp.Or(out.Void, r.Void)
 	}
 	d.screen.Clear()
-	return out, nil
+	return &comparison{A: a.name, B: b.name, Levels: out}, nil
 }
 
 func (d *ingestDemo) side(c *contender) duel.Side {

@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"whittle/internal/table"
 	"whittle/load/duel"
+	"whittle/profile/report"
 )
 
 // ingestFigures is what the demo found; it is written as JSON.
@@ -83,13 +83,6 @@ func (r *serverRow) name() string {
 	return r.of.B
 }
 
-func (r *serverRow) together(level int) string {
-	if r.side == "a" {
-		return r.of.Carried[level].A.String()
-	}
-	return r.of.Carried[level].B.String()
-}
-
 // over is a figure's median over the runs, with the lowest and the highest.
 func over(runs []duel.LevelRun, of func(*duel.LevelRun) float64) string {
 	var all []float64
@@ -117,7 +110,7 @@ func threeDigits(v float64) string {
 
 // table has each level with its servers: the medians of their runs.
 func (v *view) table() (head []string, rows [][]string) {
-	head = []string{"users", "server", "events together", "median, ms", "p99, ms", "requests/s", "CPU a request, ms", "failed"}
+	head = []string{"users", "server", "median, ms", "p99, ms", "requests/s", "CPU a request, ms", "failed"}
 	for i := range v.rows[0].of.Levels.Levels {
 		for k := range v.rows {
 			r := &v.rows[k]
@@ -130,7 +123,7 @@ func (v *view) table() (head []string, rows [][]string) {
 				failed += run.Failed
 			}
 			rows = append(rows, []string{
-				fmt.Sprint(r.of.Levels.Levels[i].Users), r.name(), r.together(i),
+				fmt.Sprint(r.of.Levels.Levels[i].Users), r.name(),
 				over(runs, func(r *duel.LevelRun) float64 { return r.Median }),
 				over(runs, func(r *duel.LevelRun) float64 { return r.P99 }),
 				over(runs, func(r *duel.LevelRun) float64 { return r.Rate }),
@@ -179,12 +172,7 @@ const asMeasured = "Every server was warmed up at each number of users before it
 func (d *ingestDemo) show(v view) {
 	head, rows := v.table()
 	var out strings.Builder
-	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(head, "\t"))
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	_ = t.Flush() // into a strings.Builder, which cannot fail
+	report.WriteTable(&out, head, rows)
 	for line := range strings.Lines(out.String()) {
 		d.screen.Say("%s", strings.TrimRight(line, "\n"))
 	}

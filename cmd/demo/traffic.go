@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/admin"
 	"whittle/load"
 	"whittle/load/plan"
 	"whittle/load/report"
@@ -15,22 +14,14 @@ import (
 // pollEvery is how often the demo looks at a gateway's status.
 const pollEvery = 25 * time.Millisecond
 
-// watched is a route that the demo looks at again and again.
-type watched struct {
-	admin *admin.Client
-	route string
-	// note is shown each status. Nil: nobody is.
-	note func(*whittle.RouteStatus)
-}
-
-// await polls the route until done, for at most a bound.
-func (w *watched) await(ctx context.Context, bound time.Duration, what string, done func(*whittle.RouteStatus) bool) (*whittle.RouteStatus, error) {
+// await polls the demo's route until done, for at most a bound.
+func (d *countDemo) await(ctx context.Context, bound time.Duration, what string, done func(*whittle.RouteStatus) bool) (*whittle.RouteStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	var last *whittle.RouteStatus
 	var failed error
 	ended := poll(ctx, pollEvery, func() bool {
-		r, err := w.admin.Route(ctx, w.route)
+		r, err := d.admin.Route(ctx, demoRoute)
 		if err != nil {
 			if whittle.CodeOf(err) != whittle.NotFound && ctx.Err() == nil {
 				failed = err
@@ -38,9 +29,6 @@ func (w *watched) await(ctx context.Context, bound time.Duration, what string, d
 			return failed != nil
 		}
 		last = &r
-		if w.note != nil {
-			w.note(last)
-		}
 		return done(last)
 	})
 	if !ended {

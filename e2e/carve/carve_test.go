@@ -43,7 +43,7 @@ func TestDemoCount(t *testing.T) {
 		}
 	}
 	fatal.If(t, json.Unmarshal(text, &figures))
-	if len(figures.Acts) != 9 || figures.Rollout.Requests == 0 || figures.Rollout.Errors != 0 {
+	if len(figures.Acts) != 7 || figures.Rollout.Requests == 0 || figures.Rollout.Errors != 0 {
 		t.Errorf("%d acts, %d errors of %d requests\n%s", len(figures.Acts), figures.Rollout.Errors, figures.Rollout.Requests, said)
 	}
 	before, after := figures.Monolith, figures.After
