@@ -81,25 +81,6 @@ func (r *reader) guess(path, chosen, against, evidence string) {
 	*list = append(*list, g)
 }
 
-// otherForm says what a document is that is no OpenAPI document, by a member that
-// such documents have at their root.
-func otherForm(root *node) string {
-	for _, f := range [...]struct{ member, says string }{
-		{"asyncapi", "is an AsyncAPI document"},
-		{"arazzo", "is an Arazzo document"},
-		{"overlay", "is an overlay of an OpenAPI document"},
-		{"swaggerVersion", "is a Swagger 1.2 document"},
-		{"__schema", "is a GraphQL schema"},
-		{"item", "is a Postman collection"},
-		{"$schema", "is a JSON Schema"},
-	} {
-		if root.get(f.member) != nil {
-			return f.says
-		}
-	}
-	return "has no member openapi"
-}
-
 func (r *reader) read() {
 	switch v := r.root.str("openapi"); {
 	case strings.HasPrefix(v, "3.0"), strings.HasPrefix(v, "3.1"):
@@ -107,7 +88,7 @@ func (r *reader) read() {
 		panic(whittle.Errorf(whittle.Unsupported, "%s: it is Swagger %s, and OpenAPI 3.0 and 3.1 are read",
 			r.root.at, r.root.str("swagger")).WithHint("convert it to OpenAPI 3 first (npx swagger2openapi FILE)"))
 	case v == "":
-		panic(invalid(r.root.at, "it %s, and OpenAPI 3.0 and 3.1 are read", otherForm(r.root)))
+		panic(invalid(r.root.at, "it has no member openapi, and OpenAPI 3.0 and 3.1 are read"))
 	default:
 		panic(invalid(r.root.at, "openapi is %q, and 3.0 and 3.1 are read", v))
 	}

@@ -3,10 +3,7 @@
 package source
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -58,13 +55,9 @@ func Open(path, protoPath string, routes []string) (*Source, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case !st.IsDir() && (ext == ".yaml" || ext == ".yml" || ext == ".json" || ext == ".proto"):
 		s.document, err = whittle.ReadFile("document", path, maxDocument)
-		if err == nil && ext == ".json" && isArchive(s.document) {
-			return nil, whittle.Errorf(whittle.Invalid, "open source: %s looks like an HTTP Archive", path).
-				WithHint("rename it to .har")
-		}
 		return s, err
 	case !st.IsDir() && ext != ".har" && ext != ".wcap":
-		return nil, whittle.Errorf(whittle.Unsupported, "open source: %s is %s", path, cmp.Or(otherForms[ext], "of no form that is known")).
+		return nil, whittle.Errorf(whittle.Unsupported, "open source: %s is of no form that is known", path).
 			WithHint("whittle new takes a folder that whittle record wrote, a .har file, an OpenAPI document (.yaml, .json) or a .proto file")
 	case ext == ".har":
 		s.har = true
@@ -75,23 +68,6 @@ func Open(path, protoPath string, routes []string) (*Source, error) {
 	}
 	s.log, err = replay.OpenLog(path)
 	return s, err
-}
-
-// otherForms are descriptions of services that are not read, by their file's
-// extension.
-var otherForms = map[string]string{
-	".graphql": "a GraphQL schema", ".gql": "a GraphQL schema", ".graphqls": "a GraphQL schema", ".raml": "a RAML document",
-	".wsdl": "a WSDL document", ".apib": "an API Blueprint", ".thrift": "a Thrift file", ".avsc": "an Avro schema", ".jmx": "a JMeter plan",
-}
-
-// isArchive reports whether JSON is an HTTP Archive, whose one member is its log.
-func isArchive(document []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(document, []byte("\ufeff"))))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return false
-	}
-	name, err := d.Token()
-	return err == nil && name == "log"
 }
 
 // narrow reads --route.
