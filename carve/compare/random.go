@@ -118,16 +118,27 @@ func (r *random) ShowAgain() {
 	r.around.ShowAgain()
 }
 
-// keptRandom is the state of random responses as it is written, and what is read into it.
+// keptRandom is the state of random responses as it is written, and what is read into it. What is
+// learned of numbers is encoded: one may have the shape of a secret, as of a card, and is no text then.
 type keptRandom struct {
-	Numbers *distribution.Method `json:"numbers"`
-	Around  *match               `json:"around"`
+	Numbers []byte `json:"numbers"`
+	Around  *match `json:"around"`
 }
 
 // MarshalJSON implements method.
-func (r *random) MarshalJSON() ([]byte, error) { return encoded(&keptRandom{r.Method, r.around}) }
+func (r *random) MarshalJSON() ([]byte, error) {
+	numbers, err := json.Marshal(r.Method)
+	if err != nil {
+		return nil, err
+	}
+	return encoded(&keptRandom{numbers, r.around})
+}
 
 // UnmarshalJSON implements method.
 func (r *random) UnmarshalJSON(b []byte) error {
-	return json.Unmarshal(b, &keptRandom{r.Method, r.around})
+	k := keptRandom{Around: r.around}
+	if err := json.Unmarshal(b, &k); err != nil {
+		return err
+	}
+	return json.Unmarshal(k.Numbers, r.Method)
 }
