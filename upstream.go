@@ -62,9 +62,8 @@ type UpstreamTLS struct {
 	CA string
 	// Certificate and Key are shown to an upstream that asks for one. Empty: none.
 	Certificate, Key string
-	// ServerName is the name to send (SNI); empty: the URL's host. VerifyName is the name
-	// that the certificate must have; empty: ServerName.
-	ServerName, VerifyName string
+	// ServerName is the name to send (SNI), which the certificate must have; empty: the URL's host.
+	ServerName string
 	// MinVersion is the least version, as in crypto/tls. 0: 1.2.
 	MinVersion uint16
 }

@@ -175,11 +175,9 @@ func (r *reader) warnServer(f *File) {
 		r.warnIf(err == nil && l.Redirect != nil && port == strconv.Itoa(l.Redirect.Port), field+".redirect",
 			"leads back to %s, which does not speak TLS, unless clients see another port; write the HTTPS port", quote(l.Address))
 	}
-	given := func(field string) bool { _, is := r.where[field]; return is }
 	if rec := f.Record; rec != nil {
 		r.warnIf(rec.MaxBody > rec.MaxBytes, "record.max_body", "%s is above max_bytes, %s, so one such body is more than the whole log may have", size(rec.MaxBody), size(rec.MaxBytes))
 	}
-	r.warnIf(given("access") && given("log.access"), "log.access", "has no effect next to access:, which says where requests are logged")
 }
 
 // warnUpstream warns of an upstream's settings that expose its traffic or have no effect.

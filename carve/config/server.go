@@ -43,8 +43,7 @@ func (f *File) config() value {
 			key{"trust", networks(&f.Forwarded.Trust, 0), "(none)", "networks whose `Forwarded` and `X-Forwarded-*` headers are kept. Those of others are replaced"}), "", "proxies that may name the client"},
 		{"log", mapping("{level: info, format: text}", nil,
 			key{"level", choice(&f.Log.Level, []string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError), "info", "lowest severity to log"},
-			key{"format", choice(&f.Log.Format, []string{"text", "json"}, "text", "json"), "text", "format of the lines"},
-			key{"access", accessInLog(f), "false", "also logs each request, with the default fields of `access`"}), "", "the log"},
+			key{"format", choice(&f.Log.Format, []string{"text", "json"}, "text", "json"), "text", "format of the lines"}), "", "the log"},
 		{"access", optional(&f.Access, access), "(none)", "a line for each request"},
 		{"record", optional(&f.Record, record), "(none)", "records users' exchanges"},
 		{"redact", redaction(&f.Redact), "", "secrets in addition to the defaults, in recordings and in samples of differences"},
@@ -167,21 +166,6 @@ func scalarInt(dst *int) value {
 }
 
 const maxFields = 100
-
-// accessInLog says that requests are logged; access: says how.
-func accessInLog(f *File) value {
-	in := f.Access != nil
-	v := boolean(&in)
-	text := v.text
-	v.text = func(a at, s string) error {
-		err := text(a, s)
-		if in {
-			f.Access = &Access{Fields: accesslog.Default}
-		}
-		return err
-	}
-	return v
-}
 
 // access is what is logged of each request.
 func access(c *Access) value {

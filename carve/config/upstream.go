@@ -69,7 +69,7 @@ func checkUpstream(a at, u *whittle.Upstream, grpc bool) {
 		a.failKey("tls", "has no effect, since the URL is not https")
 	}
 	if u.Insecure {
-		a.useless("with insecure: true, which accepts any certificate", "tls.ca", "tls.verify_name")
+		a.useless("with insecure: true, which accepts any certificate", "tls.ca")
 	}
 	scheme, _, _ := strings.Cut(u.URL, ":")
 	if u.Health.GRPC && !grpc && (scheme == "http" || scheme == "unix") {
@@ -171,7 +171,6 @@ func checkPair(a at) {
 func upstreamTLS(u *whittle.Upstream) value {
 	t := &u.TLS
 	v := mapping("{ca: FILE, cert: FILE, key: FILE}", checkPair, append(clientTLS(t),
-		key{"verify_name", word(&t.VerifyName, serverName, parseServerName), "(`server_name`)", "name to expect in the certificate, if another"},
 		key{"min_version", choice(&t.MinVersion, []string{"1.2", "1.3"}, 0, tls.VersionTLS13), "1.2", "least version"})...)
 	v.open = func() {}
 	v.absent = func() bool { return *t == whittle.UpstreamTLS{} }

@@ -222,7 +222,7 @@ func (r *receiver) body(e *whittle.Event) ([]byte, error) {
 	shown := *e
 	shown.Reason, shown.By = r.s.redact(e.Reason), r.s.redact(e.By)
 	if r.notice.Slack {
-		return json.Marshal(slackOf(&shown))
+		return json.Marshal(map[string]string{"text": slackText(&shown)})
 	}
 	return json.Marshal(Message{
 		Version: 1, Event: e.Kind, Route: e.Route, At: e.At.UTC(), From: e.From, To: e.To, Phase: e.Phase,
@@ -266,41 +266,17 @@ func sentence(e *whittle.Event) string {
 	return fmt.Sprintf("%s: %s. %s (%s)", e.Route, heading(e), e.Reason, e.By)
 }
 
-// slack is what Slack's incoming webhooks take: text is for notifications and for
-// receivers that know no blocks.
-type slack struct {
-	Text   string       `json:"text"`
-	Blocks []slackBlock `json:"blocks"`
-}
-
-type slackBlock struct {
-	Type     string      `json:"type"`
-	Text     *slackText  `json:"text,omitempty"`
-	Elements []slackText `json:"elements,omitempty"`
-}
-
-type slackText struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-// maxSlack is how long a text of Slack's may be, in characters (3,000 in a section).
+// maxSlack is how long a text of Slack's may be, in characters: longer ones it takes apart.
 const maxSlack = 2900
 
-func slackOf(e *whittle.Event) slack {
+// slackText is an event as the text of one of Slack's incoming webhooks.
+func slackText(e *whittle.Event) string {
 	mark := map[whittle.EventKind]string{
 		whittle.EventRise: ":arrow_up:", whittle.EventFall: ":arrow_down:", whittle.EventRollback: ":rotating_light:", whittle.EventTrip: ":rotating_light:",
 		whittle.EventFinished: ":white_check_mark:", whittle.EventGate: ":hourglass_flowing_sand:",
 	}[e.Kind]
-	section := strings.TrimSpace(fmt.Sprintf("%s *%s*: %s\n%s", mark, escaped(e.Route), escaped(heading(e)), escaped(e.Reason)))
-	about := fmt.Sprintf("%s · %s · verdict %s · %s", e.Phase.Words(), escaped(e.By), e.Verdict, e.At.UTC().Format("2006-01-02 15:04:05 MST"))
-	return slack{
-		Text: shortened(escaped(sentence(e))),
-		Blocks: []slackBlock{
-			{Type: "section", Text: &slackText{"mrkdwn", shortened(section)}},
-			{Type: "context", Elements: []slackText{{"mrkdwn", shortened(about)}}},
-		},
-	}
+	return shortened(strings.TrimSpace(fmt.Sprintf("%s *%s*: %s\n%s\n%s · %s · verdict %s · %s", mark, escaped(e.Route), escaped(heading(e)), escaped(e.Reason),
+		e.Phase.Words(), escaped(e.By), e.Verdict, e.At.UTC().Format("2006-01-02 15:04:05 MST"))))
 }
 
 // escaped writes the characters that have a sense in Slack's texts, so that nobody's

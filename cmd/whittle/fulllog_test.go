@@ -68,7 +68,7 @@ func TestAFullLogStopsNothing(t *testing.T) {
 	u := startUnread(t, fmt.Sprintf(`listen: 127.0.0.1:0
 admin: 127.0.0.1:0
 monolith: %s
-log: {access: true}
+access: {}
 routes:
   - match: GET /a/{rest...}
     candidate: {url: %s}
@@ -165,7 +165,7 @@ func TestARunPassesOnInBytes(t *testing.T) {
 		{"all recorded", "record: {sample: 100%}\n", 0},
 		{"a route recorded", "record: {sample: 0%}\nroutes:\n  - {match: GET /a, record: 100%}\n", 0},
 		{"none recorded", "record: {sample: 0%}\n", 3},
-		{"an access log", "log: {access: true}\n", 3},
+		{"an access log", "access: {}\n", 3},
 	} {
 		if !strings.Contains(tt.more, "admin:") {
 			tt.more = "admin: off\n" + tt.more

@@ -78,10 +78,7 @@ func TestUpstreamTLS(t *testing.T) {
 		{"another authority", &tls.Config{Certificates: []tls.Certificate{byAddress}}, whittle.UpstreamTLS{CA: other}, "", "unknown authority"},
 		{"another name", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca}, "", "127.0.0.1"},
 		{"a name that is asked for", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca, ServerName: "app.internal"}, "app.internal", ""},
-		{"a name that is verified only", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca, VerifyName: "app.internal"}, "", ""},
-		{"one name asked for, another verified", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca, ServerName: "front.example", VerifyName: "app.internal"}, "front.example", ""},
-		{"verified in vain", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca, ServerName: "app.internal", VerifyName: "db.internal"}, "", "db.internal"},
-		{"verified from another authority", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: other, VerifyName: "app.internal"}, "", "unknown authority"},
+		{"a name that is asked for in vain", &tls.Config{Certificates: []tls.Certificate{byName}}, whittle.UpstreamTLS{CA: ca, ServerName: "db.internal"}, "", "db.internal"},
 		{"an old version", &tls.Config{Certificates: []tls.Certificate{byAddress}, MaxVersion: tls.VersionTLS12}, whittle.UpstreamTLS{CA: ca, MinVersion: tls.VersionTLS13}, "", "protocol version"},
 		{"a version that will do", &tls.Config{Certificates: []tls.Certificate{byAddress}, MaxVersion: tls.VersionTLS12}, whittle.UpstreamTLS{CA: ca}, "", ""},
 	} {
