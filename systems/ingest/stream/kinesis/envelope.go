@@ -34,7 +34,7 @@ func (s *Stream) encode(r *stream.Record) ([]byte, error) {
 	}
 	if !s.o.Raw {
 		b := appendEnvelope(make([]byte, 0, stream.EncodedLen(r)+envelopeCost), r)
-		if most := s.o.MaxRecord - stream.MaxKey; len(b) > most {
+		if most := maxRecordBytes - stream.MaxKey; len(b) > most {
 			return nil, whittle.Errorf(whittle.Invalid, "put record: as a line of JSON it has %d bytes, %d are the most", len(b), most)
 		}
 		return b, nil

@@ -39,20 +39,23 @@ func audit(t *testing.T, l *streamtest.Ledger, s *Stream) streamtest.Report {
 
 func newProxy(t *testing.T, f kinesistest.Faults) *kinesistest.Proxy {
 	t.Helper()
-	p, err := kinesistest.NewProxy(t.Context(), needAPI(t).URL, 11)
-	fatal.If(t, err)
+	p := kinesistest.NewProxy(t, needAPI(t).URL)
 	p.Set(f)
-	t.Cleanup(func() { p.Close() })
 	return p
+}
+
+// always is a fault of each call.
+func always(fault string) kinesistest.Faults {
+	return kinesistest.Faults{Shares: map[string]float64{fault: 1}}
 }
 
 func TestNothingAcknowledgedIsLostUnderFaults(t *testing.T) {
 	t.Parallel()
 	name := newStream(t, 3)
-	proxy := newProxy(t, kinesistest.Faults{
-		Throttle: 0.05, Internal: 0.05, Lost: 0.05, Hang: 0.02, HangKept: 0.02, Cut: 0.05,
-		Partial: 0.3, PartialOf: 0.2,
-	})
+	proxy := newProxy(t, kinesistest.Faults{Shares: map[string]float64{
+		kinesistest.Throttle: 0.05, kinesistest.Internal: 0.05, kinesistest.Lost: 0.05, kinesistest.Hang: 0.02,
+		kinesistest.HangKept: 0.02, kinesistest.Cut: 0.05, kinesistest.Partial: 0.3,
+	}})
 	s := open(t, Options{
 		Stream: name, Endpoint: proxy.URL,
 		CallTimeout: longer(250 * time.Millisecond), Budget: longer(5 * time.Second),
@@ -62,7 +65,7 @@ func TestNothingAcknowledgedIsLostUnderFaults(t *testing.T) {
 	l.During(t, s, 8, time.Minute, func() { l.Reach(t, fewer(800)) })
 	fatal.If(t, s.Close(t.Context()))
 	injected := proxy.Counts()
-	for _, fault := range []string{"partial", "cut", "lost"} {
+	for _, fault := range []string{kinesistest.Partial, kinesistest.Cut, kinesistest.Lost} {
 		if injected[fault] == 0 && !slow() {
 			t.Errorf("no %s among the faults: %v", fault, injected)
 		}
@@ -97,11 +100,11 @@ func TestResultsSayWhatIsKnown(t *testing.T) {
 		faults kinesistest.Faults
 		want   whittle.Code
 	}{
-		"throttled":       {kinesistest.Faults{Throttle: 1}, whittle.ResourceExhausted},
+		"throttled":       {always(kinesistest.Throttle), whittle.ResourceExhausted},
 		"records refused": {kinesistest.Faults{Refuse: func(string) bool { return true }}, whittle.ResourceExhausted},
-		"500":             {kinesistest.Faults{Internal: 1}, whittle.DeadlineExceeded},
-		"hung":            {kinesistest.Faults{HangKept: 1}, whittle.DeadlineExceeded},
-		"cut":             {kinesistest.Faults{Cut: 1}, whittle.DeadlineExceeded},
+		"500":             {always(kinesistest.Internal), whittle.DeadlineExceeded},
+		"hung":            {always(kinesistest.HangKept), whittle.DeadlineExceeded},
+		"cut":             {always(kinesistest.Cut), whittle.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			proxy := newProxy(t, kinesistest.Faults{})
@@ -122,7 +125,7 @@ func TestResultsSayWhatIsKnown(t *testing.T) {
 func TestOutageShowsInCapacityAndEnds(t *testing.T) {
 	proxy := newProxy(t, kinesistest.Faults{})
 	s := open(t, Options{Stream: newStream(t, 1), Endpoint: proxy.URL})
-	proxy.Set(kinesistest.Faults{Internal: 1})
+	proxy.Set(always(kinesistest.Internal))
 	one := func() error { return s.Append(t.Context(), []stream.Record{record("k", "", "v")})[0].Err }
 	process.Until(t, "an outage that shows", func() bool { return one() != nil && s.Capacity().Err != nil })
 	proxy.Set(kinesistest.Faults{})

@@ -41,7 +41,7 @@ func (q *putQueue) take(waiting []*job) (round, rest []*job) {
 	bytes := 0
 	for i, j := range waiting {
 		switch {
-		case len(round) == maxCallRecords || len(round) > 0 && bytes+j.Size > q.s.o.callBytes():
+		case len(round) == maxCallRecords || len(round) > 0 && bytes+j.Size > maxCallBytes:
 			return round, append(rest, waiting[i:]...)
 		case j.key != "" && held[j.key]:
 			rest = append(rest, j)

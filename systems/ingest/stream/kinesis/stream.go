@@ -21,7 +21,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 	"github.com/aws/smithy-go/logging"
@@ -53,7 +52,7 @@ func Open(ctx context.Context, o Options) (*Stream, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	s := &Stream{o: o, sink: inflight.NewSink("Kinesis", int64(o.Queue)), seed: maphash.MakeSeed()}
+	s := &Stream{o: o, sink: inflight.NewSink("Kinesis", queueBytes), seed: maphash.MakeSeed()}
 	if err := s.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Stream, error) {
 		return nil, ofRequest("open kinesis stream "+o.Stream, err)
 	}
 	var senders []func(context.Context)
-	for range o.Calls {
+	for range calls {
 		q := &putQueue{Queue: inflight.NewQueue[*job](o.Budget + o.CallTimeout), s: s}
 		s.queues = append(s.queues, q)
 		senders = append(senders, func(ctx context.Context) {
@@ -81,10 +80,6 @@ func (s *Stream) connect(ctx context.Context) error {
 	if s.o.Region != "" {
 		load = append(load, config.WithRegion(s.o.Region))
 	}
-	if s.o.AccessKeyID != "" {
-		load = append(load, config.WithCredentialsProvider(
-			credentials.NewStaticCredentialsProvider(s.o.AccessKeyID, s.o.SecretAccessKey, "")))
-	}
 	cfg, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
 		return whittle.Errorf(whittle.Invalid, "open kinesis stream: read the AWS settings: %w", err)
@@ -93,7 +88,7 @@ func (s *Stream) connect(ctx context.Context) error {
 		return whittle.Errorf(whittle.Invalid, "open kinesis stream: no AWS region").
 			WithField("region").WithHint("set AWS_REGION")
 	}
-	s.transport = newTransport(cfg, s.o.Calls)
+	s.transport = newTransport(cfg)
 	cfg.HTTPClient = &http.Client{Transport: s.transport}
 	s.api = kinesis.NewFromConfig(cfg, func(k *kinesis.Options) {
 		k.Logger = logging.Nop{} // what fails is in the results
@@ -106,7 +101,7 @@ func (s *Stream) connect(ctx context.Context) error {
 
 // newTransport is the SDK's own, which knows AWS_CA_BUNDLE, with a connection
 // for each call; and one that Close can empty.
-func newTransport(cfg aws.Config, calls int) *http.Transport {
+func newTransport(cfg aws.Config) *http.Transport {
 	sdk, ok := cfg.HTTPClient.(*awshttp.BuildableClient)
 	if !ok {
 		sdk = awshttp.NewBuildableClient()
@@ -126,9 +121,9 @@ func (s *Stream) Durability() stream.Durability { return stream.Kinesis }
 // Base64 take.
 func (s *Stream) Limit() int {
 	if s.o.Raw {
-		return s.o.MaxRecord - stream.MaxKey
+		return maxRecordBytes - stream.MaxKey
 	}
-	return (s.o.MaxRecord - stream.MaxKey - envelopeCost) / 4 * 3
+	return (maxRecordBytes - stream.MaxKey - envelopeCost) / 4 * 3
 }
 
 // Capacity is what the buffer can accept, and whether Kinesis takes calls.

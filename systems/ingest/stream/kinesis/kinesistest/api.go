@@ -24,19 +24,8 @@ import (
 const (
 	startTimeout  = 20 * time.Second
 	streamTimeout = 10 * time.Second
-	stopTimeout   = 5 * time.Second
 	startAttempts = 3
 )
-
-// Options say how the API is run.
-type Options struct {
-	// Program is Ferrokinesis or KinesisLocal. Empty: the first of them that is
-	// installed.
-	Program string
-	// StateDir keeps the streams there, so that an API started again with it
-	// has them still. ferrokinesis only. Empty: they are gone with the API.
-	StateDir string
-}
 
 // room is where kinesis-local's npm package is installed, from the checkout's root.
 const room = "systems/ingest/stream/kinesis/kinesistest"
@@ -67,17 +56,17 @@ type API struct {
 // Region is the region that the API's streams are in.
 const Region = "us-east-1"
 
-// Start runs ferrokinesis where it is installed (the program that the
+// Start runs a program; "": ferrokinesis where it is installed (the program that the
 // environment's FERROKINESIS names, on PATH, or in ~/.cargo/bin), and
 // kinesis-local by Node otherwise. Unsupported: neither is there. The caller
 // ends it with Close.
-func Start(ctx context.Context, o Options) (*API, error) {
+func Start(ctx context.Context, program string) (*API, error) {
 	var err error
 	for range startAttempts {
 		// Neither program takes port 0 and says what it got, so another process
 		// may be given the port in between; then the next attempt has another.
 		var a *API
-		if a, err = startOnce(ctx, o); err == nil {
+		if a, err = startOnce(ctx, program); err == nil {
 			return a, nil
 		}
 		if code := whittle.CodeOf(err); ctx.Err() != nil || code == whittle.Unsupported || code == whittle.Invalid {
@@ -87,7 +76,7 @@ func Start(ctx context.Context, o Options) (*API, error) {
 	return nil, err
 }
 
-func startOnce(ctx context.Context, o Options) (*API, error) {
+func startOnce(ctx context.Context, program string) (*API, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "start a Kinesis API: find a port: %w", err)
@@ -95,7 +84,7 @@ func startOnce(ctx context.Context, o Options) (*API, error) {
 	a := &API{URL: fmt.Sprintf("http://127.0.0.1:%d", port)}
 	var argv []string
 	var how child.Options
-	if argv, how, a.Program, err = o.command(ctx, port); err != nil {
+	if argv, how, a.Program, err = command(ctx, program, port); err != nil {
 		return nil, err
 	}
 	if a.process, err = child.Spawn(how, argv...); err != nil {
@@ -116,26 +105,23 @@ func startOnce(ctx context.Context, o Options) (*API, error) {
 }
 
 // command returns the process to start, and the program that it is.
-func (o Options) command(ctx context.Context, port int) (argv []string, how child.Options, program string, err error) {
+func command(ctx context.Context, named string, port int) (argv []string, how child.Options, program string, err error) {
 	path, err := findFerrokinesis()
 	if err != nil {
 		return nil, how, "", err
 	}
-	if o.Program == Ferrokinesis && path == "" {
+	if named == Ferrokinesis && path == "" {
 		return nil, how, "", whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis").
 			WithHint(InstallFerrokinesis)
 	}
-	if path == "" || o.Program == KinesisLocal {
-		argv, how, err = o.kinesisLocal(ctx, port)
+	if path == "" || named == KinesisLocal {
+		argv, how, err = kinesisLocal(ctx, port)
 		return argv, how, KinesisLocal, err
 	}
 	argv = []string{
 		path, "--port", strconv.Itoa(port), "--region", Region, "--log-level", "warn", "--shard-limit", "1000",
 		"--create-stream-ms", "0", "--delete-stream-ms", "0", "--update-stream-ms", "0",
 		"--enforce-limits", "false",
-	}
-	if o.StateDir != "" {
-		argv = append(argv, "--state-dir", o.StateDir)
 	}
 	return argv, how, Ferrokinesis, nil
 }
@@ -163,7 +149,7 @@ func findFerrokinesis() (string, error) {
 	return "", nil
 }
 
-func (o Options) kinesisLocal(ctx context.Context, port int) (argv []string, how child.Options, err error) {
+func kinesisLocal(ctx context.Context, port int) (argv []string, how child.Options, err error) {
 	dir := filepath.Join(checkout.Root(), filepath.FromSlash(room), "node_modules", "kinesis-local")
 	if _, err := os.Stat(filepath.Join(dir, "main.js")); err != nil {
 		return nil, how, whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis, and no kinesis-local: %w", err).

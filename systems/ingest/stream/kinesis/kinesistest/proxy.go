@@ -7,27 +7,29 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
-	"time"
-
-	"whittle"
+	"testing"
 )
 
-// Faults are the shares of write calls (PutRecord, PutRecords) that go wrong,
-// each 0 to 1 and all together at most 1. The zero value lets everything pass.
+// The faults of a write call.
+const (
+	Throttle = "throttle" // refused with ProvisionedThroughputExceededException
+	Internal = "internal" // 500, without effect
+	Lost     = "lost"     // 500 after the call took effect
+	Hang     = "hang"     // never acknowledged, without effect
+	HangKept = "hangkept" // never acknowledged, after the call took effect
+	Cut      = "cut"      // the response breaks off, after the call took effect
+	Partial  = "partial"  // a 200 in which a fifth of the records failed
+)
+
+// Faults say what goes wrong. The zero value lets everything pass.
 type Faults struct {
-	Throttle float64 // the call is refused with ProvisionedThroughputExceededException
-	Internal float64 // 500, without effect
-	Lost     float64 // 500 after the call took effect
-	Hang     float64 // never acknowledged, without effect
-	HangKept float64 // never acknowledged, after the call took effect
-	Cut      float64 // the response breaks off, after the call took effect
-	Partial  float64 // a 200 in which some records failed (PutRecords only)
-	// PartialOf is the share of records that fail in such a call.
-	PartialOf float64
+	// Shares of the write calls have a fault, each 0 to 1 and all together at most 1.
+	Shares map[string]float64
 	// Refuse names records that are always throttled, by partition key. Nil: none.
 	Refuse func(partitionKey string) bool
 }
@@ -38,10 +40,8 @@ type Proxy struct {
 	URL string
 
 	target string
-	server *http.Server
-	client *http.Client
+	client http.Client
 	closed chan struct{} // ends hung responses
-	served chan struct{}
 
 	mu     sync.Mutex // guards the following
 	faults Faults
@@ -49,31 +49,23 @@ type Proxy struct {
 	counts map[string]int
 }
 
-// maxBody bounds a call and a response that the proxy holds.
-const maxBody = 32 << 20
-
-// NewProxy begins to listen on loopback. The seed fixes the order of the
-// faults, as far as that of the calls is fixed.
-func NewProxy(ctx context.Context, target string, seed uint64) (*Proxy, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "listen for the fault proxy: %w", err)
-	}
+// NewProxy listens on loopback until the test ends.
+func NewProxy(t testing.TB, target string) *Proxy {
 	p := &Proxy{
-		URL:    "http://" + l.Addr().String(),
 		target: target,
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second},
+		client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 		closed: make(chan struct{}),
-		served: make(chan struct{}),
-		random: rand.New(rand.NewPCG(seed, 0x6b696e65736973)),
+		random: rand.New(rand.NewPCG(11, 0)),
 		counts: map[string]int{},
 	}
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		defer close(p.served)
-		_ = p.server.Serve(l)
-	}()
-	return p, nil
+	server := httptest.NewServer(p)
+	p.URL = server.URL
+	t.Cleanup(func() {
+		close(p.closed)
+		server.Close()
+		p.client.CloseIdleConnections()
+	})
+	return p
 }
 
 // Set changes what goes wrong from the next call on.
@@ -83,124 +75,89 @@ func (p *Proxy) Set(f Faults) {
 	p.faults = f
 }
 
-// Counts says how often each fault was injected, by name, with "records" for
-// those that failed in a 200 and "calls" for all write calls.
+// Counts says how often each fault was injected.
 func (p *Proxy) Counts() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.counts)
 }
 
-// Close ends all connections, hung ones too, and waits for them.
-func (p *Proxy) Close() error {
-	if !p.close() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	err := p.server.Shutdown(ctx)
-	if err != nil {
-		err = p.server.Close()
-	}
-	<-p.served
-	p.client.CloseIdleConnections()
-	return err
-}
-
-// close ends hung responses; false: they have been ended before.
-func (p *Proxy) close() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.closed:
-		return false
-	default:
-		close(p.closed)
-		return true
-	}
-}
-
 // ServeHTTP passes a call on, with the fault that falls to it.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	if !strings.HasPrefix(operation, "PutRecord") {
-		p.pass(w, r, body)
-		return
-	}
-	switch fault := p.draw(operation); fault {
-	case "throttle":
-		refuse(w, http.StatusBadRequest, throughputExceeded)
-	case "internal":
-		refuse(w, http.StatusInternalServerError, "InternalFailure")
-	case "lost":
-		_, _ = p.forward(r, body)
-		refuse(w, http.StatusInternalServerError, "InternalFailure")
-	case "hang", "hang kept":
-		if fault == "hang kept" {
-			_, _ = p.forward(r, body)
-		}
-		select {
-		case <-r.Context().Done():
-		case <-p.closed:
-		}
 		panic(http.ErrAbortHandler)
-	case "cut":
-		p.cut(w, r, body)
-	case "partial":
+	}
+	fault := ""
+	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".PutRecords") {
+		fault = p.draw()
+	}
+	switch fault {
+	case Throttle:
+		refuse(w, http.StatusBadRequest, throughputExceeded)
+		return
+	case Internal:
+		refuse(w, http.StatusInternalServerError, internalFailure)
+		return
+	case Hang:
+		p.hang(r)
+	case Partial:
 		p.partial(w, r, body)
+		return
+	}
+	said := p.forward(r, body)
+	switch fault {
+	case Lost:
+		refuse(w, http.StatusInternalServerError, internalFailure)
+	case HangKept:
+		p.hang(r)
+	case Cut:
+		said.body = said.body[:len(said.body)/2]
+		said.write(w)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
 	default:
-		p.pass(w, r, body)
+		said.write(w)
 	}
 }
 
 // draw says what happens to a call; "": nothing.
-func (p *Proxy) draw(operation string) string {
+func (p *Proxy) draw() (fault string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.counts["calls"]++
-	f, at := p.faults, p.random.Float64()
-	name := ""
-	for _, c := range []struct {
-		name  string
-		share float64
-	}{
-		{"throttle", f.Throttle},
-		{"internal", f.Internal},
-		{"lost", f.Lost},
-		{"hang", f.Hang},
-		{"hang kept", f.HangKept},
-		{"cut", f.Cut},
-		{"partial", f.Partial},
-	} {
-		if at -= c.share; at < 0 {
-			name = c.name
+	if p.faults.Refuse != nil {
+		fault = Partial
+	}
+	at := p.random.Float64()
+	for _, name := range slices.Sorted(maps.Keys(p.faults.Shares)) {
+		if at -= p.faults.Shares[name]; at < 0 {
+			fault = name
 			break
 		}
 	}
-	if operation != "PutRecords" && name == "partial" {
-		name = ""
-	}
-	if operation == "PutRecords" && name == "" && f.Refuse != nil {
-		name = "partial"
-	}
-	if name != "" && name != "partial" {
-		p.counts[name]++
-	}
-	return name
+	p.counts[fault]++
+	return fault
 }
 
-const throughputExceeded = "ProvisionedThroughputExceededException"
+const (
+	throughputExceeded = "ProvisionedThroughputExceededException"
+	internalFailure    = "InternalFailure"
+)
 
 func refuse(w http.ResponseWriter, status int, kind string) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	w.Header().Set("X-Amzn-ErrorType", kind)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"__type": kind, "message": "injected"})
+}
+
+// hang never responds.
+func (p *Proxy) hang(r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-p.closed:
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // response is what the API said.
@@ -211,44 +168,99 @@ type response struct {
 }
 
 // forward makes the call and gives the whole response. It takes effect even if
-// the caller has gone.
-func (p *Proxy) forward(r *http.Request, body []byte) (response, error) {
+// the caller has gone. Where there is no response, the proxy hangs up as the API did.
+func (p *Proxy) forward(r *http.Request, body []byte) response {
 	out, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, p.target+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
-		return response{}, err
+		panic(err)
 	}
 	out.Header = r.Header.Clone()
 	out.Header.Del("Accept-Encoding")
 	resp, err := p.client.Do(out)
 	if err != nil {
-		return response{}, err
+		panic(http.ErrAbortHandler)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	return response{status: resp.StatusCode, header: resp.Header, body: text}, err
-}
-
-func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, body []byte) {
-	said, err := p.forward(r, body)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // as if the API itself had hung up
+		panic(http.ErrAbortHandler)
 	}
-	said.write(w, said.body)
+	return response{status: resp.StatusCode, header: resp.Header, body: text}
 }
 
-func (a response) write(w http.ResponseWriter, body []byte) {
+func (a response) write(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.header)
 	w.Header().Del("Content-Length")
 	w.WriteHeader(a.status)
-	_, _ = w.Write(body)
+	_, _ = w.Write(a.body)
 }
 
-// cut responds with the first half of what the API said, and hangs up.
-func (p *Proxy) cut(w http.ResponseWriter, r *http.Request, body []byte) {
-	said, err := p.forward(r, body)
-	if err == nil {
-		said.write(w, said.body[:len(said.body)/2])
-		_ = http.NewResponseController(w).Flush()
+// partial passes on some of a call's records and merges the response, so that
+// the others are seen as failed inside a 200.
+func (p *Proxy) partial(w http.ResponseWriter, r *http.Request, body []byte) {
+	var call map[string]any
+	decode(body, &call)
+	failed := map[int]string{} // codes
+	var through []any
+	records := call["Records"].([]any)
+	for i, rec := range records {
+		if code := p.failure(rec.(map[string]any)["PartitionKey"].(string)); code != "" {
+			failed[i] = code
+		} else {
+			through = append(through, rec)
+		}
 	}
-	panic(http.ErrAbortHandler)
+	said := response{status: http.StatusOK, header: http.Header{"Content-Type": {"application/x-amz-json-1.1"}}}
+	merged := map[string]any{"Records": []any(nil)}
+	if len(through) > 0 {
+		call["Records"] = through
+		if said = p.forward(r, encode(call)); said.status != http.StatusOK {
+			said.write(w)
+			return
+		}
+		decode(said.body, &merged)
+	}
+	results := merged["Records"].([]any)
+	for i := range records {
+		if code, ok := failed[i]; ok {
+			results = slices.Insert(results, i, any(map[string]string{"ErrorCode": code, "ErrorMessage": "injected"}))
+		}
+	}
+	merged["Records"], merged["FailedRecordCount"] = results, len(failed)
+	said.body = encode(merged)
+	said.write(w)
+}
+
+// failure is the code of a record that fails in a 200; "": it does not.
+func (p *Proxy) failure(partitionKey string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.faults.Refuse != nil {
+		if p.faults.Refuse(partitionKey) {
+			return throughputExceeded
+		}
+		return ""
+	}
+	switch at := p.random.Float64(); {
+	case at < 0.1:
+		return throughputExceeded
+	case at < 0.2:
+		return internalFailure
+	}
+	return ""
+}
+
+func decode(b []byte, v any) {
+	if err := json.Unmarshal(b, v); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// encode writes what always can be written.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
 }
