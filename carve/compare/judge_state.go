@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"whittle"
+	"whittle/carve/compare/form"
 	"whittle/carve/compare/noise"
 	"whittle/carve/compare/novelty"
 )
@@ -86,14 +87,12 @@ type matchState struct {
 	Opened  int         `json:"opened"`
 	Marks   []*mark     `json:"marks"`
 	Noise   []noise.Key `json:"noise"`
-	// Forms is what is compared by form; empty: nothing is.
-	Forms json.RawMessage `json:"forms,omitempty"`
+	Forms   *form.Forms `json:"forms"`
 }
 
 // MarshalJSON gives the state, below 640 KiB.
 func (m *match) MarshalJSON() ([]byte, error) {
-	s := matchState{N: m.n, Repeats: m.repeats, Opened: m.opened, Marks: m.marks, Noise: slices.SortedFunc(maps.Keys(m.noise.Learnt), noise.Key.Compare)}
-	s.Forms = m.forms.State()
+	s := matchState{N: m.n, Repeats: m.repeats, Opened: m.opened, Marks: m.marks, Forms: m.forms, Noise: slices.SortedFunc(maps.Keys(m.noise.Learnt), noise.Key.Compare)}
 	return encoded(&s)
 }
 
@@ -108,11 +107,8 @@ func encoded(v any) ([]byte, error) {
 
 // UnmarshalJSON restores what MarshalJSON gave for the same comparison.
 func (m *match) UnmarshalJSON(b []byte) error {
-	var s matchState
+	s := matchState{Forms: m.forms}
 	if err := json.Unmarshal(b, &s); err != nil {
-		return err
-	}
-	if err := m.forms.Restore(s.Forms); err != nil {
 		return err
 	}
 	f := newEvidence()

@@ -5,7 +5,6 @@ package distribution
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"strings"
 
@@ -21,7 +20,8 @@ const Limit = 0.005
 // Method compares responses that are random by nature: it tests whether
 // both sides respond by the same distribution. Its null hypothesis is that, given the
 // request and the past, swapping the two responses changes nothing, which holds
-// if both draw independently by one distribution, whatever that distribution is.
+// if both draw independently by one distribution, whatever that distribution is. Its JSON is its
+// state.
 type Method struct {
 	c     whittle.Comparison
 	read  *reader
@@ -88,19 +88,6 @@ func marginOf(m whittle.Margin) whittle.Margin {
 		m.Distribution = 0.1
 	}
 	return m
-}
-
-// MarshalJSON gives the state.
-func (s *Method) MarshalJSON() ([]byte, error) { return json.Marshal(&s.state) }
-
-// UnmarshalJSON restores what MarshalJSON gave. An error leaves the state as it was.
-func (s *Method) UnmarshalJSON(b []byte) error {
-	var k state
-	if err := json.Unmarshal(b, &k); err != nil {
-		return whittle.Errorf(whittle.Invalid, "restore evidence: %w", err)
-	}
-	s.state = k
-	return nil
 }
 
 // Follow has the monolith's distribution predicted by what another one knows of it,

@@ -101,9 +101,9 @@ func TestStateOfHugeNumbers(t *testing.T) {
 		x.Monolith.Body, x.Candidate.Body = say(), say()
 		f.See(x, nil, 0.0019, n)
 	}
-	b := f.State()
+	b := stateOf(t, f)
 	g := formsOf(t, comparetest.FormComparison)
-	if err := g.Restore(b); err != nil || len(g.paths) == 0 {
+	if err := g.UnmarshalJSON(b); err != nil || len(g.paths) == 0 {
 		t.Fatalf("%d places are kept: %v", len(g.paths), err)
 	}
 	if one := len(b) / len(g.paths); len(g.paths) < most && len(b)+4*one < stateMost {

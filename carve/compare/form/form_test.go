@@ -163,7 +163,7 @@ func TestFormState(t *testing.T) {
 		last = x.Monolith.Body
 		f.See(x, nil, 0.01, n)
 	}
-	b := f.State()
+	b := stateOf(t, f)
 	if len(b) == 0 || len(b) > stateMost {
 		t.Fatalf("the state has %d bytes", len(b))
 	}
@@ -175,13 +175,22 @@ func TestFormState(t *testing.T) {
 	}
 	g := formsOf(t, comparetest.FormComparison)
 	g.Show = &display.View{}
-	if err := g.Restore(b); err != nil {
+	if err := g.UnmarshalJSON(b); err != nil {
 		t.Fatal(err)
 	}
-	if again := g.State(); string(again) != string(b) {
+	if again := stateOf(t, g); string(again) != string(b) {
 		t.Error("what was restored is not what was kept")
 	}
-	if err := g.Restore([]byte("{")); err == nil {
+	if err := g.UnmarshalJSON([]byte("{")); err == nil {
 		t.Error("half a state is taken")
 	}
+}
+
+func stateOf(t *testing.T, f *Forms) []byte {
+	t.Helper()
+	b, err := f.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

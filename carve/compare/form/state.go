@@ -19,26 +19,22 @@ type formState struct {
 	Dropped int `json:"dropped,omitempty"`
 }
 
-// State is what is known, in bounded length.
-func (f *Forms) State() json.RawMessage {
+// MarshalJSON gives what is known, in bounded length.
+func (f *Forms) MarshalJSON() ([]byte, error) {
 	s := formState{Paths: f.paths, Fields: slices.Sorted(maps.Keys(f.fields.at))}
 	for {
 		s.Dropped = f.dropped + len(f.paths) - len(s.Paths)
-		b, _ := json.Marshal(&s)
+		b, err := json.Marshal(&s)
 		over, n := len(b)-stateMost, len(s.Paths)
-		if over <= 0 {
-			return b
+		if err != nil || over <= 0 {
+			return b, err
 		}
 		s.Paths = s.Paths[:n-max(1, n*over/len(b))]
 	}
 }
 
-// Restore takes what State gave; an empty state knows nothing. That a state is unharmed is known by
-// the checksum of its file.
-func (f *Forms) Restore(b json.RawMessage) error {
-	if len(b) == 0 {
-		return nil
-	}
+// UnmarshalJSON takes what MarshalJSON gave. That it is unharmed is known by the checksum of its file.
+func (f *Forms) UnmarshalJSON(b []byte) error {
 	var s formState
 	if err := json.Unmarshal(b, &s); err != nil {
 		return whittle.Errorf(whittle.Invalid, "read what is compared by form: %w", err)

@@ -4,7 +4,6 @@
 package query
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"whittle/internal/units"
 )
 
-// Guard is the guardrail of one query on one route.
+// Guard is the guardrail of one query on one route. Its JSON is its state.
 type Guard struct {
 	cfg   whittle.Query
 	alpha float64
@@ -122,7 +121,11 @@ func (g *Guard) lacks(r *whittle.QueryReading, serving bool) string {
 		return "the server has no newer figures"
 	}
 	g.last = r.At
-	for _, v := range g.values(r) {
+	read := []whittle.SideValues{r.Value}
+	if g.cfg.Tests() {
+		read = []whittle.SideValues{r.Bad, r.Total}
+	}
+	for _, v := range read {
 		switch {
 		case v.NoCandidate && (serving || g.alone()):
 			return "there is no series of the candidate"
@@ -135,13 +138,6 @@ func (g *Guard) lacks(r *whittle.QueryReading, serving bool) string {
 		}
 	}
 	return ""
-}
-
-func (g *Guard) values(r *whittle.QueryReading) []whittle.SideValues {
-	if g.cfg.Tests() {
-		return []whittle.SideValues{r.Bad, r.Total}
-	}
-	return []whittle.SideValues{r.Value}
 }
 
 // alone reports whether the candidate's figure is held against a limit only.
@@ -169,8 +165,8 @@ func (g *Guard) test(r *whittle.QueryReading, serving bool) {
 	if from.At.IsZero() {
 		return
 	}
-	m, okM := between(&from, r, monolith)
-	c, okC := between(&from, r, candidate)
+	m, okM := counted(r.Bad.Monolith-from.Bad.Monolith, r.Total.Monolith-from.Total.Monolith)
+	c, okC := counted(r.Bad.Candidate-from.Bad.Candidate, r.Total.Candidate-from.Total.Candidate)
 	if !okM || serving && !okC {
 		g.LeftOut++
 		return
@@ -196,13 +192,10 @@ func (g *Guard) test(r *whittle.QueryReading, serving bool) {
 	}
 }
 
-func monolith(v *whittle.SideValues) float64  { return v.Monolith }
-func candidate(v *whittle.SideValues) float64 { return v.Candidate }
-
-// between is what a side counted from one reading to the next, in whole events; false: a
+// counted is what a side counted from one reading to the next, in whole events; false: a
 // counter went back, or more was bad than there was.
-func between(from, to *whittle.QueryReading, of func(*whittle.SideValues) float64) (eprocess.Share, bool) {
-	bad, all := math.Round(of(&to.Bad)-of(&from.Bad)), math.Round(of(&to.Total)-of(&from.Total))
+func counted(bad, all float64) (eprocess.Share, bool) {
+	bad, all = math.Round(bad), math.Round(all)
 	return eprocess.Share{N: int(all), Differing: int(bad)}, bad >= 0 && all >= bad && all <= eprocess.CountMost
 }
 
@@ -320,16 +313,3 @@ func (g *Guard) figures() string {
 }
 
 func share(f float64) string { return fmt.Sprintf("%.3g %%", 100*f) }
-
-// MarshalJSON gives the state.
-func (g *Guard) MarshalJSON() ([]byte, error) { return json.Marshal(&g.state) }
-
-// UnmarshalJSON restores what MarshalJSON gave. An error leaves the guardrail as it was.
-func (g *Guard) UnmarshalJSON(b []byte) error {
-	var s state
-	if err := json.Unmarshal(b, &s); err != nil {
-		return whittle.Errorf(whittle.Invalid, "read the state of query %s: %w", g.cfg.Name, err)
-	}
-	g.state, g.from, g.served = s, whittle.QueryReading{}, false
-	return nil
-}
