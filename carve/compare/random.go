@@ -22,11 +22,10 @@ type random struct {
 
 // newRandom makes the method of the kind statistical, which spends alpha.
 func newRandom(c whittle.Comparison, alpha float64, show *display.View) (*random, error) {
-	numbers, err := distribution.New(c, alpha)
+	numbers, err := distribution.New(c, alpha, show)
 	if err != nil {
 		return nil, err
 	}
-	numbers.ShowBy(show)
 	number := distribution.NumberPath(&c)
 	texts := whittle.Comparison{
 		Kind: whittle.JSON, Confidence: c.Confidence, MinCompared: c.MinCompared, MaxDiffer: max(c.MaxDiffer, distribution.Limit),

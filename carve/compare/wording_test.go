@@ -159,8 +159,8 @@ func wordsAlarm(j *Judge) bool {
 	s := j.mirrored.method.(*random)
 	passed := s.Mean.At + s.Spread.At + s.Distribution.At +
 		s.Repeats.DecidedAt() + s.Wrong.Bets.At + s.Blank.Bets.At
-	for i := range s.Strata.Seen {
-		passed += s.Strata.Seen[i].Wrong.At
+	for i := range s.Strata {
+		passed += s.Strata[i].Wrong.At
 	}
 	for _, k := range s.around.marks {
 		passed += k.decidedAt()

@@ -67,7 +67,7 @@ func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 	var at []float64
 	for run := 0; late.Open() || wrong.Open(); run++ {
 		r := rand.New(rand.NewPCG(uint64(run), 77))
-		s, err := New(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99}, testAlpha)
+		s, err := New(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99}, testAlpha, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,15 +62,15 @@ type blankEprocess struct {
 	Samples []whittle.Sample `json:"samples"`
 }
 
-// New makes the method, which spends alpha on what it tests.
-func New(c whittle.Comparison, alpha float64) (*Method, error) {
+// New makes the method, which spends alpha on what it tests. What it shows is redacted by show.
+func New(c whittle.Comparison, alpha float64, show *display.View) (*Method, error) {
 	r, err := newReader(c)
 	if err != nil {
 		return nil, err
 	}
 	c.Margin = marginOf(c.Margin)
 	bets := eprocess.NewBets()
-	return &Method{c: c, read: r, alpha: alpha, state: state{
+	return &Method{c: c, read: r, alpha: alpha, show: show, state: state{
 		Mean: newLean(), Spread: spreadEprocess{lean: newLean()}, Again: newLean(),
 		Repeats: repeatsEprocess{Bets: bets, Own: bets}, Wrong: wrongEprocess{Bets: bets}, Blank: blankEprocess{Bets: bets},
 	}}, nil
@@ -93,9 +93,6 @@ func marginOf(m whittle.Margin) whittle.Margin {
 // Follow has the monolith's distribution predicted by what another one knows of it,
 // where that has seen more.
 func (s *Method) Follow(elder *Method) { s.elder = elder }
-
-// ShowBy has what is shown redacted by d.
-func (s *Method) ShowBy(d *display.View) { s.show = d }
 
 // ShowAgain redacts what was restored.
 func (s *Method) ShowAgain() {
@@ -176,11 +173,11 @@ func (s *Method) weigh(x *whittle.Exchange, per, a, b float64) whittle.Observati
 // candidate that is wrong only when users ask it is found while few such responses
 // have been seen.
 func (s *Method) predict(p *pair) (past *stratum, known bool) {
-	past, of := p.stratum, &s.Strata
+	past, of := p.stratum, s.Strata
 	if s.elder != nil {
-		elder := &s.elder.Strata
-		if i := elder.place(past.Key); i >= 0 && elder.Seen[i].X.N > past.X.N {
-			past, of = &elder.Seen[i], elder
+		elder := s.elder.Strata
+		if i := elder.place(past.Key); i >= 0 && elder[i].X.N > past.X.N {
+			past, of = &elder[i], elder
 		}
 	}
 	p.centre, p.spread, known = of.predict(past)

@@ -14,7 +14,7 @@ const testAlpha = 0.85 * 0.01
 // play takes n exchanges of a world to a fresh statistical method, with the
 // candidate's response drawn by its own function.
 func play(w *comparetest.World, r *rand.Rand, n int, per string, candidate func(r *rand.Rand, per float64, i int) float64) *Method {
-	s, err := New(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99, Per: per}, testAlpha)
+	s, err := New(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99, Per: per}, testAlpha, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -40,8 +40,8 @@ func (s *Method) alarms() []string {
 			list = append(list, name)
 		}
 	}
-	for i := range s.Strata.Seen {
-		if s.Strata.Seen[i].Wrong.At > 0 {
+	for i := range s.Strata {
+		if s.Strata[i].Wrong.At > 0 {
 			list = append(list, "wrong at one size")
 		}
 	}

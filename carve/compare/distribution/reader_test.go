@@ -130,7 +130,7 @@ func TestWrongExpressionsAreRefusedWithTheirField(t *testing.T) {
 		{value: "body == json", field: "compare.value"},
 		{value: "request.times", field: "compare.value"},
 	} {
-		_, err := New(whittle.Comparison{Kind: whittle.Statistical, Value: c.value, Per: c.per}, testAlpha)
+		_, err := New(whittle.Comparison{Kind: whittle.Statistical, Value: c.value, Per: c.per}, testAlpha, nil)
 		var e *whittle.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%.20q %.20q: error %v, want a coded one", c.value, c.per, err)

@@ -136,9 +136,9 @@ func (s *Method) tellMean(f *whittle.Finding) {
 // exactly its means are known.
 func (s *Method) means() (x, y float64) {
 	weight := math.SmallestNonzeroFloat64
-	for i := range s.Strata.Seen {
-		t := &s.Strata.Seen[i]
-		if t.X.N < 2 || t.Y.N < 2 || t.Key == rawKey && len(s.Strata.Seen) > 1 {
+	for i := range s.Strata {
+		t := &s.Strata[i]
+		if t.X.N < 2 || t.Y.N < 2 || t.Key == rawKey && len(s.Strata) > 1 {
 			continue
 		}
 		v := t.X.spread()*t.X.spread()/float64(t.X.N) + t.Y.spread()*t.Y.spread()/float64(t.Y.N)

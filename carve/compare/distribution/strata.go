@@ -64,9 +64,7 @@ type stratum struct {
 }
 
 // strata are the sizes seen, in the order of their first exchange.
-type strata struct {
-	Seen []stratum `json:"seen"`
-}
+type strata []stratum
 
 // keyOfPer gives the stratum of a divisor, its power of two. What is beyond 2^±keptMost joins the
 // outermost.
@@ -88,18 +86,18 @@ func unitOf(per float64) float64 {
 }
 
 // place is where a size stands in the order of first exchanges, from 0; −1: it did not come.
-func (s *strata) place(key int) int {
-	return slices.IndexFunc(s.Seen, func(t stratum) bool { return t.Key == key })
+func (s strata) place(key int) int {
+	return slices.IndexFunc(s, func(t stratum) bool { return t.Key == key })
 }
 
 // of gives the stratum of a key, opening it if it is new.
 func (s *strata) of(key int) *stratum {
 	i := s.place(key)
 	if i < 0 {
-		i = len(s.Seen)
-		s.Seen = append(s.Seen, stratum{Key: key})
+		i = len(*s)
+		*s = append(*s, stratum{Key: key})
 	}
-	return &s.Seen[i]
+	return &(*s)[i]
 }
 
 // predict gives the centre and the spread of the next scaled response in a
@@ -107,13 +105,13 @@ func (s *strata) of(key int) *stratum {
 // size that is new borrows from the nearest known one, on the safe side: the
 // scaled spread is taken not to shrink with the size, and to grow like 1/per
 // towards smaller ones.
-func (s *strata) predict(t *stratum) (centre, spread float64, ok bool) {
+func (s strata) predict(t *stratum) (centre, spread float64, ok bool) {
 	if t.X.N >= enough {
 		return t.X.Mean, t.X.spread(), true
 	}
 	var near *stratum
-	for i := range s.Seen {
-		o := &s.Seen[i]
+	for i := range s {
+		o := &s[i]
 		if o.Key > rawKey && o.X.N >= enough && (near == nil || distance(o.Key, t.Key) < distance(near.Key, t.Key)) {
 			near = o
 		}

@@ -53,13 +53,13 @@ func (f *Forms) Cover(c *whittle.Coverage, n int) {
 // ByValue is how many places of bodies are compared by value; more says that there are others
 // that were not counted, whole that bodies are compared as one.
 func (f *Forms) ByValue() (n int, more, whole bool) {
-	n = len(f.fields.at)
+	n = len(f.fields)
 	for _, p := range f.paths {
-		if p.values() && f.fields.at[digest.FNV([]byte(p.Path))] {
+		if p.values() && f.fields[digest.FNV([]byte(p.Path))] {
 			n--
 		}
 	}
-	return n, f.fields.isFull(), n == 1 && f.fields.whole()
+	return n, len(f.fields) == fieldsMost, n == 1 && len(f.fields) == 1 && f.fields[rootHash]
 }
 
 // values reports whether it is the value itself that the monolith changes.

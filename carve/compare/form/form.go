@@ -59,7 +59,7 @@ type Forms struct {
 	dropped int             // places of which nothing was kept over a restart
 	index   map[string]int  // by pattern
 	below   map[string]bool // patterns that lead to places
-	fields  fieldCount
+	fields  map[uint64]bool // hashes of the places that are counted (countFields)
 	samples int
 
 	walk  walker
@@ -133,8 +133,8 @@ func (f *Forms) put(p *formPath) {
 // alpha is the error rate of all places together. repeat is nil where the monolith
 // was asked once.
 func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
-	if f.Named == nil && f.fields.due(n) {
-		f.fields.see(&f.walk, x.Monolith.Body, x.Candidate.Body, f.ignore)
+	if f.Named == nil {
+		f.countFields(x.Monolith.Body, x.Candidate.Body, n)
 	}
 	same := bytes.Equal(x.Monolith.Body, x.Candidate.Body) && repeat == nil
 	if len(f.paths) == 0 || same && !isWhole(n) || !f.gather(Monolith, x.Monolith.Body) || !f.gather(Candidate, x.Candidate.Body) {

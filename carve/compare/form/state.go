@@ -21,7 +21,7 @@ type formState struct {
 
 // MarshalJSON gives what is known, in bounded length.
 func (f *Forms) MarshalJSON() ([]byte, error) {
-	s := formState{Paths: f.paths, Fields: slices.Sorted(maps.Keys(f.fields.at))}
+	s := formState{Paths: f.paths, Fields: slices.Sorted(maps.Keys(f.fields))}
 	for {
 		s.Dropped = f.dropped + len(f.paths) - len(s.Paths)
 		b, err := json.Marshal(&s)
@@ -45,7 +45,7 @@ func (f *Forms) UnmarshalJSON(b []byte) error {
 		f.samples += len(p.Samples)
 	}
 	for _, h := range s.Fields {
-		f.fields.at[h] = true
+		f.fields[h] = true
 	}
 	f.dropped = s.Dropped
 	return nil
@@ -55,7 +55,7 @@ func (f *Forms) UnmarshalJSON(b []byte) error {
 func (f *Forms) forget() {
 	f.paths, f.known, f.samples = nil, 0, 0
 	f.index, f.below = map[string]int{}, map[string]bool{}
-	f.fields = fieldCount{at: map[uint64]bool{}}
+	f.fields = map[uint64]bool{}
 }
 
 // ShowAgain redacts what was restored. A form says nothing secret.

@@ -38,9 +38,8 @@ const (
 // State says how what differs at a place lies in time. A look holds what both sides say against
 // what they said of the same thing earlier.
 type State struct {
-	// In Moved of so many looks the monolith's value was another one.
-	Looks int `json:"looks,omitempty"`
-	Moved int `json:"moved,omitempty"`
+	// Looks are those, and in which the monolith's value was another one.
+	Looks eprocess.Share `json:"looks"`
 	// Alone counts looks in which one side alone had moved, the monolith and the candidate, and Both
 	// those in which both had. Looks that overlap see the same moves, so of those one counts: Last
 	// is when the last one ended.
@@ -52,9 +51,8 @@ type State struct {
 	// Since and Until are between which moments the place was watched.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// In Varied of so many repeats the monolith's two responses to one request differed.
-	Repeats int `json:"repeats,omitempty"`
-	Varied  int `json:"varied,omitempty"`
+	// Repeats are those, and in which the monolith's two responses to one request differed.
+	Repeats eprocess.Share `json:"repeats"`
 
 	paused bool // nobody has watched since Until
 }
@@ -74,10 +72,7 @@ func (s *State) Watch(at time.Time) {
 }
 
 // Look takes in whether the monolith's value has moved between two moments.
-func (s *State) Look(moved bool) {
-	s.Looks++
-	s.Moved += int(eprocess.Indicator(moved))
-}
+func (s *State) Look(moved bool) { s.Looks.See(moved) }
 
 // Move takes in which sides' values have moved between two moments, so that they differ now.
 //
@@ -105,32 +100,32 @@ func (s *State) Move(monolith, candidate bool, from, at time.Time, alpha float64
 // whether bets count from now on that did not: what they have won is of the time before.
 func (s *State) Repeated(repeats, varied int) (void bool) {
 	often := s.Often()
-	s.Repeats, s.Varied = repeats, varied
+	s.Repeats = eprocess.Share{N: repeats, Differing: varied}
 	return often && !s.Often()
 }
 
 // Often reports whether the monolith's two responses to one request differ so often that no bet
 // tells a state that moves from a fault.
-func (s *State) Often() bool { return float64(s.Varied) > Seldom*float64(s.Repeats) }
+func (s *State) Often() bool { return s.Repeats.Rate() > Seldom }
 
 // lasting reports whether what has moved was moved by time, and does not merely vary from
 // response to response: then it would do so at once as often. Once at once may be by chance.
 func (s *State) lasting() bool {
-	return s.Moved*max(1, s.Repeats) >= often*max(0, s.Varied-1)*s.Looks
+	return s.Looks.Differing*max(1, s.Repeats.N) >= often*max(0, s.Repeats.Differing-1)*s.Looks.N
 }
 
 // Own reports whether it is known that each server holds a state of its own: either side's
 // values move without the other's.
 func (s *State) Own() bool {
 	fewer, more := min(s.Alone[0], s.Alone[1]), max(s.Alone[0], s.Alone[1], s.Both)
-	return s.Repeats >= Enough && !s.Often() && s.lasting() && !s.OneSided && fewer >= least && apart*fewer >= more
+	return s.Repeats.N >= Enough && !s.Often() && s.lasting() && !s.OneSided && fewer >= least && apart*fewer >= more
 }
 
 // Explains reports whether a state that each server holds by itself may be why the candidate
 // differs more often than the monolith from itself: the monolith's values move, or the
 // candidate's where both are held for a while, and it is not shown that one side's do alone.
 func (s *State) Explains(held bool) bool {
-	return (s.Moved > 0 || held && s.Alone[1] > 0) && !s.OneSided && s.lasting()
+	return (s.Looks.Differing > 0 || held && s.Alone[1] > 0) && !s.OneSided && s.lasting()
 }
 
 // Brief reports whether the place has been watched for too short a time for a state that

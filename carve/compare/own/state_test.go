@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/carve/compare/eprocess"
 	"whittle/internal/simtest"
 )
 
@@ -18,7 +19,7 @@ func TestOneSidedMoves(t *testing.T) {
 	t.Parallel()
 	const alpha = 0.05
 	play := func(s *State, moves int, candidate func() bool) {
-		s.Repeats = Enough
+		s.Repeats.N = Enough
 		for i := range moves {
 			at := simtest.Start.Add(time.Duration(i) * time.Second)
 			odd := candidate()
@@ -56,15 +57,15 @@ func TestLooksThatOverlap(t *testing.T) {
 // TestWhatVariesAtOnce: what differs as often in two responses at once as between two moments is
 // no state, and what often differs at once may be one.
 func TestWhatVariesAtOnce(t *testing.T) {
-	s := State{Looks: 100, Moved: 5, Repeats: 100, Varied: 5, Alone: [2]int{5, 5}}
+	s := State{Looks: eprocess.Share{N: 100, Differing: 5}, Repeats: eprocess.Share{N: 100, Differing: 5}, Alone: [2]int{5, 5}}
 	if s.Own() || s.Explains(true) || s.Often() {
 		t.Errorf("varies: %+v", s)
 	}
-	s.Moved = 20
+	s.Looks.Differing = 20
 	if !s.Own() || !s.Explains(false) {
 		t.Errorf("moves: %+v", s)
 	}
-	if s.Varied = 11; !s.Often() || s.Own() {
+	if s.Repeats.Differing = 11; !s.Often() || s.Own() {
 		t.Errorf("varies often: %+v", s)
 	}
 }
