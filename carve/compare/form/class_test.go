@@ -3,6 +3,8 @@ package form
 import (
 	"testing"
 
+	"whittle"
+	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/jsondoc"
 )
 
@@ -94,6 +96,31 @@ func TestTrailOf(t *testing.T) {
 	for _, p := range []string{"$", "$.a.b", "$.a[*].b", "$[*][*]", "$.users.*.name", `$["odd key"].x`, `$["a\"]b"][*]`, `$[""]`, "$.a.*"} {
 		if got := string(jsondoc.AppendPattern(nil, TrailOf(p))); got != p {
 			t.Errorf("%s is read as %s", p, got)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for _, s := range []string{"1m30s", "14m30.5s", "PT14M30S", "250ms"} {
+		if _, ok := durationOf([]byte(s)); !ok {
+			t.Errorf("%s is none", s)
+		}
+	}
+	for _, s := range []string{"", "14", "m", "a1b2c3", "12 apples", "1.2.3", "ord_12", "P", "3x"} {
+		if _, ok := durationOf([]byte(s)); ok {
+			t.Errorf("%s is one", s)
+		}
+	}
+}
+
+// TestRulesAreNamedExactly: a form with spaces around it is refused, since no value is of it.
+func TestRulesAreNamedExactly(t *testing.T) {
+	t.Parallel()
+	c := comparetest.FormComparison
+	for name, ok := range map[string]bool{"uuid": true, " uuid": false, "any": true, "any ": false, "": false} {
+		c.Forms = []whittle.FieldForm{{Path: "$.id", Form: name}}
+		if _, err := New(c); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

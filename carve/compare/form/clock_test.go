@@ -86,10 +86,8 @@ func clockRun(t *testing.T, r *rand.Rand, monolith, candidate *clockServer, leng
 			x.Repeat, repeat = &again, again.Body
 		}
 		f.See(x, repeat, 0.01, n)
-		for _, found := range f.Findings() {
-			if found.Decided {
-				return n
-			}
+		if decidedOf(f) != nil {
+			return n
 		}
 	}
 	return 0

@@ -14,7 +14,10 @@ import (
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
+	"whittle/internal/simtest"
 )
+
+func TestMain(m *testing.M) { simtest.Main(m) }
 
 // TestFormsOfEqualServices: two services that make every kind of noise alike, with
 // clocks up to two seconds apart, counters of their own and shared ones and caches,
