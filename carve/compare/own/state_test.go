@@ -83,3 +83,5 @@ func TestBetsOfTheTimeBeforeAreVoid(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { simtest.Main(m) }
