@@ -72,7 +72,8 @@ func (m *match) asked(r *whittle.Recheck) {
 
 // look takes in which sides' values have moved at those of the marks that are watched. Where a
 // side is like the other one now, it may have caught up with it, and has not moved by itself.
-// Where both have moved and it is another user's exchange, they may say it of the user.
+// Where both have moved and it is another user's exchange, they may say it of the user. That no state
+// of each server's explains a difference, though one does, is shown with a chance of m.alpha in all.
 func (m *match) look(watches func(*mark) bool, differ []int, before, now *said) {
 	monolith := m.placesOf(before.monolith, now.monolith)
 	candidate := m.placesOf(before.candidate, now.candidate)
@@ -82,7 +83,7 @@ func (m *match) look(watches func(*mark) bool, differ []int, before, now *said) 
 			continue
 		}
 		if k.State.Look(a); slices.Contains(differ, i) {
-			k.State.Move(a, b, before.at, now.at, m.stateAlpha(i))
+			k.State.Move(a, b, before.at, now.at, eprocess.OfNth(m.alpha, i+1))
 		}
 		if k.State.Own() {
 			m.noise.LearnOwn(k.noise())
@@ -99,10 +100,6 @@ func (m *match) placesOf(a, b []byte) map[string]bool {
 	}
 	return places
 }
-
-// stateAlpha is how often it may be shown of the mark at index i that no state of each
-// server's explains a difference, though one does; the sum is m.alpha.
-func (m *match) stateAlpha(i int) float64 { return eprocess.OfNth(m.alpha, i+1) }
 
 // markOwn takes note of the marks at which each server turns out to hold a state of its own, where
 // bets that take the responses for exchangeable show nothing. EQUIVALENT still takes that noise

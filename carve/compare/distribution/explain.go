@@ -107,7 +107,7 @@ func guesses(values []*wrongValue, perName string) (list []guess) {
 }
 
 // class says which requests a group of wrong values came from: "request.times ≥ 60,000,000" where
-// every larger one went wrong too and not every smaller one, a list of values, or a range.
+// every larger one went wrong too and not every smaller one, or the first few values.
 func class(values []*wrongValue, divisors []divisorTally, perName string) string {
 	if perName == "" || len(values) == 0 {
 		return ""
@@ -118,23 +118,18 @@ func class(values []*wrongValue, divisors []divisorTally, perName string) string
 	}
 	slices.Sort(list)
 	list = slices.Compact(list)
-	low, high := list[0], list[len(list)-1]
-	above, below := true, true
-	for _, d := range divisors {
-		above = above && (d.Per < low || d.Outlier == d.N)
-		below = below && (d.Per > high || d.Outlier == d.N)
+	is := func(side func(per float64) bool) bool {
+		return !slices.ContainsFunc(divisors, func(d divisorTally) bool { return side(d.Per) && d.Outlier < d.N })
 	}
-	switch {
-	case above && !below:
-		return perName + " ≥ " + display.Figure(low)
-	case below && !above:
-		return perName + " ≤ " + display.Figure(high)
-	case len(list) > 5:
-		return fmt.Sprintf("%s from %s to %s", perName, display.Figure(low), display.Figure(high))
+	if is(func(per float64) bool { return per >= list[0] }) && !is(func(per float64) bool { return per < list[0] }) {
+		return perName + " ≥ " + display.Figure(list[0])
 	}
-	words := make([]string, len(list))
-	for i, p := range list {
-		words[i] = display.Figure(p)
+	var words []string
+	for _, p := range list[:min(len(list), 5)] {
+		words = append(words, display.Figure(p))
+	}
+	if more := len(list) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
 	}
 	return perName + " = " + strings.Join(words, ", ")
 }

@@ -44,17 +44,14 @@ func (c *category) words(k int) string {
 	return ""
 }
 
-// The codes of times.
+// The codes of times, and those of repetition.
 const (
 	asUsual uint64 = iota
 	earlier
 	later
-)
 
-// The codes of repetition.
-const (
-	anew uint64 = iota
-	again
+	anew  uint64 = 0
+	again uint64 = 1
 )
 
 // categories are those of a response's values at one derived place.

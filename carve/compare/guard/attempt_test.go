@@ -129,7 +129,6 @@ func TestKnownUsersAtAFullShareWithoutPairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for _, broken := range []string{"", "errors", "latency"} {
 		route := newGuardedRoute(100, r)
-		route.does.slower = 1
 		if route.rollout(3000) >= 0 {
 			t.Fatal("an equal candidate was rolled back")
 		}
@@ -155,14 +154,14 @@ func TestGuardWithManyUsersResumes(t *testing.T) {
 	whole := newGuardedRoute(5000, rand.New(rand.NewPCG(4, 4)))
 	half := newGuardedRoute(5000, rand.New(rand.NewPCG(4, 4)))
 	for _, route := range []*guardedRoute{whole, half} {
-		route.paired, route.does.slower, route.noise = true, 1, 0.01
+		route.paired, route.noise = true, 0.01
 	}
 	for _, s := range []whittle.Share{0, 100, 2500, 0, 500, whittle.All} {
 		for _, route := range []*guardedRoute{whole, half} {
 			if s == 500 {
 				route.g.Reset()
 			}
-			route.to(s)
+			route.to(s, 0)
 			for range 4000 {
 				route.next()
 			}

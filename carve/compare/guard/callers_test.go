@@ -77,13 +77,19 @@ type guardedRoute struct {
 }
 
 func newGuardedRoute(n int, r *rand.Rand) *guardedRoute {
-	return &guardedRoute{g: New(testGuard), r: r, users: newCallers(n, r), sample: 0.25, second: 0.6, at: simtest.Start, every: 20 * time.Millisecond}
+	return &guardedRoute{g: New(testGuard), r: r, users: newCallers(n, r), does: behaviour{slower: 1}, sample: 0.25, second: 0.6, at: simtest.Start, every: 20 * time.Millisecond}
 }
 
-// to puts another share in force.
-func (t *guardedRoute) to(s whittle.Share) {
+// to puts another share in force and plays so many requests at it, until a guard is breached.
+func (t *guardedRoute) to(s whittle.Share, requests int) (breached bool) {
 	t.share, t.served = s, 0
 	t.g.Share(s)
+	for range requests {
+		if t.next() {
+			return true
+		}
+	}
+	return false
 }
 
 // response draws one side's response to a request of so much work.
@@ -158,16 +164,10 @@ func (t *guardedRoute) pair(first, other whittle.Outcome, side whittle.Side) {
 // rollout plays the shadow and the five steps, so many requests each; it gives
 // the step at which a guard was breached, or −1.
 func (t *guardedRoute) rollout(perStep int) int {
-	t.to(0)
-	for range perStep {
-		t.next()
-	}
+	t.to(0, perStep)
 	for i, s := range []whittle.Share{100, 500, 2500, 5000, whittle.All} {
-		t.to(s)
-		for range perStep {
-			if t.next() {
-				return i
-			}
+		if t.to(s, perStep) {
+			return i
 		}
 	}
 	return -1

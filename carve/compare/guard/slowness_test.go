@@ -246,18 +246,12 @@ func TestTheOrderIsTakenOut(t *testing.T) {
 	for run := range 20 {
 		r := rand.New(rand.NewPCG(uint64(run), 11))
 		route := newGuardedRoute(1000, r)
-		route.paired, route.does.slower, route.second, route.sample = true, 1, 6, 1
-		route.to(0)
-		for range 3000 {
-			route.next()
-		}
+		route.paired, route.second, route.sample = true, 6, 1
+		route.to(0, 3000)
 		if route.g.Wait() == "" {
 			t.Errorf("run %d: sixfold latency of what is second was not seen", run)
 		}
-		route.to(500)
-		for range 15_000 {
-			route.next()
-		}
+		route.to(500, 15_000)
 		held += int(eprocess.Indicator(route.g.Wait() != ""))
 	}
 	if held > 0 {

@@ -32,7 +32,7 @@ func TestStickyFalseAlarms(t *testing.T) {
 	}
 	simtest.InTurn(t, 0.01, 0.0005, 0.06, worlds, func(w world, run int) bool {
 		route := newGuardedRoute(w.users, rand.New(rand.NewPCG(uint64(run), uint64(w.users))))
-		route.paired, route.does.slower, route.noise = w.paired, 1, 0.002
+		route.paired, route.noise = w.paired, 0.002
 		fell := route.rollout(3000) >= 0
 		if !fell {
 			route.g.Reset()
@@ -55,18 +55,9 @@ func TestAWeekAtAFullShare(t *testing.T) {
 	const perWeek = 7 * 24 * 60 * 5
 	simtest.AtMost(0.01, 0.0005).Play(t, "taken back", func(run int) bool {
 		route := newGuardedRoute(300, rand.New(rand.NewPCG(uint64(run), 77)))
-		route.paired, route.does.slower, route.noise, route.every = true, 1, 0.002, 12*time.Second
-		route.to(0)
-		for range 2000 {
-			route.next()
-		}
-		route.to(whittle.All)
-		for range perWeek {
-			if route.next() {
-				return true
-			}
-		}
-		return false
+		route.paired, route.noise, route.every = true, 0.002, 12*time.Second
+		route.to(0, 2000)
+		return route.to(whittle.All, perWeek)
 	})
 }
 
@@ -117,13 +108,10 @@ func (f *faulty) foundAfter(n int, share whittle.Share, runs int) []int {
 	var took []int
 	for run := range runs {
 		t := newGuardedRoute(n, rand.New(rand.NewPCG(uint64(run), uint64(n)+7)))
-		t.paired, t.sample, t.does.slower = f.paired, 1, 1
-		t.to(0)
-		for range 4000 {
-			t.next()
-		}
+		t.paired, t.sample = f.paired, 1
+		t.to(0, 4000)
 		t.does = f.does
-		t.to(share)
+		t.to(share, 0)
 		at := math.MaxInt
 		// Where the hash gave the candidate nobody, or hardly anybody, the traffic
 		// ends the run.
