@@ -64,13 +64,10 @@ func TestStatesThatMoveRaiseNoAlarm(t *testing.T) {
 			sides[1].respond()
 		}
 		for i := range length {
-			x := exchange(sides[0].respond(), sides[1].respond())
+			x := withBodies(i, 2, func(side int) string { return sides[side%2].respond() })
 			x.At = x.At.Add(time.Duration(i) * 5 * time.Second)
 			if run%2 == 0 {
 				x.Request.Target = fmt.Sprint("/things/", i)
-			}
-			if i%2 == 0 {
-				repeated(x, sides[0].respond())
 			}
 			if m.Observe(x); m.anyDecided() {
 				return true
@@ -96,11 +93,8 @@ func TestAWrongElementAmongNoise(t *testing.T) {
 			return fmt.Sprintf(`{"items":[{"v":%d},{"v":%d},{"v":%d},{"v":4}]}`, a, b, 7+wrong)
 		}
 		for i := range 300 {
-			x := exchange(say(0), say(1))
+			x := withBodies(i, 2, func(side int) string { return say(side % 2) })
 			x.At = x.At.Add(time.Duration(i) * 2 * time.Second)
-			if i%2 == 0 {
-				repeated(x, say(0))
-			}
 			m.Observe(x)
 			if _, ok := m.unsureBound(); ok && !m.anyDecided() {
 				return false
@@ -119,13 +113,10 @@ func TestAMovingStateIsNotEquivalent(t *testing.T) {
 		m := matchOf(t, testMatch)
 		sides := [2]listed{{r: r, move: movingStates[0]}, {r: r, move: movingStates[0]}}
 		for i := range 3000 {
-			x := exchange(sides[0].respond(), sides[1].respond())
+			x := withBodies(i, 5, func(side int) string { return sides[side%2].respond() })
 			x.At = x.At.Add(time.Duration(i) * time.Second)
 			if !again {
 				x.Request.Target = fmt.Sprint("/things/", i)
-			}
-			if i%5 == 0 {
-				repeated(x, sides[0].respond())
 			}
 			m.Observe(x)
 		}

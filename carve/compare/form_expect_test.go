@@ -18,16 +18,11 @@ func TestADeclaredFormExcusesNoOther(t *testing.T) {
 	c.Forms = []whittle.FieldForm{{Path: "$.quote_id", Form: "any"}}
 	j := judgeOf(t, c)
 	r := rand.New(rand.NewPCG(1, 2))
-	say := func(least int) whittle.Response {
-		return whittle.Response{Status: 200, Body: fmt.Appendf(nil, `{"a":1,"quote_id":"%08x","x":%d}`, r.Uint32(), least+r.IntN(500))}
-	}
 	for i := range 4000 {
-		x := exchange("", "")
-		x.At, x.Monolith, x.Candidate = simtest.Start.Add(time.Duration(i)*100*time.Millisecond), say(500), say(600)
-		if i%20 == 0 {
-			again := say(500)
-			x.Repeat = &again
-		}
+		x := withBodies(i, 20, func(side int) string {
+			return fmt.Sprintf(`{"a":1,"quote_id":"%08x","x":%d}`, r.Uint32(), []int{500, 600, 500}[side]+r.IntN(500))
+		})
+		x.At = simtest.Start.Add(time.Duration(i) * 100 * time.Millisecond)
 		if j.Observe(x); i%50 != 49 {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/form"
 )
 
 // TestNoiseOfOnePlaceExcusesNoOther: where the monolith changes one element of a list, one
@@ -73,11 +74,8 @@ func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
 		for n := range 4000 {
 			id := 100 + r.IntN(40)
-			x := exchange(c.say(id, false), c.say(id, true))
+			x := withBodies(n, 20, func(side int) string { return c.say(id, side == form.Candidate) })
 			x.Request.Target, x.At = fmt.Sprintf("/things/%d", id), x.At.Add(time.Duration(n)*cmp.Or(c.pace, 150*time.Millisecond))
-			if n%20 == 19 {
-				x = repeated(x, c.say(id, false))
-			}
 			j.Observe(x)
 		}
 		v := j.Verdict()

@@ -149,15 +149,11 @@ func TestManyCookies(t *testing.T) {
 func TestACookieWithoutAForm(t *testing.T) {
 	t.Parallel()
 	j := learningJudge(t, true)
-	say := func(n int) whittle.Header {
-		return whittle.Header{header.SetCookie: {fmt.Sprintf("s=ey%d==.%x; Path=/", n, n*7919)}}
-	}
 	for i := range 1500 {
-		x := headed(say(3*i), say(3*i+1))
-		if i%20 == 19 {
-			x.Repeat = &whittle.Response{Status: x.Monolith.Status, Header: say(3*i + 2), Body: x.Monolith.Body}
-		}
-		j.Observe(x)
+		j.Observe(withHeaders(i, 20, func(side int) whittle.Header {
+			n := 3*i + side
+			return whittle.Header{header.SetCookie: {fmt.Sprintf("s=ey%d==.%x; Path=/", n, n*7919)}}
+		}))
 	}
 	v := j.Verdict()
 	said := fmt.Sprint(v.Bounds)

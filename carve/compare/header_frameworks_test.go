@@ -77,11 +77,7 @@ func TestFrameworkStylesAreEquivalent(t *testing.T) {
 	t.Parallel()
 	type styled = func(r *rand.Rand, i int) whittle.Header
 	observe := func(j *Judge, r *rand.Rand, style styled, i int) {
-		x := headed(style(r, i), style(r, i))
-		if i%20 == 19 {
-			x.Repeat = &whittle.Response{Status: 200, Header: style(r, i), Body: x.Monolith.Body}
-		}
-		j.Observe(x)
+		j.Observe(withHeaders(i, 20, func(int) whittle.Header { return style(r, i) }))
 	}
 	simtest.InTurn(t, 0.01, 0.0005, 0.1, frameworkStyles(), func(style styled, run int) bool {
 		r, j := rand.New(rand.NewPCG(uint64(run), 77)), equivalenceJudge(t)

@@ -54,11 +54,9 @@ func TestHeaderNoiseBound(t *testing.T) {
 			return whittle.Header{"X-Build": {"one"}}
 		}
 		for i := 1; i <= most; i++ {
-			x := headed(whittle.Header{"X-Build": {"one"}}, tag(i, candidate))
-			if i%5 == 0 {
-				x.Repeat = &whittle.Response{Status: 200, Header: tag(i/5, 10), Body: x.Monolith.Body}
-			}
-			j.Observe(x)
+			j.Observe(withHeaders(i-1, 5, func(side int) whittle.Header {
+				return []whittle.Header{{"X-Build": {"one"}}, tag(i, candidate), tag(i/5, 10)}[side]
+			}))
 			b, ok := j.mirrored.headers.noiseBound(0.01)
 			if !ok {
 				continue

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/form"
 )
 
 // mutant is a candidate that is right but for one header.
@@ -110,12 +111,12 @@ func TestHeaderMutations(t *testing.T) {
 			b := maps.Clone(a)
 			b["Set-Cookie"], b["X-Request-Id"] = pageOf(r, i)["Set-Cookie"], []string{fmt.Sprintf("%016x", r.Uint64())}
 			m.change(b, i)
-			x := headed(a, b)
-			if i%20 == 19 {
-				again := pageOf(r, i)
-				x.Repeat = &whittle.Response{Status: 200, Header: again, Body: x.Monolith.Body}
-			}
-			j.Observe(x)
+			j.Observe(withHeaders(i, 20, func(side int) whittle.Header {
+				if side == form.Repeat {
+					return pageOf(r, i)
+				}
+				return []whittle.Header{a, b}[side]
+			}))
 			if j.Verdict().State == whittle.Different {
 				at = i + 1
 				break

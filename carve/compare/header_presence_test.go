@@ -17,20 +17,15 @@ func TestHeadersOfOneSideAlone(t *testing.T) {
 		state whittle.State
 	}{{0.5, whittle.Equivalent}, {0, whittle.Undecided}, {1, whittle.Undecided}} {
 		r := rand.New(rand.NewPCG(6, 1))
-		say := func(share float64) whittle.Header {
-			h := whittle.Header{"X-Total-Count": {"7"}}
-			if r.Float64() < share {
-				h["X-Deprecation"] = []string{"2027"}
-			}
-			return h
-		}
 		j := learningJudge(t, true)
 		for i := range 4500 {
-			x := headed(say(0.5), say(c.share))
-			if i%20 == 19 {
-				x.Repeat = &whittle.Response{Status: 200, Header: say(0.5), Body: x.Monolith.Body}
-			}
-			j.Observe(x)
+			j.Observe(withHeaders(i, 20, func(side int) whittle.Header {
+				h := whittle.Header{"X-Total-Count": {"7"}}
+				if r.Float64() < []float64{0.5, c.share, 0.5}[side] {
+					h["X-Deprecation"] = []string{"2027"}
+				}
+				return h
+			}))
 		}
 		if v := j.Verdict(); v.State != c.state {
 			t.Errorf("in %v of the candidate's: %s: %+v %+v", c.share, v.Summary, v.Bounds, v.Findings)

@@ -58,12 +58,7 @@ func TestADeclarationInOneDirectionRaisesNoAlarm(t *testing.T) {
 			j := headerJudge(t, whittle.Expectation{Kind: whittle.FoundStatus, From: "200", To: "404", Reason: "it may be gone"})
 			flaps := func() int { return []int{200, 404}[r.IntN(2)] }
 			for i := range exchanges {
-				x := headed(nil, nil)
-				x.Monolith.Status, x.Candidate.Status = flaps(), flaps()
-				if every > 0 && i%every == 0 {
-					x.Repeat = &whittle.Response{Status: flaps(), Body: x.Monolith.Body}
-				}
-				j.Observe(x)
+				j.Observe(exchanged(i, every, func(int) whittle.Response { return whittle.Response{Status: flaps(), Body: []byte(`{"a":1}`)} }))
 				if j.Verdict().State == whittle.Different {
 					alarms++
 					break

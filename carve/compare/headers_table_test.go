@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 )
 
 // TestWhatIsShownOfHeaders: what matters is shown whatever varies or is declared
@@ -65,12 +66,9 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 			open := 0
 			differ := 0
 			for i := range 1000 {
-				a := w.monolith(r, i)
-				x := headed(a, w.candidate(r, i))
-				if i%every == every-1 {
-					again := w.monolith(r, i)
-					x.Repeat = &whittle.Response{Status: 200, Header: again, Body: x.Monolith.Body}
-				}
+				x := withHeaders(i, every, func(side int) whittle.Header {
+					return [...]func(*rand.Rand, int) whittle.Header{w.monolith, w.candidate, w.monolith}[side](r, i)
+				})
 				open += int(eprocess.Indicator(name != "behind a past of what is declared" || i > 500))
 				differ += int(eprocess.Indicator(j.Observe(x).Differs))
 			}
@@ -94,19 +92,16 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 	// What differs once does not take the blame for what always does.
 	j := learningJudge(t, true)
 	for i := range 2000 {
-		a, b := whittle.Header{"Location": {"/a"}, "Cache-Control": {"no-store"}}, whittle.Header{"Cache-Control": {"no-store"}}
-		if i == 700 {
-			delete(b, "Cache-Control")
-		}
-		x := headed(a, b)
-		if i%20 == 19 {
-			again := whittle.Header{"Location": {"/a"}, "Cache-Control": {"no-store"}}
-			if i == 999 {
-				delete(again, "Location")
+		j.Observe(withHeaders(i, 20, func(side int) whittle.Header {
+			h := whittle.Header{"Location": {"/a"}, "Cache-Control": {"no-store"}}
+			if side == form.Candidate || side == form.Repeat && i == 999 {
+				delete(h, "Location")
 			}
-			x.Repeat = &whittle.Response{Status: 200, Header: again, Body: x.Monolith.Body}
-		}
-		j.Observe(x)
+			if side == form.Candidate && i == 700 {
+				delete(h, "Cache-Control")
+			}
+			return h
+		}))
 	}
 	v := j.Verdict()
 	if list := findingsOf(&v, whittle.FoundHeader); v.State != whittle.Different || !list[0].Decided || list[0].Path != "Location" {
@@ -131,11 +126,9 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 		return h
 	}
 	for i := range 1000 {
-		x := headed(varied("right"), varied(map[bool]string{true: "wrong", false: "right"}[i > 200]))
-		if i%5 == 0 {
-			x.Repeat = &whittle.Response{Status: 200, Header: varied("right"), Body: x.Monolith.Body}
-		}
-		j.Observe(x)
+		j.Observe(withHeaders(i, 5, func(side int) whittle.Header {
+			return varied(either(side == form.Candidate && i > 200, "wrong", "right"))
+		}))
 	}
 	v = j.Verdict()
 	var shown []string

@@ -8,6 +8,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 	"whittle/carve/compare/header"
 	"whittle/internal/simtest"
 )
@@ -102,10 +103,7 @@ func TestANoisyHeaderHidesNoOther(t *testing.T) {
 			j := learningJudge(t, learns)
 			differ := 0
 			for i := range 2000 {
-				x := headed(headerBut(""), headerBut(without))
-				if i%10 == 0 {
-					x.Repeat = &whittle.Response{Status: 200, Header: headerBut(""), Body: x.Monolith.Body}
-				}
+				x := withHeaders(i, 10, func(side int) whittle.Header { return headerBut(either(side == form.Candidate, without, "")) })
 				differ += int(eprocess.Indicator(j.Observe(x).Differs))
 			}
 			v := j.Verdict()
@@ -134,10 +132,7 @@ func TestWhatIsMadeForEachResponse(t *testing.T) {
 	for _, every := range []int{0, 20} {
 		j := learningJudge(t, true)
 		for i := range 3000 {
-			x := headed(made(i), made(90_000+i))
-			if every > 0 && i%every == 0 {
-				x.Repeat = &whittle.Response{Status: 200, Header: made(40_000 + i), Body: x.Monolith.Body}
-			}
+			x := withHeaders(i+every-1, every, func(side int) whittle.Header { return made([]int{0, 90_000, 40_000}[side] + i) })
 			if o := j.Observe(x); o.Differs && every > 0 {
 				t.Fatalf("repeats 1 in %d: reported at %d", every, i)
 			}
@@ -163,11 +158,7 @@ func TestWhatIsMadeForEachResponse(t *testing.T) {
 	// A wrong address that is always the same takes repeats to be shown.
 	j := learningJudge(t, true)
 	for i := range 1000 {
-		x := headed(whittle.Header{"Location": {"/a"}}, whittle.Header{"Location": {"/b"}})
-		if i%20 == 0 {
-			x.Repeat = &whittle.Response{Status: 200, Header: x.Monolith.Header, Body: x.Monolith.Body}
-		}
-		j.Observe(x)
+		j.Observe(withHeaders(i, 20, func(side int) whittle.Header { return whittle.Header{"Location": {[]string{"/a", "/b", "/a"}[side]}} }))
 	}
 	if v := j.Verdict(); v.State != whittle.Different || findingsOf(&v, whittle.FoundHeader)[0].DecidedAt > 400 {
 		t.Errorf("a wrong address: %s %+v", v.Summary, v.Findings)
@@ -227,11 +218,7 @@ func TestEqualServicesRaiseNoAlarmByHeaders(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(run), uint64(w.every)))
 		j := learningJudge(t, run%2 == 0, w.expect...)
 		for i := range exchanges {
-			x := headed(w.header(r), w.header(r))
-			if w.every > 0 && i%w.every == 0 {
-				x.Repeat = &whittle.Response{Status: 200, Header: w.header(r), Body: x.Monolith.Body}
-			}
-			j.Observe(x)
+			j.Observe(withHeaders(i, w.every, func(int) whittle.Header { return w.header(r) }))
 			if i%20 == 19 && j.Verdict().State == whittle.Different { // alarms may be taken back
 				return true
 			}

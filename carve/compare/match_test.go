@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/form"
 	"whittle/internal/simtest"
 	"whittle/internal/units"
 )
@@ -39,6 +40,28 @@ func exchange(monolith, candidate string) *whittle.Exchange {
 func repeated(x *whittle.Exchange, body string) *whittle.Exchange {
 	x.Repeat = &whittle.Response{Status: 200, Body: []byte(body)}
 	return x
+}
+
+// exchanged is exchange i, of what each side says; one in so many has the monolith's second response.
+func exchanged(i, every int, say func(side int) whittle.Response) *whittle.Exchange {
+	x := exchange("", "")
+	if x.Monolith, x.Candidate = say(form.Monolith), say(form.Candidate); every > 0 && i%every == every-1 {
+		again := say(form.Repeat)
+		x.Repeat = &again
+	}
+	return x
+}
+
+// withBodies is one of which the responses differ in their bodies alone.
+func withBodies(i, every int, say func(side int) string) *whittle.Exchange {
+	return exchanged(i, every, func(side int) whittle.Response { return whittle.Response{Status: 200, Body: []byte(say(side))} })
+}
+
+// withHeaders is one of which the responses differ in their headers alone.
+func withHeaders(i, every int, say func(side int) whittle.Header) *whittle.Exchange {
+	return exchanged(i, every, func(side int) whittle.Response {
+		return whittle.Response{Status: 200, Header: say(side), Body: []byte(`{"a":1}`)}
+	})
 }
 
 // anyDecided reports whether the match would have the candidate refused.
@@ -224,13 +247,12 @@ func TestNoiseIsLearned(t *testing.T) {
 	m := matchOf(t, testMatch)
 	feed := func(n int, candidate func() string) (differ int) {
 		for i := range n {
-			x := exchange(listing(r, "9"), candidate())
-			if i%5 == 0 {
-				repeated(x, listing(r, "9"))
-			}
-			if m.Observe(x).Differs {
-				differ++
-			}
+			differ += int(eprocess.Indicator(m.Observe(withBodies(i, 5, func(side int) string {
+				if side == form.Candidate {
+					return candidate()
+				}
+				return listing(r, "9")
+			})).Differs))
 		}
 		return differ
 	}
@@ -274,15 +296,10 @@ func TestNoiseIsLearned(t *testing.T) {
 func TestNoiseHidesNoMore(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	m := matchOf(t, testMatch)
-	flip := func(p float64) string {
-		return fmt.Sprintf(`{"hit":%v}`, r.Float64() < p)
-	}
 	for i := range 2000 {
-		x := exchange(flip(0.05), flip(0.95))
-		if i%5 == 0 {
-			repeated(x, flip(0.05))
-		}
-		m.Observe(x)
+		m.Observe(withBodies(i, 5, func(side int) string {
+			return fmt.Sprintf(`{"hit":%v}`, r.Float64() < []float64{0.05, 0.95, 0.05}[side])
+		}))
 	}
 	findings, _ := m.Report(m.alpha)
 	if len(findings) == 0 || !findings[0].Decided || !strings.Contains(findings[0].Cause, "more often") {

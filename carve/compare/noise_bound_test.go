@@ -52,11 +52,7 @@ func TestNoiseExcusesNoMoreThanItExplains(t *testing.T) {
 		}
 		m.Observe(repeated(exchange(fields(), fields()), fields("stock"))) // so it is noise from the first exchange on
 		for i := range tc.n {
-			x := exchange(fields(), draw(tc.candidate))
-			if i%20 == 0 {
-				repeated(x, draw(tc.monolith))
-			}
-			m.Observe(x)
+			m.Observe(withBodies(i, 20, func(side int) string { return draw([]float64{0, tc.candidate, tc.monolith}[side]) }))
 		}
 		findings, bounds := m.Report(0.01)
 		more := moreFor(bounds)
@@ -186,19 +182,14 @@ func repeatsUntilInside(t *testing.T, share float64, most int) (took []int) {
 func TestAFieldThatComesAndGoes(t *testing.T) {
 	for _, there := range []float64{0.5, 0.02} {
 		r := rand.New(rand.NewPCG(11, 12))
-		draw := func() string {
-			if r.Float64() < there {
-				return `{"a":1,"hint":"x"}`
-			}
-			return `{"a":1}`
-		}
 		m := matchOf(t, testMatch)
 		for i := range 40_000 {
-			x := exchange(draw(), draw())
-			if i%20 == 19 {
-				repeated(x, draw())
-			}
-			m.Observe(x)
+			m.Observe(withBodies(i, 20, func(int) string {
+				if r.Float64() < there {
+					return `{"a":1,"hint":"x"}`
+				}
+				return `{"a":1}`
+			}))
 		}
 		if _, bounds := m.Report(0.01); len(bounds) != 2 || moreFor(bounds) != 0 {
 			t.Errorf("there in %v: %+v", there, bounds)
@@ -212,11 +203,7 @@ func TestNoiseExplainsWhatCameBeforeIt(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	m := matchOf(t, testMatch)
 	for i := range 1200 {
-		x := exchange(prices(r, 40, 5), prices(r, 40, 5))
-		if i%20 == 19 {
-			repeated(x, prices(r, 40, 5))
-		}
-		m.Observe(x)
+		m.Observe(withBodies(i, 20, func(int) string { return prices(r, 40, 5) }))
 	}
 	if m.refresh(); m.share.Differing != 0 {
 		t.Errorf("%d of %d differ still", m.share.Differing, m.n)
@@ -275,11 +262,7 @@ func TestManyNoisyPlacesHideNothing(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		m := matchOf(t, testMatch)
 		for i := range 600 {
-			x := exchange(prices(r, n, 5), prices(r, n, 5+i%2))
-			if i%5 == 0 {
-				repeated(x, prices(r, n, 5))
-			}
-			m.Observe(x)
+			m.Observe(withBodies(i, 5, func(side int) string { return prices(r, n, 5+i%2*(side%2)) }))
 		}
 		for _, at := range []string{"there", "put away"} {
 			findings, bounds := m.Report(0.01)
@@ -303,11 +286,7 @@ func TestManyPlacesOfAnEqualCandidate(t *testing.T) {
 		}
 		m := matchOf(t, c)
 		for i := range 3000 {
-			x := exchange(prices(r, 100, 5), prices(r, 100, 5))
-			if i%10 == 0 {
-				repeated(x, prices(r, 100, 5))
-			}
-			m.Observe(x)
+			m.Observe(withBodies(i, 10, func(int) string { return prices(r, 100, 5) }))
 		}
 		findings, bounds := m.Report(0.01)
 		said := len(findings) > 0 && !findings[0].Decided && strings.Contains(findings[0].Cause, "ignore those")

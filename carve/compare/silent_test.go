@@ -57,14 +57,9 @@ func TestNothingThatAClientSeesIsSilent(t *testing.T) {
 				return whittle.Response{Status: 200, Header: h, Trailer: s.trailer, Body: []byte(s.body)}
 			}
 			for n := range 2000 {
-				x := exchange("", "")
-				x.Monolith, x.Candidate = given(&c.monolith), given(&c.candidate)
+				x := exchanged(n, 20, func(of int) whittle.Response { return given([]*side{&c.monolith, &c.candidate, &c.monolith}[of]) })
 				if served {
 					x.Served = whittle.Candidate
-				}
-				if n%20 == 19 {
-					again := x.Monolith
-					x.Repeat = &again
 				}
 				j.Observe(x)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/form"
 	"whittle/internal/simtest"
 )
 
@@ -24,20 +25,13 @@ func TestTakenBackIsSaid(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for i := 0; i < 3000 && !back; i++ {
 		late := i >= 400 // from then on the monolith varies as well
-		says := func(candidate bool) []byte {
-			if candidate || late && r.IntN(2) == 0 {
-				return []byte(`{"a":1,"rank":null}`)
+		x := withBodies(i, 20, func(side int) string {
+			if side == form.Candidate || late && r.IntN(2) == 0 {
+				return `{"a":1,"rank":null}`
 			}
-			return fmt.Appendf(nil, `{"a":1,"rank":%d}`, i%30)
-		}
-		x := exchange("", "")
+			return fmt.Sprintf(`{"a":1,"rank":%d}`, i%30)
+		})
 		x.At, x.Request.Target = simtest.Start.Add(time.Duration(i)*300*time.Millisecond), fmt.Sprintf("/x/%d", i%30)
-		x.Monolith.Body, x.Candidate.Body = says(false), says(true)
-		if i%20 == 19 {
-			again := x.Monolith
-			again.Body = says(false)
-			x.Repeat = &again
-		}
 		if j.Observe(x); i%20 != 19 {
 			continue
 		}

@@ -56,16 +56,11 @@ func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
 			compared.IgnoreText = []string{c.ignored}
 		}
 		j := judgeOf(t, compared)
-		respond := func(of func(int) string, n int) whittle.Response {
-			return whittle.Response{Status: 200, Body: fmt.Appendf(nil, c.body, of(n))}
-		}
-		for n := 1; n <= 2500; n++ {
-			x := &whittle.Exchange{Monolith: respond(c.monolith, n*31), Candidate: respond(c.candidate, n*17)}
-			if n%10 == 0 {
-				again := respond(c.monolith, n*53+1)
-				x.Repeat = &again
-			}
-			j.Observe(x)
+		for n := range 2500 {
+			j.Observe(withBodies(n, 10, func(side int) string {
+				of := [...]func(int) string{c.monolith, c.candidate, c.monolith}[side]
+				return fmt.Sprintf(c.body, of(drawAt(n, side)))
+			}))
 		}
 		v := j.Verdict()
 		said := v.Summary
@@ -86,24 +81,22 @@ func TestWhatIsNotComparedIsNotEquivalent(t *testing.T) {
 	}
 }
 
+// drawAt is another number for each response.
+func drawAt(n, side int) int { return (n+1)*[]int{31, 17, 53}[side] + side/2 }
+
 // TestWhatCouldBeIgnored: of a page that the monolith changes by itself the finding
 // proposes what to ignore. With that in the config a right candidate is EQUIVALENT and a
 // wrong one DIFFERENT.
 func TestWhatCouldBeIgnored(t *testing.T) {
 	t.Parallel()
-	page := func(n, total int) whittle.Response {
-		return whittle.Response{Status: 200, Body: fmt.Appendf(nil,
-			`<input type="hidden" name="csrf" value="%016x"><p>%d</p> Rendered in %d ms`, uint64(n)*0x9e3779b97f4a7c15, total, n%90+1)}
-	}
 	judge := func(kind whittle.CompareKind, patterns []string, total int) whittle.Verdict {
 		j := judgeOf(t, whittle.Comparison{Kind: kind, LearnNoise: true, Confidence: 0.99, MinCompared: 300, IgnoreText: patterns})
-		for n := 1; n <= 1500; n++ {
-			x := &whittle.Exchange{Monolith: page(n*31, 7), Candidate: page(n*17, total)}
-			if n%10 == 0 {
-				again := page(n*53+1, 7)
-				x.Repeat = &again
-			}
-			j.Observe(x)
+		for n := range 1500 {
+			j.Observe(withBodies(n, 10, func(side int) string {
+				at := drawAt(n, side)
+				return fmt.Sprintf(`<input type="hidden" name="csrf" value="%016x"><p>%d</p> Rendered in %d ms`,
+					uint64(at)*0x9e3779b97f4a7c15, []int{7, total, 7}[side], at%90+1)
+			}))
 		}
 		return j.Verdict()
 	}
