@@ -41,11 +41,6 @@ func (e *Enum) Value(word string) *EnumValue {
 	return find(e.Values, func(v *EnumValue) bool { return v.JSON == word && word != "" })
 }
 
-// Number is the value that has a number, nil where there is none.
-func (e *Enum) Number(n int32) *EnumValue {
-	return find(e.Values, func(v *EnumValue) bool { return v.Number == n })
-}
-
 // Words are the texts in JSON, in the order of the values.
 func (e *Enum) Words() []string {
 	var out []string

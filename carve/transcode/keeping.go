@@ -74,7 +74,7 @@ func (g givens) note(name string) (before bool) {
 	return before
 }
 
-var errLoss = errors.New("the message cannot hold the request as it is")
+var errLoss = errors.New("the message cannot hold it as it is")
 
 // holdsObject looks at a body that is the message.
 func (k *keeping) holdsObject(m protoreflect.Message, body []byte) error {

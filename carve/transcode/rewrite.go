@@ -11,8 +11,9 @@ import (
 func isWhole(text []byte) bool { return jsonscan.Check(text, jsonscan.MaxDepth) == nil }
 
 // enums puts other JSON in the place of each enum's value in a JSON text of
-// message md. All else stays as it is, to the byte: what is wrong with it, or
-// odd, is for protojson to say.
+// message md, and an empty list in that of null for a list of anything, which protojson
+// does not read as it reads null for other lists. All else stays as it is, to the byte:
+// what is wrong with it, or odd, is for protojson to say.
 func (w *words) enums(text []byte, md protoreflect.MessageDescriptor, put func(protoreflect.FieldDescriptor, []byte) ([]byte, error)) ([]byte, error) {
 	if !w.reach[md.FullName()] {
 		return text, nil
@@ -72,11 +73,25 @@ func (r *rewriter) object(kind jsonscan.Kind, md protoreflect.MessageDescriptor,
 			return nil
 		case f.IsMap():
 			return r.members(kind, func(_ string, kind jsonscan.Kind) error { return r.single(kind, f.MapValue(), depth) })
+		case isListOfAny(f) && kind == jsonscan.Null:
+			r.scan.Skip()
+			r.replace("[]")
+			return nil
 		case f.IsList():
 			return r.items(kind, f, depth)
 		}
 		return r.single(kind, f, depth)
 	})
+}
+
+func isListOfAny(f protoreflect.FieldDescriptor) bool {
+	return f.IsList() && f.Message() != nil && f.Message().FullName() == "google.protobuf.Value"
+}
+
+// replace puts other JSON in the place of the value that was read last.
+func (r *rewriter) replace(with string) {
+	r.out = append(append(r.out, r.in[r.copied:r.scan.Start()]...), with...)
+	r.copied = r.scan.End()
 }
 
 // items reads the items of a list. What is no list is passed over.
@@ -111,8 +126,7 @@ func (r *rewriter) single(kind jsonscan.Kind, f protoreflect.FieldDescriptor, de
 		return err
 	}
 	if !bytes.Equal(with, token) {
-		r.out = append(append(r.out, r.in[r.copied:r.scan.Start()]...), with...)
-		r.copied = r.scan.End()
+		r.replace(string(with))
 	}
 	return nil
 }

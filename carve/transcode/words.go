@@ -20,7 +20,7 @@ import (
 type words struct {
 	of    map[string]string                           // JSON by proto name
 	names map[protoreflect.FullName]map[string]string // proto name by JSON, of each enum with words
-	reach map[protoreflect.FullName]bool              // messages that reach an enum
+	reach map[protoreflect.FullName]bool              // messages that reach an enum, or a list of anything
 }
 
 func newWords(of map[string]string, roots ...protoreflect.MessageDescriptor) *words {
@@ -48,6 +48,8 @@ func (w *words) mark(md protoreflect.MessageDescriptor, seen map[protoreflect.Fu
 	for i := range md.Fields().Len() {
 		f := valueOf(md.Fields().Get(i))
 		switch {
+		case isListOfAny(f):
+			w.reach[md.FullName()] = true
 		case f.Message() != nil:
 			changed = w.mark(f.Message(), seen) || changed
 			if w.reach[f.Message().FullName()] {

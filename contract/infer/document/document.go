@@ -5,7 +5,6 @@ package document
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,8 +15,9 @@ import (
 
 // Bounds of a document that is looked into.
 const (
-	// MaxDepth is how deep a document may nest.
-	MaxDepth          = 60
+	// MaxDepth is how deep a document may nest: as a google.protobuf.Value each level is
+	// three of protobuf's, and its readers stop at 100.
+	MaxDepth          = 30
 	maxDocumentValues = 1 << 18
 )
 
@@ -262,11 +262,4 @@ func Canonical(number string) string {
 		return "0"
 	}
 	return sign + digits + "e" + strconv.Itoa(exp)
-}
-
-// Remove takes a member out of an object.
-func (v *Value) Remove(key string) {
-	if i := slices.Index(v.Keys, key); i >= 0 {
-		v.Keys, v.Items = slices.Delete(v.Keys, i, i+1), slices.Delete(v.Items, i, i+1)
-	}
 }

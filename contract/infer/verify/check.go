@@ -1,6 +1,5 @@
-// Package verify proves a contract on recorded exchanges: each is converted to
-// the messages of the contract, over the wire and back, and must come back the
-// same.
+// Package verify proves a contract on recorded exchanges: the gateway's own translation
+// takes each request without a loss, and makes each response again of its message.
 package verify
 
 import (
@@ -8,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"whittle"
 	"whittle/contract"
@@ -28,7 +28,7 @@ type Proof struct {
 // contract's messages.
 type Break struct {
 	Method string
-	// Path is "request $.a", "response $.items[*].price", "query page".
+	// Path is "request", "response" or "response $.items[*].price".
 	Path string
 	Why  string
 	// Count of the exchanges.
@@ -38,12 +38,13 @@ type Break struct {
 // maxBroken bounds the places that a proof lists.
 const maxBroken = 100
 
-// Check converts every exchange to the contract's messages, over the wire, and
-// back, and compares. JSON must come back as the same JSON value, a text byte
-// by byte, a path and a query with the same values.
+// Check sends every exchange through the contract's messages. A request must lose nothing
+// in its message. A response must come back: JSON as the same JSON value, a text byte by
+// byte.
 func Check(entries iter.Seq2[*capture.Entry, error], c *contract.Contract) (*Proof, error) {
-	k, err := New(c)
-	if err != nil {
+	k := &checker{broken: map[[2]string]*Break{}}
+	var err error
+	if k.methods, err = methodsOf(c); err != nil {
 		return nil, err
 	}
 	for x, err := range entries {
@@ -55,83 +56,50 @@ func Check(entries iter.Seq2[*capture.Entry, error], c *contract.Contract) (*Pro
 	return k.proof(), nil
 }
 
-// Checker checks a contract against exchanges.
-type Checker struct {
-	mapping *mapping
-	methods []*Checked
+// checker checks exchanges.
+type checker struct {
+	methods []*method
 	p       Proof
 	broken  map[[2]string]*Break
 }
 
-// Checked is a method of the contract, ready to be checked.
-type Checked struct {
-	*contract.Method
-
-	segments          []pattern.Segment
-	request, response *trip
-}
-
-// New makes a checker of a contract. It fails where a pattern, or the
-// descriptor of the messages, cannot be read.
-func New(c *contract.Contract) (*Checker, error) {
-	m, err := newMapping(c)
-	if err != nil {
-		return nil, err
-	}
-	k := &Checker{mapping: m, broken: map[[2]string]*Break{}}
-	for i := range c.Methods {
-		method := &c.Methods[i]
-		segments, ok := pattern.Parse(method.HTTP.Pattern)
-		if !ok {
-			return nil, whittle.Errorf(whittle.Unsupported, "check contract: %s has the pattern %q", method.Name, method.HTTP.Pattern)
-		}
-		k.methods = append(k.methods, &Checked{
-			Method: method, segments: segments,
-			request: m.trip(method.HTTP.Body.Unset), response: m.trip(method.HTTP.Response.Unset),
-		})
-	}
-	return k, nil
-}
-
-// Method returns the method of an exchange: of several that match, the one with
+// method returns the one of an exchange: of several that match, the one with
 // the most literals.
-func (k *Checker) Method(method string, path []string) *Checked {
-	var best *Checked
+func (k *checker) method(name string, path []string) *method {
+	var best *method
 	literals := -1
 	for _, m := range k.methods {
-		if m.HTTP.Method == method && pattern.Matches(m.segments, path) && pattern.Literals(m.segments) > literals {
+		if m.HTTP.Method == name && pattern.Matches(m.segments, path) && pattern.Literals(m.segments) > literals {
 			best, literals = m, pattern.Literals(m.segments)
 		}
 	}
 	return best
 }
 
-func (k *Checker) see(x *capture.Entry) {
+func (k *checker) see(x *capture.Entry) {
 	path, query, ok := pattern.Target(x.Request.Target)
 	if !ok || x.Served == whittle.Candidate || x.Request.Truncated || x.Response.Truncated || x.Response.Failure != whittle.NoFailure {
 		return
 	}
-	m := k.Method(x.Request.Method, path)
+	m := k.method(x.Request.Method, path)
 	if m == nil || x.Response.Status != m.HTTP.Response.Status {
 		return
 	}
 	k.p.Exchanges++
-	errQuery := k.request(m, path, query, x)
-	errResponse := k.response(m, x)
-	if errQuery == nil && errResponse == nil {
+	asked, responded := m.asks(&x.Request, query), m.responds(x.Response.Body)
+	if asked == nil && responded == nil {
 		k.p.Kept++
 	}
-	k.broke(m, "request", errQuery)
-	k.broke(m, "response", errResponse)
+	k.broke(m, "request", asked)
+	k.broke(m, "response", responded)
 }
 
-func (k *Checker) broke(m *Checked, label string, err error) {
+func (k *checker) broke(m *method, label string, err error) {
 	if err == nil {
 		return
 	}
-	path, why := label, err.Error()
-	var d differs
-	if errors.As(err, &d) {
+	path, why := label, strings.TrimPrefix(err.Error(), "translate request: ")
+	if d, ok := errors.AsType[differs](err); ok {
 		path, why = label+" "+string(d), "it came back as another value"
 	}
 	id := [2]string{m.Name, path}
@@ -146,7 +114,7 @@ func (k *Checker) broke(m *Checked, label string, err error) {
 	b.Count++
 }
 
-func (k *Checker) proof() *Proof {
+func (k *checker) proof() *Proof {
 	p := k.p
 	for _, id := range slices.SortedFunc(maps.Keys(k.broken), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		p.Broken = append(p.Broken, *k.broken[id])
