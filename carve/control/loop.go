@@ -1,9 +1,11 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"whittle"
@@ -363,4 +365,108 @@ func (r *route) trouble() string {
 		text += fmt.Sprintf("In force is %s %%, which is not on disk yet. ", trimmed(r.st.Share))
 	}
 	return text
+}
+
+// maxOutcomes bounds the outcomes between two ticks: at 100 ms, 80,000 requests
+// a second on one route.
+const maxOutcomes = 8192
+
+// mailbox hands users' outcomes from their own goroutines to the route's loop.
+// Its lock is held for an append and for an exchange of buffers, never longer.
+type mailbox struct {
+	mu       sync.Mutex // guards the following
+	outcomes []whittle.Outcome
+	dropped  int64
+	tripped  trip // the breaker's last one since the last take
+}
+
+// trip is a trip of the circuit breaker. The zero value is none.
+type trip struct {
+	// generation is that of the position under which it tripped.
+	generation uint64
+	reason     string
+}
+
+func (m *mailbox) put(o whittle.Outcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.outcomes) >= maxOutcomes {
+		m.dropped++
+		return
+	}
+	m.outcomes = append(m.outcomes, o)
+}
+
+func (m *mailbox) trip(t trip) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.generation <= m.tripped.generation {
+		return
+	}
+	t.reason = cmp.Or(t.reason, "no reason was given")
+	m.tripped = t
+}
+
+// take empties the box into spare, which the box uses from then on, and gives
+// what was in it.
+func (m *mailbox) take(spare []whittle.Outcome) (outcomes []whittle.Outcome, tripped trip) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	outcomes, tripped = m.outcomes, m.tripped
+	m.outcomes, m.tripped = spare[:0], trip{}
+	return outcomes, tripped
+}
+
+func (m *mailbox) droppedSoFar() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dropped
+}
+
+// emit hands on a decision that is in force, as an event. The caller holds mu, and has
+// not adopted the decision yet.
+func (r *route) emit(next *rollout.State, d *whittle.Decision) {
+	if r.c.o.Notify == nil {
+		return
+	}
+	e := whittle.Event{
+		Kind: r.eventKind(next, d), Route: r.name, At: d.At, From: d.From, To: d.To, Phase: d.Phase,
+		Reason: d.Reason, By: d.By, Generation: d.Generation, Verdict: r.in.Verdict,
+	}
+	r.c.o.Notify(e)
+}
+
+func (r *route) eventKind(next *rollout.State, d *whittle.Decision) whittle.EventKind {
+	switch moved := next.Phase != r.st.Phase; {
+	case r.trip.generation > 0 && d.To == 0 && d.By == rollout.Self:
+		return whittle.EventTrip
+	case moved && next.Phase == whittle.PhaseRolledBack:
+		return whittle.EventRollback
+	case moved && next.Phase == whittle.PhaseLive:
+		return whittle.EventFinished
+	case d.To > d.From:
+		return whittle.EventRise
+	case d.To < d.From:
+		return whittle.EventFall
+	case d.By == rollout.Self && next.Since.Equal(r.st.Since):
+		return whittle.EventGate
+	}
+	return whittle.EventOrder
+}
+
+// emitVerdict hands on a verdict that is another one than before. The caller holds both
+// locks.
+func (r *route) emitVerdict() {
+	v := &r.ev.verdict
+	if r.announced == v.State {
+		return
+	}
+	r.announced = v.State
+	if r.c.o.Notify == nil || v.Compared == 0 {
+		return
+	}
+	r.c.o.Notify(whittle.Event{
+		Kind: whittle.EventVerdict, Route: r.name, At: r.c.o.Now(), From: r.st.Share, To: r.st.Share, Phase: r.st.Phase,
+		Reason: "The verdict is " + rollout.VerdictIs(v.State, v.Summary), By: rollout.Self, Generation: r.generation, Verdict: v.State,
+	})
 }
