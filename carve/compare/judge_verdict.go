@@ -43,7 +43,7 @@ func (j *Judge) judge() whittle.Verdict {
 		Novelty: j.shapes.Share(), Bounds: bounds, Findings: found,
 	}
 	j.addServed(&v)
-	v.Findings = append(v.Findings, j.rechecks.unlisted(v.Findings, j.bodyKind())...)
+	v.Findings = append(v.Findings, j.rechecks.unlisted(v.Findings, bodyKind(j.c))...)
 	orderFindings(v.Findings)
 	for i := range v.Findings {
 		f := &v.Findings[i] // a key of JSON may be a secret: a map by token
@@ -259,14 +259,6 @@ func unseenWords(share float64) string {
 		return ""
 	}
 	return ", for requests of the shapes that came; about " + display.InPercent(share) + " of the requests are of others"
-}
-
-// bodyKind is the kind of a finding about a place in a body.
-func (j *Judge) bodyKind() whittle.FindingKind {
-	if j.c.Kind == whittle.JSON {
-		return whittle.FoundField
-	}
-	return whittle.FoundBody
 }
 
 // orderFindings sorts findings: shown and undeclared ones first, then suspected ones,

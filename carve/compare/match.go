@@ -79,17 +79,17 @@ func newEvidence() evidence {
 	return evidence{index: map[markKey]int{}, noise: noise.New()}
 }
 
-// newMatch makes the method of the kinds exact and json. A wrong path is a
-// *whittle.Error with Field relative to the route.
-func newMatch(c whittle.Comparison, show *display.View) (*match, error) {
+// bodyKind is the kind of a finding about a place in a body.
+func bodyKind(c whittle.Comparison) whittle.FindingKind {
 	if c.Kind == whittle.JSON {
-		return newMatchOf(c, show, whittle.FoundField)
+		return whittle.FoundField
 	}
-	return newMatchOf(c, show, whittle.FoundBody)
+	return whittle.FoundBody
 }
 
-// newMatchOf makes one whose findings are of a kind, as what is declared of it and of others.
-func newMatchOf(c whittle.Comparison, show *display.View, kind whittle.FindingKind, others ...whittle.FindingKind) (*match, error) {
+// newMatch makes one whose findings are of a kind, as what is declared of it and of others. A wrong
+// path is a *whittle.Error with Field relative to the route.
+func newMatch(c whittle.Comparison, show *display.View, kind whittle.FindingKind, others ...whittle.FindingKind) (*match, error) {
 	m := &match{
 		c: c, kind: kind, show: show, alpha: methodAlpha(c), places: eprocess.OfMain,
 		learn: c.LearnNoise, learnAfter: own.Enough, evidence: newEvidence(),

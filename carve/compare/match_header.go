@@ -24,7 +24,7 @@ type headers struct {
 func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (headers, error) {
 	h := headers{texts: header.NewTexts(&c, show)}
 	var err error
-	if h.match, err = newMatchOf(h.texts.Comparison(), header.ViewOf(show), whittle.FoundHeader); err != nil {
+	if h.match, err = newMatch(h.texts.Comparison(), header.ViewOf(show), whittle.FoundHeader); err != nil {
 		return h, err
 	}
 	h.direct, h.alpha, h.places, h.learnAfter = true, 2*alpha, 11./12, 3

@@ -22,7 +22,7 @@ var testMatch = whittle.Comparison{
 
 func matchOf(t testing.TB, c whittle.Comparison) *match {
 	t.Helper()
-	m, err := newMatch(c, nil)
+	m, err := newMatch(c, nil, bodyKind(c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +381,7 @@ func TestExpectations(t *testing.T) {
 		t.Errorf("found %v", got)
 	}
 	c.Expect = slices.Repeat(c.Expect, 20)
-	if _, err := newMatch(c, nil); whittle.CodeOf(err) != whittle.Invalid {
+	if _, err := newMatch(c, nil, bodyKind(c)); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("60 declarations: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func newRandom(c whittle.Comparison, alpha float64, show *display.View) (*random
 	if number != "" {
 		texts.Ignore = append(slices.Clone(c.Ignore), number)
 	}
-	around, err := newMatchOf(texts, show, whittle.FoundField, whittle.FoundBody)
+	around, err := newMatch(texts, show, whittle.FoundField, whittle.FoundBody)
 	if err != nil {
 		return nil, err
 	}

@@ -378,7 +378,7 @@ func methodAlpha(c whittle.Comparison) float64 { return eprocess.OfMain * alphaO
 func newMethod(c whittle.Comparison, part float64, show *display.View) (method, error) {
 	switch c.Kind {
 	case whittle.Exact, whittle.JSON:
-		m, err := newMatch(c, show)
+		m, err := newMatch(c, show, bodyKind(c))
 		if err != nil {
 			return nil, err
 		}

@@ -1,5 +1,5 @@
 // Package cause explains how the candidate's value derives from the monolith's: by a rounding mode, a
-// time zone, a limit, another user's response. What the two values show by themselves, such as another
+// limit, another user's response. What the two values show by themselves, such as another time zone or
 // letter case, null or a unit, it leaves to the reader. It guesses, counts in how many exchanges each
 // guess fits, and says so. Words are made when they are asked for.
 package cause
@@ -29,8 +29,6 @@ const (
 	otherUser
 	stale
 	listCut
-	zone
-	shift
 	textCut
 	rounding
 	oneValue
@@ -46,8 +44,6 @@ var kinds = [...]struct {
 	otherUser:    {"the monolith gave this response to another user before", true},
 	stale:        {"the monolith gave this response to the same request some time before: it is stale", true},
 	listCut:      {"the list ends early, always after % elements: a limit", false},
-	zone:         {"the same instant in another time zone", false},
-	shift:        {"times are shifted by % h: a time zone is applied twice, or not at all", true},
 	textCut:      {"the text is cut off after % characters", true},
 	rounding:     {"the candidate %", true},
 	oneValue:     {"the candidate gives one and the same value whatever the monolith gives", true},

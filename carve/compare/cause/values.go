@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"whittle/carve/compare/display"
@@ -15,7 +14,7 @@ import (
 	"whittle/carve/compare/jsondoc"
 )
 
-// numberMost is how many bytes of a number or a time are read, at most. It bounds the time that it takes.
+// numberMost is how many bytes of a number are read, at most. It bounds the time that it takes.
 const numberMost = 40
 
 // Of are the causes that fit what makes the candidate's value of the monolith's at a difference. from
@@ -44,9 +43,6 @@ func Of(d *jsondiff.Difference, from, to []byte) []Cause {
 	return nil
 }
 
-// only is a list of one cause.
-func only(k kind, says string) []Cause { return []Cause{{k, says}} }
-
 // ofLists are the causes of two lists of different lengths.
 func ofLists(from, to []byte) []Cause {
 	var p, q []json.RawMessage
@@ -58,19 +54,16 @@ func ofLists(from, to []byte) []Cause {
 			return nil
 		}
 	}
-	return only(listCut, strconv.Itoa(len(q)))
+	return []Cause{{listCut, strconv.Itoa(len(q))}}
 }
 
 // ofTexts are the causes of two texts that are not the same.
 func ofTexts(a, b string) []Cause {
-	if list, ok := ofTimes(a, b); ok {
-		return list
-	}
 	if list, ok := ofNumbers(a, b); ok {
 		return list
 	}
-	if short := strings.TrimSuffix(strings.TrimSuffix(b, "..."), "…"); len(short) >= 3 && len(b) < len(a) && strings.HasPrefix(a, short) {
-		return only(textCut, strconv.Itoa(utf8.RuneCountInString(b)))
+	if short := strings.TrimSuffix(strings.TrimSuffix(b, "..."), "…"); len(short) >= 3 && len(b)+1 < len(a) && strings.HasPrefix(a, short) {
+		return []Cause{{textCut, strconv.Itoa(utf8.RuneCountInString(b))}}
 	}
 	return nil
 }
@@ -127,45 +120,4 @@ func roundedAs(x, y *big.Rat, d int) (list []Cause) {
 	add("rounds "+to+", half even", halfEven)
 	add("cuts off "+to, cut && off.Cmp(big.NewRat(1, 1)) < 0)
 	return list
-}
-
-// clock is a time as it is written: the instant, and the clock's reading as if it were UTC.
-type clock struct{ at, wall time.Time }
-
-// clockForms are ways to write a time. A fraction of the second is read by each.
-var clockForms = []string{
-	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", time.DateTime, time.DateTime + "Z07:00", time.DateOnly, time.RFC1123, time.RFC1123Z,
-}
-
-// readClock reads a date or a time.
-func readClock(s string) (c clock, ok bool) {
-	if len(s) < len(time.DateOnly) || len(s) > numberMost {
-		return c, false
-	}
-	for _, form := range clockForms {
-		if at, err := time.Parse(form, s); err == nil && at.Year() >= 1 {
-			_, east := at.Zone()
-			return clock{at, at.UTC().Add(time.Duration(east) * time.Second)}, true
-		}
-	}
-	return c, false
-}
-
-// shiftsMost is the most that two time zones are apart.
-const shiftsMost = 26 * time.Hour
-
-// ofTimes are the causes of two written times; ok is false where one is none.
-func ofTimes(a, b string) (list []Cause, ok bool) {
-	x, okX := readClock(a)
-	y, okY := readClock(b)
-	if !okX || !okY {
-		return nil, false
-	}
-	switch off := y.at.Sub(x.at); {
-	case off == 0 && !x.wall.Equal(y.wall):
-		list = only(zone, "")
-	case off != 0 && off.Abs() <= shiftsMost && off%(15*time.Minute) == 0 && !x.wall.Equal(y.wall):
-		list = only(shift, fmt.Sprintf("%+g", off.Hours()))
-	}
-	return list, true
 }

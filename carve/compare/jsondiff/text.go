@@ -12,7 +12,7 @@ import (
 	"whittle/carve/compare/jsondoc"
 )
 
-// MaxMasks bounds the patterns of a comparison.
+// MaxMasks bounds the patterns of a comparison in the config.
 const MaxMasks = 16
 
 // blank stands in a text for what is not compared.
@@ -21,10 +21,6 @@ const blank = "‹…›"
 // masksOf compiles what a comparison leaves out of texts. A wrong pattern is a *whittle.Error with
 // Field compare.ignore_text.
 func masksOf(patterns []string) (list []*regexp.Regexp, err error) {
-	if len(patterns) > MaxMasks {
-		return nil, whittle.Errorf(whittle.Invalid, "%d patterns are more than %d", len(patterns), MaxMasks).
-			WithField("compare.ignore_text").WithHint("join some with |")
-	}
 	for i, pattern := range patterns {
 		re, err := MaskPattern(pattern)
 		if err != nil {
