@@ -26,6 +26,7 @@ import (
 type users struct {
 	Level int             `json:"level"`
 	Seen  map[uint64]bool `json:"seen"` // true: met an unexplained difference
+	Open  int             `json:"open"` // how many of them did
 	// Requests are those of remembered users, of which some were the first of a user.
 	// From holds them at the last powers of two.
 	Requests eprocess.Share    `json:"requests"`
@@ -46,12 +47,21 @@ func (u *users) see(user uint64, open bool) {
 		u.From = [2]eprocess.Share{{N: n, Differing: u.Requests.Differing}, u.From[0]}
 	}
 	u.Requests.See(!known)
-	if open || !u.Seen[h] {
+	if was := u.Seen[h]; !was {
 		u.Seen[h] = open
+		if open {
+			u.Open++
+		}
 	}
 	for len(u.Seen) > digest.Remembered {
 		u.Level++
-		maps.DeleteFunc(u.Seen, func(h uint64, _ bool) bool { return bits.TrailingZeros64(h) < u.Level })
+		maps.DeleteFunc(u.Seen, func(h uint64, open bool) bool {
+			thinned := bits.TrailingZeros64(h) < u.Level
+			if thinned && open {
+				u.Open--
+			}
+			return thinned
+		})
 	}
 }
 
@@ -59,17 +69,14 @@ func (u *users) see(user uint64, open bool) {
 // could be wrong without one having been seen; n is how many users it stands on. Where all
 // differences are explained by now, it forgets who has met one.
 func (u *users) bound(alpha float64, explained bool) (high float64, n int) {
-	bad := 0
-	for h, open := range u.Seen {
-		switch {
-		case open && explained:
+	if explained && u.Open > 0 {
+		for h := range u.Seen {
 			u.Seen[h] = false
-		case open:
-			bad++
 		}
+		u.Open = 0
 	}
-	high = eprocess.Share{N: len(u.Seen), Differing: bad}.High(alpha / 2)
-	if m := u.From[1]; m.N > 0 && bad == 0 {
+	high = eprocess.Share{N: len(u.Seen), Differing: u.Open}.High(alpha / 2)
+	if m := u.From[1]; m.N > 0 && u.Open == 0 {
 		since := eprocess.Share{N: u.Requests.N - m.N, Differing: u.Requests.Differing - m.Differing}
 		high = min(high, since.High(eprocess.OfNth(alpha/2, bits.Len(uint(m.N)))))
 	}

@@ -21,9 +21,11 @@ func Shape(text string) string {
 	}
 	var shape []byte
 	for run, belongs := range runs(s, tokenChar) {
-		switch class := classifyTimeless(run).class; {
-		case !belongs:
+		if !belongs {
 			shape = append(shape, run...)
+			continue
+		}
+		switch class := classifyTimeless(run).class; {
 		case class == classUUID, class == classHex, class == classToken, len(run) >= 8 && charsOf(run).areOnly(hexLetter): // an id
 			shape = append(shape, '#')
 		default:

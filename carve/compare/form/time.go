@@ -44,13 +44,17 @@ func readTime(s []byte) (at time.Time, f form, ok bool) {
 		f.words += ", in a string"
 		return at, f, true
 	}
-	layouts := isoLayouts
-	if s[0] >= 'A' {
-		layouts = namedLayouts
-	} else if s[4] != '-' || s[7] != '-' {
+	var layout string
+	switch {
+	case s[0] >= 'A':
+		at, layout = named(string(s))
+	case s[4] != '-' || s[7] != '-':
 		return at, f, false
+	case len(s) == len(time.DateOnly):
+		at, layout = parsed(string(s), []string{time.DateOnly})
+	default:
+		at, layout = parsed(string(s), isoLayouts)
 	}
-	at, layout := parsed(string(s), layouts)
 	as := layout
 	switch {
 	case layout == time.DateOnly:
@@ -69,14 +73,14 @@ func readTime(s []byte) (at time.Time, f form, ok bool) {
 
 // isoLayouts are those of ISO 8601 and RFC 3339, and what programs make of them.
 var isoLayouts = func() []string {
-	list := []string{time.DateOnly}
+	var list []string
 	for _, zone := range []string{"Z07:00", "", "Z0700", "Z07", " Z07:00", " Z0700", " Z07", " UTC"} {
 		list = append(list, "2006-01-02T15:04:05"+zone, time.DateTime+zone)
 	}
 	return list
 }()
 
-// namedLayouts are those with names of days and months: the one of HTTP, and others.
+// namedLayouts are those that begin with the name of a day: the one of HTTP, and others.
 var namedLayouts = []string{
 	"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.UnixDate,
 	"Mon, 02-Jan-2006 15:04:05 MST", "Mon, 02-Jan-06 15:04:05 MST",
@@ -92,9 +96,21 @@ func parsed(s string, layouts []string) (at time.Time, layout string) {
 	return at, ""
 }
 
+var days = [...]string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
+
+// named is parsed by namedLayouts. Hardly any text begins with a day.
+func named(s string) (at time.Time, layout string) {
+	for _, day := range days {
+		if len(s) > len(day) && strings.EqualFold(s[:len(day)], day) {
+			return parsed(s, namedLayouts)
+		}
+	}
+	return at, ""
+}
+
 // Date reads a date as HTTP has it (RFC 9110, section 5.6.7), or as old cookies do.
 func Date(s string) (at time.Time, ok bool) {
-	at, layout := parsed(s, namedLayouts)
+	at, layout := named(s)
 	return at, layout != ""
 }
 
