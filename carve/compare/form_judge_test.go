@@ -13,6 +13,17 @@ import (
 	"whittle/carve/compare/form"
 )
 
+// formExchange is the next one of two services with these fields.
+func formExchange(w *comparetest.FormWorld, repeated bool, monolith, candidate []comparetest.Field) *whittle.Exchange {
+	x := w.Next()
+	x.Monolith = whittle.Response{Status: 200, Body: w.Body(form.Monolith, monolith)}
+	x.Candidate = whittle.Response{Status: 200, Body: w.Body(form.Candidate, candidate)}
+	if repeated {
+		x.Repeat = &whittle.Response{Status: 200, Body: w.Body(form.Repeat, monolith)}
+	}
+	return x
+}
+
 // TestFormCoverage: the verdict names what it stands on, and an EQUIVALENT says it.
 func TestFormCoverage(t *testing.T) {
 	t.Parallel()
@@ -23,13 +34,7 @@ func TestFormCoverage(t *testing.T) {
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(3, 4)))
 	fields := append([]comparetest.Field{}, comparetest.FormFields[0], comparetest.FormFields[9], comparetest.Field{Name: "etag", Make: comparetest.FormFields[1].Make}, comparetest.Field{Name: "debug", Make: comparetest.FormFields[1].Make}) // uuid, expires
 	for n := 1; n <= 2500; n++ {
-		x := w.Next()
-		x.Monolith = whittle.Response{Status: 200, Body: w.Body(form.Monolith, fields)}
-		x.Candidate = whittle.Response{Status: 200, Body: w.Body(form.Candidate, fields)}
-		if n%10 == 0 {
-			x.Repeat = &whittle.Response{Status: 200, Body: w.Body(form.Repeat, fields)}
-		}
-		j.Observe(x)
+		j.Observe(formExchange(w, n%10 == 0, fields, fields))
 	}
 	v := j.Verdict()
 	const want = "1 field compared by value, 2 by form, each by itself, 3 not compared ($.debug, $.uuid (alphabet), $.etag)"
@@ -52,15 +57,11 @@ func TestWhatFormLeavesOutIsSaid(t *testing.T) {
 	t.Parallel()
 	j := judgeOf(t, comparetest.FormComparison)
 	r := rand.New(rand.NewPCG(4, 5))
-	body := func() string {
-		return fmt.Sprintf(`{"id":7,"slot":"2026-03-0%dT%02d:00:00Z","price":"%d.%02d"}`, 1+r.IntN(9), r.IntN(24), 10+r.IntN(10), r.IntN(100))
-	}
 	for n := range 2500 {
-		x := exchange(body(), body())
+		x := withBodies(n, 10, func(int) string {
+			return fmt.Sprintf(`{"id":7,"slot":"2026-03-0%dT%02d:00:00Z","price":"%d.%02d"}`, 1+r.IntN(9), r.IntN(24), 10+r.IntN(10), r.IntN(100))
+		})
 		x.At = x.At.Add(time.Duration(n) * time.Second)
-		if n%10 == 0 {
-			x = repeated(x, body())
-		}
 		j.Observe(x)
 	}
 	words := coverageWords(j.Verdict().Coverage)
@@ -95,13 +96,7 @@ func TestFormDeclared(t *testing.T) {
 			return []comparetest.Field{{Name: "id", Make: comparetest.FormFields[i].Make}}
 		}
 		for n := 1; n <= 2500; n++ {
-			x := w.Next()
-			x.Monolith = whittle.Response{Status: 200, Body: w.Body(form.Monolith, fieldOf(c.monolith))}
-			x.Candidate = whittle.Response{Status: 200, Body: w.Body(form.Candidate, fieldOf(c.candidate))}
-			if n%10 == 0 {
-				x.Repeat = &whittle.Response{Status: 200, Body: w.Body(form.Repeat, fieldOf(c.monolith))}
-			}
-			j.Observe(x)
+			j.Observe(formExchange(w, n%10 == 0, fieldOf(c.monolith), fieldOf(c.candidate)))
 		}
 		v := j.Verdict()
 		found := c.kind == "" || slices.ContainsFunc(v.Findings, func(f whittle.Finding) bool { return f.Kind == c.kind })

@@ -114,13 +114,7 @@ func (mu *formMutation) shownAfter(t *testing.T, seed uint64, most int) int {
 	other := []comparetest.Field{{Name: mu.field, Make: func(w *comparetest.FormWorld, _ int) string { return mu.make(w) }}}
 	learned := 0
 	for n := 1; n < most; n++ {
-		x := w.Next()
-		x.Monolith = whittle.Response{Status: 200, Body: w.Body(form.Monolith, usual)}
-		x.Candidate = whittle.Response{Status: 200, Body: w.Body(form.Candidate, other)}
-		if n%20 == 10 {
-			x.Repeat = &whittle.Response{Status: 200, Body: w.Body(form.Repeat, usual)}
-		}
-		j.Observe(x)
+		j.Observe(formExchange(w, n%20 == 10, usual, other))
 		if learned == 0 && len(j.Noise()) > 0 {
 			learned = n
 		}

@@ -115,11 +115,9 @@ func TestCookieCoverage(t *testing.T) {
 				t.Errorf("%s", cov.Summary)
 			}
 			kept := stateOf(t, j)
-			again, _ := NewJudge(c)
-			if err := again.UnmarshalBinary(kept); err != nil {
-				t.Fatal(err)
-			}
-			if b, err := again.MarshalBinary(); err != nil || string(b) != string(kept) {
+			again := judgeOf(t, c)
+			restore(t, j, again)
+			if string(stateOf(t, again)) != string(kept) {
 				t.Error("what was restored is not what was kept")
 			}
 			if got := again.Verdict(); fmt.Sprint(got.Coverage) != fmt.Sprint(v.Coverage) {

@@ -113,10 +113,7 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 	for i := range whittle.MaxHeaders {
 		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))
 	}
-	var err error
-	if j, err = NewJudge(c); err != nil {
-		t.Fatal(err)
-	}
+	j = judgeOf(t, c)
 	r := rand.New(rand.NewPCG(9, 9))
 	varied := func(last string) whittle.Header {
 		h := whittle.Header{"X-15": {last}}

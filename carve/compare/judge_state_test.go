@@ -21,14 +21,11 @@ func TestAJudgeGoesOnAfterARestart(t *testing.T) {
 		drive(whole, 1, 500, f, nil)
 		drive(whole, 2, 500, f, nil)
 		drive(first, 1, 500, f, nil)
-		kept, err := first.MarshalBinary()
-		if err != nil || len(kept) > 128<<10 {
-			t.Fatalf("kept %d bytes, %v", len(kept), err)
+		if n := len(stateOf(t, first)); n > 128<<10 {
+			t.Fatalf("kept %d bytes", n)
 		}
 		second := judgeOf(t, countRoute())
-		if err := second.UnmarshalBinary(kept); err != nil {
-			t.Fatal(err)
-		}
+		restore(t, first, second)
 		drive(second, 2, 500, f, nil)
 		if a, b := whole.Verdict(), second.Verdict(); !reflect.DeepEqual(a, b) {
 			t.Errorf("%+v: without a restart\n%+v\nwith one\n%+v", f, a, b)
@@ -65,11 +62,9 @@ func TestTheStateIsBounded(t *testing.T) {
 			x.Candidate.Body = []byte(long)
 		}
 	})
-	kept, err := j.MarshalBinary()
-	if err != nil || len(kept) >= 1<<20 {
-		t.Errorf("the state has %d bytes, %v", len(kept), err)
+	if n := len(stateOf(t, j)); n >= 1<<20 {
+		t.Errorf("the state has %d bytes", n)
 	}
-	t.Logf("the state has %d bytes", len(kept))
 	v := j.Verdict()
 	for _, f := range v.Findings {
 		for _, s := range f.Samples {
@@ -87,10 +82,7 @@ func FuzzUnmarshalJudge(f *testing.F) {
 	for _, c := range []comparetest.Flaws{{}, {Mean: true, Remainder: true, Wrap: true, Seed: true}} {
 		j := judgeOf(f, countRoute())
 		drive(j, 1, 200, c, nil)
-		kept, err := j.MarshalBinary()
-		if err != nil {
-			f.Fatal(err)
-		}
+		kept := stateOf(f, j)
 		f.Add(kept)
 		f.Add(kept[:len(kept)/2])
 	}
@@ -131,13 +123,7 @@ func TestAbsurdNumbers(t *testing.T) {
 			if _, err := json.Marshal(j.Verdict()); err != nil {
 				t.Fatalf("after %d: %v", i, err)
 			}
-			kept, err := j.MarshalBinary()
-			if err != nil {
-				t.Fatalf("after %d: %v", i, err)
-			}
-			if err := judgeOf(t, countRoute()).UnmarshalBinary(kept); err != nil {
-				t.Fatalf("after %d: %v", i, err)
-			}
+			restore(t, j, judgeOf(t, countRoute()))
 		}
 	}
 }
@@ -157,12 +143,7 @@ func FuzzObserve(f *testing.F) {
 		if _, err := json.Marshal(j.Verdict()); err != nil {
 			t.Error(err)
 		}
-		kept, err := j.MarshalBinary()
-		if err != nil {
-			t.Error(err)
-		} else if err := judgeOf(t, countRoute()).UnmarshalBinary(kept); err != nil {
-			t.Error(err)
-		}
+		restore(t, j, judgeOf(t, countRoute()))
 	})
 }
 

@@ -312,19 +312,12 @@ func TestDeclaredDifferencesStayVisible(t *testing.T) {
 			t.Errorf("%s: %+v", kind, f)
 		}
 	}
-	if o := j.Observe(func() *whittle.Exchange {
+	for status, want := range map[int]bool{400: false, 404: true} {
 		x := countExchange(1, 1_000, 5e4, 5e4)
-		x.Candidate.Status = 400
-		return x
-	}()); o.Differs {
-		t.Error("a declared difference counts as one")
-	}
-	if o := j.Observe(func() *whittle.Exchange {
-		x := countExchange(1, 1_000, 5e4, 5e4)
-		x.Candidate.Status = 404
-		return x
-	}()); !o.Differs {
-		t.Error("a status that nobody declared does not count as a difference")
+		x.Candidate.Status = status
+		if o := j.Observe(x); o.Differs != want {
+			t.Errorf("status %d, of which 400 is declared: differs %t", status, o.Differs)
+		}
 	}
 }
 
@@ -332,10 +325,7 @@ func TestDeclaredDifferencesStayVisible(t *testing.T) {
 // asking, and outlast a restart; what was not compared is none.
 func TestSecondsAreCountedOnce(t *testing.T) {
 	c := whittle.Comparison{Kind: whittle.Exact}
-	j, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j, again := judgeOf(t, c), judgeOf(t, c)
 	same := whittle.Response{Status: 200, Body: []byte("a")}
 	for i, ms := range []int64{0, 400, 900, 1000, 5000, 4000, 5100, 9000} {
 		at := time.Duration(ms) * time.Millisecond
@@ -348,14 +338,7 @@ func TestSecondsAreCountedOnce(t *testing.T) {
 		}
 		j.Observe(x)
 	}
-	kept := stateOf(t, j)
-	again, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.UnmarshalBinary(kept); err != nil {
-		t.Fatal(err)
-	}
+	restore(t, j, again)
 	if a, b := j.Served().Seconds, again.Served().Seconds; a != 3 || b != 3 {
 		t.Errorf("%d seconds, %d after a restart", a, b)
 	}

@@ -17,11 +17,7 @@ import (
 // UNDECIDED without a word.
 func TestTakenBackIsSaid(t *testing.T) {
 	t.Parallel()
-	fresh := func() *Judge {
-		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
-		return j
-	}
-	j, different, back := fresh(), false, false
+	j, different, back := equivalenceJudge(t), false, false
 	r := rand.New(rand.NewPCG(1, 5))
 	for i := 0; i < 3000 && !back; i++ {
 		late := i >= 400 // from then on the monolith varies as well
@@ -42,12 +38,9 @@ func TestTakenBackIsSaid(t *testing.T) {
 			t.Fatalf("DIFFERENT before: %t, %s", different, v.Summary)
 		}
 	}
-	b := stateOf(t, j)
-	j = fresh()
-	if err := j.UnmarshalBinary(b); err != nil {
-		t.Fatal(err)
-	}
-	if v := j.Verdict(); !back || !strings.Contains(v.Summary, "was taken back") {
+	again := equivalenceJudge(t)
+	restore(t, j, again)
+	if v := again.Verdict(); !back || !strings.Contains(v.Summary, "was taken back") {
 		t.Errorf("DIFFERENT before: %t, %s", different, v.Summary)
 	}
 }
