@@ -111,10 +111,8 @@ type Access struct {
 	File string
 	// Fields of a line. Default accesslog.Default.
 	Fields []string
-	// RequestID is the field that names requests, canonically. Empty: they have no
-	// names. Respond says that responses carry it too.
+	// RequestID is the field that names requests, canonically. Empty: they have no names.
 	RequestID string
-	Respond   bool
 }
 
 // Listener is an address at which users' requests arrive.

@@ -169,11 +169,8 @@ const maxFields = 100
 
 // access is what is logged of each request.
 func access(c *Access) value {
-	fields := words(&c.Fields, 1, maxFields, matching("`"+strings.Join(accesslog.Names, "`, `")+"`, `header:NAME` or `response_header:NAME`", `^[a-z_]+$|^(response_)?header:[^\s:]+$`), parseField)
-	name := word(&c.RequestID, headerForm, parseFieldName)
-	id := either(orOff(&c.RequestID, name), mapping("{header: X-Request-ID, respond: true}", nil,
-		key{"header", name, "X-Request-Id", "its name"},
-		key{"respond", boolean(&c.Respond), "false", "also sets it on responses"}))
+	fields := words(&c.Fields, 1, maxFields, matching("`"+strings.Join(accesslog.Names, "`, `")+"` or `header:NAME`", `^[a-z_]+$|^header:[^\s:]+$`), parseField)
+	id := orOff(&c.RequestID, word(&c.RequestID, headerForm, parseFieldName))
 	file := file(&c.File)
 	text := file.text
 	file.text = func(a at, s string) error {
@@ -204,13 +201,11 @@ func parseFieldName(s string) (string, error) {
 }
 
 func parseField(s string) (string, error) {
-	for _, prefix := range []string{accesslog.RequestHeader, accesslog.ResponseHeader} {
-		if name, ok := strings.CutPrefix(s, prefix); ok {
-			if !http1.IsToken(name) {
-				return "", fmt.Errorf("%s names no header: write %sX-Tenant", quote(s), prefix)
-			}
-			return s, nil
+	if name, ok := strings.CutPrefix(s, accesslog.RequestHeader); ok {
+		if !http1.IsToken(name) {
+			return "", fmt.Errorf("%s names no header: write %sX-Tenant", quote(s), accesslog.RequestHeader)
 		}
+		return s, nil
 	}
 	return oneOf(s, accesslog.Names)
 }

@@ -18,16 +18,6 @@ import (
 	"whittle/carve/gateway/upstream"
 )
 
-// RequestID says how requests are named, so that a request can be found in everybody's
-// logs.
-type RequestID struct {
-	// Header is the field that has the id, canonically: taken from a trusted peer, else
-	// made, and passed on. Empty: requests have no ids.
-	Header string
-	// Respond says that the response has it as well.
-	Respond bool
-}
-
 // loggedDetail is why a request failed, without secrets.
 func (g *Gateway) loggedDetail(detail string) string {
 	if g.opts.Redact == nil || detail == "" {
@@ -38,47 +28,33 @@ func (g *Gateway) loggedDetail(detail string) string {
 	return a.Detail
 }
 
-// accessed counts what a request comes to for the access log, and gives the response the
-// request's id.
+// accessed counts what a request comes to for the access log.
 type accessed struct {
 	id      string
 	in, out atomic.Int64
-	header  http.Header // the response's, as it was begun
 }
 
 // newAccessed gives the request its id, and begins to count: what w writes, and what is read
 // of the body.
 func (g *Gateway) newAccessed(w http.ResponseWriter, q *inbound.Request) (*accessed, http.ResponseWriter) {
-	id, name := "", g.opts.RequestID.Header
-	if name != "" {
+	id := ""
+	if name := g.opts.RequestID; name != "" {
 		id = requestID(q, name)
 		q.Header[name] = []string{id}
 		if slices.Contains(q.Named, name) { // it is for everybody, whatever the client says
 			q.Named = slices.DeleteFunc(slices.Clone(q.Named), func(n string) bool { return n == name })
-		}
-		if !g.opts.RequestID.Respond {
-			name = ""
 		}
 	}
 	a := &accessed{id: id}
 	if q.Body != nil && q.Body != http.NoBody {
 		q.Body = &forward.Observed{ReadCloser: q.Body, See: func(p []byte, _ error) { a.in.Add(int64(len(p))) }}
 	}
-	return a, a.observe(w, name)
+	return a, a.observe(w)
 }
 
-// observe counts what w writes. respond is the field of the response that gets the id;
-// empty: none does.
-func (a *accessed) observe(w http.ResponseWriter, respond string) http.ResponseWriter {
-	return &forward.Observer{
-		ResponseWriter: w,
-		Head: func(int) {
-			if a.header = w.Header(); respond != "" {
-				a.header[respond] = []string{a.id}
-			}
-		},
-		Body: func(p []byte) { a.out.Add(int64(len(p))) },
-	}
+// observe counts what w writes.
+func (a *accessed) observe(w http.ResponseWriter) http.ResponseWriter {
+	return &forward.Observer{ResponseWriter: w, Body: func(p []byte) { a.out.Add(int64(len(p))) }}
 }
 
 // maxRequestID is the longest id that is taken from a proxy.
@@ -107,7 +83,7 @@ func (g *Gateway) logAccess(c *tracked, res *forward.Result, took time.Duration)
 		RequestID: a.id, Method: r.Method, Host: r.Host, Path: r.URL.Path, Proto: r.Proto, Peer: r.RemoteAddr, Client: strings.Trim(r.Client(), "[]"),
 		Route: c.entry.name, Status: res.Sent, In: a.in.Load() + res.In, Out: a.out.Load() + res.Out, Took: took,
 		Upstream: res.Upstream, UpstreamTime: res.Latency, Preview: c.preview, Failure: res.Failure, Detail: res.Detail,
-		Header: r.Header, Reply: a.header,
+		Header: r.Header,
 	}
 	if sent := r.URL.EscapedPath(); sent != e.Path {
 		e.Escaped = sent

@@ -218,7 +218,7 @@ func TestAccessLogInBytes(t *testing.T) {
 	var out bytes.Buffer
 	ls, _ := facing(t, 1)
 	g := behind(t, ls[0], Options{
-		Monolith: upstreamAt(m.URL), RequestID: RequestID{Header: "X-Request-Id"},
+		Monolith: upstreamAt(m.URL), RequestID: "X-Request-Id",
 		Access: accesslog.New(slog.New(slog.NewJSONHandler(&out, nil)), accesslog.Default, nil),
 	})
 	resp, err := http.Get("http://" + ls[0].Addr().String() + "/a")

@@ -65,8 +65,10 @@ type Options struct {
 	Tripped func(route, reason string, generation uint64)
 	// Access gets a line of each request. Nil: none is written.
 	Access *accesslog.Log
-	// RequestID names requests.
-	RequestID RequestID
+	// RequestID is the field by which requests are named, canonically, so that a request can be
+	// found in everybody's logs: taken from a trusted peer, else made, and passed on. Empty:
+	// requests have no ids.
+	RequestID string
 	// Log gets what an operator should know. Nil: discarded.
 	Log *slog.Logger
 	// Redact takes secrets out of what Log gets of requests. Nil: nothing is redacted.
@@ -117,7 +119,7 @@ type Gateway struct {
 func New(o Options) (*Gateway, error) {
 	o.Limits = o.Limits.WithDefaults()
 	o.UpgradeGrace = cmp.Or(o.UpgradeGrace, o.Limits.Grace)
-	g := &Gateway{opts: o, log: o.Log, requests: inbound.Reader{Trusted: o.Trusted, RequestID: strings.ToLower(o.RequestID.Header), Mark: newLoopMark(), KeepUnderscores: o.KeepUnderscores}}
+	g := &Gateway{opts: o, log: o.Log, requests: inbound.Reader{Trusted: o.Trusted, RequestID: strings.ToLower(o.RequestID), Mark: newLoopMark(), KeepUnderscores: o.KeepUnderscores}}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}

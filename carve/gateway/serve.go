@@ -44,7 +44,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := g.begin(e, q)
 	defer e.meter.running.Add(-1)
 	c.preview = previewed
-	if g.opts.Access != nil || g.opts.RequestID.Header != "" {
+	if g.opts.Access != nil || g.opts.RequestID != "" {
 		c.accessed, w = g.newAccessed(w, &c.request)
 	}
 	var rec *recording
@@ -171,8 +171,7 @@ func (g *Gateway) end(c *tracked, res *forward.Result) {
 // other: no header is taken apart into a map, and no route or recorder looks
 // at it. Where the response turns out not to be everyday, it goes on as any other.
 func (g *Gateway) ServeRaw(r *listener.Raw) bool {
-	if g.opts.RequestID.Respond || g.clients.Draining() || r.Origin.Certificate != "" ||
-		g.opts.Access != nil && g.opts.Access.WantsResponse() {
+	if g.clients.Draining() || r.Origin.Certificate != "" {
 		return false
 	}
 	t := g.table.Load()
@@ -221,7 +220,7 @@ func (g *Gateway) serveFull(r *listener.Raw, e *entry, a *upstream.Response, err
 	if g.opts.Access != nil {
 		c.accessed = &accessed{id: id}
 		c.accessed.in.Add(int64(len(r.Body)))
-		w = c.accessed.observe(w, "")
+		w = c.accessed.observe(w)
 	}
 	res := g.forwarder.Respond(w, c.request, e.monolith, a, err, at)
 	g.end(&c, &res)
@@ -232,7 +231,7 @@ func (g *Gateway) serveFull(r *listener.Raw, e *entry, a *upstream.Response, err
 
 // nameRaw adds the request's id to its fields.
 func (g *Gateway) nameRaw(fields []byte) (named []byte, id string) {
-	name := g.opts.RequestID.Header
+	name := g.opts.RequestID
 	if name == "" {
 		return fields, ""
 	}

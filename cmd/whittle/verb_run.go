@@ -143,12 +143,12 @@ func (d *deployment) closeAccess() {
 	}
 }
 
-// requestID says how requests are named.
-func requestID(c *config.Access) gateway.RequestID {
+// requestID is the field by which requests are named.
+func requestID(c *config.Access) string {
 	if c == nil {
-		return gateway.RequestID{}
+		return ""
 	}
-	return gateway.RequestID{Header: c.RequestID, Respond: c.Respond}
+	return c.RequestID
 }
 
 // deployment is a running gateway with everything around it, wired once.

@@ -24,8 +24,7 @@ type Redactor interface {
 	Response(*whittle.Response)
 }
 
-// Names are the fields that a line may have, in addition to header:NAME and
-// response_header:NAME.
+// Names are the fields that a line may have, in addition to header:NAME.
 var Names = []string{
 	"request_id", "method", "host", "path", "proto", "tls", "peer", "client", "route", "side", "status", "bytes_in", "bytes_out",
 	"took", "upstream", "upstream_time", "user_agent", "referer", "preview", "failure", "detail",
@@ -34,19 +33,16 @@ var Names = []string{
 // Default are the fields of a line where nobody has chosen any.
 var Default = slices.DeleteFunc(slices.Clone(Names), func(name string) bool { return name == "tls" || name == "client" || name == "referer" })
 
-// The prefixes of fields that are headers.
-const (
-	RequestHeader  = "header:"
-	ResponseHeader = "response_header:"
-)
+// RequestHeader begins the fields that are headers of the request.
+const RequestHeader = "header:"
 
 // Log writes lines. It is safe for concurrent use.
 type Log struct {
 	out    *slog.Logger
 	fields []string
 	redact Redactor
-	// headers and responses are the names in fields that are headers, canonically.
-	headers, responses []string
+	// headers are the names in fields that are headers, canonically.
+	headers []string
 }
 
 // New makes a log of fields of Names, or headers. A nil redact leaves lines as they are.
@@ -55,8 +51,6 @@ func New(out *slog.Logger, fields []string, redact Redactor) *Log {
 	for _, f := range fields {
 		if name, ok := strings.CutPrefix(f, RequestHeader); ok {
 			l.headers = append(l.headers, http.CanonicalHeaderKey(name))
-		} else if name, ok := strings.CutPrefix(f, ResponseHeader); ok {
-			l.responses = append(l.responses, http.CanonicalHeaderKey(name))
 		}
 		if name, ok := asHeader[f]; ok {
 			l.headers = append(l.headers, name)
@@ -67,9 +61,6 @@ func New(out *slog.Logger, fields []string, redact Redactor) *Log {
 
 // Headers are the request's headers that a line has, canonically.
 func (l *Log) Headers() []string { return l.headers }
-
-// WantsResponse reports whether a line has headers of the response.
-func (l *Log) WantsResponse() bool { return len(l.responses) > 0 }
 
 // asHeader are the fields that are headers with a name of their own.
 var asHeader = map[string]string{"user_agent": "User-Agent", "referer": "Referer"}
@@ -102,16 +93,16 @@ type Entry struct {
 	Preview      bool
 	Failure      whittle.Failure
 	Detail       string
-	// Header is the request's and Reply the response's.
-	Header, Reply map[string][]string
+	// Header is the request's.
+	Header map[string][]string
 }
 
 // Write writes a request's line.
 func (l *Log) Write(ctx context.Context, e *Entry) {
-	header, response := l.redacted(e)
+	header := l.redacted(e)
 	attrs := make([]slog.Attr, 0, len(l.fields))
 	for _, name := range l.fields {
-		if a, ok := e.attr(name, header, response); ok {
+		if a, ok := e.attr(name, header); ok {
 			attrs = append(attrs, a)
 		}
 	}
@@ -120,9 +111,9 @@ func (l *Log) Write(ctx context.Context, e *Entry) {
 
 // redacted takes secrets out of the entry's path and detail, and gives the headers that
 // are logged, without theirs.
-func (l *Log) redacted(e *Entry) (header, response whittle.Header) {
+func (l *Log) redacted(e *Entry) whittle.Header {
 	q := whittle.Request{Target: e.Path, Header: chosen(e.Header, l.headers)}
-	a := whittle.Response{Detail: e.Detail, Header: chosen(e.Reply, l.responses)}
+	a := whittle.Response{Detail: e.Detail}
 	if l.redact != nil {
 		if sent := (whittle.Request{Target: e.Escaped}); e.Escaped != "" {
 			// A slash of a secret is only known for one in what was sent.
@@ -131,12 +122,12 @@ func (l *Log) redacted(e *Entry) (header, response whittle.Header) {
 			}
 		}
 		l.redact.Request(&q)
-		if e.Detail != "" || len(a.Header) > 0 {
+		if e.Detail != "" {
 			l.redact.Response(&a)
 		}
 	}
 	e.Path, e.Detail = q.Target, a.Detail
-	return q.Header, a.Header
+	return q.Header
 }
 
 func unescaped(path string) string {
@@ -160,13 +151,10 @@ func chosen(h map[string][]string, names []string) whittle.Header {
 }
 
 // attr gives a field; false: the request has none.
-func (e *Entry) attr(name string, header, response whittle.Header) (slog.Attr, bool) {
+func (e *Entry) attr(name string, header whittle.Header) (slog.Attr, bool) {
 	text := func(s string) (slog.Attr, bool) { return slog.String(name, s), s != "" }
 	if h, ok := strings.CutPrefix(name, RequestHeader); ok {
 		return text(strings.Join(header[http.CanonicalHeaderKey(h)], ", "))
-	}
-	if h, ok := strings.CutPrefix(name, ResponseHeader); ok {
-		return text(strings.Join(response[http.CanonicalHeaderKey(h)], ", "))
 	}
 	switch name {
 	case "request_id":

@@ -9,7 +9,7 @@ import (
 type Observer struct {
 	http.ResponseWriter
 	// Head is called once, just before the final response's head is written; it may change
-	// the header.
+	// the header. Nil: nobody is told.
 	Head func(status int)
 	// Body gets the body, as far as it was written. Nil: nobody does.
 	Body func(p []byte)
@@ -19,8 +19,9 @@ type Observer struct {
 
 func (o *Observer) begin(status int) {
 	if !o.begun && status >= http.StatusOK {
-		o.begun = true
-		o.Head(status)
+		if o.begun = true; o.Head != nil {
+			o.Head(status)
+		}
 	}
 }
 
