@@ -60,9 +60,16 @@ func (w *window) look() {
 	if good < 1/slowShare {
 		return
 	}
-	sorted := slices.Clone(w.Ring)
-	slices.Sort(sorted)
-	w.P99 = time.Duration(sorted[len(sorted)-1-int(slowShare*float64(good))]) * time.Microsecond
+	slowest := slices.Clone(w.Ring[:int(slowShare*float64(good))+1])
+	slices.Sort(slowest)
+	for _, l := range w.Ring[len(slowest):] {
+		if l > slowest[0] {
+			i, _ := slices.BinarySearch(slowest, l)
+			copy(slowest, slowest[1:i])
+			slowest[i-1] = l
+		}
+	}
+	w.P99 = time.Duration(slowest[0]) * time.Microsecond
 }
 
 // seen counts the responses and the bad ones among them.
