@@ -122,15 +122,13 @@ func (g *guesser) number(path, chosen string, in *shape.Shape, p *planned) {
 
 func (g *guesser) text(path, chosen string, in *shape.Shape, p *planned) {
 	t := &in.Text
-	switch says := t.Says(); {
+	switch {
 	case p.typed.typ == contract.EnumType:
 		g.add(path, chosen, "string", "it was one, and every word was known")
 	case t.FewWords():
-		g.add(path, chosen, "enum", says[0]+"; further words may come")
-	case len(says) > 0:
-		g.add(path, chosen, "bytes of another form", says[0]+"; kept as text so that it comes back byte by byte")
+		g.add(path, chosen, "enum", t.Says()[0]+"; further words may come")
 	default:
-		g.add(path, chosen, "enum", fmt.Sprintf("%s of %s, with no form in common", contract.Count(t.N, "string"), t.Lengths()))
+		g.add(path, chosen, "enum", fmt.Sprintf("%s of %s, kept byte by byte", contract.Count(t.N, "string"), t.Lengths()))
 	}
 }
 

@@ -2,7 +2,6 @@ package pattern
 
 import (
 	"net/mail"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -71,12 +70,6 @@ func isDigits(t string) bool { return t != "" && strings.Trim(t, "0123456789") =
 // IsInteger reports whether a text is digits, perhaps after a minus.
 func IsInteger(t string) bool { return len(t) <= 40 && isDigits(strings.TrimPrefix(t, "-")) }
 
-// IsDecimal reports whether a text is digits with a point between them.
-func IsDecimal(t string) bool {
-	whole, fraction, ok := strings.Cut(strings.TrimPrefix(t, "-"), ".")
-	return ok && len(t) <= 80 && isDigits(whole) && isDigits(fraction)
-}
-
 // IsEmail reports whether a text is an address and nothing else.
 func IsEmail(t string) bool {
 	if len(t) > 254 || !strings.Contains(t, "@") {
@@ -84,21 +77,6 @@ func IsEmail(t string) bool {
 	}
 	a, err := mail.ParseAddress(t)
 	return err == nil && a.Address == t
-}
-
-// IsRedacted knows the token that a recording has in a secret's place.
-func IsRedacted(t string) bool {
-	digits, ok := strings.CutPrefix(t, "redacted-")
-	return ok && len(digits) == 12
-}
-
-// IsURL reports whether a text is a URL of HTTP with a host.
-func IsURL(t string) bool {
-	if len(t) > 2048 || !strings.HasPrefix(t, "http://") && !strings.HasPrefix(t, "https://") {
-		return false
-	}
-	u, err := url.Parse(t)
-	return err == nil && u.Host != ""
 }
 
 // PlainInt reads an integer that would be written again in the same way: no

@@ -17,36 +17,10 @@ const (
 	mostWords = 16 // that a set has which is listed
 )
 
-// format is what a string may hold: a number, a time and so on.
-type format uint8
-
-const (
-	formatTime format = iota
-	formatDate
-	formatUUID
-	formatInteger
-	formatDecimal
-	formatEmail
-	formatURL
-	formatRedacted
-	formats
-)
-
-var formatNames = [formats]string{
-	"an RFC 3339 time", "a date (yyyy-mm-dd)", "a UUID", "an integer as text", "a decimal as text", "an e-mail address", "a URL", "redacted",
-}
-
-var formatTests = [formats]func(string) bool{
-	pattern.IsTime, pattern.IsDate, pattern.IsUUID, pattern.IsInteger, pattern.IsDecimal, pattern.IsEmail, pattern.IsURL, pattern.IsRedacted,
-}
-
 // Texts is what was seen of the strings at one place. It keeps no string but a
 // few short words.
 type Texts struct {
-	N int
-	// is counts those of each format. A format that a string does not have is
-	// not tried again.
-	is               [formats]int
+	N                int
 	Shortest, Longer int
 	// Words counts the distinct short words. Once there were too many, or one text was no
 	// word, it is nil, and Many is set.
@@ -56,11 +30,6 @@ type Texts struct {
 
 // See takes one string.
 func (s *Texts) See(t string) {
-	for f := range s.is {
-		if s.is[f] == s.N && formatTests[f](t) {
-			s.is[f]++
-		}
-	}
 	if s.N == 0 || len(t) < s.Shortest {
 		s.Shortest = len(t)
 	}
@@ -88,11 +57,6 @@ func (s *Texts) Absorb(o *Texts) {
 	if o.N == 0 {
 		return
 	}
-	for f := range s.is {
-		if s.is[f] == s.N && o.is[f] == o.N {
-			s.is[f] += o.is[f]
-		}
-	}
 	if s.N == 0 || o.Shortest < s.Shortest {
 		s.Shortest = o.Shortest
 	}
@@ -104,16 +68,6 @@ func (s *Texts) Absorb(o *Texts) {
 	for w, n := range o.Words {
 		s.word(w, n)
 	}
-}
-
-// format is the one that all of them have, formats where there is none.
-func (s *Texts) format() format {
-	for f := range s.is {
-		if s.N > 0 && s.is[f] == s.N {
-			return format(f)
-		}
-	}
-	return formats
 }
 
 // once counts the words that were seen a single time.
@@ -155,11 +109,7 @@ func (s *Numbers) Says() []string {
 
 // Says lists what is worth a comment, without full stops.
 func (s *Texts) Says() []string {
-	switch f := s.format(); {
-	case f == formatRedacted:
-		return []string{"It was redacted when it was recorded"}
-	case f < formats && (s.N > 1 || f < formatInteger):
-		return []string{"In all " + units.Grouped(s.N) + " cases " + formatNames[f]}
+	switch {
 	case s.FewWords() && len(s.Words) == 1:
 		return []string{"Always " + slices.Collect(maps.Keys(s.Words))[0] + " in " + units.Grouped(s.N) + " cases"}
 	case s.FewWords():
