@@ -178,7 +178,7 @@ func (m *Settings) MeasureAll(ctx context.Context, targets []string, kinds []pro
 		for _, k := range s.kinds {
 			if !slices.Contains(source.Kinds(), k) {
 				return nil, whittle.Errorf(whittle.Invalid, "profile %s: it has no kind %q", target, k).
-					WithHint("a Go service has cpu, allocations, heap, mutex, block and goroutines; Node has cpu, allocations and heap")
+					WithHint("a Go service has cpu, allocations and mutex, Node has cpu")
 			}
 		}
 	}
@@ -298,8 +298,7 @@ func (p *requestPage) count() {
 	}
 }
 
-// portion gives a part's requests of those of the whole time. Node's profiles
-// are of parts of it; one that took no time, such as a heap's, is of all.
+// portion gives a part's requests of those of the whole time.
 func portion(counts map[string]int64, part, whole time.Duration) map[string]int64 {
 	if part <= 0 || part >= whole {
 		return counts
