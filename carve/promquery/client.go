@@ -37,9 +37,8 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 
 // sample is one figure of a result.
 type sample struct {
-	labels map[string]string
-	at     time.Time
-	value  float64
+	at    time.Time
+	value float64
 }
 
 // result is the API's response to an instant query.
@@ -116,8 +115,7 @@ func parse(status int, b []byte) ([]sample, error) {
 		return []sample{{at: p.at, value: p.value}}, nil
 	case "vector":
 		var list []struct {
-			Metric map[string]string `json:"metric"`
-			Value  *point            `json:"value"`
+			Value *point `json:"value"`
 		}
 		if err := json.Unmarshal(r.Data.Result, &list); err != nil {
 			return nil, errors.New("the response is not that of a Prometheus server")
@@ -127,7 +125,7 @@ func parse(status int, b []byte) ([]sample, error) {
 			if l.Value == nil {
 				return nil, errors.New("the result is a histogram, not a number")
 			}
-			out[i] = sample{labels: l.Metric, at: l.Value.at, value: l.Value.value}
+			out[i] = sample{at: l.Value.at, value: l.Value.value}
 		}
 		return out, nil
 	}
