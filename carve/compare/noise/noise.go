@@ -2,7 +2,15 @@
 // bounds how much more often the candidate makes them.
 package noise
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"whittle"
+	"whittle/carve/compare/display"
+	"whittle/carve/compare/eprocess"
+)
 
 // Key names one thing that the monolith changes by itself.
 type Key struct{ Path, Way string }
@@ -65,4 +73,73 @@ func (n *Learned) Join(other *Learned) {
 	}
 	n.N += other.N
 	n.Repeats += other.Repeats
+}
+
+// A candidate may change what counts as noise noiseFactor times as often as the
+// monolith itself, or in the share Slack of responses more often, whichever is
+// more.
+const (
+	noiseFactor = 2
+	Slack       = 0.02
+)
+
+// Changed counts how often one difference that counts as noise came: between the monolith's
+// response and the candidate's, in exchanges, and between the monolith's two, in repeats.
+type Changed struct {
+	Path                string
+	Candidate, Monolith eprocess.Share
+	Excess              float64 // see Bound
+}
+
+// Worst is that of a list, which is not empty, whose excess is the largest at alpha.
+func Worst(list []Changed, alpha float64) Changed {
+	for i := range list {
+		list[i].Bound(alpha)
+	}
+	return slices.MaxFunc(list, func(a, b Changed) int { return cmp.Compare(a.Excess, b.Excess) })
+}
+
+// AsBound is the excess as it is shown, at a confidence of 1 − alpha.
+func (c *Changed) AsBound(what string, alpha float64) whittle.Bound {
+	b := whittle.Bound{
+		What: what, Estimate: max(0, c.Beyond()), High: max(0, c.Excess), MarginHigh: Slack, Inside: c.inside(),
+	}
+	b.Summary = fmt.Sprintf("%s differs in %s of the candidate's responses and in %s of the monolith's own repeats: at most %s of the responses differ beyond that (%s)",
+		c.Path, display.Percent(c.Candidate.Rate()), display.Percent(c.Monolith.Rate()), display.InPercent(b.High), display.Percent(1-alpha))
+	return b
+}
+
+// inside reports whether the excess is within its margin.
+func (c *Changed) inside() bool { return c.Excess <= Slack }
+
+// Bound finds the upper bound of the candidate's excess.
+func (c *Changed) Bound(alpha float64) {
+	c.Excess = Beyond(c.Candidate.High(alpha/2), c.Monolith.Low(alpha/2))
+}
+
+// Beyond estimates the candidate's excess.
+func (c *Changed) Beyond() float64 { return Beyond(c.Candidate.Rate(), c.Monolith.Rate()) }
+
+// Beyond is the share of responses by which a candidate that changes the given share
+// of them exceeds what the monolith's share explains.
+func Beyond(candidate, monolith float64) float64 {
+	return candidate - max(monolith, noiseFactor*monolith-Slack)
+}
+
+// Left estimates how many more exchanges bring the excess below its margin, if both sides go
+// on as they did, to a quarter; -1: it cannot be said.
+func (c *Changed) Left(alpha float64) int {
+	if c.inside() {
+		return 0
+	}
+	if c.Beyond() >= Slack || c.Monolith.N == 0 {
+		return -1
+	}
+	for times := 1.25; times*float64(c.Candidate.N) < eprocess.CountMost; times *= 1.25 {
+		on := Changed{Candidate: c.Candidate.Grown(times), Monolith: c.Monolith.Grown(times)}
+		if on.Bound(alpha); on.inside() {
+			return on.Candidate.N - c.Candidate.N
+		}
+	}
+	return -1
 }
