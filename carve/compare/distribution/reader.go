@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -125,12 +126,8 @@ func (r *reader) read(a *whittle.Response) (float64, bool) {
 	if r.valueReads["body"] {
 		vars.Body = strings.ToValidUTF8(string(a.Body), "\uFFFD")
 	}
-	if r.valueReads["json"] {
-		parsed, ok := parseJSON(a.Body)
-		if !ok {
-			return 0, false
-		}
-		vars.JSON = parsed
+	if r.valueReads["json"] && json.Unmarshal(a.Body, &vars.JSON) != nil {
+		return 0, false
 	}
 	return evaluate(r.value, vars)
 }
@@ -158,12 +155,8 @@ func (r *reader) divisor(q *whittle.Request) (float64, bool) {
 // work evaluates the divisor's expression.
 func (r *reader) work(q *whittle.Request) (float64, bool) {
 	var vars ofRequest
-	if r.perReads["request"] {
-		parsed, ok := parseJSON(q.Body)
-		if !ok || q.Truncated {
-			return 0, false
-		}
-		vars.Request = parsed
+	if r.perReads["request"] && (q.Truncated || json.Unmarshal(q.Body, &vars.Request) != nil) {
+		return 0, false
 	}
 	if r.perReads["path"] || r.perReads["query"] {
 		path, query, _ := strings.Cut(q.Target, "?")
@@ -186,11 +179,6 @@ func evaluate(p *vm.Program, variables any) (float64, bool) {
 	out, err := expr.Run(p, variables)
 	v, ok := out.(float64)
 	return v, err == nil && ok && !math.IsNaN(v) && !math.IsInf(v, 0)
-}
-
-func parseJSON(b []byte) (v any, ok bool) {
-	ok = json.Unmarshal(b, &v) == nil
-	return v, ok
 }
 
 func firstOf(m map[string][]string) map[string]string {
@@ -246,4 +234,51 @@ func firstNumber(b []byte) (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(string(b[start:end]), 64)
 	return f, err == nil
+}
+
+// aPath is a value expression that is a path into the response's JSON.
+var aPath = regexp.MustCompile(`^(?:float\(|int\(|)json((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\]|\["[^"\\]*"\])*)\)?$`)
+
+// NumberPath is the place of the number in the response's JSON, as compare.ignore has it. It is
+// empty where compare.value is another expression: then no number of a response is compared as it is.
+func NumberPath(c *whittle.Comparison) string {
+	found := aPath.FindStringSubmatch(strings.TrimSpace(c.Value))
+	if found == nil {
+		return ""
+	}
+	return "$" + found[1]
+}
+
+// Around is what stands around the number of a response: its JSON, or its text with a sign in the
+// place of the first number, or of all of them where compare.value reads others.
+func (s *Method) Around(a *whittle.Response) []byte {
+	if s.IsJSON(a) {
+		return a.Body
+	}
+	b, out := a.Body, make([]byte, 0, len(a.Body))
+	for {
+		start, end, ok := numberAt(b)
+		if !ok {
+			return append(out, b...)
+		}
+		out = append(append(out, b[:start]...), '#')
+		if b = b[end:]; s.read.value == nil {
+			return append(out, b...)
+		}
+	}
+}
+
+// IsJSON reports whether a response is read as JSON.
+func (s *Method) IsJSON(a *whittle.Response) bool { return s.read.valueReads["json"] || saysJSON(a) }
+
+// SameAround is the quick look at texts that differ in their first number only.
+func (s *Method) SameAround(a, b []byte) bool {
+	i, endA, _ := numberAt(a)
+	j, endB, _ := numberAt(b)
+	return s.read.value == nil && bytes.Equal(a[:i], b[:j]) && bytes.Equal(a[endA:], b[endB:])
+}
+
+func saysJSON(a *whittle.Response) bool {
+	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	return strings.HasSuffix(strings.ToLower(strings.TrimSpace(kind)), "json")
 }

@@ -24,14 +24,7 @@ func (s *Method) Report(alpha float64) ([]whittle.Finding, []whittle.Bound) {
 
 // wrongFindings gives one finding per cause of wrong values.
 func (s *Method) wrongFindings() []whittle.Finding {
-	values := slices.Clone(s.Evidence.Wrong)
-	for i := range values { // with the noise as it is known by now
-		v := &values[i]
-		if t := s.Strata.of(v.Key); t.X.N >= 2 {
-			v.Noise = t.X.spread() * unitOf(v.Per)
-		}
-	}
-	groups := explain(values, s.perName())
+	groups := explain(s.Evidence.Wrong, s.perName())
 	largest := 0
 	for _, g := range groups {
 		largest = max(largest, len(g.values))

@@ -47,7 +47,7 @@ const (
 //     monolith's keeps to it for any τ, so neither an inexact τ nor a load under
 //     which both get slower breaches;
 //   - mismatch: the share of compared exchanges that differ is at most a bound on that of
-//     the monolith from itself plus Guard.Mismatch (mismatch.go).
+//     the monolith from itself plus Guard.Mismatch (pairs.go).
 //
 // In addition, mirrored latencies may delay a rise (slowness.go).
 //
