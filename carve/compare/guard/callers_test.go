@@ -42,6 +42,12 @@ func newCallers(n int, r *rand.Rand) []caller {
 	return list
 }
 
+// pick draws whose request comes next.
+func pick(users []caller, r *rand.Rand) *caller {
+	x := r.Float64() * users[len(users)-1].arrives
+	return &users[sort.Search(len(users)-1, func(i int) bool { return users[i].arrives >= x })]
+}
+
 // slotInShare is where the gateway places a user (package gateway, split.go).
 func slotInShare(id uint64) whittle.Share {
 	h := id ^ 0x9e3779b97f4a7c15
@@ -117,9 +123,7 @@ func (t *guardedRoute) odd(rate float64) bool { return t.r.Float64() < rate }
 func (t *guardedRoute) next() (breached bool) {
 	t.request++
 	t.at = t.at.Add(t.every)
-	x := t.r.Float64() * t.users[len(t.users)-1].arrives
-	i := sort.Search(len(t.users)-1, func(i int) bool { return t.users[i].arrives >= x })
-	u := &t.users[i]
+	u := pick(t.users, t.r)
 	// Half of what a request takes is its own, the same on both sides; and the
 	// load goes up and down for both.
 	work := math.Exp(0.7*u.spread*t.r.NormFloat64()) * (1 + 0.4*math.Sin(float64(t.request)/3000))

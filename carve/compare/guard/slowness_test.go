@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +60,7 @@ func (s *shadowed) latency(side whittle.Side, u *caller, work float64) time.Dura
 func (s *shadowed) next() bool {
 	s.i++
 	s.at = s.at.Add(time.Duration(float64(s.every) * s.r.ExpFloat64()))
-	u := &s.users[s.pick()]
+	u := pick(s.users, s.r)
 	work := math.Exp(0.5*u.spread*s.r.NormFloat64()) * (1 + s.wave*math.Sin(float64(s.i)/300))
 	o := whittle.Outcome{User: u.id, At: s.at, Side: whittle.Monolith, Status: 200, Latency: s.latency(whittle.Monolith, u, work)}
 	c := o
@@ -70,17 +69,6 @@ func (s *shadowed) next() bool {
 	s.g.Pair(whittle.Pair{User: u.id, At: s.at, First: whittle.Monolith, Monolith: o, Candidate: c, Compared: true})
 	s.ever = s.ever || s.g.Slowness.Waits
 	return s.g.Slowness.Waits
-}
-
-func (s *shadowed) pick() int {
-	x := s.r.Float64() * s.users[len(s.users)-1].arrives
-	i, _ := slices.BinarySearchFunc(s.users, x, func(c caller, x float64) int {
-		if c.arrives < x {
-			return -1
-		}
-		return 1
-	})
-	return min(i, len(s.users)-1)
 }
 
 // tailOf makes one in so many responses slower.
