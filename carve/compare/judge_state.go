@@ -127,6 +127,6 @@ func (m *match) UnmarshalJSON(b []byte) error {
 	for _, k := range s.Noise {
 		f.noise.Learn(k)
 	}
-	m.evidence, m.told = f, f.noise.Version
+	m.evidence = f
 	return nil
 }

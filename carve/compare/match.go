@@ -272,6 +272,7 @@ func (m *match) tell() {
 	if m.told != m.noise.Version {
 		m.told = m.noise.Version
 		m.markOwn()
+		m.forms.Learn(m.noise, m.n)
 	}
 }
 

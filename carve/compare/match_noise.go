@@ -133,6 +133,6 @@ func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
 	if repeated {
 		again = x.Repeat.Body
 	}
-	m.forms.Learn(m.noise, m.n)
+	m.tell()
 	m.forms.See(x, again, m.alpha*(1-m.places), m.n)
 }

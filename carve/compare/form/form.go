@@ -54,7 +54,6 @@ type Forms struct {
 	// Timeless says that the two responses are not of the same time.
 	Timeless bool
 
-	known   int // the version of the learned noise that was taken
 	paths   []*formPath
 	over    int             // places beyond most
 	dropped int             // places of which nothing was kept over a restart
@@ -75,14 +74,10 @@ const (
 	Repeat
 )
 
-// Learn takes up the places of what was learned as noise since, in a fixed order. Where each server
+// Learn takes up the places of what was learned as noise, in a fixed order. Where each server
 // holds a state of its own, values come in runs on either side, so their forms are not compared, and
 // what was won does not count.
 func (f *Forms) Learn(l *noise.Learned, n int) {
-	if l.Version == f.known {
-		return
-	}
-	f.known = l.Version
 	f.over = 0
 	for _, k := range slices.SortedFunc(maps.Keys(l.Learnt), noise.Key.Compare) {
 		f.take(k, n)

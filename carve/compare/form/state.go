@@ -53,7 +53,7 @@ func (f *Forms) UnmarshalJSON(b []byte) error {
 
 // forget leaves no place and no field.
 func (f *Forms) forget() {
-	f.paths, f.known, f.samples = nil, 0, 0
+	f.paths, f.samples = nil, 0
 	f.index, f.below = map[string]int{}, map[string]bool{}
 	f.fields = map[uint64]bool{}
 }
