@@ -3,12 +3,14 @@ package compare
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
+	"whittle/carve/compare/header"
 )
 
 // TestWhatIsShownOfHeaders: what matters is shown whatever varies or is declared
@@ -136,5 +138,233 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 	}
 	if v.State != whittle.Different || len(shown) != 1 || !strings.Contains(shown[0], "X-15 has another form in 799 of 1,000 responses, 799 times right → wrong") {
 		t.Errorf("%s: %q", v.Summary, shown)
+	}
+}
+
+// TestDeclaredHeaders: values may be written as they are sent, and many declared
+// ones leave room for one that is not.
+func TestDeclaredHeaders(t *testing.T) {
+	j := headerJudge(t, whittle.Expectation{Kind: whittle.FoundHeader, Path: "Cache-Control", From: "Private, max-age=60", To: "missing", Reason: "as sent"})
+	for range 20 {
+		j.Observe(headed(whittle.Header{"Cache-Control": {"private,max-age=60"}}, whittle.Header{}))
+	}
+	v := j.Verdict()
+	if list := findingsOf(&v, whittle.FoundHeader); len(list) != 1 || list[0].Expected != "as sent" {
+		t.Errorf("%+v", list)
+	}
+	var expect []whittle.Expectation
+	for i := range 60 {
+		expect = append(expect, whittle.Expectation{Kind: whittle.FoundHeader, Path: "Location", From: fmt.Sprintf("/%d", i), Reason: fmt.Sprint(i)})
+	}
+	j = headerJudge(t, expect...)
+	for i := range 600 {
+		a, b := whittle.Header{"Location": {fmt.Sprintf("/%d", i%60)}}, whittle.Header{"Location": {"/x"}}
+		if i >= 60 {
+			a["Content-Language"], b["Content-Language"] = []string{"de"}, []string{"en"}
+		}
+		j.Observe(headed(a, b))
+	}
+	if v = j.Verdict(); v.State != whittle.Different {
+		t.Errorf("one that is not declared behind sixty that are: %s", v.Summary)
+	}
+}
+
+func pick(there bool, h whittle.Header) whittle.Header {
+	if there {
+		return h
+	}
+	return whittle.Header{}
+}
+
+// TestADeclarationInOneDirectionRaisesNoAlarm: of two statuses at random on both
+// sides, one change is declared. Only the other can be seen to differ, and which of
+// the two sides it was says nothing. The same promise as above.
+func TestADeclarationInOneDirectionRaisesNoAlarm(t *testing.T) {
+	t.Parallel()
+	const runs, exchanges = 100, 400
+	for _, every := range []int{0, 20} {
+		alarms := 0
+		for run := range runs {
+			r := rand.New(rand.NewPCG(uint64(run), 9))
+			j := headerJudge(t, whittle.Expectation{Kind: whittle.FoundStatus, From: "200", To: "404", Reason: "it may be gone"})
+			flaps := func() int { return []int{200, 404}[r.IntN(2)] }
+			for i := range exchanges {
+				j.Observe(exchanged(i, every, func(int) whittle.Response { return whittle.Response{Status: flaps(), Body: []byte(`{"a":1}`)} }))
+				if j.Verdict().State == whittle.Different {
+					alarms++
+					break
+				}
+			}
+		}
+		if alarms > runs/100 {
+			t.Errorf("repeats 1 in %d: %d alarms in %d runs", every, alarms, runs)
+		}
+	}
+}
+
+// TestADeclarationHidesNoOtherDirection: what is declared of one change says nothing
+// of its reverse.
+func TestADeclarationHidesNoOtherDirection(t *testing.T) {
+	j := headerJudge(t, whittle.Expectation{Kind: whittle.FoundStatus, From: "500", To: "200", Reason: "mended"})
+	for range 40 {
+		x := headed(nil, nil)
+		x.Candidate.Status = 500
+		j.Observe(x)
+	}
+	if v := j.Verdict(); v.State != whittle.Different {
+		t.Errorf("always 500 where it was 200: %s", v.Summary)
+	}
+	j = headerJudge(t, whittle.Expectation{Kind: whittle.FoundStatus, From: "500", To: "200", Reason: "mended"})
+	for i := range 4000 {
+		x := headed(nil, nil)
+		if i%4 == 0 {
+			x.Monolith.Status = 500
+		}
+		j.Observe(x)
+	}
+	if v := j.Verdict(); v.State != whittle.Equivalent {
+		t.Errorf("as declared: %s", v.Summary)
+	}
+}
+
+// TestTheRestOfADeclaredDifference: where status or content type differ as declared, the rest
+// of the responses is compared all the same; of a page that the declaration makes another
+// one EQUIVALENT says that it is not.
+func TestTheRestOfADeclaredDifference(t *testing.T) {
+	t.Parallel()
+	const utf8 = "application/json; charset=utf-8"
+	for _, c := range []struct {
+		kind                whittle.FindingKind
+		monolith, candidate string
+		every               int // one response in so many differs
+		wrong               bool
+		word                whittle.State
+		says                string
+	}{
+		{whittle.FoundStatus, "200", "201", 1, true, whittle.Different, "$.v has another value"},
+		{whittle.FoundStatus, "200", "201", 5, true, whittle.Different, "$.v has another value"},
+		{whittle.FoundStatus, "200", "201", 1, false, whittle.Equivalent, "0 not compared"},
+		{whittle.FoundStatus, "404", "200", 5, true, whittle.Equivalent, "1 not compared (what else 300 responses say)"},
+		{whittle.FoundContentType, "application/json", utf8, 1, true, whittle.Different, "$.v has another value"},
+		{whittle.FoundContentType, "application/json", utf8, 1, false, whittle.Equivalent, "0 not compared"},
+		{whittle.FoundContentType, "text/html", utf8, 5, true, whittle.Equivalent, "1 not compared (what else 300 responses say)"},
+	} {
+		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, Confidence: 0.99, MinCompared: 300, AllHeaders: true, Expect: []whittle.Expectation{{Kind: c.kind, From: c.monolith, To: c.candidate, Reason: "the contract"}}})
+		for i := range 1500 {
+			x := exchange(fmt.Sprintf(`{"v":%d}`, i%7), fmt.Sprintf(`{"v":%d}`, i%7))
+			for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
+				a.Header = whittle.Header{"Content-Type": {utf8}}
+			}
+			if i%c.every == 0 {
+				if c.wrong {
+					x.Candidate.Body = fmt.Appendf(nil, `{"v":%d}`, i%7+1)
+				}
+				for a, word := range map[*whittle.Response]string{&x.Monolith: c.monolith, &x.Candidate: c.candidate} {
+					if c.kind == whittle.FoundContentType {
+						a.Header = whittle.Header{"Content-Type": {word}}
+					} else {
+						a.Status, _ = strconv.Atoi(word)
+					}
+				}
+			}
+			j.Observe(x)
+		}
+		if v := j.Verdict(); v.State != c.word || !strings.Contains(fmt.Sprint(v.Summary, v.Findings), c.says) {
+			t.Errorf("%s, %s for %s in 1 of %d, wrong %t: %s %+v", c.kind, c.candidate, c.monolith, c.every, c.wrong, v.Summary, v.Bounds)
+		}
+	}
+}
+
+// TestMoreHeadersThanHaveARecord: what differs after the first places is compared as one, so
+// that a difference in it is found all the same.
+func TestMoreHeadersThanHaveARecord(t *testing.T) {
+	t.Parallel()
+	named := func(first, n int) whittle.Header {
+		h := whittle.Header{}
+		for i := range n {
+			h[fmt.Sprintf("X-N%03d", first+i)] = []string{"a"}
+		}
+		return h
+	}
+	for _, late := range []string{"lost", "another"} {
+		j := learningJudge(t, true)
+		for i := range 60 {
+			a, b := named(1000, 1), named(1000, 1)
+			if i < 4 { // each differs once
+				a, b = named(40*i, 40), whittle.Header{}
+			} else if late == "lost" {
+				b = whittle.Header{}
+			} else {
+				b["X-N1000"] = []string{"b"}
+			}
+			j.Observe(headed(a, b))
+		}
+		v := j.Verdict()
+		if list := findingsOf(&v, whittle.FoundHeader); len(list) == 0 || list[0].Path != header.OtherHeaders || v.State == whittle.Equivalent {
+			t.Errorf("%s: %s %+v", late, v.Summary, list)
+		}
+	}
+}
+
+// TestHeaderNoiseBound: what the monolith changes by itself keeps EQUIVALENT from
+// being said until the candidate is known to differ in it not much more often, and a
+// candidate that differs far more often stays outside.
+func TestHeaderNoiseBound(t *testing.T) {
+	t.Parallel()
+	const most = 6000
+	run := func(candidate int) (at int, last whittle.Bound) {
+		j := learningJudge(t, true)
+		tag := func(i, every int) whittle.Header {
+			if i%every == 0 {
+				return whittle.Header{"X-Build": {"two"}}
+			}
+			return whittle.Header{"X-Build": {"one"}}
+		}
+		for i := 1; i <= most; i++ {
+			j.Observe(withHeaders(i-1, 5, func(side int) whittle.Header {
+				return []whittle.Header{{"X-Build": {"one"}}, tag(i, candidate), tag(i/5, 10)}[side]
+			}))
+			b, ok := j.mirrored.headers.noiseBound(0.01)
+			if !ok {
+				continue
+			}
+			if last = b; b.Inside && at == 0 {
+				at = i
+			}
+		}
+		return at, last
+	}
+	at, b := run(11)
+	if at < 100 || b.What != boundNoise || !b.Inside || b.Summary == "" {
+		t.Errorf("an equal candidate is inside from %d on: %+v", at, b)
+	}
+	if _, b = run(3); b.Inside {
+		t.Errorf("a candidate that differs three times as often is inside: %+v", b)
+	}
+}
+
+// TestHeadersOfOneSideAlone: a header that the monolith has in half of its responses, and
+// the candidate in none or in all, keeps EQUIVALENT from being said. One that either has as
+// often does not.
+func TestHeadersOfOneSideAlone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		share float64 // of the candidate's responses
+		state whittle.State
+	}{{0.5, whittle.Equivalent}, {0, whittle.Undecided}, {1, whittle.Undecided}} {
+		r := rand.New(rand.NewPCG(6, 1))
+		j := learningJudge(t, true)
+		for i := range 4500 {
+			j.Observe(withHeaders(i, 20, func(side int) whittle.Header {
+				h := whittle.Header{"X-Total-Count": {"7"}}
+				if r.Float64() < []float64{0.5, c.share, 0.5}[side] {
+					h["X-Deprecation"] = []string{"2027"}
+				}
+				return h
+			}))
+		}
+		if v := j.Verdict(); v.State != c.state {
+			t.Errorf("in %v of the candidate's: %s: %+v %+v", c.share, v.Summary, v.Bounds, v.Findings)
+		}
 	}
 }

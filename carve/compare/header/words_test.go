@@ -1,9 +1,11 @@
 package header
 
 import (
+	"strings"
 	"testing"
 
 	"whittle"
+	"whittle/carve/compare/form"
 )
 
 func TestWhatAHeaderSays(t *testing.T) {
@@ -29,6 +31,10 @@ func TestWhatAHeaderSays(t *testing.T) {
 		{"Cache-Control", []string{"private, max-age=60"}, []string{"private, max-age=600"}, false},
 		{"Cache-Control", []string{"private, max-age=60"}, []string{"private, max-age=60", "private, max-age=60"}, true},
 		{"Vary", []string{"Origin"}, []string{"Origin", "origin"}, true},
+		{"Vary", []string{"Origin, Accept-Encoding"}, []string{"accept-encoding", "origin"}, true}, // which says nothing
+		{"Vary", []string{"Accept-Encoding"}, nil, true},
+		{"Vary", []string{"Origin, Accept-Encoding"}, []string{"Accept-Encoding"}, false},
+		{"Vary", []string{"*"}, []string{"Origin"}, false},
 		{"Content-Disposition", []string{`attachment; filename="a.csv"`}, []string{"Attachment; filename=a.csv"}, true},
 		{"Content-Disposition", []string{`attachment; filename="a.csv"`}, []string{`inline; filename="a.csv"`}, false},
 		{"Content-Disposition", []string{`a; filename*=ISO-8859-1''a%E4.pdf`}, []string{`a; filename*=ISO-8859-1''b.exe`}, false},
@@ -74,5 +80,43 @@ func TestWhatAHeaderSays(t *testing.T) {
 		if a, b := wordAs(tc.name, x, &x.Monolith), wordAs(tc.name, x, &x.Candidate); (a == b) != tc.same {
 			t.Errorf("%s: %q says %q, %q says %q", tc.name, tc.a, a, tc.b, b)
 		}
+	}
+}
+
+// TestFormOfAHeader: what a service makes for each response is taken out of a value, and nothing else.
+// An id of hexadecimal digits has the form of another one, though it happens to have no letter; what is
+// shorter than an id has not.
+func TestFormOfAHeader(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		a, b string
+		same bool
+	}{
+		{"/orders/17", "/orders/20041", true},
+		{"/orders/17", "/order/17", false},
+		{"/orders/17", "/orders/17/items", false},
+		{"/login?state=9f86d081884c", "/login?state=b94f6f125c79", true},
+		{"/login?state=9f86d081884c", "/login?token=9f86d081884c", false},
+		{"Fri, 20 Nov 2026 12:00:00 GMT", "Sat, 01 Jan 2028 07:30:00 GMT", true},
+		{"Fri, 20 Nov 2026 12:00:00 GMT", "2026-11-20T12:00:00Z", false},
+		{"12ms", "1.25s", true},
+		{"1.5", "2", true},
+		{"no-store", "no-cache", false},
+		{"max-age=60", "max-age=3600", true},
+		{"public, max-age=60", "private, max-age=60", false},
+		{"01h455vb-4pex5vsk", "01h4zzzz-9aaaaaaaa", true},
+		{"", "0", false},
+		{"9dfe016455e122ed", "1596302066257423", true},
+		{"/items?cursor=9dfe0164&page=2", "/items?cursor=15963020&page=2", true},
+		{"deadbeef", "12345678", true},
+		{"deadbee", "1234567", false},
+		{"public", "private", false},
+	} {
+		if a, b := form.Shape(tc.a), form.Shape(tc.b); (a == b) != tc.same {
+			t.Errorf("%q has the form %q, %q has %q", tc.a, a, tc.b, b)
+		}
+	}
+	if long := strings.Repeat("a1", (4 << 10)); len(form.Shape(long)) > (4 << 10) {
+		t.Errorf("the form of %d bytes has %d", len(long), len(form.Shape(long)))
 	}
 }
