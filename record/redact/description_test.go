@@ -186,25 +186,7 @@ func TestLines(t *testing.T) {
 		{"equals", "password=a b\nx=y", "password=T(a) b\nx=y"},
 		{"aligned", "password               =       hunter2\nx = y", "password               =       T(hunter2)\nx = y"},
 	} {
-		// T( … ) may have brackets within.
-		want := c.want
-		for {
-			before, rest, ok := strings.Cut(want, "T(")
-			if !ok {
-				break
-			}
-			n := 0
-			for depth := 1; ; n++ {
-				if rest[n] == '(' {
-					depth++
-				} else if rest[n] == ')' {
-					if depth--; depth == 0 {
-						break
-					}
-				}
-			}
-			want = before + tokenFor(r, rest[:n]) + rest[n+1:]
-		}
+		want := expand(r, c.want)
 		for _, kind := range []string{"application/yaml", "text/plain"} {
 			a := whittle.Response{Header: whittle.Header{"Content-Type": {kind}}, Body: []byte(c.in)}
 			r.Response(&a)

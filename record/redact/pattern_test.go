@@ -11,15 +11,23 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// expand puts tokens in the place of T(…).
+// expand puts tokens in the place of T(…), which may have brackets within.
 func expand(r *Redactor, s string) string {
 	for {
 		before, rest, ok := strings.Cut(s, "T(")
 		if !ok {
 			return s
 		}
-		secret, after, _ := strings.Cut(rest, ")")
-		s = before + tokenFor(r, secret) + after
+		end := 0
+		for depth := 1; depth > 0; end++ {
+			switch rest[end] {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
+		}
+		s = before + tokenFor(r, rest[:end-1]) + rest[end:]
 	}
 }
 

@@ -84,15 +84,7 @@ func TestBody(t *testing.T) {
 				a.Header = nil
 			}
 			r.Response(&a)
-			want := c.want
-			for {
-				before, rest, ok := strings.Cut(want, "T(")
-				if !ok {
-					break
-				}
-				secret, after, _ := strings.Cut(rest, ")")
-				want = before + tokenFor(r, secret) + after
-			}
+			want := expand(r, c.want)
 			if string(a.Body) != want {
 				t.Errorf("%s\n got %s\nwant %s", c.in, a.Body, want)
 			}
