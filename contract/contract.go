@@ -246,12 +246,13 @@ type EnumValue struct {
 // Guess is something that the exchanges suggest and do not prove.
 type Guess struct {
 	// Path is what it is about: "response $.items[*].price".
-	Path string
+	Path string `json:"path"`
 	// Chosen and Against: "decimal as string" and "double".
-	Chosen, Against string
+	Chosen  string `json:"chosen"`
+	Against string `json:"against"`
 	// Evidence is one sentence with its figures: "412 of 412 values have at
 	// most 2 decimals, range 0.5 to 812.25".
-	Evidence string
+	Evidence string `json:"evidence"`
 }
 
 // Redirects reports whether a status sends the client elsewhere. It is a success

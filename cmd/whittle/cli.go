@@ -37,7 +37,6 @@ type cli struct {
 	Record   recordVerb  `cmd:"" help:"Record a monolith's traffic, redacted; list, show and verify recordings; import HAR files."`
 	Replay   replayVerb  `cmd:"" help:"Send recorded requests to a candidate and compare its responses with the recorded ones."`
 	New      newVerb     `cmd:"" help:"Make a contract and a Go service from recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
-	Demo     demoVerb    `cmd:"" help:"Say where the worked systems' demos are."`
 	Schema   schemaVerb  `cmd:"" help:"Print the JSON Schema of whittle.yaml, for editors."`
 
 	Health  healthVerb  `cmd:"" help:"Ask a running gateway whether it is ready: for health checks of containers."`
