@@ -301,8 +301,6 @@ type Rollout struct {
 type Preview struct {
 	// Key signs the tokens. It is a secret.
 	Key string `json:"-"`
-	// Header, in canonical form, and Cookie are where a token is looked for.
-	Header, Cookie string
 	// AfterRollback lets tokens count after a rollback and a trip, too.
 	AfterRollback bool
 }

@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/accesslog"
+	"whittle/carve/gateway/preview"
 	"whittle/internal/units"
 )
 
@@ -134,19 +135,17 @@ func (r *reader) checkHeaders(f *File) {
 		t, field := &f.Routes[i], fmt.Sprintf("routes[%d]", i)
 		arrives(field+".header", t.Match.HeaderName)
 		arrives(field+".rollout.sticky_by", headerOf(t.Rollout.Sticky))
-		preview := ""
-		if p := t.Rollout.Preview; p != nil {
-			preview = p.Header
-		}
 		off := func(field, header string) {
 			needed := []string{t.Match.HeaderName, headerOf(t.Rollout.Sticky), id}
 			r.failIf(header != "" && slices.Contains(needed, header), field, "%s would be removed from users' requests, where this route's header:, sticky_by "+
 				"or access.request_id needs it: write another header", header)
 		}
-		off(field+".rollout.preview.header", preview)
+		if t.Rollout.Preview != nil {
+			off(field+".rollout.preview", preview.Field)
+		}
 		if d := t.DryRun; d != nil {
 			off(field+".dry_run", d.Header)
-			r.failIf(d.Header == preview, field+".dry_run", "%s is the header of a preview; write another one", d.Header)
+			r.failIf(t.Rollout.Preview != nil && d.Header == preview.Field, field+".dry_run", "%s is the header of a preview; write another one", d.Header)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway"
+	"whittle/carve/gateway/preview"
 	"whittle/carve/transcode"
 	"whittle/internal/http1"
 	"whittle/internal/httpfield"
@@ -230,10 +231,8 @@ func rolloutOf(p *whittle.Rollout) value {
 				a.failKey(fmt.Sprintf("steps[%d]", i), "%s does not rise above the step before it, %s; steps go up", percent(s.Percent()/100), percent(p.Steps[i-1].Percent()/100))
 			}
 		}
-		if v := p.Preview; v != nil && p.Sticky.By == "header" && p.Sticky.Name == v.Header {
-			a.failKey("preview.header", "%s keeps users on one side (sticky_by), and the header of a preview is removed: write another name", quote(v.Header))
-		} else if v != nil && p.Sticky.By == "cookie" && p.Sticky.Name == v.Cookie {
-			a.failKey("preview.cookie", "%s keeps users on one side (sticky_by), and the cookie of a preview is removed: write another name", quote(v.Cookie))
+		if p.Preview != nil && (p.Sticky.Name == preview.Field || p.Sticky.Name == preview.Cookie) {
+			a.failKey("sticky_by", "%s carries the token of a preview, which is removed from every request: write another name", p.Sticky.Name)
 		}
 	},
 		key{"auto", boolean(&p.Auto), "true", "shifts by itself on evidence; `false`: only by `whittle promote`"},
@@ -252,7 +251,7 @@ func rolloutOf(p *whittle.Rollout) value {
 		key{"sticky_by", sticky(&p.Sticky), "address", "what identifies a user. Behind a proxy, `address` needs `forwarded.trust`"},
 		key{"retry", orOff(&p.Retry, span(&p.Retry, time.Second, 30*day)), "off", "time after a rollback until it may shift by itself; `off`: only by `whittle promote`"},
 		key{"gates", gates(p), "(none)", "what a step waits for"},
-		key{"preview", optional(&p.Preview, preview), "(none)", "testers' requests go to the candidate by a signed token"})
+		key{"preview", optional(&p.Preview, previewOf), "(none)", "testers' requests go to the candidate by a signed token"})
 }
 
 func guard(t *whittle.Route) value {
@@ -276,35 +275,13 @@ func guard(t *whittle.Route) value {
 	return v
 }
 
-// Where a preview token is looked for by default.
-const (
-	previewHeader = "X-Whittle-Preview"
-	previewCookie = "whittle_preview"
-)
-
-// preview says how testers' requests go to the candidate.
-func preview(v *whittle.Preview) value {
+// previewOf says how testers' requests go to the candidate.
+func previewOf(v *whittle.Preview) value {
 	secret := kept{name: "key", into: &v.Key}
 	return mapping("{key_file: FILE} or {key_env: NAME}", func(a at) {
 		if !secret.secret(a) {
 			a.fail("has no key to sign with: write key_file: FILE or key_env: NAME; whoever has the key can send requests to the candidate")
 		}
 	}, append(secret.keys("(one is required)", "the signing key: one word of at least 16 characters"),
-		key{"header", word(&v.Header, headerForm, parsePreviewHeader), previewHeader, "header of the token; removed from every request of the route"},
-		key{"cookie", cookieShape.of(&v.Cookie), previewCookie, "cookie of the token, likewise"},
 		key{"after_rollback", boolean(&v.AfterRollback), "false", "tokens also work after a rollback or a trip"})...)
-}
-
-// parsePreviewHeader reads the name of a header that has no other sense, since it is removed
-// from every request.
-func parsePreviewHeader(s string) (string, error) {
-	name := textproto.CanonicalMIMEHeaderKey(s)
-	switch {
-	case !http1.IsToken(s) || strings.Contains(s, "_"):
-		return "", fmt.Errorf("%s is not the name of a header that all servers take: write one such as %s", quote(s), previewHeader)
-	case slices.Contains([]string{"Authorization", "Cookie", "Host", "Connection", "Expect", "Upgrade", "Accept", "Forwarded", "Te", "Trailer", "Transfer-Encoding"}, name),
-		strings.HasPrefix(name, "Content-"), strings.HasPrefix(name, "X-Forwarded-"):
-		return "", fmt.Errorf("%s has a meaning of its own, and a preview's header is removed from every request: write one such as %s", quote(s), previewHeader)
-	}
-	return name, nil
 }

@@ -174,13 +174,12 @@ func filled(s string) (string, error) {
 
 // Short names for commands, metrics and sentences; names of services and their methods.
 var (
-	nameShape   = shaped("letters, digits, dots, dashes and underscores", "qa-1", `^[A-Za-z0-9._-]{1,60}$`)
-	fleetShape  = shaped("up to 64 letters, digits, `-` and `_`", "gateway-1", `^[A-Za-z0-9_-]{1,64}$`)
-	rpcService  = shaped("a service's name", "shop.v1.Cart", `^[A-Za-z0-9_.]{1,253}$`)
-	rpcMethod   = shaped("`package.Service/Method`", "shop.v1.Cart/Add", `^/?[^/\s]+/[^/\s]+$`)
-	rpcPrefix   = shaped("a path before a method's, `/` for none", "/twirp", `^/[^?#\s]*$`)
-	cookieShape = shaped("a cookie's name", previewCookie, "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-	pathShape   = shaped("a JSON path", "$.user.id", `^\$([.\[]|$)`)
+	nameShape  = shaped("letters, digits, dots, dashes and underscores", "qa-1", `^[A-Za-z0-9._-]{1,60}$`)
+	fleetShape = shaped("up to 64 letters, digits, `-` and `_`", "gateway-1", `^[A-Za-z0-9_-]{1,64}$`)
+	rpcService = shaped("a service's name", "shop.v1.Cart", `^[A-Za-z0-9_.]{1,253}$`)
+	rpcMethod  = shaped("`package.Service/Method`", "shop.v1.Cart/Add", `^/?[^/\s]+/[^/\s]+$`)
+	rpcPrefix  = shaped("a path before a method's, `/` for none", "/twirp", `^/[^?#\s]*$`)
+	pathShape  = shaped("a JSON path", "$.user.id", `^\$([.\[]|$)`)
 )
 
 // plainLetters are those of every registered method, and of a host's name. A token may have

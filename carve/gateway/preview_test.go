@@ -18,7 +18,7 @@ import (
 const previewKey = "0123456789abcdef"
 
 func previewing(after bool) *whittle.Preview {
-	return &whittle.Preview{Key: previewKey, Header: "X-Whittle-Preview", Cookie: "whittle_preview", AfterRollback: after}
+	return &whittle.Preview{Key: previewKey, AfterRollback: after}
 }
 
 // seen says who responds, and what of tokens has reached it.

@@ -51,10 +51,10 @@ func (v *previewVerb) Run(s cmdline.Streams) error {
 	p := route.Rollout.Preview
 	until := time.Now().Add(v.For).Truncate(time.Second)
 	token := preview.Sign(p.Key, route.Name, until)
-	fmt.Fprintf(s.Out, "header   %s: %s\n", p.Header, token)
-	fmt.Fprintf(s.Out, "cookie   %s=%s; Path=%s; Max-Age=%d; SameSite=Lax\n", p.Cookie, token, cookiePath(route.Match.Pattern), int(v.For.Seconds()))
+	fmt.Fprintf(s.Out, "header   %s: %s\n", preview.Field, token)
+	fmt.Fprintf(s.Out, "cookie   %s=%s; Path=%s; Max-Age=%d; SameSite=Lax\n", preview.Cookie, token, cookiePath(route.Match.Pattern), int(v.For.Seconds()))
 	fmt.Fprintf(s.Out, "until    %s\n", until.Local().Format("2006-01-02 15:04:05 MST"))
-	fmt.Fprintf(s.Out, "curl     %s\n", curl(f, route, p.Header+": "+token))
+	fmt.Fprintf(s.Out, "curl     %s\n", curl(f, route, preview.Field+": "+token))
 	return nil
 }
 

@@ -21,6 +21,12 @@ const maxToken = 96
 
 const version = "v1"
 
+// A token is in one of these. Field also says in a previewed response who gave it.
+const (
+	Field  = "X-Whittle-Preview"
+	Cookie = "whittle_preview"
+)
+
 // Sign makes a token for a route that is valid until a time, to the second.
 //
 // It is the version, the time in seconds since 1970, and HMAC-SHA256 (RFC 2104) over
@@ -59,41 +65,40 @@ func valid(key, route, token string, now time.Time) bool {
 
 // Reader takes the tokens out of a route's requests.
 type Reader struct {
-	key, route     string
-	header, cookie string
+	key, route string
 }
 
-// New makes the reader of a route; header is in canonical form.
+// New makes the reader of a route.
 func New(p whittle.Preview, route string) *Reader {
-	return &Reader{key: p.Key, route: route, header: p.Header, cookie: p.Cookie}
+	return &Reader{key: p.Key, route: route}
 }
 
-// Take removes what a request carries in the header and the cookie of tokens, and
+// Take removes what a request carries in the header Field and the cookie Cookie, and
 // reports whether there was something, and whether it is a token that is valid at now.
 // So no upstream sees a token. The other cookies stay as they came.
 func (r *Reader) Take(h http.Header, now func() time.Time) (found, ok bool) {
-	if values := h[r.header]; values != nil {
-		delete(h, r.header)
+	if values := h[Field]; values != nil {
+		delete(h, Field)
 		found = true
 		ok = len(values) == 1 && valid(r.key, r.route, values[0], now())
 	}
-	if token, there := r.takeCookie(h); there {
+	if token, there := takeCookie(h); there {
 		found = true
 		ok = ok || valid(r.key, r.route, token, now())
 	}
 	return found, ok
 }
 
-// takeCookie removes all cookies of the name and gives the first one's value.
-func (r *Reader) takeCookie(h http.Header) (token string, found bool) {
+// takeCookie removes all cookies of a token and gives the first one's value.
+func takeCookie(h http.Header) (token string, found bool) {
 	const field = "Cookie"
 	lines := h[field]
-	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, r.cookie) }) {
+	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, Cookie) }) {
 		return "", false
 	}
 	var kept []string
 	for _, line := range lines {
-		rest, value, there := r.without(line)
+		rest, value, there := without(line)
 		switch {
 		case !there:
 			kept = append(kept, line)
@@ -111,12 +116,12 @@ func (r *Reader) takeCookie(h http.Header) (token string, found bool) {
 	return token, found
 }
 
-// without is a line of cookies without those of the name, and the first one's value.
-func (r *Reader) without(line string) (rest, value string, found bool) {
+// without is a line of cookies without those of a token, and the first one's value.
+func without(line string) (rest, value string, found bool) {
 	var kept []string
 	for part := range strings.SplitSeq(line, ";") {
 		name, v, _ := strings.Cut(strings.Trim(part, " \t"), "=")
-		if name != r.cookie {
+		if name != Cookie {
 			kept = append(kept, part)
 			continue
 		}
@@ -126,9 +131,6 @@ func (r *Reader) without(line string) (rest, value string, found bool) {
 	}
 	return strings.Trim(strings.Join(kept, ";"), " \t"), value, found
 }
-
-// Field says in a previewed response who gave it.
-const Field = "X-Whittle-Preview"
 
 // Mark tells the client, in a response's header, that the candidate has responded, and keeps
 // the response out of caches on the way, which would give it to everybody.

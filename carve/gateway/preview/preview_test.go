@@ -21,7 +21,7 @@ var at = time.Unix(1_800_000_000, 0)
 func now() time.Time { return at }
 
 func reader() *Reader {
-	return New(whittle.Preview{Key: key, Header: "X-Whittle-Preview", Cookie: "whittle_preview"}, route)
+	return New(whittle.Preview{Key: key}, route)
 }
 
 // TestTokens has every token that is not one, and what becomes of the header.
