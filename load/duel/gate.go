@@ -3,6 +3,7 @@ package duel
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +21,7 @@ type Gate struct {
 	value         float64
 }
 
-// The figures and operators of a gate.
-var (
-	gateKeys = []string{"median", "p95", "p99", "rate", "cpu", "errors"}
-	gateOps  = []string{">", ">=", "<", "<="}
-)
+var gatePattern = regexp.MustCompile(`^(median|p95|p99|rate|cpu|errors) ratio (?:(surely|possibly) )?(>=?|<=?) (\S+)$`)
 
 const gateGrammar = `a condition is FIGURE ratio [surely|possibly] OP NUMBER, such as "p99 ratio > 1.1", with FIGURE one of median, p95, p99, rate, cpu, errors and OP one of >, >=, <, <=`
 
@@ -34,40 +31,13 @@ const gateGrammar = `a condition is FIGURE ratio [surely|possibly] OP NUMBER, su
 // at a bound of 1 in at most one of forty; with possibly any of it, so that what
 // passes is shown to be within.
 func ParseGate(text string) (Gate, error) {
-	g := Gate{text: text}
-	wrong := func(what string) (Gate, error) {
-		return Gate{}, whittle.Errorf(whittle.Invalid, "read condition %q: %s", text, what).WithHint(gateGrammar)
-	}
-	if len(text) > 200 {
-		return wrong("it is longer than 200 bytes")
-	}
-	fields := strings.Fields(text)
-	if len(fields) < 4 || len(fields) > 5 {
-		return wrong(fmt.Sprintf("it has %d words", len(fields)))
-	}
-	g.key = fields[0]
-	if !slices.Contains(gateKeys, g.key) {
-		return wrong(fmt.Sprintf("%q is not a figure", g.key))
-	}
-	if fields[1] != "ratio" {
-		return wrong(fmt.Sprintf("%q stands where ratio is expected", fields[1]))
-	}
-	rest := fields[2:]
-	if len(rest) == 3 {
-		if g.sure = rest[0]; g.sure != "surely" && g.sure != "possibly" {
-			return wrong(fmt.Sprintf("%q is neither surely nor possibly", g.sure))
+	if m := gatePattern.FindStringSubmatch(strings.Join(strings.Fields(text), " ")); m != nil {
+		if v, err := strconv.ParseFloat(m[4], 64); err == nil && v > 0 && !math.IsInf(v, 1) {
+			return Gate{text: text, key: m[1], sure: m[2], op: m[3], value: v}, nil
 		}
-		rest = rest[1:]
 	}
-	if g.op = rest[0]; !slices.Contains(gateOps, g.op) {
-		return wrong(fmt.Sprintf("%q is not one of >, >=, <, <=", g.op))
-	}
-	v, err := strconv.ParseFloat(rest[1], 64)
-	if err != nil || !(v > 0) || math.IsInf(v, 1) {
-		return wrong(fmt.Sprintf("%q is not a number above 0", rest[1]))
-	}
-	g.value = v
-	return g, nil
+	return Gate{}, whittle.Errorf(whittle.Invalid, "read condition %.200q: it is not of the form FIGURE ratio OP NUMBER, with a NUMBER above 0", text).
+		WithHint(gateGrammar)
 }
 
 // ParseGates reads several.
