@@ -3,9 +3,7 @@ package wire
 import (
 	"net"
 	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -77,57 +75,17 @@ func (j *jar) setFromHeader(line, host, path string, now time.Time) {
 	j.put(c, now)
 }
 
-var (
-	dateDelimiters = regexp.MustCompile(`[\t -/;-@\[-` + "`" + `{-~]+`)
-	dateTime       = regexp.MustCompile(`^(\d{1,2}):(\d{1,2}):(\d{1,2})(\D|$)`)
-	dateDay        = regexp.MustCompile(`^(\d{1,2})(\D|$)`)
-	dateYear       = regexp.MustCompile(`^(\d{2,4})(\D|$)`)
-)
+// dateForms are those of HTTP, and of servers that write dashes.
+var dateForms = []string{time.RFC1123, "Mon, 02-Jan-2006 15:04:05 MST", "Mon, 02-Jan-06 15:04:05 MST", time.RFC850, time.ANSIC}
 
-const dateMonths = "janfebmaraprmayjunjulaugsepoctnovdec"
-
-// cookieDate reads a date by the algorithm of RFC 6265, section 5.1.1. Zero: it is none.
+// cookieDate is when a cookie expires. Zero: with the user, where the date is in no known form.
 func cookieDate(text string) time.Time {
-	clock, day, month, year := []int(nil), -1, 0, -1
-	for _, word := range dateDelimiters.Split(text, -1) {
-		number := func(form *regexp.Regexp) (out []int) {
-			if m := form.FindStringSubmatch(word); m != nil {
-				for _, digits := range m[1 : len(m)-1] {
-					n, _ := strconv.Atoi(digits) // at most four digits
-					out = append(out, n)
-				}
-			}
-			return out
-		}
-		at := -1
-		if len(word) >= 3 {
-			at = strings.Index(dateMonths, strings.ToLower(word[:3]))
-		}
-		switch t, d, y := number(dateTime), number(dateDay), number(dateYear); {
-		case clock == nil && t != nil:
-			clock = t
-		case day < 0 && d != nil:
-			day = d[0]
-		case month == 0 && at >= 0 && at%3 == 0:
-			month = at/3 + 1
-		case year < 0 && y != nil:
-			year = y[0]
+	for _, form := range dateForms {
+		if t, err := time.Parse(form, text); err == nil {
+			return t
 		}
 	}
-	switch {
-	case year >= 70 && year <= 99:
-		year += 1900
-	case year >= 0 && year <= 69:
-		year += 2000
-	}
-	if clock == nil || day < 1 || month == 0 || year < 1601 || clock[0] > 23 || clock[1] > 59 || clock[2] > 59 {
-		return time.Time{}
-	}
-	t := time.Date(year, time.Month(month), day, clock[0], clock[1], clock[2], 0, time.UTC)
-	if t.Day() != day {
-		return time.Time{}
-	}
-	return t
+	return time.Time{}
 }
 
 // put stores a cookie and replaces an earlier one of its name, domain and path.
