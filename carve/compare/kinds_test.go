@@ -49,6 +49,23 @@ func inHeader(name, format string, values func(w kindWorld) []any) kindMakes {
 	}
 }
 
+// values are what a side puts into a format.
+type values = func(kindWorld) []any
+
+// ofBody and ofHeader make what a side says in a format.
+func ofBody(format string) func(values) kindMakes {
+	return func(v values) kindMakes { return inBody(format, v) }
+}
+
+func ofHeader(name, format string) func(values) kindMakes {
+	return func(v values) kindMakes { return inHeader(name, format, v) }
+}
+
+// erring is a candidate that puts other values into the format than the monolith.
+func erring(name string, says func(values) kindMakes, monolith, candidate values, word whittle.State, words string) kind {
+	return kind{name, says(monolith), says(candidate), word, words}
+}
+
 func of(values ...any) func(kindWorld) []any { return func(kindWorld) []any { return values } }
 
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -108,60 +125,39 @@ func coded(s string) string { return base64.RawURLEncoding.EncodeToString([]byte
 
 // wrongKinds are candidates that were EQUIVALENT once.
 var wrongKinds = []kind{
-	{
-		"a constant state in a Location",
-		inHeader("Location", "https://idp.example/authorize?state=%s&n=%d", func(w kindWorld) []any { return []any{randomID(w), w.key} }),
-		inHeader("Location", "https://idp.example/authorize?state=%s&n=%d", func(w kindWorld) []any { return []any{"8f3a61c27be90d54", w.key} }),
-		whittle.Different, "Location",
-	},
-	{
-		"a constant nonce in a header",
-		inHeader("X-Nonce", "%s", func(w kindWorld) []any { return []any{randomID(w)} }),
-		inHeader("X-Nonce", "%s", of("8f3a61c27be90d54")),
-		whittle.Different, "X-Nonce",
-	},
-	{
-		"a constant cursor in a Link",
-		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{randomID(w), w.key} }),
-		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{"8f3a61c27be90d54", w.key} }),
-		whittle.Different, "Link",
-	},
-	{
-		"another page next to a random cursor in a Link",
-		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{randomID(w), w.key} }),
-		inHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`, func(w kindWorld) []any { return []any{randomID(w), w.key + 1} }),
-		whittle.Equivalent, "header Link Reason:text without a form",
-	},
-	{
-		"a constant took_ms",
-		inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{30 + w.r.IntN(90)} }),
-		inBody(`{"a":1,"took_ms":%d}`, of(42)),
-		whittle.Undecided, "write compare.form: {$.took_ms: integer}",
-	},
-	{
-		"a constant timing with decimals",
-		inBody(`{"a":1,"timings":{"db":%.2f}}`, func(w kindWorld) []any { return []any{3 + w.r.Float64()*20} }),
-		inBody(`{"a":1,"timings":{"db":%.2f}}`, of(12.25)),
-		whittle.Undecided, "write compare.form: {$.timings.db: decimal}",
-	},
-	{
-		"an id outside the set",
-		inBody(`{"a":1,"node":%q}`, func(w kindWorld) []any { return []any{adverts[w.r.IntN(5)]} }),
-		inBody(`{"a":1,"node":%q}`, func(w kindWorld) []any { return []any{adverts[w.r.IntN(6)]} }),
-		whittle.Undecided, "$.node is one and the same value in",
-	},
-	{
-		"random numbers of half the range",
-		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} }),
-		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(50)} }),
-		whittle.Undecided, "nothing tells a wrong number from one that each server measures",
-	},
-	{
-		"random numbers of ten times the range",
-		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} }),
-		inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(1000)} }),
-		whittle.Undecided, "nothing tells a wrong number from one that each server measures",
-	},
+	erring("a constant state in a Location", ofHeader("Location", "https://idp.example/authorize?state=%s&n=%d"),
+		func(w kindWorld) []any { return []any{randomID(w), w.key} },
+		func(w kindWorld) []any { return []any{"8f3a61c27be90d54", w.key} },
+		whittle.Different, "Location"),
+	erring("a constant nonce in a header", ofHeader("X-Nonce", "%s"),
+		func(w kindWorld) []any { return []any{randomID(w)} }, of("8f3a61c27be90d54"),
+		whittle.Different, "X-Nonce"),
+	erring("a constant cursor in a Link", ofHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`),
+		func(w kindWorld) []any { return []any{randomID(w), w.key} },
+		func(w kindWorld) []any { return []any{"8f3a61c27be90d54", w.key} },
+		whittle.Different, "Link"),
+	erring("another page next to a random cursor in a Link", ofHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`),
+		func(w kindWorld) []any { return []any{randomID(w), w.key} },
+		func(w kindWorld) []any { return []any{randomID(w), w.key + 1} },
+		whittle.Equivalent, "header Link Reason:text without a form"),
+	erring("a constant took_ms", ofBody(`{"a":1,"took_ms":%d}`),
+		func(w kindWorld) []any { return []any{30 + w.r.IntN(90)} }, of(42),
+		whittle.Undecided, "write compare.form: {$.took_ms: integer}"),
+	erring("a constant timing with decimals", ofBody(`{"a":1,"timings":{"db":%.2f}}`),
+		func(w kindWorld) []any { return []any{3 + w.r.Float64()*20} }, of(12.25),
+		whittle.Undecided, "write compare.form: {$.timings.db: decimal}"),
+	erring("an id outside the set", ofBody(`{"a":1,"node":%q}`),
+		func(w kindWorld) []any { return []any{adverts[w.r.IntN(5)]} },
+		func(w kindWorld) []any { return []any{adverts[w.r.IntN(6)]} },
+		whittle.Undecided, "$.node is one and the same value in"),
+	erring("random numbers of half the range", ofBody(`{"a":1,"draw":%d}`),
+		func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} },
+		func(w kindWorld) []any { return []any{1 + w.r.IntN(50)} },
+		whittle.Undecided, "nothing tells a wrong number from one that each server measures"),
+	erring("random numbers of ten times the range", ofBody(`{"a":1,"draw":%d}`),
+		func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} },
+		func(w kindWorld) []any { return []any{1 + w.r.IntN(1000)} },
+		whittle.Undecided, "nothing tells a wrong number from one that each server measures"),
 	{
 		"an element drawn twice",
 		func(w kindWorld) kindSaid { return sample(w, false, false) },
@@ -174,36 +170,26 @@ var wrongKinds = []kind{
 		func(w kindWorld) kindSaid { return sample(w, false, false) },
 		whittle.Undecided, "$.items has the same elements in another order",
 	},
-	{
-		"values that no longer go together",
-		inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any { k := w.r.IntN(6); return []any{advert(k, k)} }),
-		inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any { return []any{advert(w.r.IntN(6), w.r.IntN(6))} }),
-		whittle.Equivalent, "$.ad.title (which) Reason:of values out of a set",
-	},
-	{
-		"the user's id in a cookie",
-		inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} }),
-		inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} }),
-		whittle.Equivalent, "Set-Cookie uid",
-	},
-	{
-		"another user's id in a cookie",
-		inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} }),
-		inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + (w.user+1)%12} }),
-		whittle.Undecided, "out of a set, of which it is not compared which one goes with the request",
-	},
-	{
-		"another user's number in a cookie",
-		inHeader("Set-Cookie", "uid=%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} }),
-		inHeader("Set-Cookie", "uid=%d; Path=/", func(w kindWorld) []any { return []any{4000 + (w.user+1)%12} }),
-		whittle.Undecided, "Set-Cookie uid is larger than the monolith's",
-	},
-	{
-		"another user's id in a cookie with a nonce",
-		inHeader("Set-Cookie", "uid=u-%d.%s; Path=/", func(w kindWorld) []any { return []any{4000 + w.user, randomID(w)} }),
-		inHeader("Set-Cookie", "uid=u-%d.%s; Path=/", func(w kindWorld) []any { return []any{4000 + (w.user+1)%12, randomID(w)} }),
-		whittle.Undecided, "no value of a cookie is compared",
-	},
+	erring("values that no longer go together", ofBody(`{"a":1,"ad":%s}`),
+		func(w kindWorld) []any { k := w.r.IntN(6); return []any{advert(k, k)} },
+		func(w kindWorld) []any { return []any{advert(w.r.IntN(6), w.r.IntN(6))} },
+		whittle.Equivalent, "$.ad.title (which) Reason:of values out of a set"),
+	erring("the user's id in a cookie", ofHeader("Set-Cookie", "uid=u-%d; Path=/"),
+		func(w kindWorld) []any { return []any{4000 + w.user} },
+		func(w kindWorld) []any { return []any{4000 + w.user} },
+		whittle.Equivalent, "Set-Cookie uid"),
+	erring("another user's id in a cookie", ofHeader("Set-Cookie", "uid=u-%d; Path=/"),
+		func(w kindWorld) []any { return []any{4000 + w.user} },
+		func(w kindWorld) []any { return []any{4000 + (w.user+1)%12} },
+		whittle.Undecided, "out of a set, of which it is not compared which one goes with the request"),
+	erring("another user's number in a cookie", ofHeader("Set-Cookie", "uid=%d; Path=/"),
+		func(w kindWorld) []any { return []any{4000 + w.user} },
+		func(w kindWorld) []any { return []any{4000 + (w.user+1)%12} },
+		whittle.Undecided, "Set-Cookie uid is larger than the monolith's"),
+	erring("another user's id in a cookie with a nonce", ofHeader("Set-Cookie", "uid=u-%d.%s; Path=/"),
+		func(w kindWorld) []any { return []any{4000 + w.user, randomID(w)} },
+		func(w kindWorld) []any { return []any{4000 + (w.user+1)%12, randomID(w)} },
+		whittle.Undecided, "no value of a cookie is compared"),
 	{
 		"another offset inside base64",
 		inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf("offset=%d&nonce=%s", w.key*20, randomID(w)))} }),
@@ -212,18 +198,14 @@ var wrongKinds = []kind{
 		}),
 		whittle.Equivalent, "$.cursor (alphabet)",
 	},
-	{
-		"another offset inside base64 of JSON",
-		inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf(`{"o":%d,"n":%q}`, w.key*20, randomID(w)))} }),
-		inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf(`{"o":%d,"n":%q}`, w.key*20+1, randomID(w)))} }),
-		whittle.Equivalent, "$.cursor (alphabet)",
-	},
-	{
-		"times without the zeros at their end",
-		inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.000Z")} }),
-		inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.999Z")} }),
-		whittle.Different, "instead of a time as 2006-01-02T15:04:05.000Z",
-	},
+	erring("another offset inside base64 of JSON", ofBody(`{"a":1,"cursor":%q}`),
+		func(w kindWorld) []any { return []any{coded(fmt.Sprintf(`{"o":%d,"n":%q}`, w.key*20, randomID(w)))} },
+		func(w kindWorld) []any { return []any{coded(fmt.Sprintf(`{"o":%d,"n":%q}`, w.key*20+1, randomID(w)))} },
+		whittle.Equivalent, "$.cursor (alphabet)"),
+	erring("times without the zeros at their end", ofBody(`{"a":1,"at":%q}`),
+		func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.000Z")} },
+		func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.999Z")} },
+		whittle.Different, "instead of a time as 2006-01-02T15:04:05.000Z"),
 	{
 		"fractions of a second without the zeros before them",
 		inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.000Z")} }),
@@ -239,42 +221,32 @@ var wrongKinds = []kind{
 		inBody(`{"a":1,"invoice":"INV-2025-%06d"}`, func(w kindWorld) []any { return []any{*w.calls} }),
 		whittle.Equivalent, "$.invoice Reason:text without a form",
 	},
-	{
-		"a UUID whose end is always 0",
-		inBody(`{"a":1,"id":%q}`, func(w kindWorld) []any { return []any{randomUUID(w)} }),
-		inBody(`{"a":1,"id":%q}`, func(w kindWorld) []any { return []any{randomUUID(w)[:24] + "000000000000"} }),
-		whittle.Equivalent, "$.id (alphabet) Reason:of an id that is new each time",
-	},
-	{
-		"codes of a tenth of the range",
-		inBody(`{"a":1,"code":"%06d"}`, func(w kindWorld) []any { return []any{w.r.IntN(1e6)} }),
-		inBody(`{"a":1,"code":"%06d"}`, func(w kindWorld) []any { return []any{w.r.IntN(1e5)} }),
-		whittle.Undecided, "$.code is smaller than the monolith's in",
-	},
-	{
-		"a date in a header that is nearer",
-		inHeader("Sunset", "%s", func(w kindWorld) []any { return []any{moment(w).Add(90 * 24 * time.Hour).Format(http.TimeFormat)} }),
-		inHeader("Sunset", "%s", func(w kindWorld) []any { return []any{moment(w).Add(30 * 24 * time.Hour).Format(http.TimeFormat)} }),
-		whittle.Different, "header Sunset is a time at another distance",
-	},
-	{
-		"a session id of half the bits in a cookie",
-		inHeader("Set-Cookie", "sid=%s; Path=/", func(w kindWorld) []any { return []any{randomID(w) + randomID(w)} }),
-		inHeader("Set-Cookie", "sid=%s; Path=/", func(w kindWorld) []any { return []any{randomID(w) + "0000000000000000"} }),
-		whittle.Equivalent, "Set-Cookie sid (alphabet) Reason:of an id that is new each time",
-	},
+	erring("a UUID whose end is always 0", ofBody(`{"a":1,"id":%q}`),
+		func(w kindWorld) []any { return []any{randomUUID(w)} },
+		func(w kindWorld) []any { return []any{randomUUID(w)[:24] + "000000000000"} },
+		whittle.Equivalent, "$.id (alphabet) Reason:of an id that is new each time"),
+	erring("codes of a tenth of the range", ofBody(`{"a":1,"code":"%06d"}`),
+		func(w kindWorld) []any { return []any{w.r.IntN(1e6)} },
+		func(w kindWorld) []any { return []any{w.r.IntN(1e5)} },
+		whittle.Undecided, "$.code is smaller than the monolith's in"),
+	erring("a date in a header that is nearer", ofHeader("Sunset", "%s"),
+		func(w kindWorld) []any { return []any{moment(w).Add(90 * 24 * time.Hour).Format(http.TimeFormat)} },
+		func(w kindWorld) []any { return []any{moment(w).Add(30 * 24 * time.Hour).Format(http.TimeFormat)} },
+		whittle.Different, "header Sunset is a time at another distance"),
+	erring("a session id of half the bits in a cookie", ofHeader("Set-Cookie", "sid=%s; Path=/"),
+		func(w kindWorld) []any { return []any{randomID(w) + randomID(w)} },
+		func(w kindWorld) []any { return []any{randomID(w) + "0000000000000000"} },
+		whittle.Equivalent, "Set-Cookie sid (alphabet) Reason:of an id that is new each time"),
 	{
 		"another state under random keys",
 		inBody(`{"a":1,"jobs":{%q:{"state":"open"}}}`, func(w kindWorld) []any { return []any{randomID(w)} }),
 		inBody(`{"a":1,"jobs":{%q:{"state":"shut"}}}`, func(w kindWorld) []any { return []any{randomID(w)} }),
 		whittle.Equivalent, "$.jobs.* Reason:members whose names vary",
 	},
-	{
-		"a counter that counts double",
-		inBody(`{"a":1,"seq":%d}`, func(w kindWorld) []any { return []any{*w.calls} }),
-		inBody(`{"a":1,"seq":%d}`, func(w kindWorld) []any { return []any{2 * *w.calls} }),
-		whittle.Equivalent, "$.seq (size) Reason:a number that rises or falls",
-	},
+	erring("a counter that counts double", ofBody(`{"a":1,"seq":%d}`),
+		func(w kindWorld) []any { return []any{*w.calls} },
+		func(w kindWorld) []any { return []any{2 * *w.calls} },
+		whittle.Equivalent, "$.seq (size) Reason:a number that rises or falls"),
 }
 
 // equalKinds are services that are the same but for what each server has of its own.
@@ -288,29 +260,24 @@ var equalKinds = []kind{
 		return []any{w.r.IntN(100)}
 	})),
 	{
-		name:      "a faster candidate",
-		monolith:  inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{30 + w.r.IntN(90)} }),
-		candidate: inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{int(w.r.ExpFloat64())} }),
+		"a faster candidate", inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{30 + w.r.IntN(90)} }),
+		inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{int(w.r.ExpFloat64())} }), "", "",
 	},
 	{
-		name:      "a candidate that takes 0.2 ms",
-		monolith:  inBody(`{"a":1,"took":%.1f}`, func(w kindWorld) []any { return []any{3 + w.r.ExpFloat64()*20} }),
-		candidate: inBody(`{"a":1,"took":%.1f}`, func(w kindWorld) []any { return []any{0.1 + float64(w.r.IntN(3))/10} }),
+		"a candidate that takes 0.2 ms", inBody(`{"a":1,"took":%.1f}`, func(w kindWorld) []any { return []any{3 + w.r.ExpFloat64()*20} }),
+		inBody(`{"a":1,"took":%.1f}`, func(w kindWorld) []any { return []any{0.1 + float64(w.r.IntN(3))/10} }), "", "",
 	},
 	{
-		name:      "a candidate without other clients",
-		monolith:  inBody(`{"a":1,"active_connections":%d}`, func(w kindWorld) []any { return []any{20 + w.r.IntN(9)} }),
-		candidate: inBody(`{"a":1,"active_connections":%d}`, of(1)),
+		"a candidate without other clients", inBody(`{"a":1,"active_connections":%d}`, func(w kindWorld) []any { return []any{20 + w.r.IntN(9)} }),
+		inBody(`{"a":1,"active_connections":%d}`, of(1)), "", "",
 	},
 	{
-		name:      "each server's own tokens for a user",
-		monolith:  inHeader("Set-Cookie", "sid=%016x; Path=/", func(w kindWorld) []any { return []any{uint64(w.user+1) * 0x9e3779b97f4a7c15} }),
-		candidate: inHeader("Set-Cookie", "sid=%016x; Path=/", func(w kindWorld) []any { return []any{uint64(w.user+1) * 0xbf58476d1ce4e5b9} }),
+		"each server's own tokens for a user", inHeader("Set-Cookie", "sid=%016x; Path=/", func(w kindWorld) []any { return []any{uint64(w.user+1) * 0x9e3779b97f4a7c15} }),
+		inHeader("Set-Cookie", "sid=%016x; Path=/", func(w kindWorld) []any { return []any{uint64(w.user+1) * 0xbf58476d1ce4e5b9} }), "", "",
 	},
 	{
-		name:      "instances behind a name",
-		monolith:  inHeader("X-Via", "%016x", func(w kindWorld) []any { return []any{uint64(w.r.IntN(3)+1) * 0x9e3779b97f4a7c15} }),
-		candidate: inHeader("X-Via", "%016x", func(w kindWorld) []any { return []any{uint64(w.r.IntN(2)+1) * 0xbf58476d1ce4e5b9} }),
+		"instances behind a name", inHeader("X-Via", "%016x", func(w kindWorld) []any { return []any{uint64(w.r.IntN(3)+1) * 0x9e3779b97f4a7c15} }),
+		inHeader("X-Via", "%016x", func(w kindWorld) []any { return []any{uint64(w.r.IntN(2)+1) * 0xbf58476d1ce4e5b9} }), "", "",
 	},
 	both("a state in a Location", inHeader("Location", "https://idp.example/authorize?state=%s&n=%d", func(w kindWorld) []any { return []any{randomID(w), w.key} })),
 	both("a time in a Location", inHeader("Location", "/s?exp=%d&sig=%s&n=%d", func(w kindWorld) []any { return []any{w.now.Unix() + 900, randomID(w), w.key} })),
@@ -342,9 +309,8 @@ var equalKinds = []kind{
 	{name: "many pairs that move, which the candidate reads first", monolith: movingPairs(8 * time.Second), candidate: movingPairs(0)},
 	{name: "a set that gets others, which the candidate reads first", monolith: movingSet(8 * time.Second), candidate: movingSet(0)},
 	{
-		name:      "a variant that each server draws for a user",
-		monolith:  inHeader("Set-Cookie", "ab=v%d00; Path=/", func(w kindWorld) []any { return []any{w.user % 2} }),
-		candidate: inHeader("Set-Cookie", "ab=v%d00; Path=/", func(w kindWorld) []any { return []any{w.user / 2 % 2} }),
+		"a variant that each server draws for a user", inHeader("Set-Cookie", "ab=v%d00; Path=/", func(w kindWorld) []any { return []any{w.user % 2} }),
+		inHeader("Set-Cookie", "ab=v%d00; Path=/", func(w kindWorld) []any { return []any{w.user / 2 % 2} }), "", "",
 	},
 	{name: "pairs that move, copied late", monolith: pairsLate(0), candidate: pairsLate(4 * time.Second)},
 	both("a user's id in a cookie", inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} })),
