@@ -91,10 +91,10 @@ func TestEveryElementIsInTheTable(t *testing.T) {
 		}
 		list, _, _ = strings.Cut(list, ";")
 		for name := range strings.SplitSeq(list, ", ") {
-			if !runs[name] && name != "config" {
+			if !runs[name] && name != "config" && name != "onError" {
 				t.Errorf("%s knows %s, which is not in the table as running", what, name)
 			}
-			if refused[name] && !slices.Contains([]string{"engine", "loop"}, name) {
+			if refused[name] && !slices.Contains([]string{"engine", "loop", "onError"}, name) {
 				t.Errorf("%s knows %s, which the table calls refused", what, name)
 			}
 		}
@@ -104,8 +104,9 @@ func TestEveryElementIsInTheTable(t *testing.T) {
 func TestWhatTheTableRefusesIsRefused(t *testing.T) {
 	_, refused := schemaTable(t)
 	for name, text := range map[string]string{
-		"engine": "scenarios: [{engine: ws, flow: [{get: {url: /}}]}]",
-		"loop":   "scenarios: [{flow: [{loop: [{get: {url: /}}]}]}]",
+		"engine":  "scenarios: [{engine: ws, flow: [{get: {url: /}}]}]",
+		"loop":    "scenarios: [{flow: [{loop: [{get: {url: /}}]}]}]",
+		"onError": "scenarios: [{onError: f, flow: [{get: {url: /}}]}]",
 	} {
 		if !refused[name] {
 			t.Errorf("%s is not in the table as refused", name)

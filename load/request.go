@@ -63,24 +63,12 @@ func (u *user) ended(ctx context.Context, q *plan.Request, o *observation) bool 
 	if o.failure == report.ErrorGenerator && u.group != nil && !u.PauseUntil(ctx, o.done.Add(generatorPause)) {
 		return false // there will be no more of what this machine lacks at once
 	}
-	goes := u.continues(o)
-	if !goes && q.OnFailure != nil {
-		q.OnFailure(ctx, u, o.words())
-	}
-	return goes
+	return u.continues(o)
 }
 
 // generatorPause is how long a closed user waits after a request for which this machine had
 // no more: its retries would keep a core busy.
 const generatorPause = time.Second
-
-// words are what the failure is called.
-func (o *observation) words() string {
-	if o.err != nil {
-		return o.err.Error()
-	}
-	return o.failure
-}
 
 // notify passes the result of a request to the callback.
 func (u *user) notify(q *plan.Request, o *observation) {

@@ -55,7 +55,6 @@
     params: json => { const own = JSON.parse(json); return {own, pristine: canonical({...own, url: own.url || own.uri, uri: undefined}, own)}; },
     before: (f, params, context, done) => run(f, [params, context, events], done),
     after: (f, params, response, context, done) => run(f, [params, response, context, events], done),
-    error: (f, e, params, context, done) => f(e, params, context, events, e => failed(e, done)),
     begin: (step, method, target, timeout) => ({...step.own, url: absolute(step.own.url || step.own.uri, target), method, timeout, uuid: crypto.randomUUID()}),
     changed: (step, p, target) => {
       const q = {...p};
@@ -68,6 +67,5 @@
     condition: (f, vars) => !!f(vars),
     more: (f, context, done) => f(context, b => done(!!b)),
     response: (status, headers, body, url) => ({statusCode: status, statusMessage: '', headers, body, url, timings: {phases: {}}, rawHeaders: [], httpVersion: '1.1'}),
-    fail: e => new Error(e),
   };
 })

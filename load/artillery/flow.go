@@ -82,7 +82,9 @@ func (r *reader) scenarioFlow(n *node, what string, known map[string]func(*node)
 		"flow":           func(n *node) { flow = n },
 		"beforeScenario": r.hooks(&before), "afterScenario": r.hooks(&after),
 		"beforeRequest": r.hooks(&r.scenario.beforeRequest), "afterResponse": r.hooks(&r.scenario.afterResponse),
-		"onError": r.hooks(&r.scenario.onError),
+		"onError": func(n *node) {
+			panic(n.Invalid("onError is not supported: leave it out; the report counts errors by kind, with a sample of each"))
+		},
 	}
 	maps.Copy(keys, known)
 	if n.kind == expr.KindMap && n.get("engine") != nil {

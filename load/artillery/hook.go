@@ -15,7 +15,7 @@ import (
 )
 
 // scenarioHooks are those of a whole scenario.
-type scenarioHooks struct{ beforeRequest, afterResponse, onError []*script.Function }
+type scenarioHooks struct{ beforeRequest, afterResponse []*script.Function }
 
 // hooks reads one name of a function or a list of them.
 func (r *reader) hooks(into *[]*script.Function) func(*node) {
@@ -83,7 +83,6 @@ func (a *functionStep) Inner() []plan.Step { return nil }
 type requestHooks struct {
 	processor     *processor
 	before, after []*script.Function
-	onError       []*script.Function
 	method        string
 	static        *plan.Request
 	// json is the request as the plan has it, step the engine's object of it.
@@ -100,11 +99,11 @@ const maxMade = 1000 // requests kept of one step
 func (r *reader) hookRequest(q *plan.Request, n *node, before, after []*script.Function) {
 	before = append(append([]*script.Function(nil), r.scenario.beforeRequest...), before...)
 	after = append(append([]*script.Function(nil), r.scenario.afterResponse...), after...)
-	if len(before)+len(after)+len(r.scenario.onError) == 0 || r.processor == nil {
+	if len(before)+len(after) == 0 || r.processor == nil {
 		return
 	}
 	h := &requestHooks{
-		processor: r.processor, before: before, after: after, onError: r.scenario.onError, method: strings.ToLower(q.Method), static: q,
+		processor: r.processor, before: before, after: after, method: strings.ToLower(q.Method), static: q,
 		json: string(n.appendJSON(nil)), made: map[string]*plan.Request{},
 	}
 	if len(before) > 0 {
@@ -112,9 +111,6 @@ func (r *reader) hookRequest(q *plan.Request, n *node, before, after []*script.F
 	}
 	if len(after) > 0 {
 		q.Respond = h.respond
-	}
-	if len(h.onError) > 0 {
-		q.OnFailure = h.failed
 	}
 }
 
@@ -196,23 +192,6 @@ func (h *requestHooks) respond(ctx context.Context, u plan.User, a *expr.Respons
 			return err
 		}
 		series(vm, d, "after", h.after, []any{c.params, response, c.object}, done)
-		return nil
-	}, nil)
-}
-
-// failed runs onError. What goes wrong in it is lost, as in Artillery.
-func (h *requestHooks) failed(ctx context.Context, u plan.User, why string) {
-	_ = h.processor.invoke(ctx, u, func(vm *script.VM, d *script.Object, c *userContext, done func(error)) error {
-		if c.params == nil {
-			if err := h.begin(vm, d, c); err != nil {
-				return err
-			}
-		}
-		e, err := method(vm, d, "fail", why)
-		if err != nil {
-			return err
-		}
-		series(vm, d, "error", h.onError, []any{e, c.params, c.object}, done)
 		return nil
 	}, nil)
 }

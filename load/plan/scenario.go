@@ -127,11 +127,10 @@ type Request struct {
 	// KeepMethod says that a redirect other than 303 keeps method and body.
 	KeepMethod bool
 	// Prepare is called before the request is sent, and returns the request to send
-	// in its place. Respond is called with each response, after the captures,
-	// OnFailure where the request failed. Nil: nothing is called.
-	Prepare   func(ctx context.Context, u User) (*Request, error)
-	Respond   func(ctx context.Context, u User, a *expr.Response) error
-	OnFailure func(ctx context.Context, u User, why string)
+	// in its place. Respond is called with each response, after the captures. Nil: nothing
+	// is called.
+	Prepare func(ctx context.Context, u User) (*Request, error)
+	Respond func(ctx context.Context, u User, a *expr.Response) error
 	// EndsOnExpect says that a response that fails Expect ends the user.
 	EndsOnExpect bool
 	Captures     []Capture
