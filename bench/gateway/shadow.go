@@ -95,7 +95,7 @@ func enough(n, sent int) bool { return float64(n) >= (1-missed)*float64(sent) }
 // recorded makes sure, as mirrored does, that nearly every request is in the
 // log.
 func recorded(ctx context.Context, log string, sent int) error {
-	l, err := journal.List(ctx, log, nil)
+	l, err := journal.List(ctx, log)
 	if err != nil {
 		return fmt.Errorf("look at what was recorded: %w", err)
 	}

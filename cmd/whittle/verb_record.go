@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"whittle"
@@ -15,10 +14,9 @@ import (
 // recordVerb keeps exchanges, and is the exchange log on the command line.
 type recordVerb struct {
 	Live   recordLive   `cmd:"" default:"withargs" help:"Record what passes to a monolith and back (the default)."`
-	Ls     recordLs     `cmd:"" help:"List what a log has: routes, targets, responses, times."`
+	Ls     recordLs     `cmd:"" help:"List what a log has: routes, targets, responses, times, and what is damaged."`
 	Show   recordShow   `cmd:"" help:"Show a log's exchanges; with --follow, as they come."`
 	Import recordImport `cmd:"" help:"Add what a browser or a proxy saved (HAR) to a log, redacted."`
-	Verify recordVerify `cmd:"" help:"Read a whole log, and list what is damaged."`
 }
 
 // Help gives the examples.
@@ -41,7 +39,10 @@ type recordLs struct {
 
 // Help gives the examples.
 func (recordLs) Help() string {
-	return `Reads the whole log. * stands for a part of a path that looks like an id. What is damaged is listed, as by record verify.
+	return `Reads the whole log: every block, whose checksums must hold, and every exchange. * stands for a part of a path that
+looks like an id. Each damage is listed with its place; the rest stays readable. A log may be written to meanwhile.
+
+Exit status: 0 the log is whole; 1 something is damaged.
 
 Examples:
   whittle record ls recorded
@@ -50,7 +51,7 @@ Examples:
 
 // Run lists the log.
 func (v *recordLs) Run(ctx context.Context, s cmdline.Streams) error {
-	l, err := journal.List(ctx, v.Log, nil)
+	l, err := journal.List(ctx, v.Log)
 	if err != nil {
 		return err
 	}
@@ -59,55 +60,20 @@ func (v *recordLs) Run(ctx context.Context, s cmdline.Streams) error {
 			WithHint("name the folder that was recorded into, or one of its .wcap files")
 	}
 	r := show.NewListing(l)
-	if err := cmdline.WriteJSON(s, v.JSON, r); err != nil || v.JSON == "-" {
+	if err := cmdline.WriteJSON(s, v.JSON, r); err != nil {
 		return err
 	}
-	show.PrintListing(s.Out, r, v.Limit)
-	screen := cmdline.NewScreen(s)
-	if len(l.Damages) > 0 {
-		fmt.Fprintln(s.Out)
+	if v.JSON != "-" {
+		show.PrintListing(s.Out, r, v.Limit)
 	}
+	if len(l.Damages) == 0 {
+		return nil
+	}
+	screen, lost := cmdline.NewScreen(s, v.JSON), int64(0)
+	screen.Say("")
 	show.SayDamages(screen, l.Damages)
-	return nil
-}
-
-type recordVerify struct {
-	Log  string `arg:"" placeholder:"DIR" help:"A recording's folder, or one of its segments."`
-	JSON string `name:"json" placeholder:"FILE" help:"Write what the log has, and every damage, as JSON (\"-\": standard output)."`
-}
-
-// Help gives the examples.
-func (recordVerify) Help() string {
-	return `Reads every block, checks its checksums and decodes every exchange. Each damage is listed with its place; the rest stays readable. A log may be verified while it is written to.
-
-Exit status: 0 the log is whole; 1 something is damaged.
-
-Examples:
-  whittle record verify recorded
-  whittle record verify recorded --json damage.json`
-}
-
-// Run verifies the log.
-func (v *recordVerify) Run(ctx context.Context, s cmdline.Streams) error {
-	screen := cmdline.NewScreen(s, v.JSON)
-	l, err := journal.List(ctx, v.Log, func(done, total int64) {
-		screen.Progress("%s of %s", units.Size(done), units.Size(total))
-	})
-	screen.Clear()
-	if err != nil {
-		return err
+	for _, d := range l.Damages {
+		lost += d.Bytes
 	}
-	if err := cmdline.WriteJSON(s, v.JSON, show.NewListing(l)); err != nil {
-		return err
-	}
-	screen.Say("%s in %s of %s can be read.", units.Counted(l.Entries, "exchange"), units.Counted(l.Segments, "segment"), units.Size(l.Bytes))
-	show.SayDamages(screen, l.Damages)
-	if n := len(l.Damages); n > 0 {
-		lost := int64(0)
-		for _, d := range l.Damages {
-			lost += d.Bytes
-		}
-		return whittle.Errorf(whittle.FallsShort, "%s: damaged in %s, %s cannot be read", v.Log, units.Counted(n, "place"), units.Size(lost))
-	}
-	return nil
+	return whittle.Errorf(whittle.FallsShort, "%s: damaged in %s, %s cannot be read", v.Log, units.Counted(len(l.Damages), "place"), units.Size(lost))
 }

@@ -101,7 +101,7 @@ func TestADamagedBlockCostsItself(t *testing.T) {
 		b := slices.Clone(whole)
 		b[at] ^= 4
 		spoil(t, path, b)
-		l, err := List(context.Background(), path, nil)
+		l, err := List(context.Background(), path)
 		if err != nil || len(l.Damages) != 1 {
 			t.Fatalf("byte %d: verify %+v, %v", at, l, err)
 		}
@@ -197,7 +197,7 @@ func FuzzSegment(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), "00000001.wcap")
 		spoil(t, path, b)
-		l, err := List(context.Background(), path, nil)
+		l, err := List(context.Background(), path)
 		fatal.If(t, err)
 		lost := int64(0)
 		for _, d := range l.Damages {

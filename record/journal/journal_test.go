@@ -182,7 +182,7 @@ func TestWhatIsSaidOfEntries(t *testing.T) {
 	if said != "one.one.one.two.two..one." {
 		t.Error(said)
 	}
-	l, err := List(context.Background(), dir, nil)
+	l, err := List(context.Background(), dir)
 	if err != nil || len(l.Parts) != 3 || l.Parts[0].Entries != 4 || string(l.Parts[1].About) != "two" || l.Parts[1].Entries != 2 || l.Parts[2].About != nil {
 		t.Errorf("%+v, %v", l, err)
 	}
@@ -232,7 +232,7 @@ func TestAHundredThousandExchangesTakeFlatMemory(t *testing.T) {
 	if n != total || r.Damages() != nil {
 		t.Fatalf("%d exchanges, %+v", n, r.Damages())
 	}
-	l, err := List(context.Background(), dir, nil)
+	l, err := List(context.Background(), dir)
 	if err != nil || l.Entries != total || len(l.Rows) != 2 || l.Segments < 3 {
 		t.Errorf("%+v, %v", l, err)
 	}

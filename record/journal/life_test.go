@@ -253,7 +253,7 @@ func TestReadingStopsWhenAsked(t *testing.T) {
 	if _, err := r.Next(ctx, Filter{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := List(ctx, dir, nil); !errors.Is(err, context.Canceled) {
+	if _, err := List(ctx, dir); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -44,26 +43,14 @@ type Part struct {
 // one.
 const maxParts = 100
 
-// Progress receives how many of how many bytes are done. Nil: it is not called.
-type Progress func(done, total int64)
-
 // List reads all of a folder or a segment file and returns its contents; what cannot be
 // read is among the damages.
-func List(ctx context.Context, path string, progress Progress) (*Listing, error) {
+func List(ctx context.Context, path string) (*Listing, error) {
 	r, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	if _, err := r.queue.more(); err != nil {
-		return nil, coded(err, "list log")
-	}
-	total := int64(0)
-	for _, s := range r.queue.ahead {
-		if info, err := os.Stat(s.path); err == nil {
-			total += info.Size()
-		}
-	}
 	l, rows := &Listing{}, map[rowKey]*Row{}
 	for {
 		e, err := r.Next(ctx, Filter{})
@@ -76,9 +63,6 @@ func List(ctx context.Context, path string, progress Progress) (*Listing, error)
 		l.add(e)
 		l.part(r.About()).Entries++
 		count(rows, e)
-		if progress != nil {
-			progress(r.bytes+r.seg.off, total)
-		}
 	}
 	l.Segments, l.Bytes, l.Unpacked, l.Damages = r.segments, r.bytes, r.unpacked, r.Damages()
 	if r.seg != nil {

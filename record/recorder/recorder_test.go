@@ -112,7 +112,7 @@ func TestRecord(t *testing.T) {
 	if c := r.Counts(); c.Recorded != 2 || c.Bodiless != 1 || c.Shed != 1 {
 		t.Errorf("%+v", c)
 	}
-	if l, err := journal.List(t.Context(), dir, nil); err != nil || r.Counts().Bytes != l.Unpacked {
+	if l, err := journal.List(t.Context(), dir); err != nil || r.Counts().Bytes != l.Unpacked {
 		t.Errorf("counted %d bytes, and the log has %d: %v", r.Counts().Bytes, l.Unpacked, err)
 	}
 }
@@ -290,7 +290,7 @@ func TestTheRulesAreKept(t *testing.T) {
 	r.Redact(second)
 	r.Offer(exchange("/3"))
 	fatal.If(t, r.Close())
-	l, err := journal.List(t.Context(), dir, nil)
+	l, err := journal.List(t.Context(), dir)
 	if err != nil || len(l.Parts) != 2 || l.Parts[0].Entries != 2 || l.Parts[1].Entries != 1 {
 		t.Fatalf("%+v, %v", l, err)
 	}
