@@ -114,7 +114,7 @@ func (d *drain) enter(ctx context.Context, seq uint64, size int, add func()) err
 		if d.next-d.saved >= uint64(d.o.Window) {
 			d.due.Notify()
 		}
-		if d.next-d.saved < 2*uint64(d.o.Window) && (d.open == 0 || d.open < d.o.Window && d.bytes+size <= d.o.WindowBytes) {
+		if d.next-d.saved < 2*uint64(d.o.Window) && (d.open == 0 || d.open < d.o.Window && d.bytes+size <= windowBytes) {
 			d.next = seq + 1
 			add()
 			d.mu.Unlock()
@@ -200,7 +200,7 @@ func (d *drain) run(ctx context.Context, q *queue) {
 			attempt = 0
 		}
 		if left {
-			notify.Sleep(ctx, stream.Backoff(attempt, d.o.BackoffMin, d.o.BackoffMax, rand.Float64()))
+			notify.Sleep(ctx, stream.Backoff(attempt, backoffMin, d.o.BackoffMax, rand.Float64()))
 			attempt++
 		}
 	}
@@ -212,7 +212,7 @@ func (d *drain) take(q *queue, batch []*item, records []stream.Record) ([]*item,
 	defer d.mu.Unlock()
 	size := 0
 	for _, it := range q.items {
-		if size += it.size; len(batch) == d.o.Batch || len(batch) > 0 && size > d.o.BatchBytes {
+		if size += it.size; len(batch) == d.o.Batch || len(batch) > 0 && size > batchBytes {
 			break
 		}
 		batch, records = append(batch, it), append(records, it.record)

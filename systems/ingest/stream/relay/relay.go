@@ -159,7 +159,7 @@ func (r *Relay) feed(ctx context.Context, next uint64) {
 			attempt = 0
 		}
 		r.drain.trouble.note(ctx, "log", err, time.Now())
-		notify.Sleep(ctx, stream.Backoff(attempt, r.o.BackoffMin, r.o.BackoffMax, 1))
+		notify.Sleep(ctx, stream.Backoff(attempt, backoffMin, r.o.BackoffMax, 1))
 	}
 }
 
