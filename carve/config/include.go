@@ -17,7 +17,6 @@ import (
 const (
 	maxIncludes = 1000     // files
 	maxIncluded = 16 * mib // bytes of all of them
-	maxListed   = 100_000  // names in a folder
 )
 
 // maxField is the longest path of a field, in letters, that a message has whole.
@@ -196,11 +195,7 @@ func isPattern(s string) bool { return strings.ContainsAny(s, `*?[`) }
 // matchFiles gives, sorted, the files that a pattern matches, the files of a folder that end in
 // .yaml or .yml, or the one file that is named. Hidden files are left out, and so is what
 // Kubernetes puts next to a volume's files (..data).
-func matchFiles(pattern string) ([]string, error) { return matchUpTo(pattern, maxListed) }
-
-// matchUpTo refuses folders with more than so many names: those that are not read might be
-// routes.
-func matchUpTo(pattern string, most int) ([]string, error) {
+func matchFiles(pattern string) ([]string, error) {
 	if isPattern(pattern) {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
@@ -219,22 +214,14 @@ func matchUpTo(pattern string, most int) ([]string, error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is neither a file nor a folder", pattern)
 	}
-	dir, err := os.Open(pattern)
+	entries, err := os.ReadDir(pattern)
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(most + 1)
-	switch {
-	case len(names) > most:
-		return nil, fmt.Errorf("%s has more than %d files; write a folder for routes alone, or a pattern", pattern, most)
-	case err != nil && len(names) > 0:
-		return nil, err
-	}
 	var found []string
-	for _, name := range names {
-		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
-			found = append(found, filepath.Join(pattern, name))
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext == ".yaml" || ext == ".yml" {
+			found = append(found, filepath.Join(pattern, e.Name()))
 		}
 	}
 	return regular(found), nil

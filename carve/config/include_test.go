@@ -225,14 +225,3 @@ func TestSources(t *testing.T) {
 		})
 	}
 }
-
-// A folder with more names than are read is refused: any of those left out might be a route.
-func TestAFolderIsReadInWholeOrRefused(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": "", "b.yaml": "", "c.txt": ""})
-	if got, err := matchUpTo(dir, 3); err != nil || len(got) != 2 {
-		t.Errorf("all of it: %q, %v", got, err)
-	}
-	if got, err := matchUpTo(dir, 2); err == nil {
-		t.Errorf("a part of it: %q", got)
-	}
-}
