@@ -129,7 +129,7 @@ func matches(token string, d *[sha256.Size]byte) bool {
 
 // guesses bounds the responses to wrong tokens, which keeps a stuck caller
 // cheap. It is no defence: a right token is always heard, so that nobody can
-// keep the operators out, and minToken makes it one that is not found.
+// keep the operators out, and the config demands one that is not found.
 func guesses() *rate.Limiter { return rate.NewLimiter(5, 20) }
 
 // roleOf is what a request's token or session lets it do.
