@@ -13,6 +13,7 @@ import (
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
+	"whittle/carve/compare/promisetest"
 	"whittle/internal/simtest"
 )
 
@@ -300,5 +301,13 @@ func TestAWeekOfOddities(t *testing.T) {
 				return true
 			}
 		}
+	})
+}
+
+func TestPromises(t *testing.T) {
+	t.Parallel()
+	promisetest.Judges(t, func(t testing.TB, c whittle.Comparison) promisetest.Judge {
+		j := judgeOf(t, c)
+		return j
 	})
 }

@@ -1,6 +1,15 @@
 package jsondoc
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,4 +58,94 @@ func FuzzPath(f *testing.F) {
 			t.Fatalf("the pattern %s does not lead back", AppendPattern(nil, trail))
 		}
 	})
+}
+
+// fieldsOf reads the corpus of field names.
+func fieldsOf(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/fields.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if _, list, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
+			names = append(names, strings.Fields(list)...)
+		}
+	}
+	return names
+}
+
+// randomKeys are keys as services draw them, n of each kind.
+func randomKeys(n int) map[string][]string {
+	chance := rand.New(rand.NewPCG(7, 11))
+	draw := func(alphabet string, length int) string {
+		b := make([]byte, length)
+		for i := range b {
+			b[i] = alphabet[chance.IntN(len(alphabet))]
+		}
+		return string(b)
+	}
+	const digits, capitals, small = "0123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+	hash := func() []byte { s := sha256.Sum256([]byte(draw(small, 20))); return s[:] }
+	kinds := map[string]func() string{
+		"base62 of 16 (idempotency keys)": func() string { return draw(digits+capitals+small, 16) },
+		"base62 of 24":                    func() string { return draw(digits+capitals+small, 24) },
+		"base62 of 32 (API keys)":         func() string { return draw(digits+capitals+small, 32) },
+		"nanoid":                          func() string { return draw(digits+capitals+small+"_-", 21) },
+		"base64url of a SHA-256":          func() string { return base64.RawURLEncoding.EncodeToString(hash()) },
+		"base32 of a SHA-256":             func() string { return base32.StdEncoding.EncodeToString(hash())[:52] },
+		"hexadecimal SHA-256":             func() string { return hex.EncodeToString(hash()) },
+		"ULID":                            func() string { return "01" + draw(digits+"ABCDEFGHJKMNPQRSTVWXYZ", 24) },
+		"UUID": func() string {
+			h := hex.EncodeToString(hash())
+			return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:32])
+		},
+		"CUID2":                               func() string { return draw(small, 1) + draw(digits+small, 23) },
+		"Firebase's push id":                  func() string { return "-N" + draw(digits+capitals+small+"_-", 18) },
+		"a prefixed id (cus_, pi_, in_, ch_)": func() string { return "cus_" + draw(digits+capitals+small, 14) },
+		"an ObjectId":                         func() string { return hex.EncodeToString(hash())[:24] },
+		"a snowflake":                         func() string { return "1" + draw(digits, 18) },
+		"KSUID":                               func() string { return draw(digits+capitals+small, 27) },
+		"an AWS request id":                   func() string { return draw(digits+capitals, 16) },
+	}
+	all := map[string][]string{}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) { // in one order: they draw from one source
+		for range n {
+			all[kind] = append(all[kind], kinds[kind]())
+		}
+	}
+	return all
+}
+
+// TestFieldNamesAgainstRandomKeys counts on real field names and on keys as services
+// draw them how often a key is taken for what it is not. A field that is taken for
+// an id is compared with all its siblings together, so it is the worse mistake.
+func TestFieldNamesAgainstRandomKeys(t *testing.T) {
+	const wrongFieldsMost, missedKeysMost = 0.005, 0.08
+	names := fieldsOf(t)
+	if len(names) < 300 {
+		t.Fatalf("%d field names, at least 300 are needed", len(names))
+	}
+	var taken []string
+	for _, name := range names {
+		if looksLikeID([]byte(name)) {
+			taken = append(taken, name)
+		}
+	}
+	keys, missed := 0, []string(nil)
+	for kind, all := range randomKeys(250) {
+		for _, key := range all {
+			if keys++; !looksLikeID([]byte(key)) {
+				missed = append(missed, kind+": "+key)
+			}
+		}
+	}
+	t.Logf("%d of %d field names are taken for ids: %q", len(taken), len(names), taken)
+	t.Logf("%d of %d random keys are taken for field names", len(missed), keys)
+	if float64(len(taken)) > wrongFieldsMost*float64(len(names)) {
+		t.Errorf("%d of %d field names are taken for ids: %q", len(taken), len(names), taken)
+	}
+	if keys < 200 || float64(len(missed)) > missedKeysMost*float64(keys) {
+		t.Errorf("%d of %d random keys are taken for field names: %q", len(missed), keys, missed[:min(len(missed), 30)])
+	}
 }

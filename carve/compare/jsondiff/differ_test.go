@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"whittle"
+	"whittle/carve/compare/comparetest"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondoc"
 )
 
@@ -268,4 +271,136 @@ func hasDuplicates(d *jsondoc.Document) bool {
 		}
 	}
 	return false
+}
+
+// FuzzDecimal holds the reading of numbers against math/big.
+func FuzzDecimal(f *testing.F) {
+	for _, s := range [][2]string{{"1e2", "100"}, {"-0", "0"}, {"0.10", "1e-1"}, {"123456789012345678901", "123456789012345678902"}} {
+		f.Add(s[0], s[1])
+	}
+	j := jsonDifferOf(f, whittle.Comparison{})
+	f.Fuzz(func(t *testing.T, a, b string) {
+		x, okX := rational(a)
+		y, okY := rational(b)
+		if !okX || !okY {
+			return
+		}
+		if got, want := j.sameNumber([]byte(a), []byte(b)), x.Cmp(y) == 0; got != want {
+			t.Fatalf("%s and %s: same %v, expected %v", a, b, got, want)
+		}
+	})
+}
+
+// rational reads a JSON number of a modest exponent.
+func rational(s string) (*big.Rat, bool) {
+	var d jsondoc.Document
+	if len(s) > 200 || d.Scan([]byte(s)) != jsondoc.Scanned || d.Nodes[0].Kind != jsondoc.Number || strings.TrimSpace(s) != s {
+		return nil, false
+	}
+	if x := jsondoc.ParseDecimal(nil, []byte(s)); x.Exp > 1000 || x.Exp < -1000 {
+		return nil, false
+	}
+	return new(big.Rat).SetString(s)
+}
+
+// TestMasked: two texts are the same where they differ only in what a pattern's groups
+// match, or all of it where there are none; what stands around it counts, and so does
+// whether it is there. JSON is compared as JSON.
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	nonce := `nonce="([^"]*)"`
+	for _, c := range []struct {
+		kind     whittle.CompareKind
+		patterns []string
+		a, b     string
+		same     bool
+	}{
+		{whittle.Exact, []string{nonce}, `<s nonce="a1">x`, `<s nonce="b22">x`, true},
+		{whittle.JSON, []string{nonce}, `<s nonce="a1">x`, `<s nonce="b22">x`, true},
+		{whittle.Exact, []string{nonce}, `<s nonce="a1">x`, `<s nonce="b22">y`, false},
+		{whittle.Exact, []string{nonce}, `<s nonce="a1">x`, `<s>x`, false},
+		{whittle.Exact, []string{nonce}, `<s nonce="a1">x`, `<s nonce="">x`, false},
+		{whittle.Exact, []string{nonce}, `<s nonce="a1"><s nonce="a1">`, `<s nonce="b"><s nonce="c">`, true},
+		{whittle.Exact, []string{nonce}, `<s nonce="a1"><s nonce="a1">`, `<s nonce="b">`, false},
+		{whittle.Exact, []string{`\d+ ms`}, "took 5 ms.", "took 17 ms.", true},
+		{whittle.Exact, []string{`\d+ ms`}, "took 5 ms.", "took 17 s.", false},
+		{whittle.Exact, []string{`\d+ ms`}, "5 ms", "took 5 ms", false},
+		{whittle.Exact, []string{nonce, `at (\d+):(\d+)`}, `nonce="a" at 1:2`, `nonce="b" at 33:4`, true},
+		{whittle.Exact, []string{`a((b)c)`}, "abc", "abc", true},
+		{whittle.Exact, []string{`a((b|x)c)`}, "abc", "axc", true},
+		{whittle.Exact, []string{`(a)?b`}, "ab b", "b ab", false},
+		{whittle.Exact, []string{`(?s).+`}, "this", "that", true},
+		{whittle.JSON, []string{`\d+`}, `{"a":1}`, `{"a":2}`, false},
+		{whittle.JSON, []string{`\d+`}, `{"a":1}`, `a 2`, false},
+		{whittle.JSON, []string{`\d+`}, `a 1`, `a 2`, true},
+		{whittle.JSON, []string{`\d+`}, ``, `1`, false},
+		{whittle.Exact, nil, "a", "b", false},
+	} {
+		d, err := NewDiffer(whittle.Comparison{Kind: c.kind, IgnoreText: c.patterns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pair := range [][2]string{{c.a, c.b}, {c.b, c.a}} {
+			list := d.Diff([]byte(pair[0]), []byte(pair[1]))
+			if (len(list) == 0) != c.same {
+				t.Errorf("%s %q: %q and %q: %+v", c.kind, c.patterns, pair[0], pair[1], list)
+			}
+			for i := range list { // what is shown is the place that differs, not one that is ignored
+				if s := d.Spot(&list[i]); s.From == s.To {
+					t.Errorf("%q and %q: %+v", pair[0], pair[1], s)
+				}
+			}
+		}
+	}
+}
+
+// TestMaskPatterns: what is no pattern, matches nothing or is too long is refused.
+func TestMaskPatterns(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]string{
+		"": "empty text", "x*": "empty text", "(": "missing closing", `(?=a)`: "invalid or unsupported",
+		strings.Repeat("x", display.BodyShown+1): "longer than", "[0-9]+": "",
+	} {
+		_, err := MaskPattern(pattern)
+		switch {
+		case (err == nil) != (want == ""):
+			t.Errorf("%.20q: %v", pattern, err)
+		case err != nil && !strings.Contains(err.Error(), want):
+			t.Errorf("%.20q: %v", pattern, err)
+		}
+	}
+}
+
+func BenchmarkJSON(b *testing.B) {
+	plain, spaced := comparetest.Orders(50, false), comparetest.Orders(50, true)
+	cases := []struct {
+		name, a, b string
+		c          whittle.Comparison
+	}{
+		{"same bytes", plain, plain, whittle.Comparison{}},
+		{"same values", plain, spaced, whittle.Comparison{}},
+		{"one value differs", plain, strings.Replace(plain, "49.50", "49.51", 1), whittle.Comparison{}},
+		{"unordered", plain, spaced, whittle.Comparison{Unordered: []string{"$.items"}}},
+	}
+	for _, c := range cases {
+		b.Run(c.name, func(b *testing.B) {
+			j := jsonDifferOf(b, c.c)
+			x, y := []byte(c.a), []byte(c.b)
+			b.SetBytes(int64(len(x) + len(y)))
+			b.ReportAllocs()
+			for b.Loop() {
+				j.Diff(x, y)
+			}
+		})
+	}
+	b.Run("encoding/json and DeepEqual", func(b *testing.B) {
+		b.SetBytes(int64(len(plain) + len(spaced)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var x, y any
+			if json.Unmarshal([]byte(plain), &x) != nil || json.Unmarshal([]byte(spaced), &y) != nil || !reflect.DeepEqual(x, y) {
+				b.Fatal("not the same")
+			}
+		}
+	})
 }
