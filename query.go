@@ -34,8 +34,10 @@ func (q *Query) Tests() bool { return q.Total != SideQuery{} }
 
 // SideQuery asks for a figure of each side, in PromQL.
 type SideQuery struct {
-	// Monolith empty: only the candidate has the figure.
+	// Monolith and Candidate are a query each. Monolith empty: only the candidate has the
+	// figure. If Label is set, they are that label's values in the result of Both.
 	Monolith, Candidate string
+	Both, Label         string
 }
 
 // QueryReading is the result of a query at one moment.

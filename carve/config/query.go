@@ -33,7 +33,7 @@ func queries(t *whittle.Route) value {
 			unique(a, q.Name, slices.ContainsFunc(t.Queries, func(other whittle.Query) bool { return other.Name == q.Name }))
 		},
 			key{"name", nameShape.of(&q.Name), required, "unique in the route"},
-			key{"bad", sides(&q.Bad, true), "(none)", "for a test: counter of each side's bad events"},
+			key{"bad", sides(&q.Bad, true), "(none)", "for a test: counter of each side's bad events, by two queries, or by one with a `label`"},
 			key{"total", sides(&q.Total, true), "(none)", "for a test: counter of all events, likewise"},
 			key{"value", sides(&q.Value, false), "(none)", "for a limit rule: the candidate's figure, or both sides' as in `bad`"},
 			key{"excess", percentOf(&q.Excess), "1%", "for a test: by how much the candidate's share may exceed the monolith's"},
@@ -82,21 +82,37 @@ func limit(q *whittle.Query, below bool) value {
 	}}
 }
 
-// sides is a query for each side. A text alone is the candidate's, where not both are needed.
+// sides is a query for each side: two of them, or one whose result a label takes apart. A text
+// alone is the candidate's, where not both are needed.
 func sides(s *whittle.SideQuery, both bool) value {
-	const like = "{monolith: QUERY, candidate: QUERY}"
+	const like = "{monolith: QUERY, candidate: QUERY}, or {query: QUERY, label: NAME, monolith: VALUE, candidate: VALUE}"
 	parse := parseQuery
 	if both { // of a test
 		parse = parseCounter
 	}
 	query := matching("query in PromQL", "", "number")
 	v := mapping(like, func(a at) {
-		if !a.failed("") && (!a.given("candidate") || both && !a.given("monolith")) {
-			a.fail("is of one side; write %s", like)
+		labelled, named := a.given("query"), a.given("label")
+		for key, text := range map[string]*string{"monolith": &s.Monolith, "candidate": &s.Candidate} {
+			var err error
+			if a.given(key) && !labelled && !named && !a.failed(key) {
+				if *text, err = parse(*text); err != nil {
+					a.failKey(key, "%v", err)
+				}
+			}
+		}
+		switch {
+		case a.failed(""):
+		case labelled != named || !a.given("candidate") || !a.given("monolith") && (both || labelled):
+			a.fail("is of one side, or has query: without label:; write %s", like)
+		case labelled && s.Monolith == s.Candidate:
+			a.fail("gives both sides the same value of %s", s.Label)
 		}
 	},
-		key{"monolith", word(&s.Monolith, query, parse), "(none)", "the query for the monolith"},
-		key{"candidate", word(&s.Candidate, query, parse), required, "the query for the candidate"})
+		key{"query", word(&s.Both, query, parse), "(none)", "a query for both sides"},
+		key{"label", text(&s.Label), "(none)", "the label that tells the sides apart"},
+		key{"monolith", anyText(&s.Monolith), "(none)", "a query, or the label's value"},
+		key{"candidate", anyText(&s.Candidate), required, "a query, or the label's value"})
 	v.open = func() {}
 	v.absent = func() bool { return *s == whittle.SideQuery{} }
 	if !both {

@@ -37,8 +37,9 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 
 // sample is one figure of a result.
 type sample struct {
-	at    time.Time
-	value float64
+	labels map[string]string
+	at     time.Time
+	value  float64
 }
 
 // result is the API's response to an instant query.
@@ -115,7 +116,8 @@ func parse(status int, b []byte) ([]sample, error) {
 		return []sample{{at: p.at, value: p.value}}, nil
 	case "vector":
 		var list []struct {
-			Value *point `json:"value"`
+			Metric map[string]string `json:"metric"`
+			Value  *point            `json:"value"`
 		}
 		if err := json.Unmarshal(r.Data.Result, &list); err != nil {
 			return nil, errors.New("the response is not that of a Prometheus server")
@@ -125,7 +127,7 @@ func parse(status int, b []byte) ([]sample, error) {
 			if l.Value == nil {
 				return nil, errors.New("the result is a histogram, not a number")
 			}
-			out[i] = sample{at: l.Value.at, value: l.Value.value}
+			out[i] = sample{labels: l.Metric, at: l.Value.at, value: l.Value.value}
 		}
 		return out, nil
 	}

@@ -199,12 +199,29 @@ type once struct {
 }
 
 func (o *once) sides(ctx context.Context, s *whittle.SideQuery) (v whittle.SideValues, err error) {
+	if s.Label != "" {
+		list, err := o.ask(ctx, s.Both)
+		if err == nil {
+			v.Monolith, v.NoMonolith, err = one(list, s.Label, s.Monolith)
+		}
+		if err == nil {
+			v.Candidate, v.NoCandidate, err = one(list, s.Label, s.Candidate)
+		}
+		return v, err
+	}
 	if s.Monolith != "" {
-		if v.Monolith, v.NoMonolith, err = o.one(ctx, s.Monolith); err != nil {
+		list, err := o.ask(ctx, s.Monolith)
+		if err == nil {
+			v.Monolith, v.NoMonolith, err = one(list, "", "")
+		}
+		if err != nil {
 			return v, fmt.Errorf("the monolith's: %w", err)
 		}
 	}
-	v.Candidate, v.NoCandidate, err = o.one(ctx, s.Candidate)
+	list, err := o.ask(ctx, s.Candidate)
+	if err == nil {
+		v.Candidate, v.NoCandidate, err = one(list, "", "")
+	}
 	if err != nil && s.Monolith != "" {
 		err = fmt.Errorf("the candidate's: %w", err)
 	}
@@ -232,14 +249,21 @@ func (o *once) ask(ctx context.Context, text string) ([]sample, error) {
 	return list, nil
 }
 
-// one is the only figure of a query.
-func (o *once) one(ctx context.Context, text string) (v float64, none bool, err error) {
-	list, err := o.ask(ctx, text)
-	switch {
-	case err != nil || len(list) == 0:
-		return 0, true, err
-	case len(list) > 1:
-		return 0, false, fmt.Errorf("%d series where one is wanted: sum them up in the query", len(list))
+// one is the only sample, or the only one with a value of a label.
+func one(list []sample, label, want string) (v float64, none bool, err error) {
+	n := 0
+	for _, s := range list {
+		if label == "" || s.labels[label] == want {
+			v = s.value
+			n++
+		}
 	}
-	return list[0].value, false, nil
+	if n > 1 {
+		of := ""
+		if label != "" {
+			of = fmt.Sprintf(" with %s=%q", label, want)
+		}
+		return 0, false, fmt.Errorf("%d series%s where one is wanted: sum them up in the query", n, of)
+	}
+	return v, n == 0, nil
 }

@@ -154,16 +154,20 @@ func newResponder(t *testing.T, of map[string]string) *responder {
 	return a
 }
 
-// TestSides reads both sides at one moment; bad events without a series are 0 where there is
-// a total.
+// TestSides reads both sides by two queries and by a label, at one moment; bad events
+// without a series are 0 where there is a total.
 func TestSides(t *testing.T) {
 	const at = `"value":[1700000000.25,`
 	a := newResponder(t, map[string]string{
 		"none": `[]`,
 		"mt":   `[{"metric":{},` + at + `"100"]}]`, "ct": `[{"metric":{},` + at + `"10"]}]`, "mb": `[]`, "cb": `[]`,
-		"two": `[{"metric":{"pod":"a"},` + at + `"1"]},{"metric":{"pod":"b"},` + at + `"2"]}]`,
-		"old": `[{"metric":{},"value":[1699999000,"2"]}]`,
+		"by":  `[{"metric":{"app":"old"},` + at + `"1"]},{"metric":{"app":"new"},` + at + `"2"]},{"metric":{"app":"other"},` + at + `"3"]}]`,
+		"two": `[{"metric":{"app":"old","pod":"a"},` + at + `"1"]},{"metric":{"app":"old","pod":"b"},` + at + `"2"]}]`,
+		"old": `[{"metric":{"app":"old"},` + at + `"1"]},{"metric":{"app":"new"},"value":[1699999000,"2"]}]`,
 	})
+	label := func(q string) whittle.SideQuery {
+		return whittle.SideQuery{Both: q, Label: "app", Monolith: "old", Candidate: "new"}
+	}
 	got := readOnce(t, a.URL, whittle.Query{Total: whittle.SideQuery{Monolith: "mt", Candidate: "ct"}, Bad: whittle.SideQuery{Monolith: "mb", Candidate: "cb"}, Every: time.Minute})
 	if got.Missing != "" || got.Total != (whittle.SideValues{Monolith: 100, Candidate: 10}) || got.Bad != (whittle.SideValues{}) || !got.NoBad || !got.At.Equal(time.UnixMilli(1700000000250)) {
 		t.Errorf("%+v", got)
@@ -171,10 +175,14 @@ func TestSides(t *testing.T) {
 	if strings.Join(a.times, " ") != " 1700000000.250 1700000000.250 1700000000.250" {
 		t.Errorf("asked of the times %q", a.times)
 	}
+	got = readOnce(t, a.URL, whittle.Query{Value: label("by"), Every: time.Minute})
+	if got.Missing != "" || got.Value != (whittle.SideValues{Monolith: 1, Candidate: 2}) {
+		t.Errorf("%+v", got)
+	}
 	for q, why := range map[string]string{
-		"two": "the candidate's: 2 series where one is wanted: sum them up in the query", "old": "the candidate's: a figure is 16m40s old",
+		"two": `2 series with app="old" where one is wanted: sum them up in the query`, "old": "a figure is 16m40s old",
 	} {
-		if got = readOnce(t, a.URL, whittle.Query{Value: whittle.SideQuery{Monolith: "ct", Candidate: q}, Every: time.Minute}); got.Missing != why {
+		if got = readOnce(t, a.URL, whittle.Query{Value: label(q), Every: time.Minute}); got.Missing != why {
 			t.Errorf("%s: %+v", q, got)
 		}
 	}

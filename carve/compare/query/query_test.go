@@ -220,7 +220,7 @@ func TestNoData(t *testing.T) {
 
 // TestLimitRules: so many in a row beyond the limit, and one within begins afresh.
 func TestLimitRules(t *testing.T) {
-	alone, both := whittle.SideQuery{Candidate: "c"}, whittle.SideQuery{Monolith: "m", Candidate: "c"}
+	alone, both := whittle.SideQuery{Candidate: "c"}, whittle.SideQuery{Both: "q", Label: "v", Monolith: "1", Candidate: "2"}
 	for name, tt := range map[string]struct {
 		q      whittle.Query
 		values [][2]float64 // of monolith and candidate
