@@ -58,9 +58,8 @@ func closeBroker() {
 func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 	const backlog = 20_000
 	b := broker(t)
-	kafkatest.MakeTopic(t, b.Address(), "first", 12)
 	s := serve(t, t.TempDir(), "--log-first", filepath.Join(t.TempDir(), "first"),
-		"--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "first")
+		"--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "first", "--kafka-create")
 	l := streamtest.NewLedger(1)
 	l.AtLeastOnce, l.Unordered = true, true
 	h := newOverHTTP(t, func() string { return s.public })
@@ -170,8 +169,7 @@ func batch(t *testing.T, s *service, n, events int) {
 // TestStraightToKafka is acknowledged when all of Kafka's replicas have the event.
 func TestStraightToKafka(t *testing.T) {
 	b := broker(t)
-	kafkatest.MakeTopic(t, b.Address(), "straight", 12)
-	s := serve(t, t.TempDir(), "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "straight")
+	s := serve(t, t.TempDir(), "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "straight", "--kafka-create")
 	a, err := post(t.Context(), http.DefaultClient, s.public, "one", "the one")
 	if err != nil || a.code != http.StatusOK || a.Durability != "kafka-all" {
 		t.Errorf("%+v, %v", a, err)

@@ -20,6 +20,7 @@ type streamFlags struct {
 
 	KafkaBrokers  []string `group:"kafka" env:"KAFKA_BROKERS" placeholder:"HOST:PORT" help:"Brokers to ask first."`
 	KafkaTopic    string   `group:"kafka" env:"KAFKA_TOPIC" default:"events" placeholder:"NAME" help:"Topic (${default})."`
+	KafkaCreate   bool     `group:"kafka" env:"KAFKA_CREATE" help:"Make the topic where it is missing."`
 	KafkaTLS      bool     `group:"kafka" env:"KAFKA_TLS" help:"Speak TLS to the brokers."`
 	KafkaSASL     string   `group:"kafka" env:"KAFKA_SASL" placeholder:"MECHANISM" help:"plain, scram-sha-256 or scram-sha-512."`
 	KafkaUser     string   `group:"kafka" env:"KAFKA_USER" placeholder:"NAME" help:"User for SASL."`
@@ -33,6 +34,7 @@ type streamFlags struct {
 	NatsURL         string `name:"nats-url" group:"nats" env:"NATS_URL" placeholder:"URL" help:"Servers, separated by commas."`
 	NatsStream      string `group:"nats" env:"NATS_STREAM" default:"EVENTS" placeholder:"NAME" help:"Stream (${default})."`
 	NatsSubject     string `group:"nats" env:"NATS_SUBJECT" placeholder:"NAME" help:"Subject that the events are published on; the stream's name and .records unless given."`
+	NatsCreate      bool   `group:"nats" env:"NATS_CREATE" help:"Make the stream where it is missing."`
 	NatsCredentials string `group:"nats" env:"NATS_CREDENTIALS" placeholder:"FILE" help:"A .creds file."`
 }
 
@@ -68,9 +70,17 @@ func (f *streamFlags) openSink(ctx context.Context) (stream.Stream, error) {
 		if f.NatsURL == "" {
 			return nil, missing("--nats-url", "NATS_URL")
 		}
-		return opened(nats.Open(ctx, nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials}))
+		return opened(nats.Open(ctx, f.natsOptions()))
 	}
 	return nil, whittle.Errorf(whittle.Internal, "open stream %q", f.Sink)
+}
+
+func (f *streamFlags) natsOptions() nats.Options {
+	o := nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials}
+	if f.NatsCreate {
+		o.Create = &nats.Create{}
+	}
+	return o
 }
 
 func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
@@ -80,6 +90,9 @@ func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {
 	o := kafka.Options{
 		Brokers: f.KafkaBrokers, Topic: f.KafkaTopic, ClientID: "ingest",
 		SASL: kafka.SASL{Mechanism: f.KafkaSASL, User: f.KafkaUser, Password: f.KafkaPassword},
+	}
+	if f.KafkaCreate {
+		o.Create = &kafka.Create{}
 	}
 	if f.KafkaTLS {
 		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}

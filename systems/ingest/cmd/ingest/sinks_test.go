@@ -52,10 +52,9 @@ func TestLogFirst(t *testing.T) {
 	}
 	before.stop(t)
 	url := natstest.Start(t)
-	natstest.Create(t, url, "EVENTS", 0)
 	args := []string{
 		"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0",
-		"--sink", "nats", "--nats-url", url, "--log-first", "first",
+		"--sink", "nats", "--nats-url", url, "--nats-create", "--log-first", "first",
 	}
 	for run := range 2 {
 		p := start(t, dir, nil, args...)
@@ -108,8 +107,7 @@ func TestLogFirstWithoutItsSink(t *testing.T) {
 // TestStraightToASink responds for what the sink reached.
 func TestStraightToASink(t *testing.T) {
 	url := natstest.Start(t)
-	natstest.Create(t, url, "EVENTS", 0)
-	p := start(t, t.TempDir(), nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--sink", "nats", "--nats-url", url)
+	p := start(t, t.TempDir(), nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--sink", "nats", "--nats-url", url, "--nats-create")
 	a, err := post(http.DefaultClient, p.public+"/import", "", "text/plain", "hello")
 	if err != nil || a.code != 200 || a.Durability != "jetstream" {
 		t.Errorf("%+v, %v", a, err)

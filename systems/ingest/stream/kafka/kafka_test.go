@@ -33,7 +33,8 @@ func sealed(id, key, value string) stream.Record {
 
 func TestOpenRefuses(t *testing.T) {
 	address := []string{realBroker(t).Address()}
-	compacted := newTopic(t, address[0], 1)
+	compacted := topicFor(t)
+	makeTopic(t, address, compacted, 1)
 	alter(t, address, compacted, "cleanup.policy", "compact")
 	for name, c := range map[string]struct {
 		o    Options
@@ -54,12 +55,29 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+func TestOpenCreates(t *testing.T) {
+	o := Options{Brokers: []string{realBroker(t).Address()}, Topic: topicFor(t), Create: &Create{}}
+	for range 2 { // the second time it is there
+		l, err := Open(t.Context(), o)
+		fatal.If(t, err)
+		if n := l.traits.partitions; n != defaultPartitions {
+			t.Errorf("%d partitions", n)
+		}
+		if r := l.Append(t.Context(), []stream.Record{sealed("", "", "v")}); r[0].Err != nil {
+			t.Error(r[0].Err)
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A topic that takes less than it did at Open refuses whole batches; only the
 // record that is too large may suffer.
 func TestTopicTakesLess(t *testing.T) {
 	address := []string{realBroker(t).Address()}
-	topic := newTopic(t, address[0], 1)
-	l := openAt(t, Options{Brokers: address, Topic: topic})
+	topic := topicFor(t)
+	l := openAt(t, Options{Brokers: address, Topic: topic, Create: &Create{Partitions: 1}})
 	alter(t, address, topic, "max.message.bytes", "5000")
 	for deadline := time.Now().Add(10 * time.Second); ; { // the log itself learns of it a little later
 		if r := l.Append(t.Context(), []stream.Record{sealed("before", "", random(20_000))}); whittle.CodeOf(r[0].Err) == whittle.Invalid {
@@ -106,6 +124,16 @@ func plainClient(t *testing.T, brokers []string) *kgo.Client {
 	return c
 }
 
+func makeTopic(t *testing.T, brokers []string, topic string, partitions int32) {
+	t.Helper()
+	admin := kadm.NewClient(plainClient(t, brokers))
+	_, err := admin.CreateTopic(t.Context(), partitions, 1, nil, topic)
+	if err == nil {
+		_, err = awaitLeaders(t.Context(), admin, topic)
+	}
+	fatal.If(t, err)
+}
+
 // alter changes a topic's setting and waits until the broker tells of it.
 func alter(t *testing.T, brokers []string, topic, key, value string) {
 	t.Helper()
@@ -129,7 +157,7 @@ func alter(t *testing.T, brokers []string, topic, key, value string) {
 // it stood still for a while with requests on their way. A short run has the second only.
 func TestBrokerKilled(t *testing.T) {
 	broker := realBroker(t)
-	l := openAt(t, Options{Brokers: []string{broker.Address()}, Topic: newTopic(t, broker.Address(), 6), DeliveryTimeout: 20 * time.Second})
+	l := openAt(t, Options{Brokers: []string{broker.Address()}, Create: &Create{Partitions: 6}, DeliveryTimeout: 20 * time.Second})
 	book := streamtest.NewLedger(1)
 	book.During(t, l, 8, 20*time.Second, func() {
 		for _, pause := range []bool{false, true} {
@@ -159,7 +187,9 @@ func TestConformance(t *testing.T) {
 	}
 	streamtest.Run(t, streamtest.Suite{
 		Open: func(t *testing.T) stream.Stream {
-			return open(t, newTopic(t, address[0], 3))
+			topic := topicFor(t)
+			makeTopic(t, address, topic, 3)
+			return open(t, topic)
 		},
 		Reopen: func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, closed.(*Log).o.Topic) },
 		Read:   readAll,
@@ -285,17 +315,29 @@ func realBroker(t *testing.T) *kafkatest.Broker {
 	return shared.broker
 }
 
-// newTopic makes a topic of the test's own.
-func newTopic(t *testing.T, broker string, partitions int32) string {
-	t.Helper()
-	name := strings.NewReplacer("/", ".", "#", ".").Replace(fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()))
-	kafkatest.MakeTopic(t, broker, name, partitions)
-	return name
+// topicFor is a topic name that belongs to the test.
+func topicFor(t *testing.T) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == '#' || r == ' ' {
+			return '.'
+		}
+		return r
+	}, fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()))
 }
 
-// openAt opens a stream, closed with the test.
+// openAt opens a stream, closed with the test, on a topic of the test's own
+// where none is named. Topics are made beforehand: Open takes longer for it.
 func openAt(t *testing.T, o Options) *Log {
 	t.Helper()
+	if o.Topic == "" {
+		o.Topic = topicFor(t)
+		if o.Create == nil {
+			o.Create = &Create{Partitions: 3}
+		}
+	}
+	if o.Create != nil {
+		makeTopic(t, o.Brokers, o.Topic, o.Create.Partitions)
+	}
 	l, err := Open(t.Context(), o)
 	fatal.If(t, err)
 	t.Cleanup(func() {

@@ -22,6 +22,8 @@ type Options struct {
 	// Topic holds the records. It may be shared with nobody: a record that this
 	// package did not write reads as corrupt.
 	Topic string
+	// Create makes the topic where it does not exist. Nil: Open fails then.
+	Create *Create
 	// ClientID is the name in the brokers' logs and quotas. Empty: whittle.
 	ClientID string
 	// TLS encrypts the connections. Nil: plain TCP.
@@ -36,6 +38,16 @@ type Options struct {
 	Buffer int64
 }
 
+// Create is how a missing topic is made. The zero value works.
+type Create struct {
+	// Partitions is how many there are. 0: 12.
+	Partitions int32
+	// Replicas is how many brokers keep a copy. 0: three, or as many as there
+	// are brokers. With three or more, the topic wants two of them in sync
+	// before it acknowledges (min.insync.replicas).
+	Replicas int16
+}
+
 // SASL is a user by name and password.
 type SASL struct {
 	// Mechanism is plain, scram-sha-256 or scram-sha-512. Empty: no SASL.
@@ -45,8 +57,10 @@ type SASL struct {
 }
 
 const (
-	defaultDelivery = 30 * time.Second
-	defaultBuffer   = 64 << 20
+	defaultDelivery   = 30 * time.Second
+	defaultBuffer     = 64 << 20
+	defaultPartitions = 12
+	defaultReplicas   = 3
 )
 
 func (o Options) withDefaults() (Options, error) {

@@ -1,10 +1,13 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -22,18 +25,22 @@ type traits struct {
 const (
 	keyMaxMessage = "max.message.bytes"
 	keyCleanup    = "cleanup.policy"
+	keyMinInSync  = "min.insync.replicas"
 	// defaultMaxMessage is Kafka's default of max.message.bytes, taken where the
 	// brokers do not let us ask.
 	defaultMaxMessage = 1048588
 )
 
-// lookUp finds the topic, and refuses one that would not keep what it acknowledged.
+// lookUp finds the topic, makes it where that is asked for, and refuses one
+// that would not keep what it acknowledged.
 func lookUp(ctx context.Context, admin *kadm.Client, o *Options) (traits, error) {
 	partitions, err := countPartitions(ctx, admin, o.Topic)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return traits{}, whittle.Errorf(whittle.NotFound, "Kafka has no topic %q", o.Topic).
-			WithHint("create it: kafka-topics.sh --bootstrap-server " + o.Brokers[0] + " --create --topic " + o.Topic +
-				" --partitions 12 --replication-factor 3 --config min.insync.replicas=2")
+		if o.Create == nil {
+			return traits{}, whittle.Errorf(whittle.NotFound, "Kafka has no topic %q", o.Topic).
+				WithHint("create it, with three replicas and min.insync.replicas=2, or let it be created (--kafka-create)")
+		}
+		partitions, err = create(ctx, admin, o.Topic, *o.Create)
 	}
 	if err != nil {
 		return traits{}, unreachable(ctx, "look up Kafka topic "+o.Topic, err)
@@ -64,6 +71,50 @@ func countPartitions(ctx context.Context, admin *kadm.Client, topic string) (int
 		return 0, found.Err
 	}
 	return int32(len(found.Partitions)), nil
+}
+
+// create makes the topic and waits until each of its partitions has a leader.
+func create(ctx context.Context, admin *kadm.Client, topic string, c Create) (int32, error) {
+	c.Partitions = cmp.Or(c.Partitions, defaultPartitions)
+	if c.Replicas == 0 {
+		brokers, err := admin.ListBrokers(ctx)
+		if err != nil {
+			return 0, err
+		}
+		c.Replicas = int16(min(defaultReplicas, len(brokers)))
+	}
+	settings := map[string]*string{keyCleanup: kadm.StringPtr("delete")}
+	if c.Replicas >= defaultReplicas {
+		settings[keyMinInSync] = kadm.StringPtr("2")
+	}
+	_, err := admin.CreateTopic(ctx, c.Partitions, c.Replicas, settings, topic)
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return 0, err
+	}
+	return awaitLeaders(ctx, admin, topic)
+}
+
+func awaitLeaders(ctx context.Context, admin *kadm.Client, topic string) (int32, error) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		details, err := admin.ListTopics(ctx, topic)
+		if err != nil {
+			return 0, err
+		}
+		found := details[topic]
+		led := !slices.ContainsFunc(found.Partitions.Sorted(), func(p kadm.PartitionDetail) bool {
+			return p.Err != nil || p.Leader < 0
+		})
+		if found.Err == nil && led && len(found.Partitions) > 0 {
+			return int32(len(found.Partitions)), nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
 }
 
 // settingsOf returns the topic's settings, and none where we may not ask.

@@ -81,12 +81,16 @@ func (r *remote) start() {
 	_, r.port, _ = strings.Cut(r.Public, ":")
 }
 
-// openAt makes and opens the stream "events", closed with the test. It holds so many bytes;
-// 0: without bounds.
-func openAt(t *testing.T, url string, bytes int64) *Log {
+// openAt opens a stream of its own, closed with the test.
+func openAt(t *testing.T, o Options) *Log {
 	t.Helper()
-	natstest.Create(t, url, "events", bytes)
-	l, err := Open(t.Context(), Options{URL: url, Stream: "events"})
+	if o.Stream == "" {
+		o.Stream = "events"
+	}
+	if o.URL != "" && o.Create == nil {
+		o.Create = &Create{}
+	}
+	l, err := Open(t.Context(), o)
 	fatal.If(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -98,7 +102,7 @@ func openAt(t *testing.T, url string, bytes int64) *Log {
 
 func served(t *testing.T) *Log {
 	t.Helper()
-	return openAt(t, natstest.Start(t), 0)
+	return openAt(t, Options{URL: natstest.Start(t)})
 }
 
 func sealed(id, key, value string) stream.Record {

@@ -62,7 +62,7 @@ func (l *Log) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return whittle.Errorf(whittle.Internal, "make JetStream client: %w", err)
 	}
-	if l.stream, err = lookUp(ctx, l.js, &l.o); err != nil {
+	if l.stream, err = lookUp(ctx, l.js, l.conn, &l.o); err != nil {
 		return err
 	}
 	l.limit = int(l.conn.MaxPayload())

@@ -47,7 +47,7 @@ func TestTooLarge(t *testing.T) {
 
 // A full stream refuses, and lets a small record not pass a large one of its key.
 func TestFull(t *testing.T) {
-	l := openAt(t, natstest.Start(t), 200_000)
+	l := openAt(t, Options{URL: natstest.Start(t), Create: &Create{MaxBytes: 200_000}})
 	large := strings.Repeat("v", 150_000)
 	got := l.Append(t.Context(), []stream.Record{
 		sealed("", "a", large), sealed("", "b", large), sealed("", "b", "small"), sealed("", "c", "small"),
@@ -65,7 +65,7 @@ func TestFull(t *testing.T) {
 // Close gives up when its context ends, and so do the appends that it waited for.
 func TestCloseGivesUp(t *testing.T) {
 	r := startRemote(t)
-	l := openAt(t, r.url(), 0)
+	l := openAt(t, Options{URL: r.url()})
 	r.Kill()
 	appended := make(chan []stream.Result)
 	for range 4 {
@@ -104,7 +104,7 @@ func TestForeignMessageIsCorrupt(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	url := startRemote(t).url()
-	first := openAt(t, url, 0)
+	first := openAt(t, Options{URL: url})
 	for name, config := range map[string]jetstream.StreamConfig{
 		"memory":    {Storage: jetstream.MemoryStorage},
 		"queue":     {Retention: jetstream.WorkQueuePolicy},
@@ -138,7 +138,7 @@ func TestOpenRefuses(t *testing.T) {
 // until it is mended, and one that drops old messages by size says so.
 func TestALaterChangeIsSeen(t *testing.T) {
 	url := startRemote(t).url()
-	l := openAt(t, url, 0)
+	l := openAt(t, Options{URL: url})
 	if said := l.Forgets(); said != "" {
 		t.Error(said)
 	}
@@ -187,7 +187,7 @@ func TestCaptures(t *testing.T) {
 // The server is killed twice while producers are at work.
 func TestServerKilled(t *testing.T) {
 	r := startRemote(t)
-	l := openAt(t, r.url(), 0)
+	l := openAt(t, Options{URL: r.url()})
 	book := streamtest.NewLedger(1)
 	book.During(t, l, 8, 10*time.Second, func() {
 		for range 2 {
@@ -213,9 +213,7 @@ func TestConformance(t *testing.T) {
 	streamtest.Run(t, streamtest.Suite{
 		Open: func(t *testing.T) stream.Stream {
 			n++
-			name := fmt.Sprint("events", n)
-			natstest.Create(t, url, name, 0)
-			return open(t, Options{URL: url, Stream: name})
+			return open(t, Options{URL: url, Stream: fmt.Sprint("events", n), Create: &Create{}})
 		},
 		Reopen: func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, closed.(*Log).o) },
 		Read:   readAll,

@@ -24,6 +24,8 @@ type Options struct {
 	// belongs to this package: another's message reads as corrupt. Empty:
 	// Stream + ".records".
 	Subject string
+	// Create makes the stream where it does not exist. Nil: Open fails then.
+	Create *Create
 	// DeliveryTimeout is how long Append waits for the server before it gives
 	// up on a record. It must be shorter than the stream's duplicate window
 	// (2 minutes by default). 0: 30 s.
@@ -33,9 +35,22 @@ type Options struct {
 	Buffer int64
 }
 
+// Create is how a missing stream is made. The zero value works: kept in files,
+// without bounds, and never letting go of old records to take new ones.
+type Create struct {
+	// Replicas is how many servers keep a copy. 0: three in a cluster, otherwise one.
+	Replicas int
+	// MaxBytes bounds the stream; a full one refuses records. 0: no bound.
+	MaxBytes int64
+	// MaxAge is how long records are kept. 0: for ever.
+	MaxAge time.Duration
+}
+
 const (
 	defaultDelivery = 30 * time.Second
 	defaultBuffer   = 64 << 20
+	duplicates      = 2 * time.Minute
+	defaultReplicas = 3
 )
 
 func (o Options) withDefaults() (Options, error) {

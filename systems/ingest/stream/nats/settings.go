@@ -1,28 +1,59 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle"
 )
 
-// lookUp finds the stream, and refuses one that would not keep what it acknowledged.
-func lookUp(ctx context.Context, js jetstream.JetStream, o *Options) (jetstream.Stream, error) {
+// lookUp finds the stream, makes it where that is asked for, and refuses one
+// that would not keep what it acknowledged.
+func lookUp(ctx context.Context, js jetstream.JetStream, conn *client.Conn, o *Options) (jetstream.Stream, error) {
 	s, err := js.Stream(ctx, o.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, whittle.Errorf(whittle.NotFound, "JetStream has no stream %q", o.Stream).
-			WithHint("create it: nats stream add " + o.Stream + " --subjects " + o.Subject + " --storage file --discard new --replicas 3 --defaults")
+		if o.Create == nil {
+			return nil, whittle.Errorf(whittle.NotFound, "JetStream has no stream %q", o.Stream).
+				WithHint("create it with file storage on subject " + o.Subject + ", or let it be created (--nats-create)")
+		}
+		s, err = js.CreateStream(ctx, newConfig(o, conn.ConnectedClusterName() != ""))
 	}
 	if err != nil {
 		return nil, unreachable(ctx, "look up JetStream stream "+o.Stream, err)
 	}
 	return s, check(s.CachedInfo().Config, o)
+}
+
+func newConfig(o *Options, clustered bool) jetstream.StreamConfig {
+	c := jetstream.StreamConfig{
+		Name:       o.Stream,
+		Subjects:   []string{o.Subject},
+		Retention:  jetstream.LimitsPolicy,
+		Storage:    jetstream.FileStorage,
+		Discard:    jetstream.DiscardNew,
+		MaxBytes:   o.Create.MaxBytes,
+		MaxAge:     o.Create.MaxAge,
+		Replicas:   o.Create.Replicas,
+		Duplicates: duplicates,
+	}
+	c.MaxBytes = cmp.Or(c.MaxBytes, -1)
+	if c.Replicas == 0 {
+		c.Replicas = 1
+		if clustered {
+			c.Replicas = defaultReplicas
+		}
+	}
+	if c.MaxAge > 0 {
+		c.Duplicates = min(c.Duplicates, c.MaxAge) // the server insists
+	}
+	return c
 }
 
 // check says what about a stream's settings would make an acknowledgement untrue.

@@ -11,15 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"whittle"
 	"whittle/internal/child"
-	"whittle/internal/fatal"
 )
 
 // Version is the release of Apache Kafka that is started.
@@ -79,27 +76,6 @@ func Start(ctx context.Context) (*Broker, error) {
 
 // Address is the broker's host and port. It stays the same over restarts.
 func (b *Broker) Address() string { return b.client }
-
-// MakeTopic makes a topic of one replica, and returns when each partition has a leader.
-func MakeTopic(t testing.TB, broker, topic string, partitions int32) {
-	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.MetadataMinAge(10*time.Millisecond))
-	fatal.If(t, err)
-	defer client.Close()
-	admin := kadm.NewClient(client)
-	_, err = admin.CreateTopic(t.Context(), partitions, 1, nil, topic)
-	for led := int32(0); err == nil && led < partitions; {
-		var all kadm.TopicDetails
-		all, err = admin.ListTopics(t.Context(), topic)
-		led = 0
-		for _, p := range all[topic].Partitions {
-			if p.Err == nil && p.Leader >= 0 {
-				led++
-			}
-		}
-	}
-	fatal.If(t, err)
-}
 
 // Restart starts the broker again on the same addresses and data after Kill, and
 // returns when it responds.

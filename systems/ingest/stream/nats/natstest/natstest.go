@@ -2,13 +2,10 @@
 package natstest
 
 import (
-	"cmp"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle/internal/fatal"
 )
@@ -31,19 +28,4 @@ func Start(t testing.TB) string {
 		t.Fatal("the NATS server is not ready")
 	}
 	return s.ClientURL()
-}
-
-// Create makes a stream that keeps in files what is published on NAME.records. A bound of
-// bytes makes a full one refuse; 0: none.
-func Create(t testing.TB, url, name string, bytes int64) {
-	t.Helper()
-	conn, err := nats.Connect(url)
-	fatal.If(t, err)
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	fatal.If(t, err)
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{
-		Name: name, Subjects: []string{name + ".records"}, Discard: jetstream.DiscardNew, MaxBytes: cmp.Or(bytes, -1),
-	})
-	fatal.If(t, err)
 }
