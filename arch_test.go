@@ -185,10 +185,11 @@ var rooms = map[string]int{
 	"whittle/systems/count/cmd/count":              320,
 	"whittle/systems/count/cmd/count-as-published": 320,
 
-	"whittle/systems/daemon":       20,
-	"whittle/systems/ingest/event": 300,
-	"whittle/systems/ingest/dedup": 300,
-	"whittle/systems/ingest/front": 310,
+	"whittle/systems/daemon":            20,
+	"whittle/systems/ingest/event":      300,
+	"whittle/systems/ingest/deadletter": 300,
+	"whittle/systems/ingest/dedup":      300,
+	"whittle/systems/ingest/front":      310,
 
 	"whittle/systems/ingest/cmd/ingest": 320,
 

@@ -15,6 +15,7 @@ import (
 
 	"whittle/internal/fatal"
 	"whittle/internal/notify"
+	"whittle/systems/ingest/deadletter"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
 )
@@ -117,7 +118,9 @@ func TestEndedAtRandomMoments(t *testing.T) {
 	l.Audit(t, map[string][]stream.Entry{"0": entries(t, data)})
 	kept, lost := map[string]string{}, 0
 	for _, e := range entries(t, filepath.Join(data, "dead")) {
-		kept[e.Position.Offset] = string(e.Value)
+		letter, err := deadletter.Read(&e.Record)
+		fatal.If(t, err)
+		kept[e.Position.Offset] = string(letter.Body)
 	}
 	h.letters.Range(func(name, body any) bool {
 		if kept[name.(string)] != body {

@@ -4,28 +4,10 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
-	"strconv"
 
+	"whittle/systems/ingest/deadletter"
 	"whittle/systems/ingest/stream"
 )
-
-// A dead letter is a record of what was rejected. Its value can be sent to its endpoint
-// again once it is mended: the body as it came, or of a batch's event a batch with this
-// event alone. Its headers say where it came from and why it was rejected:
-const (
-	deadReason   = "dead-reason" // in the words of the response
-	deadSource   = "dead-source" // the name of the write key
-	deadEndpoint = "dead-path"
-	deadType     = "content-type"
-	deadEncoding = "content-encoding"
-	deadRequest  = "x-request-id"
-	deadAddress  = "client-address"
-	deadIndex    = "dead-index"  // the event's number in its batch, from 0 on
-	deadOffset   = "dead-offset" // the byte of the batch's body at which it is wrong
-)
-
-// maxText is how much of a header's value a dead letter keeps.
-const maxText = 4 << 10
 
 // Bounds of what a batch's rejected events take as dead letters together: each
 // has what the batch shares while all of them are no longer than so many times
@@ -54,9 +36,9 @@ func (c *call) keepRejected(r *http.Request) {
 		room := sharedTimes*len(c.body) + maxShared
 		for i := range c.outcomes {
 			if c.outcomes[i].status == rejected {
-				var l stream.Record
-				l, room = c.eventLetter(r, i, room)
-				records, of = append(records, l), append(of, i)
+				l := c.letter(r, c.outcomes[i].reason)
+				room = c.addressLetter(&l, i, room)
+				records, of = append(records, l.Record()), append(of, i)
 			}
 		}
 		for k, name := range c.keepLetters(records) {
@@ -67,24 +49,22 @@ func (c *call) keepRejected(r *http.Request) {
 	c.source.rejected(c.f.o.Log, c.received, n, r.URL.Path, o.reason, o.letter)
 }
 
-// eventLetter is the dead letter of an event. It returns how much room is left for what
-// the batch shares.
-func (c *call) eventLetter(r *http.Request, i, room int) (stream.Record, int) {
-	o := &c.outcomes[i]
+// addressLetter gives a letter the event that it is about. It returns how much
+// room is left for what the batch shares.
+func (c *call) addressLetter(l *deadletter.Letter, i, room int) int {
 	if !c.batch {
-		return c.letter(r, o.reason, r.Header.Get("Content-Type"), bytes.Clone(c.body)), room
+		l.Body = bytes.Clone(c.body)
+		return room
 	}
-	item, shared := &c.items[i], c.shared
+	item := &c.items[i]
+	l.Whole, l.Index, l.Offset, l.ID = false, i, item.Offset, c.outcomes[i].id
+	l.ContentType = "application/json"
+	shared := c.shared
 	if room -= len(shared); len(shared) > maxShared || room < 0 {
 		shared = nil
 	}
-	body := slices.Concat([]byte{'{'}, shared, []byte(`"batch":[`), item.Raw, []byte("]}"))
-	l := c.letter(r, o.reason, "application/json", body,
-		stream.Header{Name: deadIndex, Value: strconv.Itoa(i)}, stream.Header{Name: deadOffset, Value: strconv.Itoa(item.Offset)})
-	if len(o.id) <= stream.MaxID {
-		l.ID = o.id
-	}
-	return l, room
+	l.Body = slices.Concat([]byte{'{'}, shared, []byte(`"batch":[`), item.Raw, []byte("]}"))
+	return room
 }
 
 // keepBody keeps a body of which nothing became an event, and gives the letter's
@@ -94,12 +74,14 @@ func (c *call) keepBody(r *http.Request, no *refusal) {
 		return // the client sends it again, or somebody who may not send sent it
 	}
 	if c.f.o.Dead != nil && c.source.name != unknownSource {
-		body, encoding := c.body, ""
-		if len(body) == 0 {
-			body, encoding = c.wire, r.Header.Get("Content-Encoding")
+		l := c.letter(r, no.reason)
+		l.Body = bytes.Clone(c.body)
+		if len(c.body) == 0 {
+			l.Body, l.ContentEncoding = bytes.Clone(c.wire), r.Header.Get("Content-Encoding")
 		}
-		l := c.letter(r, no.reason, r.Header.Get("Content-Type"), bytes.Clone(body), stream.Header{Name: deadEncoding, Value: encoding})
-		no.letter = c.keepLetters([]stream.Record{l})[0]
+		for _, name := range c.keepLetters([]stream.Record{l.Record()}) {
+			no.letter = name
+		}
 	}
 	c.source.rejected(c.f.o.Log, c.received, 1, r.URL.Path, no.reason, no.letter)
 }
@@ -112,24 +94,12 @@ func (c *call) noteUnread(r *http.Request, no *refusal) {
 	}
 }
 
-// letter is a dead letter with what the request says of it, and more where it is not empty.
-func (c *call) letter(r *http.Request, reason, contentType string, body []byte, more ...stream.Header) stream.Record {
-	l := stream.Record{Time: c.received, Value: body}
-	for _, h := range append([]stream.Header{
-		{Name: deadEndpoint, Value: r.URL.Path},
-		{Name: deadReason, Value: reason},
-		{Name: deadSource, Value: c.source.name},
-		{Name: deadType, Value: contentType},
-		{Name: deadRequest, Value: c.id},
-		{Name: deadAddress, Value: c.address},
-	}, more...) {
-		if h.Value != "" {
-			h.Value = h.Value[:min(len(h.Value), maxText)]
-			l.Header = append(l.Header, h)
-		}
+// letter is one that has all but the body.
+func (c *call) letter(r *http.Request, reason string) deadletter.Letter {
+	return deadletter.Letter{
+		Time: c.received, Source: c.source.name, Reason: reason, Path: r.URL.Path, Whole: true,
+		ContentType: r.Header.Get("Content-Type"), RequestID: c.id, Address: c.address,
 	}
-	l.Seal()
-	return l
 }
 
 // keepLetters returns the letters' names, "" for each that could not be kept:

@@ -79,7 +79,7 @@ type Options struct {
 	Stream stream.Stream
 	// Seen knows the events that the stream holds. Nil: duplicates are kept.
 	Seen *dedup.Window
-	// Dead keeps what was rejected, as dead letters. Nil:
+	// Dead keeps what was rejected, as dead letters (package deadletter). Nil:
 	// nothing of it is kept.
 	Dead stream.Stream
 	// Keys holds the write keys. Nil: every key is accepted, and none is

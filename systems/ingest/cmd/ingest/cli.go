@@ -26,6 +26,7 @@ type cli struct {
 	Serve   serveVerb   `cmd:"" default:"withargs" help:"Take events over HTTP (what ingest does when no verb is named)."`
 	Tail    tailVerb    `cmd:"" help:"Print what an embedded log holds, and what comes."`
 	Verify  verifyVerb  `cmd:"" help:"Read a whole embedded log and check every bit."`
+	Dead    deadVerb    `cmd:"" help:"List what was rejected, and send it again."`
 	Version versionVerb `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and exit."`

@@ -53,7 +53,7 @@ func (f *logPlace) noLog(err error) error {
 		return err
 	}
 	return whittle.Errorf(whittle.NotFound, "there is no log in %s", f.Data).
-		WithHint("name the server's folder by --data; with --log-first DIR the log is in DIR/log, and what was rejected in the folder's dead")
+		WithHint("name the server's folder by --data; with --log-first DIR the log is in DIR/log")
 }
 
 // begin is the offset that a position names, at most the end of the log.
@@ -80,10 +80,24 @@ type shown struct {
 	ID       string            `json:"id,omitempty"`
 	Key      string            `json:"key,omitempty"`
 	Header   map[string]string `json:"header,omitempty"`
-	// The value, in whichever form can hold it.
+	body
+}
+
+// body is a value in whichever form can hold it.
+type body struct {
 	JSON   json.RawMessage `json:"value,omitempty"`
 	Text   string          `json:"text,omitempty"`
 	Base64 []byte          `json:"base64,omitempty"`
+}
+
+func bodyOf(value []byte) body {
+	switch {
+	case json.Valid(value):
+		return body{JSON: value}
+	case utf8.Valid(value):
+		return body{Text: string(value)}
+	}
+	return body{Base64: value}
 }
 
 func show(e *stream.Entry) shown {
@@ -98,15 +112,10 @@ func show(e *stream.Entry) shown {
 			s.Header[h.Name] = h.Value
 		}
 	}
-	switch {
-	case json.Valid(e.Value):
-		s.JSON = e.Value
-	case utf8.Valid(e.Value):
-		s.Text = string(e.Value)
-	default:
-		s.Base64 = e.Value
-	}
+	s.body = bodyOf(e.Value)
 	return s
 }
 
 func formatPosition(p stream.Position) string { return p.Partition + "/" + p.Offset }
+
+func orNone(s string) string { return cmp.Or(s, "none") }

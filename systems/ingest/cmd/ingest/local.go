@@ -33,16 +33,16 @@ const metadataOverhead = 64 << 10
 
 // longestRecord is the longest record of a log that keeps bodies of at most so many
 // bytes.
-func longestRecord(body units.Bytes) (int, error) {
-	if most := units.Bytes(embedded.LongestRecord - metadataOverhead); body > most {
+func longestRecord(body units.Bytes, overhead int) (int, error) {
+	if most := units.Bytes(embedded.LongestRecord - overhead); body > most {
 		return 0, whittle.Errorf(whittle.Invalid, "bodies of %s are longer than a log keeps: %d bytes are the most", body, most).
 			WithHint("choose less for --max-event, --max-import and --max-batch. The last one counts for dead letters alone: --dead none keeps none")
 	}
-	return max(1<<20, int(body)+metadataOverhead), nil
+	return max(1<<20, int(body)+overhead), nil
 }
 
 func (v *serveVerb) embeddedOptions(log *slog.Logger) (embedded.Options, error) {
-	longest, err := longestRecord(max(v.MaxEvent, v.MaxImport))
+	longest, err := longestRecord(max(v.MaxEvent, v.MaxImport), metadataOverhead)
 	return embedded.Options{
 		MaxRecord:   longest,
 		Reserve:     v.reserve(),

@@ -40,6 +40,7 @@ type serveVerb struct {
 	LogFirst string `group:"stream" env:"INGEST_LOG_FIRST" placeholder:"DIR" help:"Respond when an event is on disk, in a log in this folder, and send it on to the sink in order."`
 
 	deadFlags
+	deadBytes
 
 	DedupEntries int           `group:"limits" env:"INGEST_DEDUP_ENTRIES" default:"500000" placeholder:"N" help:"How many ids are remembered to know duplicates (${default}). 0: none."`
 	DedupAge     time.Duration `group:"limits" env:"INGEST_DEDUP_AGE" default:"24h" placeholder:"TIME" help:"And for how long (${default})."`

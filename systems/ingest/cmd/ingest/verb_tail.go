@@ -19,14 +19,11 @@ type tailVerb struct {
 // Help returns the examples.
 func (tailVerb) Help() string {
 	return `Prints one line a record of an embedded log, also while a server writes it. Kafka, Kinesis and JetStream are read with their own tools (kcat, aws, nats).
-What the server rejected is a log, too, in its folder's dead: a response's deadLetter 12 is the position 0/12. What the
-sink behind --log-first DIR refused is in DIR/refused.
 
 Examples:
   ingest tail                            # the last ten
   ingest tail -f                         # and what comes
-  ingest tail --from 0/0 --values        # everything, bare
-  ingest tail --data ingest-data/dead --from 0/12 | head -1 | jq -r .text | sed 's/NaN/null/' | curl --json @- http://localhost:3000/v1/batch`
+  ingest tail --from 0/0 --values        # everything, bare`
 }
 
 // Run prints until the end or, with --follow, until ctx ends.
