@@ -148,8 +148,10 @@ type Redirect struct {
 type TLS struct {
 	// Field is where it stands in the config: "tls", or "listen[1].tls".
 	Field string
-	// Cert is a chain and Key its key.
+	// Cert is a chain and Key its key; empty where there is only a folder.
 	Cert, Key string
+	// Folder has certificates by host. Empty: there is none.
+	Folder string
 	// MinVersion is crypto/tls's number of the lowest version.
 	MinVersion uint16
 	// ClientCA are the authorities of clients' certificates. Empty: none are asked for.

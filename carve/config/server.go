@@ -397,8 +397,9 @@ func redirect(to *Redirect) value {
 
 func tlsOf(t *TLS) value {
 	keys := []key{
-		{"cert", file(&t.Cert), required, "certificate chain in PEM, the server's own first"},
-		{"key", file(&t.Key), required, "its key in PEM"},
+		{"cert", file(&t.Cert), "(required without `folder`)", "certificate chain in PEM, the server's own first"},
+		{"key", file(&t.Key), "(required without `folder`)", "its key in PEM"},
+		{"folder", folder(&t.Folder), "(none)", "certificates by host: `NAME.crt` or `.pem` with `NAME.key`, or folders with `fullchain.pem` and `privkey.pem`, or `tls.crt` and `tls.key`"},
 		{"min_version", choice(&t.MinVersion, []string{"1.2", "1.3"}, tls.VersionTLS12, tls.VersionTLS13), "1.2", "least version"},
 		{"client", value{block: func() block {
 			return block{like: "{ca: FILE, required: true}", keys: []key{
@@ -407,7 +408,15 @@ func tlsOf(t *TLS) value {
 			}}
 		}, open: func() {}, absent: func() bool { return t.ClientCA == "" }}, "(none)", "client certificates"},
 	}
-	return mapping("{cert: FILE, key: FILE}", nil, keys...)
+	return mapping("{cert: FILE, key: FILE}", func(a at) {
+		switch {
+		case a.failed(""):
+		case t.Cert == "" && t.Key == "" && t.Folder == "":
+			a.fail("names no certificate; write cert: and key:, both files in PEM, or a folder: of them")
+		case (t.Cert == "") != (t.Key == ""):
+			a.useless("without the other; a certificate and its key belong together, both files in PEM", "cert", "key")
+		}
+	}, keys...)
 }
 
 // maxUnix is the longest path of a Unix socket on every system.

@@ -342,7 +342,7 @@ func certificates(t *config.TLS, log *slog.Logger) (*listener.Certificates, erro
 		return nil, nil
 	}
 	c, err := listener.LoadTLS(listener.TLS{
-		Certificate: t.Cert, Key: t.Key, ClientCA: t.ClientCA, ClientOptional: t.ClientOptional, MinVersion: t.MinVersion,
+		Certificate: t.Cert, Key: t.Key, Folder: t.Folder, ClientCA: t.ClientCA, ClientOptional: t.ClientOptional, MinVersion: t.MinVersion,
 	}, log)
 	if e, ok := errors.AsType[*whittle.Error](err); ok {
 		return nil, e.WithField(t.Field)

@@ -181,18 +181,27 @@ func put(t *testing.T, path string, content ...[]byte) {
 	fatal.If(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, bytes.Join(content, nil), 0o600)))
 }
 
-// TestCertificateIsReadAgain: another pair of files is in use once both are there, and a broken
-// one is not.
-func TestCertificateIsReadAgain(t *testing.T) {
+// TestCertificatesByHost has a folder in every layout that tools make, in use by host,
+// and read again when it changes.
+func TestCertificatesByHost(t *testing.T) {
 	a, dir := certtest.New(t), t.TempDir()
-	files := &listener.TLS{Certificate: filepath.Join(dir, "c"), Key: filepath.Join(dir, "k")}
-	write := func(host string) {
-		pair := a.For(t, host)
-		put(t, files.Certificate, pair.Chain)
-		put(t, files.Key, pair.Key)
-	}
-	write("one.example")
-	g := through(t, whoUpstream(t), func(o *options) { o.TLS = files })
+	pair := a.For(t, "one.example", "www.one.example")
+	put(t, filepath.Join(dir, "one.crt"), pair.Chain)
+	put(t, filepath.Join(dir, "one.key"), pair.Key)
+	pair = a.For(t, "*.wild.example")
+	put(t, filepath.Join(dir, "wild.pem"), pair.Key, pair.Chain)
+	pair = a.For(t, "bot.example")
+	put(t, filepath.Join(dir, "bot.example", "fullchain.pem"), pair.Chain)
+	put(t, filepath.Join(dir, "bot.example", "privkey.pem"), pair.Key)
+	pair = a.For(t, "cube.example")
+	put(t, filepath.Join(dir, "cube", "tls.crt"), pair.Chain)
+	put(t, filepath.Join(dir, "cube", "tls.key"), pair.Key)
+	pair = a.For(t, "other.example")
+	put(t, filepath.Join(dir, "default.crt"), pair.Chain)
+	put(t, filepath.Join(dir, "default.key"), pair.Key)
+	put(t, filepath.Join(dir, "readme.txt"), []byte("none"))
+	put(t, filepath.Join(dir, "..data", "tls.crt"), []byte("hidden"))
+	g := through(t, whoUpstream(t), func(o *options) { o.TLS = &listener.TLS{Folder: dir} })
 	name := func(host string) string {
 		c, err := tls.Dial("tcp", g.addr, &tls.Config{InsecureSkipVerify: true, ServerName: host})
 		if err != nil {
@@ -201,17 +210,25 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0].Subject.CommonName
 	}
-	for _, host := range []string{"one.example", "nobody.example", "", "127.0.0.1"} {
-		if got := name(host); got != "one.example" {
-			t.Errorf("%q got %s", host, got)
+	for asked, want := range map[string]string{
+		"one.example": "one.example", "WWW.One.Example": "one.example", "one.example.": "one.example", "a.wild.example": "*.wild.example",
+		"wild.example": "other.example", "a.b.wild.example": "other.example", "bot.example": "bot.example", "cube.example": "cube.example",
+		"nobody.example": "other.example", "": "other.example", "127.0.0.1": "other.example",
+	} {
+		if got := name(asked); got != want {
+			t.Errorf("%q got %s, want %s", asked, got, want)
 		}
 	}
-	put(t, files.Certificate, []byte("half written"))
-	if got := name("one.example"); got != "one.example" {
-		t.Errorf("with a broken one: %s", got)
+	// Another host comes, one pair becomes bad, and one goes.
+	put(t, filepath.Join(dir, "cube", "tls.crt"), []byte("half written"))
+	fatal.If(t, os.Remove(filepath.Join(dir, "wild.pem")))
+	pair = a.For(t, "new.example")
+	put(t, filepath.Join(dir, "new.pem"), pair.Chain)
+	put(t, filepath.Join(dir, "new.key"), pair.Key)
+	process.Until(t, "the new certificate in use", func() bool { return name("new.example") == "new.example" })
+	if name("cube.example") != "cube.example" || name("a.wild.example") != "other.example" {
+		t.Errorf("a bad one: %s; one that is gone: %s", name("cube.example"), name("a.wild.example"))
 	}
-	write("new.example")
-	process.Until(t, "the new certificate in use", func() bool { return name("") == "new.example" })
 }
 
 // TestClientCertificates: who shows one is named upstream, on both ways and by HTTP/2,
