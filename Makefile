@@ -223,8 +223,12 @@ load-corpus: need-go ## what load plans send, against what their own tools sent
 	@go test -count=1 -v ./load/corpustest
 
 .PHONY: bench-load
-bench-load: build ## CPU per request sent, against wrk and oha
+bench-load: build ## CPU per request sent, against wrk, oha, hey, k6, vegeta
 	@go run ./bench/load
+
+.PHONY: bench-compare
+bench-compare: build ## a server compared with itself 200 times, and with one 3 % slower
+	@go run ./bench/duel
 
 FIND_NODE := e2e/frameworks/testdata/services/node
 .PHONY: bench-find

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"whittle/internal/table"
@@ -104,6 +105,7 @@ func (t *target) under(ctx context.Context, x *tool, args []string) (outcome, er
 		return outcome{}, err
 	}
 	cmd := exec.CommandContext(ctx, x.binary, args...)
+	cmd.Stdin = strings.NewReader(x.stdin)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {

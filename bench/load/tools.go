@@ -21,7 +21,8 @@ const (
 )
 
 // tool is a load generator to compare with. Its arguments may hold {{url}},
-// {{h2}} for the URL by HTTP/2, {{s}} for a measurement's seconds, {{conns}}, {{rate}} and {{folder}}.
+// {{h2}} for the URL by HTTP/2, {{s}} for a measurement's seconds, {{conns}}, {{rate}}, {{each}} for the rate
+// of each connection, and {{folder}}.
 type tool struct {
 	name    string
 	program string // what runs; empty: the name
@@ -35,6 +36,8 @@ type tool struct {
 	// saturated sends as fast as responses come back; paced sends at the rate,
 	// nil where the tool cannot.
 	saturated, paced []string
+	// stdin is what it reads its requests from.
+	stdin string
 
 	binary string
 }
@@ -49,6 +52,21 @@ var peers = []tool{
 	{
 		name: "oha-h2", program: "oha", baseline: oursH2, install: "cargo install oha --locked",
 		saturated: []string{"--no-tui", "--http2", "-z", "{{s}}s", "-c", "{{conns}}", "-p", "1", "{{h2}}"},
+	},
+	{
+		name: "hey", install: "go install github.com/rakyll/hey@v0.1.4",
+		saturated: []string{"-z", "{{s}}s", "-c", "{{conns}}", "{{url}}"},
+		paced:     []string{"-z", "{{s}}s", "-c", "{{conns}}", "-q", "{{each}}", "{{url}}"},
+	},
+	{
+		name: "k6", install: "go install go.k6.io/k6@v1.0.0", version: "1.0", ask: []string{"version"},
+		saturated: []string{"run", "--quiet", "--no-usage-report", "--vus", "{{conns}}", "--duration", "{{s}}s", "{{folder}}/saturated.js"},
+		paced:     []string{"run", "--quiet", "--no-usage-report", "{{folder}}/paced.js"},
+	},
+	{
+		name: "vegeta", install: "go install github.com/tsenart/vegeta/v12@v12.13.0", stdin: "GET {{url}}\n",
+		saturated: []string{"attack", "-duration={{s}}s", "-rate=0", "-max-workers={{conns}}", "-output={{folder}}/vegeta.bin"},
+		paced:     []string{"attack", "-duration={{s}}s", "-rate={{rate}}", "-max-workers={{conns}}", "-output={{folder}}/vegeta.bin"},
 	},
 }
 
@@ -69,6 +87,14 @@ scenarios:
       headers: {x-request-id: "{{ $uuid }}"}
       json: {times: "{{ times }}", name: "{{ $randomString(12) }}", n: "{{ $randomNumber(1, 1000000) }}"}
       expect: {statusCode: 200}
+`,
+	"saturated.js": `import http from 'k6/http';
+export default function () { http.get('{{url}}'); }
+`,
+	"paced.js": `import http from 'k6/http';
+export const options = {scenarios: {paced: {executor: 'constant-arrival-rate', rate: {{rate}}, timeUnit: '1s',
+  duration: '{{s}}s', preAllocatedVUs: {{conns}}, maxVUs: {{conns}}}}};
+export default function () { http.get('{{url}}'); }
 `,
 }
 
@@ -96,7 +122,7 @@ func whittles(binary string) []tool {
 func findTools(ctx context.Context, s settings, addr, h2 string) ([]tool, error) {
 	fill := strings.NewReplacer(
 		"{{url}}", "http://"+addr+"/", "{{h2}}", "http://"+h2+"/", "{{s}}", strconv.Itoa(int(s.duration.Seconds())), "{{conns}}", strconv.Itoa(s.conns),
-		"{{rate}}", strconv.Itoa(s.rate), "{{folder}}", s.folder,
+		"{{rate}}", strconv.Itoa(s.rate), "{{each}}", strconv.FormatFloat(float64(s.rate)/float64(s.conns), 'f', -1, 64), "{{folder}}", s.folder,
 	)
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(s.folder, name), []byte(fill.Replace(text)), 0o600); err != nil {
@@ -120,6 +146,7 @@ func findTools(ctx context.Context, s settings, addr, h2 string) ([]tool, error)
 	}
 	for i := range tools {
 		t := &tools[i]
+		t.stdin = fill.Replace(t.stdin)
 		t.saturated, t.paced = filled(fill, t.saturated), filled(fill, t.paced)
 	}
 	return tools, nil
