@@ -28,14 +28,14 @@ func perRecord(code, message string) error {
 	return whittle.Errorf(class, "%w", &stream.Refusal{Name: code, Err: fmt.Errorf("kinesis refused the record: %s: %s", code, message)})
 }
 
-// ofCall gives the failure of a whole call its code: whatever is not surely without effect
-// is unknown (DeadlineExceeded, Canceled).
-func ofCall(err error) error {
+// ofCall classifies the failure of a whole call: what became of its records,
+// and an error with a code. Whatever is not surely without effect is unknown.
+func ofCall(err error) outcome {
 	if _, ok := errors.AsType[*v4.SigningError](err); ok {
-		return whittle.Errorf(whittle.Unavailable, "sign the call to kinesis: %w", err)
+		return outcome{disposition: refused, cause: whittle.Errorf(whittle.Unavailable, "sign the call to kinesis: %w", err)}
 	}
 	if isDial(err) {
-		return whittle.Errorf(whittle.Unavailable, "reach kinesis: %w", err)
+		return outcome{disposition: refused, cause: whittle.Errorf(whittle.Unavailable, "reach kinesis: %w", err)}
 	}
 	api, responded := errors.AsType[smithy.APIError](err)
 	status := 0
@@ -43,19 +43,20 @@ func ofCall(err error) error {
 		status = r.HTTPStatusCode()
 	}
 	if !responded || status >= http.StatusInternalServerError {
-		return whittle.Errorf(unknownCode(err), "call kinesis: %w", err)
+		return outcome{disposition: unknown, cause: whittle.Errorf(unknownCode(err), "call kinesis: %w", err)}
 	}
 	code := api.ErrorCode()
 	err = &stream.Refusal{Name: code, Err: err}
 	switch {
 	case isThrottle(code):
-		return whittle.Errorf(whittle.ResourceExhausted, "call kinesis: %w", err)
+		return outcome{disposition: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "call kinesis: %w", err)}
 	case code == "ValidationException", code == "InvalidArgumentException", code == "SerializationException",
 		status == http.StatusRequestEntityTooLarge:
-		return whittle.Errorf(whittle.Invalid, "put record: kinesis takes no such record: %w", err)
+		return outcome{disposition: rejected, cause: whittle.Errorf(whittle.Invalid, "put record: kinesis takes no such record: %w", err)}
+	default:
+		// The stream is not there or not ours: the records are in order.
+		return outcome{disposition: refused, cause: whittle.Errorf(whittle.Unavailable, "call kinesis: %w", err)}
 	}
-	// The stream is not there or not ours: the records are in order.
-	return whittle.Errorf(whittle.Unavailable, "call kinesis: %w", err)
 }
 
 func isThrottle(code string) bool {

@@ -71,25 +71,47 @@ func TestNothingAcknowledgedIsLostUnderFaults(t *testing.T) {
 		}
 	}
 	t.Log(injected, s.Counts())
-	if r := audit(t, l, open(t, Options{Stream: name})); r.Repeated > 0 {
-		t.Errorf("%d are there again, though each was sent once", r.Repeated)
+	if r := audit(t, l, open(t, Options{Stream: name})); int64(r.Repeated) > s.Counts().Unknown {
+		t.Errorf("%d are there again, though only %d attempts had no response", r.Repeated, s.Counts().Unknown)
 	}
 }
 
-// TestThrottledShardLeavesOthersAlone throttles every record of one shard: it is refused as not
-// kept, and those of the other are acknowledged.
+// TestThrottledShardLeavesOthersAlone throttles every record of one shard, and
+// sees those of the other acknowledged meanwhile.
 func TestThrottledShardLeavesOthersAlone(t *testing.T) {
+	name := newStream(t, 2)
 	proxy := newProxy(t, kinesistest.Faults{})
-	s := open(t, Options{Stream: newStream(t, 2), Endpoint: proxy.URL})
+	s := open(t, Options{Stream: name, Endpoint: proxy.URL, Budget: time.Minute})
 	throttled := func(key string) bool { return md5.Sum([]byte(key))[0] < 0x80 } // the first of two shards
 	proxy.Set(kinesistest.Faults{Refuse: throttled})
-	var records []stream.Record
+
+	var stuck, free []stream.Record
 	for i := range 200 {
-		records = append(records, record(fmt.Sprint("key", i), fmt.Sprint(i), "v"))
+		r := record(fmt.Sprint("key", i), fmt.Sprint(i), "v")
+		if throttled(r.Key) {
+			stuck = append(stuck, r)
+		} else {
+			free = append(free, r)
+		}
 	}
-	for i, r := range s.Append(t.Context(), records) {
-		if throttled(records[i].Key) != (whittle.CodeOf(r.Err) == whittle.ResourceExhausted) || !throttled(records[i].Key) && r.Err != nil {
-			t.Errorf("%s: %v", records[i].Key, r.Err)
+	done := make(chan []stream.Result, 1)
+	go func() { done <- s.Append(t.Context(), stuck) }()
+	for range 5 {
+		for _, r := range s.Append(t.Context(), free) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	select {
+	case <-done:
+		t.Fatal("the throttled shard's records are through")
+	default:
+	}
+	proxy.Set(kinesistest.Faults{})
+	for _, r := range <-done {
+		if r.Err != nil {
+			t.Fatal(r.Err)
 		}
 	}
 }
@@ -108,13 +130,20 @@ func TestResultsSayWhatIsKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			proxy := newProxy(t, kinesistest.Faults{})
-			o := Options{Stream: newStream(t, 1), Endpoint: proxy.URL, CallTimeout: 100 * time.Millisecond}
+			o := Options{Stream: newStream(t, 1), Endpoint: proxy.URL, Budget: 200 * time.Millisecond, CallTimeout: 100 * time.Millisecond}
 			if c.want == whittle.ResourceExhausted {
-				o.CallTimeout = time.Minute // a refusal comes, however busy the machine is
+				o.Budget, o.CallTimeout = time.Second, time.Minute // a refusal comes, however busy the machine is
 			}
 			s := open(t, o)
 			proxy.Set(c.faults)
-			err := s.Append(t.Context(), []stream.Record{record("k", "", "v")})[0].Err
+			// The budget may end while a call is under way, whose outcome is then
+			// not known, as it is said: that is no response to what is asked here.
+			var err error
+			for range 5 {
+				if err = s.Append(t.Context(), []stream.Record{record("k", "", "v")})[0].Err; whittle.CodeOf(err) == c.want {
+					break
+				}
+			}
 			if err == nil || whittle.CodeOf(err) != c.want {
 				t.Fatalf("got %v (%v), want %v", err, whittle.CodeOf(err), c.want)
 			}
@@ -126,10 +155,13 @@ func TestOutageShowsInCapacityAndEnds(t *testing.T) {
 	proxy := newProxy(t, kinesistest.Faults{})
 	s := open(t, Options{Stream: newStream(t, 1), Endpoint: proxy.URL})
 	proxy.Set(always(kinesistest.Internal))
-	one := func() error { return s.Append(t.Context(), []stream.Record{record("k", "", "v")})[0].Err }
-	process.Until(t, "an outage that shows", func() bool { return one() != nil && s.Capacity().Err != nil })
+	done := make(chan []stream.Result, 1)
+	go func() { done <- s.Append(t.Context(), []stream.Record{record("k", "", "v")}) }()
+	process.Until(t, "an outage that shows", func() bool { return s.Capacity().Err != nil })
 	proxy.Set(kinesistest.Faults{})
-	fatal.If(t, one())
+	if r := <-done; r[0].Err != nil {
+		t.Error(r[0].Err)
+	}
 	if capacity := s.Capacity(); capacity.Err != nil || capacity.Rate <= 0 {
 		t.Errorf("after the outage: %+v", capacity)
 	}

@@ -39,7 +39,7 @@ type Options struct {
 	Raw bool
 	// CallTimeout bounds one call. 0: 5 s.
 	CallTimeout time.Duration
-	// Budget is how long a record may wait to be sent. 0: 20 s.
+	// Budget is how long a record is tried. 0: 20 s.
 	Budget time.Duration
 }
 

@@ -1,9 +1,9 @@
 // Package kinesis is a durable stream on an Amazon Kinesis data stream. Records go
 // together in calls of PutRecords and are kept in order by key, whatever fails.
 //
-// Each record is sent once. After a call without a response nobody knows whether it took
-// effect, as its results say: who sends such a record again may have it there twice, and
-// its ID lets a reader drop the second copy. A success always means that the record is
+// A record may be on the stream twice: after a call without a response nobody
+// knows whether it took effect, and the record is sent again. Its ID lets a
+// reader drop the second copy. A success always means that the record is
 // stored.
 package kinesis
 
@@ -39,7 +39,7 @@ type Stream struct {
 	queues    []*putQueue // each has one call in flight at a time
 	seed      maphash.Seed
 	turn      atomic.Uint32 // the queue of the next record without a key
-	counts    struct{ calls, kept atomic.Int64 }
+	counts    struct{ calls, kept, refused, unknown atomic.Int64 }
 
 	mu     sync.Mutex // guards the following
 	outage outage
@@ -67,7 +67,7 @@ func Open(ctx context.Context, o Options) (*Stream, error) {
 		q := &putQueue{Queue: inflight.NewQueue[*job](o.Budget + o.CallTimeout), s: s}
 		s.queues = append(s.queues, q)
 		senders = append(senders, func(ctx context.Context) {
-			q.Run(ctx, q.take, q.round)
+			q.Run(ctx, func(waiting []*job) (round, rest []*job) { return q.take(ctx, waiting) }, q.round)
 		})
 	}
 	// Whether Kinesis responds is seen by the calls: to ask it costs of the account's rate.
@@ -142,11 +142,14 @@ func (s *Stream) Capacity() stream.Capacity {
 type Counts struct {
 	Calls int64 // of PutRecords
 	Kept  int64 // records
+	// Refused are attempts that surely had no effect, Unknown those without a response: each
+	// may have left a double.
+	Refused, Unknown int64
 }
 
 // Counts returns the sums so far.
 func (s *Stream) Counts() Counts {
-	return Counts{Calls: s.counts.calls.Load(), Kept: s.counts.kept.Load()}
+	return Counts{Calls: s.counts.calls.Load(), Kept: s.counts.kept.Load(), Refused: s.counts.refused.Load(), Unknown: s.counts.unknown.Load()}
 }
 
 // Close refuses new appends and waits for those under way until ctx ends.

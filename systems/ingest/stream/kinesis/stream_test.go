@@ -174,7 +174,7 @@ func TestABareBodyIsAllThatThereIs(t *testing.T) {
 func TestOutageLetsSomeThrough(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	var o outage
-	down := whittle.Errorf(whittle.Unavailable, "refused")
+	down := outcome{disposition: refused, cause: whittle.Errorf(whittle.Unavailable, "refused")}
 	for range outageAfter {
 		if o.err(now) != nil {
 			t.Fatal("an outage too soon")
@@ -189,7 +189,7 @@ func TestOutageLetsSomeThrough(t *testing.T) {
 	}
 	var throttled outage
 	for range 10 {
-		throttled.add(whittle.Errorf(whittle.ResourceExhausted, "slow down"), now)
+		throttled.add(outcome{disposition: refused, cause: whittle.Errorf(whittle.ResourceExhausted, "slow down")}, now)
 	}
 	if throttled.err(now) != nil {
 		t.Fatal("throttling is no outage")
