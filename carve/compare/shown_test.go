@@ -247,7 +247,13 @@ func TestBodiesByWhatTheyAre(t *testing.T) {
 		monolith, candidate         string // with a %d each
 		place                       string // of the wrong value
 	}{
-		"JSON Lines": {"application/x-ndjson", "application/x-ndjson", "{\"a\":1}\n{\"price\":%d}\n", "{\"a\": 1}\n\n{\"price\": %d}", "$[*].price"},
+		"a byte order mark": {"application/json", "application/json", "\ufeff{\"price\":%d}", "\ufeff{ \"price\": %d }", "$.price"},
+		"a guard":           {"application/json", "application/json", ")]}'\n{\"price\":%d}", ")]}'\n{ \"price\": %d}", "$.price"},
+		"JSON Lines":        {"application/x-ndjson", "application/x-ndjson", "{\"a\":1}\n{\"price\":%d}\n", "{\"a\": 1}\n\n{\"price\": %d}", "$[*].price"},
+		"multipart": {
+			"multipart/mixed; boundary=one", "multipart/mixed; boundary=two",
+			"--one\r\nContent-Type: application/json\r\n\r\n{\"price\":%d}\r\n--one--", "--two\r\nContent-Type: application/json\r\n\r\n{\"price\": %d}\r\n--two--\r\n", "$[*].body.price",
+		},
 		"XML": {
 			"application/xml", "application/xml", `<o xmlns="u" a="1" b="2"><price>%d</price></o>`,
 			"<?xml version=\"1.0\"?>\n<n:o xmlns:n=\"u\" b='2' a='1'>\n  <n:price>%d</n:price>\n</n:o>\n", "$.{u}o[*].price",

@@ -1,5 +1,6 @@
 // Package body converts bodies in other formats to one JSON text, so that they are compared
-// by the same places: JSON Lines and XML trees.
+// by the same places: JSON behind a byte order mark or a guard against inclusion, JSON
+// Lines, the parts of multipart bodies, and XML trees.
 package body
 
 import (
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"mime/multipart"
 	"slices"
 	"strings"
 
@@ -16,14 +18,23 @@ import (
 	"whittle/carve/compare/jsondoc"
 )
 
+const (
+	mark  = "\ufeff"
+	guard = ")]}'" // Angular, Gerrit and others put it before JSON
+	// most bounds the parts of a multipart body. What has more is a text, as is XML that is too deep for
+	// JSON with two levels for an element.
+	most = 1000
+)
+
 // Exchange is x with the bodies that are to be compared; x itself where they are as they
 // came.
 func Exchange(x *whittle.Exchange) *whittle.Exchange {
-	monolith, a := response(&x.Monolith)
-	candidate, b := response(&x.Candidate)
+	before := before(&x.Monolith)
+	monolith, a := response(&x.Monolith, before)
+	candidate, b := response(&x.Candidate, before)
 	repeat, c := x.Repeat, false
 	if repeat != nil {
-		repeat, c = response(repeat)
+		repeat, c = response(repeat, before)
 	}
 	if !a && !b && !c {
 		return x
@@ -33,29 +44,54 @@ func Exchange(x *whittle.Exchange) *whittle.Exchange {
 	return &y
 }
 
+// before is what stands before the JSON of a response: a byte order mark, a guard, or both.
+func before(a *whittle.Response) string {
+	rest := bytes.TrimPrefix(a.Body, []byte(mark))
+	if r, ok := bytes.CutPrefix(rest, []byte(guard)); ok {
+		rest = bytes.TrimPrefix(r, []byte(","))
+	}
+	if text := bytes.TrimLeft(rest, " \t\r\n"); len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return ""
+	}
+	return string(a.Body[:len(a.Body)-len(rest)])
+}
+
 // response is a with the body that is to be compared, and whether that is another one.
-func response(a *whittle.Response) (*whittle.Response, bool) {
-	kind := a.Header.Get("Content-Type")
-	if len(a.Body) == 0 || a.Truncated || kind == "application/json" {
-		return a, false
-	}
-	kind, _, err := mime.ParseMediaType(kind)
-	var text []byte
-	ok := false
-	switch {
-	case err != nil:
-	case kind == "application/x-ndjson", kind == "application/ndjson", kind == "application/jsonl", kind == "application/jsonlines",
-		kind == "application/x-jsonlines", kind == "application/json-lines", kind == "application/json-seq":
-		text, ok = lines(a.Body)
-	case kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml") && kind != "application/xhtml+xml":
-		text, ok = tree(a.Body)
-	}
+// guarded is what stands before the monolith's JSON: something else there is a difference,
+// since clients take off what they know.
+func response(a *whittle.Response, guarded string) (*whittle.Response, bool) {
+	text, ok := rewritten(a, guarded)
 	if !ok {
 		return a, false
 	}
 	b := *a
 	b.Body = text
 	return &b, true
+}
+
+func rewritten(a *whittle.Response, guarded string) ([]byte, bool) {
+	if len(a.Body) == 0 || a.Truncated {
+		return nil, false
+	}
+	kind := a.Header.Get("Content-Type")
+	if kind == "application/json" && (a.Body[0] == '{' || a.Body[0] == '[') {
+		return nil, false // the everyday body
+	}
+	kind, params, err := mime.ParseMediaType(kind)
+	switch {
+	case err != nil:
+	case kind == "application/x-ndjson", kind == "application/ndjson", kind == "application/jsonl", kind == "application/jsonlines",
+		kind == "application/x-jsonlines", kind == "application/json-lines", kind == "application/json-seq":
+		return lines(a.Body)
+	case strings.HasPrefix(kind, "multipart/"):
+		return parts(a.Body, params["boundary"])
+	case kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml") && kind != "application/xhtml+xml":
+		return tree(a.Body)
+	}
+	if guarded == "" || before(a) != guarded {
+		return nil, false
+	}
+	return a.Body[len(guarded):], true
 }
 
 // lines is a list of the lines' values.
@@ -76,6 +112,40 @@ func lines(b []byte) ([]byte, bool) {
 	return append(out, ']'), true
 }
 
+// parts is a list of the parts, each with its fields and its body.
+func parts(b []byte, boundary string) ([]byte, bool) {
+	if boundary == "" {
+		return nil, false
+	}
+	list := []any{}
+	for r := multipart.NewReader(bytes.NewReader(b), boundary); ; {
+		p, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return encoded(list)
+		}
+		if err != nil || len(list) == most {
+			return nil, false
+		}
+		text, err := io.ReadAll(p)
+		if err != nil {
+			return nil, false
+		}
+		part := map[string]any{}
+		for name, values := range p.Header {
+			part[name] = strings.Join(values, ", ")
+		}
+		of := whittle.Response{Header: whittle.Header(p.Header), Body: text}
+		if other, ok := rewritten(&of, ""); ok {
+			text = other
+		}
+		part["body"] = string(text)
+		if json.Valid(text) {
+			part["body"] = json.RawMessage(text)
+		}
+		list = append(list, part)
+	}
+}
+
 // element is an element of XML that is being read. What is in it is a list of its
 // attributes, by name, and of texts and elements in their order.
 type element struct {
@@ -83,8 +153,7 @@ type element struct {
 	nested bool // something but text is in it
 }
 
-// tree is the tree of XML: {"feed": [{"@lang": "en"}, {"title": "x"}, …]}, of at most half the depth of
-// JSON, which has two levels for an element. Prefixes,
+// tree is the tree of XML: {"feed": [{"@lang": "en"}, {"title": "x"}, …]}. Prefixes,
 // comments, the order of attributes and the white space between elements are no part of it.
 func tree(b []byte) ([]byte, bool) {
 	var document element
