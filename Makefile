@@ -63,9 +63,12 @@ help: ## this list
 # It builds what the count walk needs and nothing else, and says what it does meanwhile.
 COUNT_NODE := systems/count/monolith/node_modules/.installed
 .PHONY: demo
-demo: export GOFLAGS := $(GOFLAGS) $(COMPILED) '-toolexec=env $(COMPILER)'
+demo demo-behind: export GOFLAGS := $(GOFLAGS) $(COMPILED) '-toolexec=env $(COMPILER)'
 demo: demo-built ## carve the count endpoint end to end on real processes
 	@$(BIN)/demo-count count
+.PHONY: demo-behind
+demo-behind: demo-built ## the count walk behind nginx, or with ENVOY=1 Envoy, and whittle killed in the middle
+	@$(BIN)/demo-count count --behind $(if $(ENVOY),envoy,nginx)
 .PHONY: demo-built
 demo-built: need-go $(COUNT_NODE)
 	@mkdir -p $(BIN)

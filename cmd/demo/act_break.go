@@ -88,6 +88,14 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 		return err
 	}
 	d.screen.Say("EQUIVALENT again, on evidence of its own: it began at 0, and %d exchanges were compared", r.Verdict.Compared)
+	if d.front != "" {
+		if err := d.climb(ctx, breakAt); err != nil {
+			return err
+		}
+		if err := d.killGateway(ctx); err != nil {
+			return err
+		}
+	}
 	if err := d.climb(ctx, 100); err != nil {
 		return err
 	}

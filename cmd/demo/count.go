@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/admin"
+	"whittle/internal/child"
 )
 
 const (
@@ -48,15 +50,19 @@ type countDemo struct {
 	size                        countSize
 	monolith, published, mended *process
 
-	gateway  *process
-	admin    *admin.Client
+	gateway *process
+	admin   *admin.Client
+	// listen and adminAt are the gateway's addresses, front that of the proxy before it.
+	// Empty: any, and none.
+	listen, adminAt, front string
+
 	recorded bool // enough is
 	figures  countFigures
 }
 
 // newCountDemo starts every server but the gateway's candidates' routes: the
 // first config passes everything through.
-func newCountDemo(ctx context.Context, on *stage, size countSize) (*countDemo, error) {
+func newCountDemo(ctx context.Context, on *stage, size countSize, proxy string) (*countDemo, error) {
 	d := &countDemo{stage: on, size: size}
 	d.figures = countFigures{played: newPlayed("whittle.demo-count/1")}
 	d.figures.Rollout.budget = size.harm
@@ -64,22 +70,39 @@ func newCountDemo(ctx context.Context, on *stage, size countSize) (*countDemo, e
 	if err := d.startServices(ctx); err != nil {
 		return nil, err
 	}
+	if proxy != "" {
+		at, err := child.Addresses(3)
+		if err != nil {
+			return nil, whittle.Errorf(whittle.Unavailable, "find addresses: %w", err)
+		}
+		d.listen, d.adminAt, d.front = at[0], at[1], at[2]
+	}
 	if err := d.configure(nil); err != nil {
 		return nil, err
 	}
 	var err error
-	if d.gateway, err = on.startBuilt(ctx, "gateway", "whittle", []string{"run", "-c", d.configPath()}, nil); err != nil {
-		return nil, err
+	d.gateway, d.admin, err = on.startGateway(ctx, "gateway", d.configPath())
+	if err == nil && proxy != "" {
+		err = d.startFront(ctx, proxy)
 	}
-	if d.admin, err = admin.Dial(d.gateway.Admin, ""); err != nil {
-		return nil, err
-	}
-	on.ends = append(on.ends, d.admin.Close)
-	return d, nil
+	return d, err
 }
 
-// target is where users ask.
-func (d *countDemo) target() string { return "http://" + d.gateway.Public }
+// startGateway starts whittle by a config.
+func (s *stage) startGateway(ctx context.Context, name, config string) (*process, *admin.Client, error) {
+	p, err := s.startBuilt(ctx, name, "whittle", []string{"run", "-c", config}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := admin.Dial(p.Admin, "")
+	if err == nil {
+		s.ends = append(s.ends, c.Close)
+	}
+	return p, c, err
+}
+
+// target is where users ask: the gateway, or the proxy before it.
+func (d *countDemo) target() string { return "http://" + cmp.Or(d.front, d.gateway.Public) }
 
 func (d *countDemo) configPath() string { return filepath.Join(d.work, "whittle.yaml") }
 

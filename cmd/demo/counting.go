@@ -37,11 +37,14 @@ func (d *countDemo) startService(ctx context.Context, name, address string) (*pr
 	return d.startBuilt(ctx, name, name, []string{"--listen", address, "--admin", "127.0.0.1:0"}, nil)
 }
 
-var countConfig = template.Must(template.New("whittle.yaml").Parse(`listen: 127.0.0.1:0
-admin: 127.0.0.1:0
+var countConfig = template.Must(template.New("whittle.yaml").Parse(`listen: {{or .Listen "127.0.0.1:0"}}
+admin: {{or .Admin "127.0.0.1:0"}}
 monolith: http://{{.Monolith}}
 state: {{.State}}
 log: {level: warn}
+{{- if .Front}}
+forwarded: {trust: [127.0.0.0/8]}
+{{- end}}
 {{- if .Record}}
 record: {dir: {{.Record}}, sample: 100%}
 {{- end}}
@@ -72,7 +75,7 @@ func (d *countDemo) configure(candidate *process) error {
 	if err := countConfig.Execute(&b, map[string]any{
 		"State": filepath.Join(d.work, "whittle.db"), "Candidate": candidate, "Record": record,
 		"Monolith": d.monolith.Public, "Descriptor": d.root.path("systems/count/count.binpb"),
-		"Hold": d.size.hold, "Soak": d.size.soak, "Harm": d.size.harm,
+		"Listen": d.listen, "Admin": d.adminAt, "Front": d.front, "Hold": d.size.hold, "Soak": d.size.soak, "Harm": d.size.harm,
 	}); err != nil {
 		return whittle.Errorf(whittle.Internal, "render config: %w", err)
 	}

@@ -62,7 +62,8 @@ func (f *demoFlags) play(ctx context.Context, s cmdline.Streams, name string, be
 
 type demoCountVerb struct {
 	demoFlags
-	Short bool `help:"A minute: shorter loads and steps, for CI."`
+	Short  bool   `help:"A minute: shorter loads and steps, for CI."`
+	Behind string `enum:",nginx,envoy" default:"" placeholder:"PROXY" help:"With nginx or envoy before the gateway, which is killed in the middle of the shift."`
 }
 
 // Help gives the examples.
@@ -74,6 +75,7 @@ demo" does all).
 Examples:
   demo count
   demo count --short
+  demo count --behind nginx
   demo count --out /tmp/demo --keep`
 }
 
@@ -84,6 +86,6 @@ func (v *demoCountVerb) Run(ctx context.Context, s cmdline.Streams) error {
 		if v.Short {
 			size = countShort
 		}
-		return newCountDemo(ctx, on, size)
+		return newCountDemo(ctx, on, size, v.Behind)
 	})
 }
