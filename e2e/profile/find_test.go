@@ -224,7 +224,7 @@ func TestTheCarveIsReported(t *testing.T) {
 
 	published := counter(t, "count-as-published")
 	_, r = counted(t, "http://"+published.Admin, published.Public, "/twirp/twirp.carved.Carved/Count", after, 20)
-	if len(r.Sites) == 0 || !strings.HasSuffix(r.Sites[0].Where(), line(t, "systems/count/published/published.go", "sum += r.Int31n(100)")) {
+	if len(r.Sites) == 0 || !strings.HasSuffix(r.Sites[0].Where(), line(t, "systems/count/published/published.go", "s += r.Int31n(100)")) {
 		t.Errorf("the line that draws is not the dearest: %+v", r.Sites)
 	} else if s := r.Sites[0]; s.Callee != "math/rand.(*Rand).Int31n" || s.CalleeShare < 0.4 || !strings.Contains(r.Words, "by what it calls, rand.(*Rand).Int31n") {
 		t.Errorf("the generator's cost is not shown: %+v, %q", s, r.Words)

@@ -9,8 +9,8 @@ import (
 	"whittle"
 )
 
-// Command is the command line of every server. Each flag is also COUNT_NAME in the environment.
-type Command struct {
+// Flags are those of every server. Each is also COUNT_NAME in the environment.
+type Flags struct {
 	Listen   string        `default:":6666" placeholder:"ADDRESS" help:"Public address (${default}); port 0 takes a free one."`
 	Admin    string        `default:"127.0.0.1:6667" placeholder:"ADDRESS" help:"Loopback address of health, metrics and profiles (${default})."`
 	Deadline time.Duration `default:"30s" placeholder:"TIME" help:"Longest time for one call (${default})."`
@@ -21,24 +21,24 @@ type Command struct {
 }
 
 // check finds what no single flag can see.
-func (c *Command) check(ctx context.Context) error {
-	publicPort, err := port(ctx, "listen", c.Listen)
+func (f *Flags) check(ctx context.Context) error {
+	publicPort, err := port(ctx, "listen", f.Listen)
 	if err != nil {
 		return err
 	}
-	adminPort, err := port(ctx, "admin", c.Admin)
+	adminPort, err := port(ctx, "admin", f.Admin)
 	switch {
 	case err != nil:
 		return err
 	case adminPort == publicPort && adminPort != 0:
-		return whittle.Errorf(whittle.Invalid, "--admin %s has the public port", c.Admin).
+		return whittle.Errorf(whittle.Invalid, "--admin %s has the public port", f.Admin).
 			WithHint("give --admin a port of its own")
-	case c.Deadline <= 0:
-		return whittle.Errorf(whittle.Invalid, "--deadline is %v, it must be above 0", c.Deadline)
-	case c.Drain < 0:
-		return whittle.Errorf(whittle.Invalid, "--drain is %v, it must not be below 0", c.Drain)
-	case c.MaxConns < 1:
-		return whittle.Errorf(whittle.Invalid, "--max-conns is %d, it must be at least 1", c.MaxConns)
+	case f.Deadline <= 0:
+		return whittle.Errorf(whittle.Invalid, "--deadline is %v, it must be above 0", f.Deadline)
+	case f.Drain < 0:
+		return whittle.Errorf(whittle.Invalid, "--drain is %v, it must not be below 0", f.Drain)
+	case f.MaxConns < 1:
+		return whittle.Errorf(whittle.Invalid, "--max-conns is %d, it must be at least 1", f.MaxConns)
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ type Program struct {
 	Flags any
 }
 
+// Command is the command line.
+type Command struct{ Flags }
+
 // Main runs p until SIGINT or SIGTERM and gives the exit status.
 func Main(p Program) int {
 	ctx, stop := cmdline.UntilSignal(context.Background())
@@ -38,18 +41,18 @@ func (p Program) Run(ctx context.Context, args []string, stdout, stderr io.Write
 		p.Flags = new(Command)
 	}
 	line := cmdline.Program{
-		Name: p.Name, Description: p.Description, Verbs: p.Flags, Bind: []any{p, Files{stdout, stderr}},
+		Name: p.Name, Description: p.Description, Verbs: p.Flags, Bind: []any{p, files{stdout, stderr}},
 		Options: []kong.Option{kong.DefaultEnvars("COUNT")},
 		Out:     stdout, Err: stderr,
 	}
 	return line.Run(ctx, args)
 }
 
-// Files are what a command writes to.
-type Files struct{ Out, Err io.Writer }
+// files are what a command writes to.
+type files struct{ out, err io.Writer }
 
 // Run serves until ctx ends.
-func (c *Command) Run(ctx context.Context, p Program, to Files) error {
+func (c *Command) Run(ctx context.Context, p Program, to files) error {
 	if err := c.check(ctx); err != nil {
 		return err
 	}
@@ -59,5 +62,5 @@ func (c *Command) Run(ctx context.Context, p Program, to Files) error {
 		return fmt.Errorf("start counter: %w", err)
 	}
 	defer stop()
-	return serve(ctx, c, counter, registry, daemon.Logger(to.Err, c.LogLevel, c.LogJSON), to.Out)
+	return serve(ctx, &c.Flags, counter, registry, daemon.Logger(to.err, c.LogLevel, c.LogJSON), to.out)
 }

@@ -43,7 +43,7 @@ func newPublic(counter Counter, deadline time.Duration, m *metrics, ready func()
 }
 
 // serve opens both ports and responds until ctx ends or a port fails.
-func serve(ctx context.Context, c *Command, counter Counter, registry *prometheus.Registry, log *slog.Logger, stdout io.Writer) error {
+func serve(ctx context.Context, c *Flags, counter Counter, registry *prometheus.Registry, log *slog.Logger, stdout io.Writer) error {
 	p := &daemon.Process{Log: log, Registry: registry, Drain: c.Drain}
 	defer p.Close()
 	public, err := p.Listen(ctx, "--listen", c.Listen)

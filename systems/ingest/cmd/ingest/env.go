@@ -1,17 +1,12 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
+	"os"
 	"strings"
 
-	"github.com/joho/godotenv"
-
 	"whittle"
+	"whittle/systems/daemon"
 )
-
-// defaultEnvFile is read where none is named.
-const defaultEnvFile = ".env"
 
 // envFileOf finds --env-file among the arguments: the file must be in the
 // environment before the other flags look there for their values.
@@ -27,19 +22,24 @@ func envFileOf(args []string) string {
 			return path
 		}
 	}
-	return defaultEnvFile
+	return daemon.DefaultEnvFile
 }
 
 // loadEnvFile puts the file's settings into the process's environment, where
 // the AWS SDK looks as well. What is there already stays.
 func loadEnvFile(args []string) error {
 	path := envFileOf(args)
-	if path == "" {
-		return nil
+	values, err := daemon.EnvFile(path)
+	if err != nil {
+		return err
 	}
-	err := godotenv.Load(path)
-	if err == nil || path == defaultEnvFile && errors.Is(err, fs.ErrNotExist) {
-		return nil
+	for name, value := range values {
+		if _, set := os.LookupEnv(name); set {
+			continue
+		}
+		if err := os.Setenv(name, value); err != nil {
+			return whittle.Errorf(whittle.Invalid, "read env file %s: %s: %w", path, name, err)
+		}
 	}
-	return whittle.Errorf(whittle.Invalid, "read env file %s: %w", path, err)
+	return nil
 }
