@@ -74,7 +74,7 @@ func prepare(ctx context.Context, bin string) ([]*subject, error) {
 	if _, err := os.Stat(monolith + "/node_modules/express"); err != nil {
 		return nil, fmt.Errorf("the npm packages of %s are missing: run make deps, or npm ci in that folder", monolith)
 	}
-	free := []string{"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-level", "warn"}
+	free := []string{"-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "", "-log-level", "warn"}
 	const twirp = "/twirp/twirp.carved.Carved/Count"
 	var all []*subject
 	for _, s := range []*subject{

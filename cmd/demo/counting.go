@@ -34,7 +34,7 @@ func (d *countDemo) startServices(ctx context.Context) (err error) {
 }
 
 func (d *countDemo) startService(ctx context.Context, name, address string) (*process, error) {
-	return d.startBuilt(ctx, name, name, []string{"--listen", address, "--admin", "127.0.0.1:0"}, nil)
+	return d.startBuilt(ctx, name, name, []string{"-listen", address, "-admin", "127.0.0.1:0", "-env-file", ""}, nil)
 }
 
 var countConfig = template.Must(template.New("whittle.yaml").Parse(`listen: {{or .Listen "127.0.0.1:0"}}

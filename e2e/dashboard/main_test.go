@@ -49,8 +49,8 @@ func serve(t *testing.T, routes string, tokens bool) *gateway {
 	t.Helper()
 	t.Setenv("NODE_ENV", "production")
 	monolith := process.Start(t, "node", filepath.Join(process.Repository, "systems/count/monolith/server.js"), "--port", "0")
-	mended := process.Start(t, filepath.Join(built, "count"), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
-	published := process.Start(t, filepath.Join(built, "count-as-published"), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	mended := process.Start(t, filepath.Join(built, "count"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
+	published := process.Start(t, filepath.Join(built, "count-as-published"), "-flaws", "remainder", "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
 	g := &gateway{folder: t.TempDir(), tokens: tokens}
 	g.routes = strings.NewReplacer("MENDED", mended.Public, "PUBLISHED", published.Public, "MONOLITH", monolith.Public, "WORK", g.folder).
 		Replace("monolith: http://MONOLITH\nstate: WORK/whittle.db\n" + routes)

@@ -101,7 +101,7 @@ func TestLoadJMeter(t *testing.T) {
 // the workflow's own command.
 func TestCIGuard(t *testing.T) {
 	t.Parallel()
-	service := process.Start(t, filepath.Join(built, "count"), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	service := process.Start(t, filepath.Join(built, "count"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
 	text, err := os.ReadFile(example("ci-guard", "workflow.yml"))
 	fatal.If(t, err)
 	_, command, found := strings.Cut(string(text), "whittle profile guard http://127.0.0.1:8091 ")

@@ -18,8 +18,8 @@ var worlds = map[string]world{
 	"README.md":      {before: monolith + recorded + candidate},
 	"docs/config.md": {before: "cp systems/count/count.binpb .", files: []string{"whittle.yaml"}},
 	"docs/find-and-profile.md": {before: `node --inspect server.js
-		bin/count --listen 127.0.0.1:6666 --admin 127.0.0.1:6060 &
-		bin/count --listen 127.0.0.1:6665 --admin 127.0.0.1:8091 &
+		bin/count -listen 127.0.0.1:6666 -admin 127.0.0.1:6060 &
+		bin/count -listen 127.0.0.1:6665 -admin 127.0.0.1:8091 &
 		curl -s -o cpu.pb.gz 'http://127.0.0.1:6060/debug/pprof/profile?seconds=1'
 		whittle profile http://127.0.0.1:6060 --duration 1s --save after/`},
 	"docs/load-jmeter.md":       {before: "cp systems/../examples/load-jmeter/plan.jmx .\n" + monolith + "PORT=8080 node server.js"},

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // counter starts one of the count services, as it is or as it was published.
 func counter(t testing.TB, name string, flags ...string) *process.Process {
 	t.Helper()
-	argv := []string{filepath.Join(built, name), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
+	argv := []string{filepath.Join(built, name), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", ""}
 	return process.Start(t, append(argv, flags...)...)
 }
 

@@ -199,10 +199,10 @@ func TestCount(t *testing.T) {
 	fatal.If(t, err)
 	config := filepath.Join(t.TempDir(), "whittle.yaml")
 	fatal.If(t, os.WriteFile(config, fmt.Appendf(nil, countConfig, descriptor), 0o600))
-	argv := []string{filepath.Join(built, "count"), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
+	argv := []string{filepath.Join(built, "count"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", ""}
 	mended := start(t, argv...)
 	argv[0] = filepath.Join(built, "count-as-published")
-	published := start(t, argv...)
+	published := start(t, append(argv, "-flaws", "all")...)
 
 	status, r := replayed(t, dir, "--against", published, "-c", config, "--speed", "max")
 	if status != 1 || r.Verdict != whittle.Different || r.Ledger.Compared != n {

@@ -33,5 +33,5 @@ func build() (err error) {
 // service starts the count service.
 func service(t *testing.T) *process.Process {
 	t.Helper()
-	return process.Start(t, filepath.Join(built, "count"), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	return process.Start(t, filepath.Join(built, "count"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
 }

@@ -2,57 +2,65 @@ package server
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/alecthomas/kong"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"whittle"
 	"whittle/cmdline"
 	"whittle/systems/daemon"
 )
 
 // Program is one command that serves a Counter.
 type Program struct {
-	// Name of the command, and what --help begins with.
-	Name, Description string
+	// Name of the command.
+	Name string
+	// Summary opens the help: what the command is, in a sentence or two.
+	Summary string
+	// Examples closes the help, one command a line.
+	Examples string
+	// Flags adds the command's own flags, which may be set by environment and
+	// .env file like all others. Nil: none.
+	Flags func(*flag.FlagSet)
 	// Start makes the counter once the flags are known, and may add to the
 	// metrics; stop is called after the last call has ended.
 	Start func(prometheus.Registerer) (c Counter, stop func(), err error)
-	// Flags is a pointer to a struct that embeds a Command. Nil: there are no other flags.
-	Flags any
 }
-
-// Command is the command line.
-type Command struct{ Flags }
 
 // Main runs p until SIGINT or SIGTERM and gives the exit status.
 func Main(p Program) int {
 	ctx, stop := cmdline.UntilSignal(context.Background())
 	defer stop()
-	return p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	said := cmdline.Program{Name: p.Name, Err: os.Stderr}
+	return said.Report(p.Run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// Run serves until ctx ends, and gives the exit status. Once both ports are open it writes
-// one line to stdout, "listening public=HOST:PORT admin=HOST:PORT"; logs go to stderr.
-func (p Program) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if p.Flags == nil {
-		p.Flags = new(Command)
+// Run serves until ctx ends. Once both ports are open it writes one line to
+// stdout, "listening public=HOST:PORT admin=HOST:PORT"; logs go to stderr.
+func (p Program) Run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	var c config
+	f := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	c.register(f)
+	if p.Flags != nil {
+		p.Flags(f)
 	}
-	line := cmdline.Program{
-		Name: p.Name, Description: p.Description, Verbs: p.Flags, Bind: []any{p, files{stdout, stderr}},
-		Options: []kong.Option{kong.DefaultEnvars("COUNT")},
-		Out:     stdout, Err: stderr,
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		p.help(f, stdout)
+		return nil
+	} else if err != nil {
+		return whittle.Errorf(whittle.Invalid, "%v", err).WithHint(p.Name + " -h lists the flags")
 	}
-	return line.Run(ctx, args)
-}
-
-// files are what a command writes to.
-type files struct{ out, err io.Writer }
-
-// Run serves until ctx ends.
-func (c *Command) Run(ctx context.Context, p Program, to files) error {
+	if f.NArg() > 0 {
+		return whittle.Errorf(whittle.Invalid, "%q is not a flag", f.Arg(0)).WithHint(p.Name + " -h lists the flags")
+	}
+	if err := fill(f, getenv); err != nil {
+		return err
+	}
 	if err := c.check(ctx); err != nil {
 		return err
 	}
@@ -62,5 +70,13 @@ func (c *Command) Run(ctx context.Context, p Program, to files) error {
 		return fmt.Errorf("start counter: %w", err)
 	}
 	defer stop()
-	return serve(ctx, &c.Flags, counter, registry, daemon.Logger(to.err, c.LogLevel, c.LogJSON), to.out)
+	return serve(ctx, &c, counter, registry, daemon.Logger(stderr, c.level, c.json), stdout)
+}
+
+func (p Program) help(f *flag.FlagSet, w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nUsage: %s [flags]\n\nFlags, each also as COUNT_NAME in the environment or in a .env file\n"+
+		"(a flag goes before the environment, the environment before the file):\n", p.Summary, p.Name)
+	f.SetOutput(w)
+	f.PrintDefaults()
+	fmt.Fprintf(w, "\nExamples:\n%s", p.Examples)
 }

@@ -2,9 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -39,25 +43,26 @@ func (g gated) Count(ctx context.Context, times int32) (int64, error) {
 type running struct {
 	public, admin string
 	stop          context.CancelFunc
-	ended         chan int
+	ended         chan error
 }
 
 func run(t *testing.T, c Counter, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
-	r := &running{stop: cancel, ended: make(chan int, 1)}
+	r := &running{stop: cancel, ended: make(chan error, 1)}
 	stopped := false
 	p := Program{Name: "probe", Start: func(prometheus.Registerer) (Counter, func(), error) {
 		return c, func() { stopped = true }, nil
 	}}
+	args = append([]string{"-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", ""}, args...)
 	go func() {
-		status := p.Run(ctx, append([]string{"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...), in, t.Output())
+		err := p.Run(ctx, args, func(string) string { return "" }, in, t.Output())
 		in.CloseWithError(io.EOF)
 		if !stopped {
-			t.Error("the counter was not stopped")
+			err = errors.Join(err, errors.New("the counter was not stopped"))
 		}
-		r.ended <- status
+		r.ended <- err
 	}()
 	line := make([]byte, 200)
 	n, err := out.Read(line)
@@ -75,9 +80,9 @@ func run(t *testing.T, c Counter, args ...string) *running {
 func (r *running) wait(t *testing.T) {
 	t.Helper()
 	select {
-	case status := <-r.ended:
-		if status != 0 {
-			t.Errorf("ended with %d", status)
+	case err := <-r.ended:
+		if err != nil {
+			t.Errorf("ended with %v", err)
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("does not end")
@@ -169,7 +174,7 @@ func TestDrainLetsCallsFinish(t *testing.T) {
 
 func TestDrainCancelsWhatIsLate(t *testing.T) {
 	g := gated{make(chan struct{}), make(chan struct{})}
-	r := run(t, g, "--drain", "10ms")
+	r := run(t, g, "-drain", "10ms")
 	response := r.call(t)
 	<-g.entered
 	r.stop()
@@ -194,44 +199,63 @@ func TestGoneClientEndsItsCall(t *testing.T) {
 }
 
 func TestWrongUsage(t *testing.T) {
+	envFile := filepath.Join(t.TempDir(), "bad.env")
+	fatal.If(t, os.WriteFile(envFile, []byte("COUNT_DRAIN=soon\n"), 0o600))
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	fatal.If(t, err)
 	defer taken.Close()
 	for _, c := range []struct {
-		args, env string
-		status    int
-		says      string
+		args string
+		env  string
+		code whittle.Code
+		says string
 	}{
-		{"--admin 0.0.0.0:0", "", 2, "not a loopback address"},
-		{"--admin :0", "", 2, "not a loopback address"},
-		{"--admin [::]:0", "", 2, "not a loopback address"},
-		{"--listen :6667 --admin 127.0.0.1:6667", "", 2, "has the public port"},
-		{"--listen 127.0.0.1:http --admin 127.0.0.1:80", "", 2, "has the public port"},
-		{"--listen 6666", "", 2, "is not host:port"},
-		{"--listen 127.0.0.1:70000", "", 2, "no usable port"},
-		{"--listen " + taken.Addr().String(), "", 3, "open port"},
-		{"--deadline 0s", "", 2, "--deadline is 0s"},
-		{"--drain=-1s", "", 2, "--drain is -1s"},
-		{"--max-conns 0", "", 2, "--max-conns is 0"},
-		{"--speed 3", "", 2, "unknown flag --speed"},
-		{"now", "", 2, "unexpected argument now"},
-		{"", "COUNT_LOG_LEVEL=loud", 2, "loud"},
-		{"", "COUNT_DRAIN=soon", 2, "soon"},
-		{"--drain 1s", "COUNT_DEADLINE=0s", 2, "--deadline is 0s"},
+		{"-admin 0.0.0.0:6667", "", whittle.Invalid, "not a loopback address"},
+		{"-admin :6667", "", whittle.Invalid, "not a loopback address"},
+		{"-admin example.com:6667", "", whittle.Invalid, "not a loopback address"},
+		{"-admin [::]:6667", "", whittle.Invalid, "not a loopback address"},
+		{"-listen :6667 -admin 127.0.0.1:6667", "", whittle.Invalid, "has the public port"},
+		{"-listen 127.0.0.1:http -admin 127.0.0.1:80", "", whittle.Invalid, "has the public port"},
+		{"-listen 6666", "", whittle.Invalid, "is not host:port"},
+		{"-listen 127.0.0.1:70000", "", whittle.Invalid, "no usable port"},
+		{"-listen " + taken.Addr().String(), "", whittle.Unavailable, "open port"},
+		{"-deadline 0s", "", whittle.Invalid, "-deadline is 0s"},
+		{"-drain -1s", "", whittle.Invalid, "-drain is -1s"},
+		{"-max-conns 0", "", whittle.Invalid, "-max-conns is 0"},
+		{"-speed 3", "", whittle.Invalid, "not defined: -speed"},
+		{"now", "", whittle.Invalid, `"now" is not a flag`},
+		{"", "COUNT_LOG_LEVEL=loud", whittle.Invalid, `COUNT_LOG_LEVEL="loud" in the environment is not a value for -log-level`},
+		{"-env-file " + envFile, "", whittle.Invalid, `COUNT_DRAIN="soon" in ` + envFile},
+		{"-env-file " + envFile + ".none", "", whittle.Invalid, "read env file"},
 	} {
 		p := Program{Name: "probe", Start: func(prometheus.Registerer) (Counter, func(), error) { return fake{}, func() {}, nil }}
-		t.Run(c.args+c.env, func(t *testing.T) {
-			if name, value, ok := strings.Cut(c.env, "="); ok {
-				t.Setenv(name, value)
+		getenv := func(name string) string {
+			if k, v, _ := strings.Cut(c.env, "="); k == name {
+				return v
 			}
-			// A usage that is taken for right serves until this ends it.
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
-			var said strings.Builder
-			status := p.Run(ctx, append([]string{"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, strings.Fields(c.args)...), io.Discard, &said)
-			if status != c.status || !strings.Contains(said.String(), c.says) {
-				t.Errorf("%d %s, want %d with %q", status, &said, c.status, c.says)
-			}
-		})
+			return ""
+		}
+		// A usage that is taken for right serves until this ends it.
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		err := p.Run(ctx, append([]string{"-admin", "127.0.0.1:0"}, strings.Fields(c.args)...), getenv, io.Discard, io.Discard)
+		if err == nil || whittle.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s %s: %v (%v), want %v with %q", c.args, c.env, err, whittle.CodeOf(err), c.code, c.says)
+		}
+	}
+}
+
+func TestFlagBeforeEnvironmentBeforeFile(t *testing.T) {
+	envFile := filepath.Join(t.TempDir(), "test.env")
+	fatal.If(t, os.WriteFile(envFile, []byte("COUNT_DRAIN=1s\nCOUNT_DEADLINE=\"2s\"\nCOUNT_MAX_CONNS=3\nOTHER=x\n"), 0o600))
+	env := map[string]string{"COUNT_ENV_FILE": envFile, "COUNT_DRAIN": "10s", "COUNT_DEADLINE": "20s", "COUNT_MAX_CONNS": ""}
+	var c config
+	f := flag.NewFlagSet("probe", flag.ContinueOnError)
+	c.register(f)
+	fatal.If(t, f.Parse([]string{"-drain", "100s"}))
+	fatal.If(t, fill(f, func(name string) string { return env[name] }))
+	if c.drain != 100*time.Second || c.deadline != 20*time.Second || c.maxConns != 3 || c.listen != ":6666" {
+		t.Errorf("drain %v, deadline %v, max-conns %d, listen %s; want 100s of the flag, 20s of the environment, 3 of the file, :6666 by default",
+			c.drain, c.deadline, c.maxConns, c.listen)
 	}
 }

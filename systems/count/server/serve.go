@@ -43,22 +43,22 @@ func newPublic(counter Counter, deadline time.Duration, m *metrics, ready func()
 }
 
 // serve opens both ports and responds until ctx ends or a port fails.
-func serve(ctx context.Context, c *Flags, counter Counter, registry *prometheus.Registry, log *slog.Logger, stdout io.Writer) error {
-	p := &daemon.Process{Log: log, Registry: registry, Drain: c.Drain}
+func serve(ctx context.Context, c *config, counter Counter, registry *prometheus.Registry, log *slog.Logger, stdout io.Writer) error {
+	p := &daemon.Process{Log: log, Registry: registry, Drain: c.drain}
 	defer p.Close()
-	public, err := p.Listen(ctx, "--listen", c.Listen)
+	public, err := p.Listen(ctx, "-listen", c.listen)
 	if err != nil {
 		return err
 	}
-	admin, err := p.ListenLocal(ctx, "--admin", c.Admin)
+	admin, err := p.ListenLocal(ctx, "-admin", c.admin)
 	if err != nil {
 		return err
 	}
 	base, abort := context.WithCancelCause(context.Background())
 	defer abort(nil)
-	front := newServer(newPublic(counter, c.Deadline, newMetrics(registry), p.Ready), c.Deadline, log)
+	front := newServer(newPublic(counter, c.deadline, newMetrics(registry), p.Ready), c.deadline, log)
 	front.BaseContext = func(net.Listener) context.Context { return base }
-	one := p.HTTP(front, netutil.LimitListener(public, c.MaxConns))
+	one := p.HTTP(front, netutil.LimitListener(public, c.maxConns))
 	one.Shutdown = func(ctx context.Context) { drain(ctx, front, abort, log) }
 	p.Add(daemon.Public, public, one)
 	return p.Run(ctx, admin, stdout)

@@ -17,8 +17,10 @@ func main() { os.Exit(server.Main(program())) }
 func program() server.Program {
 	return server.Program{
 		Name: "count-as-published",
-		Description: "count-as-published responds like count, with the flaws of the published service. " +
+		Summary: "count-as-published responds like count, with the flaws of the published service.\n" +
 			"It serves tests and the demo; nothing else should call it.",
+		Examples: `  count-as-published -listen 127.0.0.1:0 -admin 127.0.0.1:0
+`,
 		Start: func(prometheus.Registerer) (server.Counter, func(), error) {
 			return &published.Counter{Now: time.Now}, func() {}, nil
 		},

@@ -3,6 +3,7 @@ package main
 
 import (
 	"cmp"
+	"flag"
 	"os"
 	"runtime"
 
@@ -15,26 +16,22 @@ import (
 
 func main() { os.Exit(server.Main(program())) }
 
-type flags struct {
-	server.Command
-	Workers   int `default:"0" placeholder:"N" help:"How many draw at once; 0: as many as there are cores."`
-	MaxActive int `default:"1024" placeholder:"N" help:"Calls under way or waiting (${default}); one more is refused."`
-}
-
 func program() server.Program {
-	var f flags
+	var o sum.Options
 	return server.Program{
-		Name: "count",
-		Description: `count adds up random numbers, over Twirp, Connect and gRPC on one port.
-
-  count --listen 127.0.0.1:8090
-  curl --json '{"times": 1000}' http://127.0.0.1:8090/twirp/twirp.carved.Carved/Count
-
-Every flag is also read from the environment: COUNT_LOG_LEVEL for --log-level.`,
-		Flags: &f,
-		Start: func(r prometheus.Registerer) (server.Counter, func(), error) {
-			return start(sum.Options{Workers: f.Workers, MaxActive: f.MaxActive}, r)
+		Name:    "count",
+		Summary: "count adds up random numbers, over Twirp, Connect and gRPC on one port.",
+		Examples: `  count
+  count -listen 127.0.0.1:0 -admin 127.0.0.1:0
+  COUNT_DEADLINE=5s count -log-json
+  curl -H 'Content-Type: application/json' -d '{"times": 1000}' \
+    http://localhost:6666/twirp/twirp.carved.Carved/Count
+`,
+		Flags: func(f *flag.FlagSet) {
+			f.IntVar(&o.Workers, "workers", 0, "how many draw at once; 0: as many as there are cores")
+			f.IntVar(&o.MaxActive, "max-active", 1024, "calls under way or waiting; one more is refused")
 		},
+		Start: func(r prometheus.Registerer) (server.Counter, func(), error) { return start(o, r) },
 	}
 }
 
@@ -43,7 +40,7 @@ Every flag is also read from the environment: COUNT_LOG_LEVEL for --log-level.`,
 // look at the network.
 func start(o sum.Options, r prometheus.Registerer) (server.Counter, func(), error) {
 	if o.Workers < 0 || o.MaxActive < 1 {
-		return nil, nil, whittle.Errorf(whittle.Invalid, "--workers is %d and --max-active %d, they must be at least 0 and 1", o.Workers, o.MaxActive)
+		return nil, nil, whittle.Errorf(whittle.Invalid, "-workers is %d and -max-active %d, they must be at least 0 and 1", o.Workers, o.MaxActive)
 	}
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	runtime.GOMAXPROCS(o.Workers + 1)

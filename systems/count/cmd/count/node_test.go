@@ -56,7 +56,7 @@ func startService(t *testing.T) *process {
 	t.Helper()
 	self, err := os.Executable()
 	fatal.If(t, err)
-	return spawn(t, []string{asService + "=1"}, self, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	return spawn(t, []string{asService + "=1"}, self, "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", "")
 }
 
 // startNode runs one of the two applications.
