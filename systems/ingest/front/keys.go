@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,8 +41,7 @@ const (
 const hashPrefix = "sha256:"
 
 // ReadKeys reads a file with one key a line, or its SHA-256 as sha256:HEX. Behind
-// it may stand name=, the name of the source; other words are a note, and so is a
-// line that begins with #. A file without a key is an error (Invalid): an emptied
+// it may stand name=, the name of the source. What follows a # is a note. A file without a key is an error (Invalid): an emptied
 // list must not open the door.
 func ReadKeys(path string) (*Keys, error) {
 	k := &Keys{path: path}
@@ -97,21 +95,15 @@ func parseKeys(text []byte) (*keyList, error) {
 		if !hashed {
 			list.plain++
 		}
-		source, named := event.DigestOf(sum), false
-		for _, field := range fields[1:] {
-			if strings.HasPrefix(field, "#") {
-				break
+		source := event.DigestOf(sum)
+		setting, _, _ := strings.Cut(" "+strings.Join(fields[1:], " "), " #")
+		if setting = strings.TrimSpace(setting); setting != "" {
+			name, ok := strings.CutPrefix(setting, "name=")
+			if !ok || !plain(name, maxName) || name == anySource || name == unknownSource {
+				return nil, fmt.Errorf("line %d: %q is not name= and 1 to %d visible ASCII characters, neither %s nor %s; put a # before a note",
+					n, setting, maxName, anySource, unknownSource)
 			}
-			name, given, err := nameIn(field)
-			if err == nil && given && named {
-				err = errors.New("name= again: which one counts?")
-			}
-			if err != nil {
-				return nil, fmt.Errorf("line %d: %w", n, err)
-			}
-			if given {
-				source, named = name, true
-			}
+			source = name
 		}
 		list.sources[sum], list.names[event.DigestOf(sum)] = source, source
 	}
@@ -134,23 +126,6 @@ func sumOf(text string) (sum [sha256.Size]byte, hashed bool, err error) {
 		return sum, false, fmt.Errorf("a key is 1 to %d visible ASCII characters without a colon", maxKey)
 	}
 	return sha256.Sum256([]byte(text)), false, nil
-}
-
-// nameIn takes the setting of a line, name=value. A word without = is a note, but for one that
-// was surely meant as a setting.
-func nameIn(field string) (name string, given bool, err error) {
-	word, value, given := strings.Cut(field, "=")
-	switch {
-	case !given && strings.HasPrefix(field+":", "name:"):
-		return "", false, fmt.Errorf("%q is no setting: it is name=VALUE, without a space", field)
-	case !given:
-		return "", false, nil
-	case word != "name":
-		return "", false, fmt.Errorf("%s= is not name=: put a # before a note; who may send what, and how fast, is for a proxy in front", word)
-	case !plain(value, maxName) || value == anySource || value == unknownSource:
-		return "", false, fmt.Errorf("name=%q: a name is 1 to %d visible ASCII characters, and neither %s nor %s", value, maxName, anySource, unknownSource)
-	}
-	return value, true, nil
 }
 
 // source returns the name of a key's source; "" where the key is not in the list.
