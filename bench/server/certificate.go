@@ -17,8 +17,8 @@ import (
 )
 
 // Certificate writes a key and a certificate for 127.0.0.1 and a name, which it signs
-// itself, into a folder: cert.pem and key.pem. It
-// gives the certificate's text.
+// itself, into a folder: cert.pem, key.pem, and both.pem for who wants the two of them
+// in one file. It gives the certificate's text.
 func Certificate(folder, name string) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -39,5 +39,5 @@ func Certificate(folder, name string) ([]byte, error) {
 	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 	write := func(name string, text []byte) error { return os.WriteFile(filepath.Join(folder, name), text, 0o600) }
-	return public, errors.Join(write("cert.pem", public), write("key.pem", private))
+	return public, errors.Join(write("cert.pem", public), write("key.pem", private), write("both.pem", append(public[:len(public):len(public)], private...)))
 }

@@ -92,7 +92,7 @@ func (s *Server) Spent(meanwhile func() error) (time.Duration, error) {
 // RSS is the resident memory of the server and its children, in bytes.
 func (s *Server) RSS() (sum float64, ok bool) {
 	for _, pid := range family(s.Pid()) {
-		one, ok := rssOf(pid)
+		one, ok := RSSOf(pid)
 		if !ok {
 			return 0, false
 		}
@@ -101,8 +101,8 @@ func (s *Server) RSS() (sum float64, ok bool) {
 	return sum, true
 }
 
-// rssOf is the resident memory of a process alone, in bytes.
-func rssOf(pid int) (float64, bool) {
+// RSSOf is the resident memory of a process alone, in bytes.
+func RSSOf(pid int) (float64, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0, false
