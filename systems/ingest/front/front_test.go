@@ -192,7 +192,7 @@ func keysFile(t *testing.T, text string) string {
 }
 
 func TestWriteKeys(t *testing.T) {
-	path := keysFile(t, "# tenants\nkey1 the shop\n\nkey2\n")
+	path := keysFile(t, "# tenants\nkey1 # the shop\n\nkey2\n")
 	keys, err := ReadKeys(path)
 	fatal.If(t, err)
 	s := serve(t, func(o *Options) { o.Keys = keys })

@@ -41,8 +41,8 @@ const (
 const hashPrefix = "sha256:"
 
 // ReadKeys reads a file with one key a line, or its SHA-256 as sha256:HEX. Behind
-// it may stand name=, the name of the source. What follows a # is a note. A file without a key is an error (Invalid): an emptied
-// list must not open the door.
+// it may stand name=, the name of the source. What follows a # is a note. A file
+// without a key is an error (Invalid): an emptied list must not open the door.
 func ReadKeys(path string) (*Keys, error) {
 	k := &Keys{path: path}
 	return k, k.Reload()

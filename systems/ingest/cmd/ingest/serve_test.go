@@ -92,7 +92,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	if code("one") != 200 || code("two") != 401 || code("") != 401 {
 		t.Error("the list is not what the file says")
 	}
-	write("two two\n")
+	write("two # again\n")
 	process.Until(t, "the changed file is read", func() bool { return code("two") == 200 })
 	if code("one") != 401 {
 		t.Error("a key that is gone is still known")
