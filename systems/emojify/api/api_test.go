@@ -246,9 +246,7 @@ func before(t *testing.T, c *oddCache, set ...func(*Options)) *testService {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	t.Cleanup(func() { s.Stop(); <-ended })
-	h := newEmptyService(t)
-	h.open(h.dial(l.Addr().String()), set...)
-	return h
+	return serviceBefore(t, l, set...)
 }
 
 var someID = strings.Repeat("0", 64)

@@ -99,82 +99,59 @@ func (p *parts) found() int {
 
 // testService is an API on a real port, before a cache service on another.
 type testService struct {
-	t        testing.TB
-	api      *API
-	url      string
-	parts    *parts
-	registry *prometheus.Registry
-	address  string // of the cache
-	dir      string
-	stop     func() // ends the cache
+	t     testing.TB
+	api   *API
+	url   string
+	parts *parts
 }
 
 func newTestService(t testing.TB, set ...func(*Options)) *testService {
 	t.Helper()
-	h := newEmptyService(t)
-	h.startCache()
-	h.open(h.dial(h.address), set...)
-	return h
-}
-
-func newEmptyService(t testing.TB) *testService {
-	h := &testService{t: t, parts: &parts{}, registry: prometheus.NewRegistry(), dir: t.TempDir(), address: "127.0.0.1:0", stop: func() {}}
-	t.Cleanup(func() { h.stop() })
-	return h
-}
-
-// startCache serves the folder on the same address as before.
-func (h *testService) startCache() {
-	h.t.Helper()
-	store, err := cache.Open(h.dir, cache.Options{})
-	fatal.If(h.t, err)
+	store, err := cache.Open(t.TempDir(), cache.Options{})
+	fatal.If(t, err)
 	s := cache.NewServer(store, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
-	l, err := net.Listen("tcp", h.address)
-	fatal.If(h.t, err)
-	h.address = l.Addr().String()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	fatal.If(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
-	h.stop = func() {
+	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		s.Shutdown(ctx)
 		if err := <-ended; err != nil {
-			h.t.Error(err)
+			t.Error(err)
 		}
 		store.Close()
-		h.stop = func() {}
-	}
+	})
+	return serviceBefore(t, l, set...)
 }
 
-func (h *testService) dial(address string) *grpc.ClientConn {
-	h.t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	fatal.If(h.t, err)
-	h.t.Cleanup(func() { conn.Close() })
-	return conn
-}
-
-func (h *testService) open(conn *grpc.ClientConn, set ...func(*Options)) {
-	h.t.Helper()
+// serviceBefore is an API before the cache that listens there.
+func serviceBefore(t testing.TB, l net.Listener, set ...func(*Options)) *testService {
+	t.Helper()
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	fatal.If(t, err)
+	t.Cleanup(func() { conn.Close() })
+	h := &testService{t: t, parts: &parts{}}
 	o := Options{
 		Cache: conn, Fetcher: h.parts, Finder: h.parts, Painter: h.parts,
-		Metrics: h.registry, Log: slog.New(slog.DiscardHandler), Workers: 2,
+		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Workers: 2,
 	}
 	for _, f := range set {
 		f(&o)
 	}
-	api, err := New(o)
-	fatal.If(h.t, err)
-	h.api = api
-	s := httptest.NewServer(api)
+	h.api, err = New(o)
+	fatal.If(t, err)
+	s := httptest.NewServer(h.api)
 	h.url = s.URL
-	h.t.Cleanup(func() {
+	t.Cleanup(func() {
 		s.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		api.Close(ctx)
+		h.api.Close(ctx)
 		http.DefaultClient.CloseIdleConnections()
 	})
+	return h
 }
 
 type response struct {
