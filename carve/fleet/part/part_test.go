@@ -445,7 +445,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	says("uthorization")
 	endServer(refusing)
 	small := start(&server.Options{JetStream: true, JetStreamMaxStore: 100 << 20})
-	says("bound on storage is too low: the log takes 256 MiB")
+	says("insufficient storage resources")
 	endServer(small)
 	joined := func(parts ...string) {
 		t.Helper()
@@ -487,7 +487,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 			t.Errorf("%+v without a stream", o)
 		}
 	}
-	joined("Exchanges cannot be sent", "bound on storage is too low")
+	joined("Exchanges cannot be sent", "insufficient storage resources")
 	endServer(half)
 	start(&server.Options{JetStream: true, JetStreamMaxStore: 8 << 30})
 	process.Until(t, "an exchange is sent", func() bool { return g.Observe(g.exchange(0)).Counted })
