@@ -56,14 +56,6 @@ func (m *match) cover(c *whittle.Coverage) {
 	}
 }
 
-// covered is what an EQUIVALENT stands on, in a sentence's end.
-func covered(v *whittle.Verdict) string {
-	if v.Coverage == nil {
-		return ""
-	}
-	return "; " + v.Coverage.Summary
-}
-
 // coverageWords is a coverage in one sentence.
 func coverageWords(c *whittle.Coverage) string {
 	most := ""

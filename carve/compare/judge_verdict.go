@@ -206,7 +206,11 @@ func summarize(v *whittle.Verdict, excused int) string {
 		return after + provenWords(v.Findings) + " proven; an equal candidate is called so at most once in " +
 			units.Grouped(int(math.Round(1/(1-v.Confidence)))) + " rollouts"
 	case whittle.Equivalent:
-		return after + "what could still differ lies inside every margin, at a confidence of " + display.InPercent(v.Confidence) + covered(v) + unseenWords(v.Novelty) + errorWords(v)
+		covered := ""
+		if v.Coverage != nil {
+			covered = "; " + v.Coverage.Summary
+		}
+		return after + "what could still differ lies inside every margin, at a confidence of " + display.InPercent(v.Confidence) + covered + unseenWords(v.Novelty) + errorWords(v)
 	}
 	open := 0
 	for _, f := range v.Findings {

@@ -115,7 +115,6 @@ func (m *match) ShowAgain() {
 	for _, k := range m.marks {
 		at := form.TrailOf(k.Path)
 		m.show.Again(k.Samples, at)
-		k.At = m.show.Kept(nil, k.At)
 		for i := range k.Changes {
 			c := &k.Changes[i]
 			c.From, c.To = m.show.Kept(at, c.From), m.show.Kept(at, c.To)

@@ -12,6 +12,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
+	"whittle/internal/jsonscan"
 )
 
 // numberMost is how many bytes of a number are read, at most. It bounds the time that it takes.
@@ -70,7 +71,7 @@ func ofTexts(a, b string) []Cause {
 
 // decimalsOf is how many decimals a number has that is written without an exponent; -1: it is none.
 func decimalsOf(s string) int {
-	if len(s) > numberMost || !jsondoc.IsNumber([]byte(s)) || strings.ContainsAny(s, "eE") {
+	if len(s) > numberMost || !jsonscan.IsNumber([]byte(s)) || strings.ContainsAny(s, "eE") {
 		return -1
 	}
 	_, after, _ := strings.Cut(s, ".")

@@ -285,9 +285,6 @@ func Percent(p float64) string {
 	return strconv.FormatFloat(100*p, 'g', 4, 64) + " %"
 }
 
-// PercentRange writes from which to which share in whole percents.
-func PercentRange(low, high float64) string { return fmt.Sprintf("%.0f to %.0f %%", 100*low, 100*high) }
-
 // Reason is a declaration's reason in words, never empty.
 func Reason(e whittle.Expectation) string {
 	if e.Reason == "" {

@@ -155,7 +155,7 @@ func (f *Forms) waits(p *formPath, n int) (b whittle.Bound, ok bool) {
 	p.leads(l, &x)
 	b = whittle.Bound{What: boundForm, Estimate: l.All.Mean(), MarginLow: -twosample.Margin, MarginHigh: twosample.Margin, More: more}
 	b.Low, b.High = l.All.Interval(alikeAlpha)
-	b.Summary = fmt.Sprintf("%s: the difference is %s, and %s either way counts as none",
-		x.Summary, display.PercentRange(b.Low, b.High), display.InPercent(twosample.Margin))
+	b.Summary = fmt.Sprintf("%s: the difference is %.0f to %.0f %%, and %s either way counts as none",
+		x.Summary, 100*b.Low, 100*b.High, display.InPercent(twosample.Margin))
 	return b, true
 }

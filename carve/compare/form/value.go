@@ -11,6 +11,7 @@ import (
 
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/jsondoc"
+	"whittle/internal/jsonscan"
 )
 
 // formClass is the kind of text or number that a value is, by its name in a config.
@@ -249,7 +250,7 @@ func classifyTimeless(s []byte) form {
 	if f, ok := idForm(s); ok {
 		return f
 	}
-	if jsondoc.IsNumber(s) {
+	if jsonscan.IsNumber(s) {
 		return form{class: classNumeral, words: "a number in a string" + decimalWords(s)}
 	}
 	if i := prefixLen(s); i > 0 {

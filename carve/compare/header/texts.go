@@ -88,7 +88,10 @@ func (t *Texts) Exchange(x *whittle.Exchange, whole bool) *whittle.Exchange {
 	for _, a := range sides {
 		a.Body, a.Truncated = nil, false
 	}
-	if whole || t.differ(sides) {
+	differs := func(a *whittle.Response) bool {
+		return len(differing(sides[0].Header, a.Header, func(name string) bool { return t.compares(name, sides) })) > 0
+	}
+	if whole || slices.ContainsFunc(sides[1:], differs) {
 		names := t.names(sides)
 		for _, a := range sides {
 			a.Body = t.text(names, x, a)
@@ -102,16 +105,6 @@ func (t *Texts) Pair(x *whittle.Exchange, a, b *whittle.Response) *whittle.Excha
 	of := *x
 	of.Monolith, of.Candidate, of.Repeat = *a, *b, nil
 	return t.Exchange(&of, true)
-}
-
-// differ reports whether not all say the same in what is compared.
-func (t *Texts) differ(sides []*whittle.Response) bool {
-	for _, a := range sides[1:] {
-		if len(differing(sides[0].Header, a.Header, func(name string) bool { return t.compares(name, sides) })) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // names are those of the headers that are compared, sorted.

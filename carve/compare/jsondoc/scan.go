@@ -136,9 +136,6 @@ func appendNodes(nodes []node, s *jsonscan.Scanner) (_ []node, ok bool) {
 	}
 }
 
-// IsNumber reports whether a text is one JSON number and nothing else.
-func IsNumber(s []byte) bool { return jsonscan.IsNumber(s) }
-
 // Text is a node's bytes.
 func (d *Document) Text(i uint32) []byte { n := &d.Nodes[i]; return d.src[n.start:n.end] }
 
