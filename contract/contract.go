@@ -59,8 +59,8 @@ type Method struct {
 type Compare struct {
 	// Kind is empty where only the default is suggested.
 	Kind whittle.CompareKind
-	// Value is a statistical comparison's expression.
-	Value string
+	// Value and Per are a statistical comparison's expressions.
+	Value, Per string
 	// Ignore lists JSON paths that differ between two responses to the same
 	// request, Unordered the arrays that come in another order.
 	Ignore, Unordered []string

@@ -42,6 +42,7 @@ type endpoint struct {
 	// requests' that say who asks.
 	headers, asked tally
 	repeats        repeats
+	echoes         echoes
 }
 
 // responses are those of one status.
@@ -102,16 +103,17 @@ func (e *endpoint) forget() {
 		e.path[i] = &param{}
 	}
 	e.query, e.body, e.headers, e.asked = params{}, contents{}, tally{}, tally{}
-	e.repeats = repeats{}
+	e.repeats, e.echoes = repeats{}, echoes{}
 }
 
 // learn takes an exchange that succeeded.
 func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query url.Values, b *shape.Bounds) {
-	for i, v := range e.wildcards(path) {
+	wildcards := e.wildcards(path)
+	for i, v := range wildcards {
 		e.path[i].see(v)
 	}
 	seeValues(&e.query, query)
-	e.body.see(x.Request.Header, x.Request.Body, b)
+	request := e.body.see(x.Request.Header, x.Request.Body, b)
 	response := a.see(x.Response.Header, x.Response.Body, b)
 	for name := range x.Response.Header {
 		if !carriedElsewhere[name] {
@@ -124,6 +126,7 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 		}
 	}
 	e.repeats.see(x, response)
+	e.echoes.see(e, wildcards, query, request, response, x.Response.Body)
 }
 
 // carriedElsewhere are the headers that do not concern the response's meaning,

@@ -204,7 +204,7 @@ func TestComparisonsAreSuggested(t *testing.T) {
 		log  []*capture.Entry
 		want contract.Compare
 	}{
-		{random, contract.Compare{Kind: whittle.Statistical, Value: "number in the body"}},
+		{random, contract.Compare{Kind: whittle.Statistical, Value: "number in the body", Per: "request.times"}},
 		{noisy, contract.Compare{Kind: whittle.JSON, Ignore: []string{"$.at", "$.trace"}}},
 		{shuffled, contract.Compare{Kind: whittle.JSON, Unordered: []string{"$.tags"}}},
 	} {

@@ -19,6 +19,7 @@ func (g *guesser) method(m *method, at *contract.Method) {
 	g.template(m)
 	g.responses(m)
 	g.repeats(m)
+	g.echoes(m, at)
 	g.headers(m)
 	if e.cut > 0 {
 		g.add("exchanges", "looked at without them", "whole bodies", fmt.Sprintf("%s of %s had a body longer than what is recorded", units.Grouped(e.cut), units.Grouped(e.seen)))
@@ -245,9 +246,6 @@ func (g *guesser) repeats(m *method) {
 	}
 }
 
-// numberInBody is compare.value's words for a body's first number.
-const numberInBody = "number in the body"
-
 // compare suggests a comparison of two responses.
 func (e *endpoint) compare() contract.Compare {
 	r := &e.repeats
@@ -262,11 +260,49 @@ func (e *endpoint) compare() contract.Compare {
 	switch {
 	case r.randomText():
 		c.Kind, c.Value = whittle.Statistical, numberInBody
+		c.Per = e.echoes.per("response", numberInBody)
 	case byDistribution != "":
 		// What is ignored of JSON is ignored in addition to the number.
 		c.Kind, c.Value = whittle.Statistical, "json"+strings.TrimPrefix(byDistribution, "$")
+		c.Per = e.echoes.per("response "+byDistribution, c.Value)
 	case len(c.Ignore)+len(c.Unordered) > 0:
 		c.Kind = whittle.JSON
 	}
 	return c
+}
+
+// per returns the expression of the request's number that the response's is
+// proportional to.
+func (s *echoes) per(name, cel string) string {
+	best := ""
+	for k, p := range s.pairs {
+		_, per, _ := strings.Cut(k[0], "\x00")
+		if k[1] == name+"\x00"+cel && per != "" && p.grows() && (best == "" || per < best) {
+			best = per
+		}
+	}
+	return best
+}
+
+func (g *guesser) echoes(m *method, at *contract.Method) {
+	s := &m.e.echoes
+	keys := slices.SortedFunc(maps.Keys(s.pairs), func(a, b [2]string) int {
+		return strings.Compare(a[0]+a[1], b[0]+b[1])
+	})
+	for _, k := range keys {
+		p := s.pairs[k]
+		in, per, _ := strings.Cut(k[0], "\x00")
+		out, _, _ := strings.Cut(k[1], "\x00")
+		for j, w := range at.HTTP.Path {
+			if in == fmt.Sprintf("path %d", j) {
+				in = "path {" + w.Field + "}"
+			}
+		}
+		switch {
+		case p.n == p.equal && p.n == s.seen && p.varied:
+			g.add(out, "the same as "+in, "a value of its own", "equal in all "+contract.Count(p.n, "exchange"))
+		case per != "" && p.grows():
+			g.add(out, "grows with "+in, "independent of it", p.evidence())
+		}
+	}
 }

@@ -40,6 +40,7 @@ func (v *view) methodPage(b *strings.Builder, m *method) {
 		{"left out where empty", strings.Join(m.HTTP.Response.Unset.Omits, ", ")},
 		{"compare", string(m.Compare.Kind)},
 		{"value", m.Compare.Value},
+		{"per", m.Compare.Per},
 		{"differs by itself", strings.Join(m.Compare.NotCompared(), ", ")},
 		{"in any order", strings.Join(m.Compare.Unordered, ", ")},
 	} {

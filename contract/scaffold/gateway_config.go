@@ -150,7 +150,10 @@ func (v *view) promises(b *strings.Builder, m *method) {
 	fmt.Fprintf(b, "    compare:\n      kind: %s\n", c.Kind)
 	if c.Kind == whittle.Statistical {
 		if c.Value != "" {
-			fmt.Fprintf(b, "      value: %s   # where it grows with a number of the request, add per: request.NAME\n", quoted(c.Value))
+			fmt.Fprintf(b, "      value: %s\n", quoted(c.Value))
+		}
+		if c.Per != "" {
+			fmt.Fprintf(b, "      per: %s\n", quoted(c.Per))
 		}
 	}
 	if len(c.Ignore) > 0 {

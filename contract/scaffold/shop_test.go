@@ -35,7 +35,7 @@ func shopContract() *contract.Contract {
 						Parts: []contract.Part{{Literal: "Counted to "}, {Field: "sum"}, {Literal: " \n"}},
 					}),
 				},
-				Compare: contract.Compare{Kind: whittle.Statistical, Value: "number in the body"},
+				Compare: contract.Compare{Kind: whittle.Statistical, Value: "number in the body", Per: "request.times"},
 				Guesses: []contract.Guess{{Path: "response", Chosen: "a number in a text", Against: "text", Evidence: "20 of 20 responses"}},
 			},
 			{

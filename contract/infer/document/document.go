@@ -4,6 +4,7 @@
 package document
 
 import (
+	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -230,6 +231,12 @@ func FirstDifference(a, b *Value, path string) string {
 		}
 	}
 	return ""
+}
+
+// Quote writes a text as a string of JSON.
+func Quote(s string) string {
+	b, _ := json.Marshal(s) // a string always can be
+	return string(b)
 }
 
 // Canonical gives numbers that stand for the same value the same text: sign,
