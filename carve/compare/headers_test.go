@@ -129,10 +129,11 @@ func TestWhatIsMadeForEachResponse(t *testing.T) {
 	made := func(n int) whittle.Header {
 		return whittle.Header{"Location": {fmt.Sprintf("/orders/%d", n)}, "Content-Disposition": {fmt.Sprintf("attachment; filename=report-%d.csv", 1e6+n)}}
 	}
-	for _, every := range []int{0, 20} {
+	for _, repeats := range []struct{ every, from int }{{0, 0}, {20, 0}, {20, 19}} {
+		every := repeats.every
 		j := learningJudge(t, true)
 		for i := range 3000 {
-			x := withHeaders(i+every-1, every, func(side int) whittle.Header { return made([]int{0, 90_000, 40_000}[side] + i) })
+			x := withHeaders(i+repeats.from, every, func(side int) whittle.Header { return made([]int{0, 90_000, 40_000}[side] + i) })
 			if o := j.Observe(x); o.Differs && every > 0 {
 				t.Fatalf("repeats 1 in %d: reported at %d", every, i)
 			}

@@ -283,7 +283,7 @@ func idForm(s []byte) (form, bool) {
 		return form{class: classWord, words: "a word" + cased}, true
 	case c.areOnly(alphanumeric):
 		return form{class: classToken, words: "letters and digits" + cased}, true
-	case n >= 8 && n%4 == 0 && c.have(base64Mark) && c.areOnly(tokenChar|base64Mark):
+	case n >= 8 && n%4 == 0 && bytes.ContainsAny(s, "+=") && c.areOnly(tokenChar|base64Mark): // with slashes alone it may be a path
 		return form{class: classToken, words: "letters and digits as base64"}, true
 	case n >= 8 && c.areOnly(tokenChar) && prefixLen(s) == 0 && c.have(letter):
 		return form{class: classToken, words: "letters and digits with dashes"}, true
