@@ -1,7 +1,6 @@
 // Package cause explains how the candidate's value derives from the monolith's: by a rounding mode, a
-// limit, another user's response. What the two values show by themselves, such as another time zone or
-// letter case, null or a unit, it leaves to the reader. It guesses, counts in how many exchanges each
-// guess fits, and says so. Words are made when they are asked for.
+// time zone, a unit, another user's response. It guesses, counts in how many exchanges each guess
+// fits, and says so. Words are made when they are asked for.
 package cause
 
 import (
@@ -33,8 +32,15 @@ const (
 	otherUser
 	stale
 	listCut
+	nothing
+	letterCase
+	zone
+	shift
+	binaryFloat
 	textCut
 	rounding
+	factor
+	offset
 	oneValue
 )
 
@@ -48,8 +54,15 @@ var kinds = [...]struct {
 	otherUser:    {"the monolith gave this response to another user before", true},
 	stale:        {"the monolith gave this response to the same request some time before: it is stale", true},
 	listCut:      {"the list ends early, always after % elements: a limit", false},
+	nothing:      {"%", false},
+	letterCase:   {"upper and lower case differ", false},
+	zone:         {"the same instant in another time zone", false},
+	shift:        {"times are shifted by % h: a time zone is applied twice, or not at all", true},
+	binaryFloat:  {"the value went through a binary float on one side: its last digits", false},
 	textCut:      {"the text is cut off after % characters", true},
 	rounding:     {"the candidate %", true},
+	factor:       {"the value is %: another unit", true},
+	offset:       {"candidate minus monolith is %", true},
 	oneValue:     {"the candidate gives one and the same value whatever the monolith gives", true},
 }
 

@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonscan"
+	"whittle/internal/units"
 )
 
 // numberMost is how many bytes of a number are read, at most. It bounds the time that it takes.
@@ -30,6 +33,9 @@ func Of(d *jsondiff.Difference, from, to []byte) []Cause {
 	case jsondiff.HowLength:
 		return ofLists(from, to)
 	}
+	if p, q := nothings[string(from)], nothings[string(to)]; p != "" && q != "" {
+		return []Cause{{nothing, p + " is " + q}}
+	}
 	p, _ := jsondoc.KindOf(from)
 	q, _ := jsondoc.KindOf(to)
 	switch {
@@ -42,6 +48,12 @@ func Of(d *jsondiff.Difference, from, to []byte) []Cause {
 		return ofTexts(string(a), string(b))
 	}
 	return nil
+}
+
+// nothings name what stands for no value, as a service has it that is written in another language.
+var nothings = map[string]string{
+	"": "what is left out", "null": "null", "0": "0", "false": "false", `""`: "an empty string", "[]": "an empty list", "{}": "an empty object",
+	`"0001-01-01T00:00:00Z"`: "the zero time",
 }
 
 // ofLists are the causes of two lists of different lengths.
@@ -63,10 +75,34 @@ func ofTexts(a, b string) []Cause {
 	if list, ok := ofNumbers(a, b); ok {
 		return list
 	}
+	if list, ok := ofTimes(a, b); ok {
+		return list
+	}
+	if strings.EqualFold(a, b) {
+		return []Cause{{letterCase, ""}}
+	}
 	if short := strings.TrimSuffix(strings.TrimSuffix(b, "..."), "…"); len(short) >= 3 && len(b)+1 < len(a) && strings.HasPrefix(a, short) {
 		return []Cause{{textCut, strconv.Itoa(utf8.RuneCountInString(b))}}
 	}
 	return nil
+}
+
+// ofTimes are the causes of two written times; ok is false where one is none.
+func ofTimes(a, b string) (list []Cause, ok bool) {
+	x, errX := time.Parse(time.RFC3339, a)
+	y, errY := time.Parse(time.RFC3339, b)
+	if errX != nil || errY != nil {
+		return nil, false
+	}
+	_, east := x.Zone()
+	_, eastOfY := y.Zone()
+	switch off := y.Sub(x); {
+	case off == 0 && east != eastOfY:
+		list = []Cause{{zone, ""}}
+	case off != 0 && off.Abs() <= 26*time.Hour && off%(15*time.Minute) == 0:
+		list = []Cause{{shift, fmt.Sprintf("%+g", off.Hours())}}
+	}
+	return list, true
 }
 
 // decimalsOf is how many decimals a number has that is written without an exponent; -1: it is none.
@@ -78,8 +114,7 @@ func decimalsOf(s string) int {
 	return len(after)
 }
 
-// ofNumbers are the ways in which the candidate may have rounded the monolith's number; ok is false
-// where one is none.
+// ofNumbers are the causes of two numbers that are not the same; ok is false where one is none.
 func ofNumbers(a, b string) (list []Cause, ok bool) {
 	da, db := decimalsOf(a), decimalsOf(b)
 	if da < 0 || db < 0 {
@@ -89,6 +124,24 @@ func ofNumbers(a, b string) (list []Cause, ok bool) {
 	y, _ := new(big.Rat).SetString(b)
 	for d := db; d <= db+2 && d < da && x.Cmp(y) != 0; d++ { // zeros at the end may not be written
 		list = append(list, roundedAs(x, y, d)...)
+	}
+	fx, _ := x.Float64()
+	fy, _ := y.Float64()
+	if x.Cmp(y) != 0 && (math.Abs(fx-fy) <= 0x1p-49*math.Abs(fx) || math.Abs(float64(float32(fx))-fy) <= 0x1p-46*math.Abs(fy)) {
+		return []Cause{{binaryFloat, ""}}, true // a few units in the last place of a double, or what a float of 32 bits makes of it
+	}
+	for _, by := range []int{10, 100, 1000, 1_000_000, 60, 3600, 1024} {
+		f := big.NewRat(int64(by), 1)
+		switch {
+		case x.Sign() == 0 || y.Sign() == 0:
+		case new(big.Rat).Mul(x, f).Cmp(y) == 0:
+			list = append(list, Cause{factor, "multiplied by " + units.Grouped(by)})
+		case new(big.Rat).Mul(y, f).Cmp(x) == 0:
+			list = append(list, Cause{factor, "divided by " + units.Grouped(by)})
+		}
+	}
+	if off, _ := new(big.Rat).Sub(y, x).Float64(); off != 0 && math.Abs(off) < 1e9 { // else it is no offset, but another value
+		list = append(list, Cause{offset, strconv.FormatFloat(math.Round(off*1e6)/1e6, 'f', -1, 64)})
 	}
 	return list, true
 }
