@@ -38,9 +38,10 @@ var elsewhere = map[string]string{
 	"whittle load plan.yml --workers ": "several machines; e2e/load runs plans on several workers",
 	"whittle load primes/load.yaml":    inShort + "two minutes of traffic; TestCount, in e2e/new, walks to 100 % in seconds",
 	"whittle status 'GET /primes/{n}'": inShort + "two minutes of traffic; TestCount, in e2e/new, walks to 100 % in seconds",
-	"whittle new session.har ":         inShort + "a build; contract/scaffold makes projects of HAR files",
-	"whittle new openapi.yaml ":        inShort + "a build; contract/scaffold makes projects of OpenAPI documents",
-	"whittle new proto/shop.proto ":    inShort + "a build; contract/scaffold makes projects of .proto files",
+	"whittle find $(pgrep -f server.js) --duration": inShort + "half a minute of profile; find-and-profile.md's own find runs",
+	"whittle new session.har ":                      inShort + "a build; contract/scaffold makes projects of HAR files",
+	"whittle new openapi.yaml ":                     inShort + "a build; contract/scaffold makes projects of OpenAPI documents",
+	"whittle new proto/shop.proto ":                 inShort + "a build; contract/scaffold makes projects of .proto files",
 }
 
 // inShort begins the reason of what is left out in short runs only.
