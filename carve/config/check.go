@@ -49,10 +49,24 @@ func (r *reader) checkOverlap(routes []whittle.Route) {
 		return
 	}
 	for _, one := range joined.Unwrap() {
-		if e, ok := errors.AsType[*whittle.Error](one); ok {
+		if e, ok := errors.AsType[*whittle.Error](one); ok && !r.isGivenTwice(e.Field, routes) {
 			r.failField(e.Field, "%v", e)
 		}
 	}
+}
+
+// isGivenTwice reports whether a match at fault is one that an earlier route has, and says where that is.
+func (r *reader) isGivenTwice(field string, routes []whittle.Route) bool {
+	var i int
+	if _, err := fmt.Sscanf(field, "routes[%d].match", &i); err != nil || i >= len(routes) {
+		return false
+	}
+	j := slices.IndexFunc(routes[:i], func(a whittle.Route) bool { return a.Name == routes[i].Name })
+	if j >= 0 {
+		first := r.where[fmt.Sprintf("routes[%d]", j)]
+		r.failField(field, "%s is given twice; the first is routes[%d] in %s", quote(routes[i].Name), j-r.sources[first.file].first, r.sources.place(first))
+	}
+	return j >= 0
 }
 
 func (r *reader) failIf(is bool, field, format string, args ...any) {

@@ -297,3 +297,11 @@ func patterns(path string) (list []string) {
 	}
 	return list
 }
+
+// place says where a position is, for the text of a problem elsewhere.
+func (s sources) place(at position) string {
+	if at.file == 0 {
+		return fmt.Sprintf("line %d", at.line)
+	}
+	return fmt.Sprintf("%s, line %d", s[at.file].name, at.line)
+}

@@ -108,8 +108,8 @@ func TestInclude(t *testing.T) {
 			"whittle.yaml": head + "routes: [{match: GET /a}, {match: GET /b}]\ninclude: [x.yaml, y.yaml]\n",
 			"x.yaml":       "routes:\n- match: GET /c\n- match: GET /b\n", "y.yaml": "routes:\n- match: GET /c\n- match: GET /{any}/x\n- match: GET /y/{any}\n",
 		}, []string{
-			`DIR/x.yaml:3:10: routes[1].match: route "GET /b" is named twice`,
-			`DIR/y.yaml:2:10: routes[0].match: route "GET /c" is named twice`,
+			`DIR/x.yaml:3:10: routes[1].match: "GET /b" is given twice; the first is routes[1] in line 2`,
+			`DIR/y.yaml:2:10: routes[0].match: "GET /c" is given twice; the first is routes[0] in DIR/x.yaml, line 2`,
 			`DIR/y.yaml:4:10: routes[2].match: route "GET /y/{any}" and route "GET /{any}/x" match some of the same requests, and neither is the more specific`,
 		}},
 	} {

@@ -494,14 +494,17 @@ func (k *kept) read(a at) (text, field string, given bool) {
 	return strings.TrimSpace(text), field, a.given(inFile) || a.given(inEnv)
 }
 
-// minToken is a length that cannot be guessed online.
-const minToken = 16
+// A token of minToken characters cannot be guessed online; one of more than maxToken fits in no header.
+const (
+	minToken = 16
+	maxToken = 4096
+)
 
 // secret reads one word. It reports whether one was given.
 func (k *kept) secret(a at) (given bool) {
 	text, field, given := k.read(a)
-	if *k.into = text; field != "" && (len(text) < minToken || strings.ContainsAny(text, " \t\r\n")) {
-		a.r.failField(field, "holds no secret: one word of at least %d characters is needed, such as 32 random hex digits", minToken)
+	if *k.into = text; field != "" && (len(text) < minToken || len(text) > maxToken || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })) {
+		a.r.failField(field, "holds no secret: one word of %d to %d visible ASCII characters is needed, such as 32 random hex digits", minToken, maxToken)
 	}
 	return given
 }

@@ -34,7 +34,7 @@ type cli struct {
 	Compare  compareVerb `cmd:"" help:"Compare two targets under one schedule: ratios with intervals, and a verdict."`
 	Profile  profileVerb `cmd:"" help:"Find the line of a Go or Node service that uses the CPU, compare profiles, and guard CPU per request."`
 	Find     findVerb    `cmd:"" help:"Rank a service's endpoints by what they cost: which to carve first."`
-	Record   recordVerb  `cmd:"" help:"Record a monolith's traffic, redacted; list, show and verify recordings; import HAR files."`
+	Record   recordVerb  `cmd:"" help:"Record a monolith's traffic, redacted; list, check and show recordings; import HAR files."`
 	Replay   replayVerb  `cmd:"" help:"Send recorded requests to a candidate and compare its responses with the recorded ones."`
 	New      newVerb     `cmd:"" help:"Make a contract and a Go service from recorded exchanges, a HAR file, an OpenAPI document or a .proto file."`
 	Schema   schemaVerb  `cmd:"" help:"Print the JSON Schema of whittle.yaml, for editors."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -77,7 +78,9 @@ func (v *takeVerb) Run(ctx context.Context, s cmdline.Streams, c *kong.Context) 
 func kindsOf(names []string) []profile.Kind {
 	var out []profile.Kind
 	for _, n := range names {
-		out = append(out, profile.Kind(n))
+		if k := profile.Kind(n); !slices.Contains(out, k) { // each is measured once
+			out = append(out, k)
+		}
 	}
 	return out
 }

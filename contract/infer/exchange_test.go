@@ -123,6 +123,7 @@ func TestManyWordsAreAWildcard(t *testing.T) {
 			status(entry("GET", "/users/nobody", "", `{"error":"no such user"}`), 404), entry("GET", "/users/bob", "", `{"name":"bob"}`), entry("GET", "/users/version", "", `"1.2"`),
 		}, []string{"GET /users/version", "GET /users/{user}"}},
 		{"eleven are endpoints", 11, "/hello/ann%d", hello, nil, apart("/hello/ann%d", 11)},
+		{"other texts", 20, "/page/x%d", func(i int) string { return strings.Repeat(fmt.Sprintf("%c%c%c ", 'a'+i, 'a'+i, 'b'+i), 5) }, nil, apart("/page/x%d", 20)},
 		{"responses that say nothing", 20, "/do/x%d", func(int) string { return "OK" }, nil, apart("/do/x%d", 20)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

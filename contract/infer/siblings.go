@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"whittle/contract/infer/pattern"
 	"whittle/contract/infer/shape"
@@ -103,10 +105,23 @@ func (e *endpoint) openKey(at int) string {
 // values says why the group's literals are values of a wildcard. Empty: they are separate
 // endpoints, as where their responses say nothing that would tell them apart, such as OK.
 func (g *siblingGroup) values() string {
-	if len(g.members) < siblings || !g.informative() && !g.varied() {
+	if len(g.members) < siblings || !g.informative() && !g.varied() || !g.agree() {
 		return ""
 	}
 	return fmt.Sprintf("%d different words at this place had responses of the same structure", len(g.members))
+}
+
+// agree reports whether the members' texts, if they return texts, fit one template with a word in it.
+func (g *siblingGroup) agree() bool {
+	var all pattern.Template
+	for _, e := range g.members {
+		a := e.responses[e.success()]
+		if a.json > 0 || a.text == 0 {
+			return true
+		}
+		all.Absorb(&a.texts)
+	}
+	return slices.ContainsFunc(all.Parts, func(p pattern.Part) bool { return strings.ContainsFunc(p.Literal, unicode.IsLetter) })
 }
 
 // varied reports whether most members return something else than the others.

@@ -18,7 +18,7 @@ type Timing struct {
 	Sent time.Time
 	// First is when the first byte of the response came; zero: none came.
 	First time.Time
-	// Last is when the last byte of the response came; of a request that failed it means nothing.
+	// Last is when the response ended; of a request that failed it means nothing.
 	Last time.Time
 	// Connect is how long opening a connection took; 0: an open one was used.
 	Connect time.Duration

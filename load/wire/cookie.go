@@ -76,7 +76,7 @@ func (j *jar) setFromHeader(line, host, path string, now time.Time) {
 }
 
 // dateForms are those of HTTP, and of servers that write dashes.
-var dateForms = []string{time.RFC1123, "Mon, 02-Jan-2006 15:04:05 MST", "Mon, 02-Jan-06 15:04:05 MST", time.RFC850, time.ANSIC}
+var dateForms = []string{"Mon, 2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2-Jan-2006 15:04:05 MST", "Mon, 2-Jan-06 15:04:05 MST", time.RFC850, time.ANSIC}
 
 // cookieDate is when a cookie expires. Zero: with the user, where the date is in no known form.
 func cookieDate(text string) time.Time {

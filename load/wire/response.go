@@ -52,7 +52,7 @@ type responseReader struct {
 	// buf[r:w] has been read from the connection and not been consumed.
 	r, w int
 	// received counts all bytes read; firstByte and lastByte are when the first byte of the
-	// current response came, and the last one so far.
+	// current response came, and the last one so far or the end of the connection.
 	received            int64
 	firstByte, lastByte time.Time
 
@@ -164,10 +164,11 @@ func (c *responseReader) fill() error {
 		c.received += int64(n)
 		return nil
 	}
-	if err == nil {
+	switch err {
+	case nil:
 		err = io.ErrNoProgress
-	}
-	if err == io.EOF {
+	case io.EOF:
+		c.lastByte = c.now() // of a response that ends so, it is the end
 		err = io.ErrUnexpectedEOF
 	}
 	return err

@@ -152,6 +152,11 @@ func (t *scan) number(i int) int {
 	if i >= 2 && t.src[i-1] == '.' && isDigit(t.src[i-2]) && run-i > 7 {
 		return run // the fraction of a number
 	}
+	if run < len(t.src) && t.src[run] == ':' { // a key's number may look like a card's
+		if end := t.keyWithin(run); end > 0 {
+			return end
+		}
+	}
 	if end := t.w.r.cardAt(t.src, i); end > 0 {
 		if t.w.r.isNumberToken(t.src[i:end]) {
 			return end

@@ -240,15 +240,22 @@ func counted(rows []row, k int, c category) []row {
 
 // decidedAt is the exchange at which a derived place was shown to differ; 0: it is not.
 func (p *formPath) decidedAt(k int) int {
-	if p.isExcused(k) {
+	if p.isExcused(k) || p.isByShape(k) {
 		return 0
 	}
 	return p.Feature[k].Bets.At
 }
 
+// isByShape reports whether what differs are the words of texts with a varying part. That prevents
+// EQUIVALENT and shows no fault: a text may say an amount with a unit, or which server it is from.
+func (p *formPath) isByShape(k int) bool {
+	f := &p.Feature[k]
+	return k == featForm && p.rule == "" && f.top().Class == classText && topOf(f.Odds).Class == classText
+}
+
 // isSuspected reports whether a derived place is suspected to differ, and not shown.
 func (p *formPath) isSuspected(k int) bool {
-	return p.Feature[k].Bets.Now >= eprocess.Suspected && p.Feature[k].Bets.At == 0 && !p.isExcused(k)
+	return p.Feature[k].Bets.Now >= eprocess.Suspected && p.decidedAt(k) == 0 && !p.isExcused(k)
 }
 
 // isExcused reports whether each server holds a state of its own there, half of what was unusual

@@ -178,7 +178,9 @@ func (f *Forms) gather(side int, body []byte) bool {
 	}
 	f.walk.each(func(pattern []byte) bool { return f.below[string(pattern)] }, func(node uint32, pattern []byte, _ uint64) {
 		if i, ok := f.index[string(pattern)]; ok {
-			f.paths[i].take(side, f.walk.look(node))
+			if p := f.paths[i]; len(p.now[side]) < most {
+				p.take(side, f.walk.look(node))
+			}
 		}
 	})
 	return true

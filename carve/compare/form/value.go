@@ -283,12 +283,19 @@ func idForm(s []byte) (form, bool) {
 		return form{class: classWord, words: "a word" + cased}, true
 	case c.areOnly(alphanumeric):
 		return form{class: classToken, words: "letters and digits" + cased}, true
-	case n >= 8 && n%4 == 0 && bytes.ContainsAny(s, "+=") && c.areOnly(tokenChar|base64Mark): // with slashes alone it may be a path
+	case n >= 8 && n%4 == 0 && c.have(letter) && c.areOnly(tokenChar|base64Mark) && isBase64(s):
 		return form{class: classToken, words: "letters and digits as base64"}, true
 	case n >= 8 && c.areOnly(tokenChar) && prefixLen(s) == 0 && c.have(letter):
 		return form{class: classToken, words: "letters and digits with dashes"}, true
 	}
 	return form{}, false
+}
+
+// isBase64 reports whether padding or a plus sign shows a text to be base64: with slashes alone it may
+// be a path, and what has an equals sign within a parameter.
+func isBase64(s []byte) bool {
+	bare := bytes.TrimRight(s, "=")
+	return len(s)-len(bare) <= 2 && !bytes.Contains(bare, []byte("=")) && (len(bare) < len(s) || bytes.Contains(bare, []byte("+")))
 }
 
 // turnsOf counts the changes from lower to upper case, of which a word has few.
@@ -331,38 +338,68 @@ func decimalWords(number []byte) string {
 
 const noDecimals = " without decimals"
 
-// textMost is how much of one text is looked at.
+// textMost is how much is kept of one text's shape.
 const textMost = most * most // bytes
 
 // Shape is a text without the parts that a service makes for each response: numbers with what
-// belongs to them, ids, times. Services that make them in the same way have the same shape.
+// belongs to them, ids, times. Services that make them in the same way have the same shape, however
+// long these parts are.
 //
 //	/orders/17?state=8f3kq92x   /orders/#?state=#
 //	max-age=60                  max-age=#
+//	1,234 hits at 10:15         # hits at #
 func Shape(text string) string {
-	s := []byte(text[:min(len(text), textMost)])
+	s := []byte(text[:min(len(text), most*textMost)])
 	if f, _ := classify(s); f.class == classTime && strings.HasPrefix(f.words, "a time as ") {
 		return f.String()
 	}
 	var shape []byte
+	made := func() {
+		switch n := len(shape); {
+		case n > 0 && shape[n-1] == '#':
+		case n > 1 && shape[n-2] == '#' && bytes.IndexByte([]byte(".,:-"), shape[n-1]) >= 0: // as within a number
+			shape = shape[:n-1]
+		default:
+			shape = append(shape, '#')
+		}
+	}
 	for run, belongs := range runs(s, tokenChar) {
-		if !belongs {
+		switch {
+		case len(shape) >= textMost:
+			return string(shape[:textMost])
+		case !belongs:
 			shape = append(shape, run...)
 			continue
+		case isMade(run):
+			made()
+			continue
 		}
-		switch class := classifyTimeless(run).class; {
-		case class == classUUID, class == classHex, class == classToken, len(run) >= 8 && charsOf(run).areOnly(hexLetter): // an id
-			shape = append(shape, '#')
-		default:
-			for part := range runs(run, alphanumeric) {
-				if bytes.ContainsAny(part, "0123456789") {
-					part = []byte{'#'}
-				}
+		for part := range runs(run, alphanumeric) {
+			if bytes.ContainsAny(part, "0123456789") {
+				made()
+			} else {
 				shape = append(shape, part...)
 			}
 		}
 	}
-	return strings.ReplaceAll(string(shape), "#.#", "#")
+	return string(shape[:min(len(shape), textMost)])
+}
+
+// isMade reports whether a run of letters, digits and dashes is an id as a whole. With a word in it, it is
+// one by parts: 7-tea is none, and 100017-tea is as long as an id.
+func isMade(run []byte) bool {
+	switch classifyTimeless(run).class {
+	case classUUID, classHex:
+		return true
+	case classToken:
+		for part := range runs(run, alphanumeric) {
+			if len(part) > 2 && len(part) < len(run) && charsOf(part).areOnly(lower) {
+				return false
+			}
+		}
+		return true
+	}
+	return len(run) >= 8 && charsOf(run).areOnly(hexLetter)
 }
 
 // runs gives the longest parts of a text whose bytes all belong to a piece, and those whose do

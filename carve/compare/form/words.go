@@ -91,8 +91,8 @@ func (p *formPath) deviates(k int, x *whittle.Finding) {
 	switch {
 	case k == featForm && p.rule != "":
 		x.Monolith = "declared as " + p.rule
-	case k == featForm && x.Candidate == x.Monolith && f.top().Class == classText:
-		what = "differs in more than its ids and numbers"
+	case p.isByShape(k):
+		what, named = "differs in more than its ids and numbers", true
 	case k == featForm && x.Candidate == x.Monolith: // all but what stands before an id
 		what, named = "has another prefix", true
 	case k == featWord:

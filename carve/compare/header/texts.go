@@ -183,7 +183,7 @@ func (t *Texts) Cookies(x *whittle.Exchange) (names []string) {
 
 // keptCookies are the cookies of a response that are not removed.
 func keptCookies(a *whittle.Response, x *whittle.Exchange) []sentCookie {
-	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life == 0 })
+	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life.isOver() })
 }
 
 // differing are the names, sorted, of which two responses have not the same values, as far as

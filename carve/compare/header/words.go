@@ -22,9 +22,13 @@ const (
 )
 
 // wordAs is what a response says in a header of an exchange, in the monolith's words where these
-// say the same: an address on the host that was asked is the same with the host and without.
+// say the same: an address on the host that was asked is the same with the host and without,
+// and so are lifetimes of cookies that no client can distinguish.
 func wordAs(name string, x *whittle.Exchange, a *whittle.Response) string {
-	if name != "Location" {
+	switch {
+	case name == SetCookie:
+		return cookieWordOf(aged(cookiesOf(a.Header, x), cookiesOf(x.Monolith.Header, x)))
+	case name != "Location":
 		return headerWord(name, a.Header, x)
 	}
 	from, to := headerWord(name, x.Monolith.Header, x), headerWord(name, a.Header, x)
@@ -135,30 +139,25 @@ type sentCookie struct {
 	life        lifetime
 }
 
-// lifetime is for how many seconds a client keeps a cookie, in whole lifeSteps; none: it removes it.
+// lifetime is for how many seconds a client keeps a cookie; none: it removes it.
 type lifetime int64
 
 const (
 	forSession lifetime = math.MaxInt64
 	// longest is about 68 years; what lasts longer lasts as long.
-	longest = math.MaxInt32
-	// lifeStep is how closely lifetimes are compared: clocks tick between a Date and an Expires.
-	lifeStep = 5 // seconds
+	longest lifetime = math.MaxInt32
+	// lifeSlack is how far apart lifetimes are that are the same: clocks tick between a Date and
+	// an Expires.
+	lifeSlack lifetime = 2
 )
 
-// lifetimeNear is that of so many seconds.
-func lifetimeNear(seconds int64) lifetime {
-	if seconds <= 0 {
-		return 0
-	}
-	return lifetime(max(1, (min(longest, seconds)+lifeStep/2)/lifeStep) * lifeStep)
-}
+func (l lifetime) isOver() bool { return l <= 0 }
 
 func (l lifetime) word() string {
-	switch l {
-	case 0:
+	switch {
+	case l.isOver():
 		return "removed"
-	case forSession:
+	case l == forSession:
 		return ""
 	}
 	return "kept for " + strconv.FormatInt(int64(l), 10) + " s"
@@ -221,12 +220,16 @@ func lifetimeOf(attributes map[string]string, now time.Time) lifetime {
 		err = strconv.ErrSyntax
 	}
 	if err == nil || errors.Is(err, strconv.ErrRange) { // then it is the largest or the smallest
-		return lifetimeNear(age)
+		return max(0, min(longest, lifetime(age)))
 	}
-	if until, ok := form.Date(attributes["expires"]); ok {
-		return lifetimeNear(until.Unix() - now.Unix())
+	until, ok := form.Date(attributes["expires"])
+	switch {
+	case !ok:
+		return forSession
+	case !until.After(now):
+		return 0
 	}
-	return forSession
+	return max(1, min(longest, lifetime(until.Unix()-now.Unix())))
 }
 
 func cookieWordOf(list []sentCookie) string {
@@ -238,4 +241,15 @@ func cookieWordOf(list []sentCookie) string {
 		out = append(out, list[i].word())
 	}
 	return strings.Join(out, ", ")
+}
+
+// aged has cookies be kept for as long as those of another list, where no client can tell.
+func aged(list, as []sentCookie) []sentCookie {
+	for i := range min(len(list), len(as)) {
+		a, b := list[i].life, as[i].life
+		if !a.isOver() && !b.isOver() && max(a, b)-min(a, b) <= lifeSlack {
+			list[i].life = b
+		}
+	}
+	return list
 }

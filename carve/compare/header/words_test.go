@@ -106,6 +106,9 @@ func TestFormOfAHeader(t *testing.T) {
 		{"public, max-age=60", "private, max-age=60", false},
 		{"01h455vb-4pex5vsk", "01h4zzzz-9aaaaaaaa", true},
 		{"", "0", false},
+		{"/posts/7-tea", "/posts/100017-tea", true},
+		{"1,234 hits at 10:15", "12 hits at 9", true},
+		{"after=17", "after=100017", true},
 		{"9dfe016455e122ed", "1596302066257423", true},
 		{"/items?cursor=9dfe0164&page=2", "/items?cursor=15963020&page=2", true},
 		{"deadbeef", "12345678", true},
@@ -115,6 +118,10 @@ func TestFormOfAHeader(t *testing.T) {
 		if a, b := form.Shape(tc.a), form.Shape(tc.b); (a == b) != tc.same {
 			t.Errorf("%q has the form %q, %q has %q", tc.a, a, tc.b, b)
 		}
+	}
+	tail := strings.Repeat(" and so on", 500)
+	if form.Shape("in 12 ms"+tail) != form.Shape("in 3 ms"+tail) {
+		t.Error("a long text has another form with another number")
 	}
 	if long := strings.Repeat("a1", (4 << 10)); len(form.Shape(long)) > (4 << 10) {
 		t.Errorf("the form of %d bytes has %d", len(long), len(form.Shape(long)))
