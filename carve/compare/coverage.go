@@ -18,6 +18,7 @@ func (j *Judge) coverage() *whittle.Coverage {
 	c := &whittle.Coverage{ByForm: []whittle.FormField{}, NotCompared: []whittle.Uncompared{}}
 	j.mirrored.match.cover(c)
 	j.mirrored.headers.cover(c)
+	j.served.headers.texts.Cover(c)
 	if s := j.mirrored; s.Partly > 0 {
 		c.Not("what else "+units.Grouped(s.Partly)+" responses say",
 			"their status or content type differs as declared: of "+units.Grouped(s.Compared)+" responses nothing else of these is compared")

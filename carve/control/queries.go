@@ -83,6 +83,7 @@ func (l queries) restore(all map[string]json.RawMessage) (failed []error) {
 	for _, g := range l {
 		if b := all[fingerprint(g.Query())]; b != nil {
 			if err := json.Unmarshal(b, g); err != nil {
+				g.Reset() // it may have been read in part
 				failed = append(failed, err)
 			}
 		}

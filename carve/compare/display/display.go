@@ -162,7 +162,7 @@ func (d *View) Again(samples []whittle.Sample, at []jsonpath.Element) {
 		s.Request, s.Monolith, s.Candidate = d.Kept(nil, s.Request), d.Kept(nil, s.Monolith), d.Kept(nil, s.Candidate)
 		s.Where = d.Kept(nil, s.Where)
 		s.MonolithValue, s.CandidateValue = d.Kept(at, s.MonolithValue), d.Kept(at, s.CandidateValue)
-		if d.Redacts() && !hasName(at) { // a piece of a text: what stood before it said what it is
+		if d.Redacts() && !hasName(at) { // a body without names, which would say what it is
 			s.MonolithValue, s.CandidateValue = "", ""
 		}
 	}

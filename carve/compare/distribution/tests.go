@@ -161,7 +161,7 @@ func (s *meanSums) Interval(alpha float64) (estimate, low, high float64) {
 	return sums.Mean() * unit, (sums.Mean() - half) * unit, (sums.Mean() + half) * unit
 }
 
-// repeatSlots bounds the memory of each side's past responses: 8 KiB of state.
+// repeatSlots bounds the memory of each side's past responses.
 const repeatSlots = 1024
 
 // repeatsEprocess bets that the candidate gives responses again that it gave

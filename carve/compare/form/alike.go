@@ -115,6 +115,9 @@ func (p *formPath) kindWords(kind uint64) string {
 		return "a list of one and the same length"
 	}
 	for _, r := range p.Feature[featForm].Rows {
+		if r.Code == kind && r.Class == classText {
+			return "a text of one and the same form"
+		}
 		if r.Code == kind {
 			return r.Words
 		}

@@ -109,8 +109,12 @@ func (p *formPath) left(add func(what, why string)) {
 	case !p.isNew() && !p.isSet() && !p.ofNow() && (p.top().hasMembers() || p.top() == classTime || p.top() == classJWT):
 		add("repetition", "of values that come again at times it is not compared how often they do")
 	}
-	if p.rule == "" && p.top() == classJWT {
+	switch top := p.top(); {
+	case p.rule != "":
+	case top == classJWT:
 		add("claims", "of a token the form is compared, not what stands in it")
+	case top == classText && !p.isMember():
+		add("ids and numbers", "of a text that varies no more is looked at than what it has but ids and numbers")
 	}
 	if strings.Contains(p.Path, "*") {
 		add("order", "of elements that vary, their order and whether one comes twice are not compared")

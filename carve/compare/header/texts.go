@@ -273,10 +273,13 @@ func (t *Texts) shown(name, word string) string {
 	return display.Visible([]byte(t.show.HeaderValue(name, word)), display.ValueShown)
 }
 
-// Cover names the headers that differ and are not compared.
+// Cover names the headers that differ and are not compared, unless they are named already.
 func (t *Texts) Cover(c *whittle.Coverage) {
 	for _, name := range slices.Sorted(maps.Keys(t.uncompared)) {
-		c.Not("header "+name, t.uncompared[name])
+		path := "header " + name
+		if !slices.ContainsFunc(c.NotCompared, func(u whittle.Uncompared) bool { return u.Path == path }) {
+			c.Not(path, t.uncompared[name])
+		}
 	}
 }
 
