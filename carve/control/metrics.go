@@ -21,6 +21,8 @@ var (
 		"Evidence that a guard's limit is passed.", []string{"route", "guard"}, nil)
 	descGuardThreshold = prometheus.NewDesc("whittle_guard_threshold",
 		"Evidence at which the guard speaks.", []string{"route", "guard"}, nil)
+	descGuardBreached = prometheus.NewDesc("whittle_guard_breached",
+		"1 for a guard that has spoken.", []string{"route", "guard"}, nil)
 	descUnconfirmed = prometheus.NewDesc("whittle_proxies_unconfirmed",
 		"Proxies that have not confirmed the route's share, or have another one by now.", []string{"route"}, nil)
 	descGateOpen = prometheus.NewDesc("whittle_gate_open",
@@ -71,6 +73,7 @@ func (r *route) collect(ch chan<- prometheus.Metric) {
 	for _, m := range s.Guards {
 		gauge(descGuardEValue, m.EValue, m.Name)
 		gauge(descGuardThreshold, m.Threshold, m.Name)
+		gauge(descGuardBreached, one(m.Breached), m.Name)
 	}
 	if s.Steer != nil {
 		missing := 0

@@ -74,6 +74,8 @@ func (m *meter) histogram(route string) prometheus.Metric {
 }
 
 var (
+	descShare = prometheus.NewDesc("whittle_candidate_share",
+		"Share of the route's users that the candidate serves, 0 to 1.", []string{"route"}, nil)
 	descCopies = prometheus.NewDesc("whittle_copy_bytes",
 		"Bytes reserved for the copies of requests and responses.", []string{"route"}, nil)
 	descAsked = prometheus.NewDesc("whittle_candidate_requests_total",
@@ -95,6 +97,7 @@ var descPreviews = prometheus.NewDesc("whittle_preview_requests_total",
 
 // collect adds the route's own metrics to a scrape.
 func (rt *route) collect(to upstream.Scrape) {
+	to.Gauge(descShare, rt.inForce().share.Percent()/100, rt.name)
 	to.Gauge(descCopies, float64(rt.held.Load()), rt.name)
 	to.Counter(descAsked, rt.counts.served.Load(), rt.name)
 	to.Counter(descFallbacks, rt.counts.fellBack.Load(), rt.name)
