@@ -158,7 +158,8 @@ func (m *match) unsureWords(k *mark) string {
 	case k.Self == 0:
 		return "the monolith's value moves, and whether the candidate's moves with it, or each server holds a state of its own, is not known yet: " + settles
 	}
-	return "the monolith itself changes it, and the candidate does so more often or at more places: nothing tells a fault from a state of its own that moves in each server: if it is one, " + settles + "; if not, the candidate's is wrong"
+	return "the monolith itself changes it, and the candidate does so more often or at more places: " +
+		"nothing tells a fault from a state of its own that moves in each server: if it is one, " + settles + "; if not, the candidate's is wrong"
 }
 
 // settles says how a place is left out whose values are each server's own.

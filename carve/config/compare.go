@@ -35,7 +35,10 @@ func comparison(c *whittle.Comparison) value {
 		{"kind", chosen(&c.Kind, kinds), "json", "exact: the same bytes; json: the same structure and values; statistical: the same distribution"},
 		{"headers", headers(c), "all", "headers to compare: `all` except those that servers add, or those of a list"},
 		{"ignore", paths(&c.Ignore), "(none)", "JSON paths not compared: `$.id`, `$.items[*].at`, `$..etag`"},
-		{"ignore_text", words(&c.IgnoreText, 0, jsondiff.MaxMasks, matching("regular expression (RE2)", ""), maskPattern), "(none)", "text to leave out of bodies that are compared as a whole: what the groups match, or the whole match"},
+		{
+			"ignore_text", words(&c.IgnoreText, 0, jsondiff.MaxMasks, matching("regular expression (RE2)", ""), maskPattern), "(none)",
+			"text to leave out of bodies that are compared as a whole: what the groups match, or the whole match",
+		},
 		{"unordered", paths(&c.Unordered), "(none)", "arrays whose order means nothing"},
 		{"tolerance", fraction(&c.Tolerance, 0, 1), "0", "relative difference of two numbers that counts as none"},
 		{"learn_noise", boolean(&c.LearnNoise), "true", "compares by form what the monolith changes by itself"},

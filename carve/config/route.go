@@ -247,7 +247,10 @@ func rolloutOf(p *whittle.Rollout) value {
 		key{"soak", span(&p.Soak, 0, 30*day), "(`5m`, or ten times `hold` where that is less)", "how many different seconds need a comparison before the second step"},
 		key{"min_requests", count(&p.MinRequests, 0, 1_000_000_000), "50", "requests that the candidate must serve in a step"},
 		key{"harm", orOff(&p.Harm, scalar(&p.Harm, inPercent, parseHarm, percent)), "0.5%", "harm budget: share of the route's requests that may get a wrong response"},
-		key{"unseen", choice(&p.Unseen, []string{"monolith", "shift"}, whittle.UnseenMonolith, whittle.UnseenShift), "monolith", "who serves requests of a shape never compared, while the share rises; `shift`: the user's side"},
+		key{
+			"unseen", choice(&p.Unseen, []string{"monolith", "shift"}, whittle.UnseenMonolith, whittle.UnseenShift), "monolith",
+			"who serves requests of a shape never compared, while the share rises; `shift`: the user's side",
+		},
 		key{"sticky_by", sticky(&p.Sticky), "address", "what identifies a user. Behind a proxy, `address` needs `forwarded.trust`"},
 		key{"retry", orOff(&p.Retry, span(&p.Retry, time.Second, 30*day)), "off", "time after a rollback until it may shift by itself; `off`: only by `whittle promote`"},
 		key{"gates", gates(p), "(none)", "what a step waits for"},

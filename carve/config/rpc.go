@@ -84,13 +84,19 @@ func request(rpc *whittle.RPC) value {
 			a.useless("without loss: refuse", "nulls", "absent")
 		}
 	},
-		key{"content", choice(&rpc.Content, []string{"json", "form", "ignored"}, whittle.BodyJSON, whittle.BodyForm, whittle.BodyIgnored), "json", "what a body is; `form`: `application/x-www-form-urlencoded`"},
+		key{
+			"content", choice(&rpc.Content, []string{"json", "form", "ignored"}, whittle.BodyJSON, whittle.BodyForm, whittle.BodyIgnored), "json",
+			"what a body is; `form`: `application/x-www-form-urlencoded`",
+		},
 		key{"body", text(&rpc.Body), "(the message)", "field that is the whole body: a list, a number, a text"},
 		key{"query", namesOf(&rpc.Query, "{userId: user_id}"), "(by name)", "fields of query parameters with other names; these are read even if there is a body"},
 		key{"path", namesOf(&rpc.Path, "{id: user_id}"), "(by name)", "the same for wildcards of the path"},
 		key{"form", namesOf(&rpc.Form, "{user-name: user_name}"), "(by name)", "the same for the pairs of a form"},
 		key{"unknown", choice(&rpc.Strict, []string{"leave out", "refuse"}, false, true), "leave out", "names without a field in the message; `refuse`: the monolith serves such a request"},
-		key{"loss", choice(&rpc.Lossless, []string{"allow", "refuse"}, false, true), "allow", "requests that the message cannot hold exactly; `refuse`: the monolith serves them, for a candidate that asks it"},
+		key{
+			"loss", choice(&rpc.Lossless, []string{"allow", "refuse"}, false, true), "allow",
+			"requests that the message cannot hold exactly; `refuse`: the monolith serves them, for a candidate that asks it",
+		},
 		key{"nulls", paths(&rpc.AskedNulls), "(none)", "with `loss: refuse`, body fields that are `null` when unset"},
 		key{"absent", paths(&rpc.AskedAbsent), "(none)", "with `loss: refuse`, body fields that are left out when empty"})
 }
@@ -105,7 +111,10 @@ func response(rpc *whittle.RPC) value {
 		}
 	},
 		key{"template", text(&rpc.Template), "(none: JSON)", "Go's `text/template` over the message's fields: `\"Counted to {{.Sum}} \\n\"`"},
-		key{"content_type", word(&rpc.ContentType, matching("media type, or `none`", `^[^/\s]+/[^/\s]|^none$`), parseContentType), "application/json", "of a mapped response; with a template `text/plain; charset=utf-8`; `none`: no header"},
+		key{
+			"content_type", word(&rpc.ContentType, matching("media type, or `none`", `^[^/\s]+/[^/\s]|^none$`), parseContentType), "application/json",
+			"of a mapped response; with a template `text/plain; charset=utf-8`; `none`: no header",
+		},
 		key{"status", count(&rpc.Status, 200, 399), "200", "of a mapped response, not 304; RPC errors have that of their code"},
 		key{"body", text(&rpc.Response), "(the message)", "field that is the whole body; a text unless `content_type` is JSON"},
 		key{"nulls", paths(&rpc.Nulls), "(none)", "fields that are `null` when unset or empty; other unset fields are left out"},
