@@ -54,6 +54,7 @@ func readable(t testing.TB) func(string) ([]byte, error) {
 		"noise.binpb": []byte("not a descriptor"),
 		"token":       []byte("0123456789abcdef0123456789abcdef\n"),
 		"short.token": []byte("secret"),
+		"other.token": []byte("0123456789abcdéf"),
 		"hook":        []byte("https://hooks.slack.example/services/T0/B0/secret\n"),
 	}
 	return func(path string) ([]byte, error) {

@@ -28,6 +28,23 @@ func newWire(in io.Reader) *responseReader {
 	return &r
 }
 
+// TestWhenAResponseEnds: one that ends with its connection has ended when that did.
+func TestWhenAResponseEnds(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok": 1,
+		"HTTP/1.1 200 OK\r\n\r\nok":                      2,
+	} {
+		reads := 0
+		clock := func() time.Time { reads++; return time.Unix(int64(reads), 0) }
+		r := newResponseReader(strings.NewReader(text), clock, 1<<10)
+		var a response
+		if err := r.readResponse("GET", 10, &a); err != nil || string(a.body) != "ok" || !r.lastByte.Equal(time.Unix(int64(want), 0)) {
+			t.Errorf("%q: %v, %q, ended at %v", text, err, a.body, r.lastByte.Unix())
+		}
+	}
+}
+
 // FuzzResponse checks that no bytes make the reader crash, hold more than its
 // bounds, or claim more than it was given; and that reading in other pieces
 // gives the same response.
@@ -208,7 +225,10 @@ func TestCookiesGoWhereTheyBelong(t *testing.T) {
 func TestAJarReplacesOrdersAndIsBounded(t *testing.T) {
 	now, e := time.Unix(1e9, 0), &endpoint{address: "h:80"}
 	var j jar
-	for _, line := range []string{"a=1", "b=2; Path=/", "c=3; Path=/deep/er", "a=4; Path=/deep", "gone=1; Path=/", "gone=; Path=/; Max-Age=-1"} {
+	for _, line := range []string{
+		"a=1", "b=2; Path=/", "c=3; Path=/deep/er", "a=4; Path=/deep", "gone=1; Path=/", "gone=; Path=/; Max-Age=-1",
+		"old=1; Path=/", "old=; Path=/; Expires=Thu, 1 Jan 1970 00:00:00 GMT", "past=1; Path=/", "past=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 +0000",
+	} {
 		j.setFromHeader(line, "h", "/deep/page", now)
 	}
 	if got := string(j.appendHeader(nil, e, "/deep/er/x", now)); got != "cookie: c=3; a=4; b=2\r\n" {

@@ -142,6 +142,16 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// TestAKeyWhoseNumberLooksLikeACards is redacted whole.
+func TestAKeyWhoseNumberLooksLikeACards(t *testing.T) {
+	const half = "0f9e8d7c6b5a49382716050403020100"
+	a := whittle.Response{Body: []byte("key 1/100200300400509:" + half + " end")}
+	mustNew(t, Rules{}).Response(&a)
+	if bytes.Contains(a.Body, []byte(half)) {
+		t.Errorf("%s", a.Body)
+	}
+}
+
 func TestRequest(t *testing.T) {
 	r := mustNew(t, Rules{})
 	basic := base64.StdEncoding.EncodeToString([]byte("bob:hunter2"))
