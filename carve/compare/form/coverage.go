@@ -86,9 +86,9 @@ func (p *formPath) unformed() string {
 		return "a value that the monolith holds for a while, of which no more is known than how often both differ"
 	case p.top() == classText && !p.isMember() && !p.varies(jsondiff.WayPresence):
 		if !p.isNew() {
-			return "text without a form, of which only type, emptiness and what it has but ids and numbers are looked at"
+			return "text without a form: its type, emptiness and fixed words are compared"
 		}
-		return "text without a form, of which only type, emptiness, repetition and what it has but ids and numbers are looked at"
+		return "text without a form: its type, emptiness, repetition and fixed words are compared"
 	}
 	return ""
 }
@@ -114,7 +114,7 @@ func (p *formPath) left(add func(what, why string)) {
 	case top == classJWT:
 		add("claims", "of a token the form is compared, not what stands in it")
 	case top == classText && !p.isMember():
-		add("ids and numbers", "of a text that varies no more is looked at than what it has but ids and numbers")
+		add("ids and numbers", "within a text that varies they are not compared")
 	}
 	if strings.Contains(p.Path, "*") {
 		add("order", "of elements that vary, their order and whether one comes twice are not compared")

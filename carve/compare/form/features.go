@@ -246,8 +246,8 @@ func (p *formPath) decidedAt(k int) int {
 	return p.Feature[k].Bets.At
 }
 
-// isByShape reports whether what differs are the words of texts with a varying part. That prevents
-// EQUIVALENT and shows no fault: a text may say an amount with a unit, or which server it is from.
+// isByShape reports whether only the fixed words of texts that vary differ. That prevents EQUIVALENT,
+// but proves no fault: a text may name its server, or give an amount with a unit.
 func (p *formPath) isByShape(k int) bool {
 	f := &p.Feature[k]
 	return k == featForm && p.rule == "" && f.top().Class == classText && topOf(f.Odds).Class == classText

@@ -179,7 +179,7 @@ func (f *Forms) gather(side int, body []byte) bool {
 	f.walk.each(func(pattern []byte) bool { return f.below[string(pattern)] }, func(node uint32, pattern []byte, _ uint64) {
 		if i, ok := f.index[string(pattern)]; ok {
 			if p := f.paths[i]; len(p.now[side]) < most {
-				p.take(side, f.walk.look(node))
+				p.now[side] = append(p.now[side], f.walk.look(node))
 			}
 		}
 	})

@@ -65,13 +65,6 @@ func (p *formPath) vary(way string) {
 	}
 }
 
-// take takes a value of the present exchange, if there is room for it.
-func (p *formPath) take(side int, v value) {
-	if len(p.now[side]) < most {
-		p.now[side] = append(p.now[side], v)
-	}
-}
-
 // formExchange is one exchange.
 type formExchange struct {
 	same, again, timeless bool
