@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,14 +75,13 @@ func TestSlowClientsHoldNoConnection(t *testing.T) {
 					spec.Candidate = &whittle.Upstream{URL: nobody}
 					o.Routes = []whittle.Route{spec}
 				}
-				ls, urls := facing(t, 1)
-				g := behind(t, ls[0], o)
-				begin, rest := slowly(t, urls[0], tt.path, tt.http2, body[:200_000])
+				g, url := running(t, o)
+				begin, rest := slowly(t, url, tt.path, tt.http2, body[:200_000])
 				begin()
 				waits(t, time.Minute, func() bool { return g.buffered.Load() > 0 })
 				waits(t, time.Minute, func() bool { return g.table.Load().monolith.Free() == 1 })
 				for range 3 {
-					if status, text := ask(t, http.MethodGet, urls[0]+"/small", ""); status != http.StatusOK || text != "small" {
+					if status, text := ask(t, http.MethodGet, url+"/small", ""); status != http.StatusOK || text != "small" {
 						t.Errorf("an honest user got %d %.40q", status, text)
 					}
 				}
@@ -174,7 +172,7 @@ func slowlyHTTP2(t *testing.T, url, path string, sent []byte) (begin func(), res
 func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 	var mu sync.Mutex
 	users := map[string]string{} // by connection, as NTLM has it
-	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	m := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if a := r.Header.Get("Authorization"); a != "" {
@@ -182,11 +180,10 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, r.Host+" is asked by "+users[r.RemoteAddr])
 	}))
-	t.Cleanup(m.Close)
-	at := strings.TrimPrefix(m.URL, "http://")
+	at := strings.TrimPrefix(m, "http://")
 	ls, _ := facing(t, 2)
-	behind(t, ls[0], Options{Monolith: upstreamAt(m.URL)})
-	behind(t, ls[1], Options{Monolith: upstreamAt(m.URL), Access: accesslog.New(slog.New(slog.DiscardHandler), []string{"response_header:x"}, nil)})
+	behind(t, ls[0], Options{Monolith: upstreamAt(m)})
+	behind(t, ls[1], Options{Monolith: upstreamAt(m), Access: accesslog.New(slog.New(slog.DiscardHandler), []string{"response_header:x"}, nil)})
 	for i, way := range []string{"in bytes", "by name"} {
 		c, err := net.Dial("tcp", ls[i].Addr().String())
 		fatal.If(t, err)
@@ -213,28 +210,22 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 
 // TestAccessLogInBytes: the usual access log takes no request out of the way in bytes.
 func TestAccessLogInBytes(t *testing.T) {
-	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Request-Id")) }))
-	t.Cleanup(m.Close)
+	m := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Request-Id")) }))
 	var out bytes.Buffer
-	ls, _ := facing(t, 1)
-	g := behind(t, ls[0], Options{
-		Monolith: upstreamAt(m.URL), RequestID: "X-Request-Id",
+	g, url := running(t, Options{
+		Monolith: upstreamAt(m), RequestID: "X-Request-Id",
 		Access: accesslog.New(slog.New(slog.NewJSONHandler(&out, nil)), accesslog.Default, nil),
 	})
-	resp, err := http.Get("http://" + ls[0].Addr().String() + "/a")
-	fatal.If(t, err)
-	id, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close()
-	http.DefaultClient.CloseIdleConnections()
+	_, id := ask(t, http.MethodGet, url+"/a", "")
 	g.active.wait(time.Minute) // a request is counted once it was answered
-	if err != nil || g.counts.inBytes.Load() != 1 {
-		t.Fatalf("%d in bytes, %v", g.counts.inBytes.Load(), err)
+	if g.counts.inBytes.Load() != 1 {
+		t.Fatalf("%d in bytes", g.counts.inBytes.Load())
 	}
 	var line struct {
 		ID, Path, Side string
 		RequestID      string `json:"request_id"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.RequestID != string(id) || len(id) != 32 || line.Path != "/a" || line.Side != "monolith" {
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.RequestID != id || len(id) != 32 || line.Path != "/a" || line.Side != "monolith" {
 		t.Errorf("%+v, %v; the monolith got %s", line, err, id)
 	}
 }
@@ -257,11 +248,10 @@ func TestAuthenticatedConnectionsAreNotShared(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, users[connection])
 			})
-			c := httptest.NewServer(says)
-			t.Cleanup(c.Close)
+			c := serving(t, says)
 			spec := everything()
 			spec.Safe, spec.Mirror.RepeatEvery = true, 1
-			candidate := upstreamAt(c.URL)
+			candidate := upstreamAt(c)
 			spec.Candidate = &candidate
 			s := open(t, spec, says, nil)
 			for _, share := range []whittle.Share{0, whittle.All} {

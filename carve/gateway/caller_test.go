@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,16 +15,15 @@ import (
 func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
 	var got http.Header
 	var sent string
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header
 		b, _ := io.ReadAll(r.Body)
 		sent = r.Method + " " + r.RequestURI + " " + r.Host + " " + string(b)
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(http.StatusFound)
 	}))
-	defer srv.Close()
 	spec := whittle.Route{
-		Candidate: &whittle.Upstream{URL: srv.URL + "/v2", Timeout: 10 * time.Second},
+		Candidate: &whittle.Upstream{URL: srv + "/v2", Timeout: 10 * time.Second},
 		DryRun:    &whittle.DryRunHeader{Header: "x-dry-run", Value: "yes"},
 	}
 	c, err := NewCaller(spec)

@@ -331,7 +331,7 @@ func TestTripHoldsAgainstAnEarlierDecision(t *testing.T) {
 func TestHeldResponsesAreGivenUpWholeOrNotAtAll(t *testing.T) {
 	// Goroutines race to give a response up and to let it go.
 	for range 300 {
-		rec := &writes{}
+		rec := httptest.NewRecorder()
 		h := &holder{w: rec, copy: bodycopy.Copy{Limit: 10, Budget: newBudget(1 << 20)}}
 		h.Header().Set("X-A", "1")
 		h.WriteHeader(200)
@@ -341,11 +341,11 @@ func TestHeldResponsesAreGivenUpWholeOrNotAtAll(t *testing.T) {
 		wg.Go(func() { gaveUp = h.giveUp(errCandidateSlow) })
 		_, err := h.Write([]byte("more"))
 		wg.Wait()
-		if gaveUp != (err != nil) || gaveUp != (rec.b.Len() == 0) {
-			t.Fatalf("given up: %v; written: %q, %v", gaveUp, rec.b.String(), err)
+		if gaveUp != (err != nil) || gaveUp != (rec.Body.Len() == 0) {
+			t.Fatalf("given up: %v; written: %q, %v", gaveUp, rec.Body.String(), err)
 		}
-		if !gaveUp && rec.b.String() != "0123456789more" {
-			t.Fatalf("written %q", rec.b.String())
+		if !gaveUp && rec.Body.String() != "0123456789more" {
+			t.Fatalf("written %q", rec.Body.String())
 		}
 		h.drop()
 	}
@@ -354,7 +354,7 @@ func TestHeldResponsesAreGivenUpWholeOrNotAtAll(t *testing.T) {
 // A response may turn out whole at the very moment at which the breaker trips:
 // the user gets it, and nobody is asked again.
 func TestAWholeResponseIsNotGivenUp(t *testing.T) {
-	rec := &writes{}
+	rec := httptest.NewRecorder()
 	h := &holder{w: rec, copy: bodycopy.Copy{Limit: 10, Budget: newBudget(1 << 20)}}
 	h.WriteHeader(200)
 	_, _ = h.Write([]byte("all of it"))
@@ -362,8 +362,8 @@ func TestAWholeResponseIsNotGivenUp(t *testing.T) {
 		t.Fatal("the response could not be given up")
 	}
 	h.finish()
-	if !h.committed() || rec.b.String() != "all of it" {
-		t.Errorf("committed %v, written %q", h.committed(), rec.b.String())
+	if !h.committed() || rec.Body.String() != "all of it" {
+		t.Errorf("committed %v, written %q", h.committed(), rec.Body.String())
 	}
 }
 
@@ -398,20 +398,6 @@ func TestGivenUpIsNotTheUsersGoing(t *testing.T) {
 		t.Errorf("the user got %d %.40q, aborted %v", w.Code, w.Body, c.res.Abort)
 	}
 }
-
-type writes struct {
-	h http.Header
-	b strings.Builder
-}
-
-func (w *writes) Header() http.Header {
-	if w.h == nil {
-		w.h = http.Header{}
-	}
-	return w.h
-}
-func (w *writes) WriteHeader(int)             {}
-func (w *writes) Write(p []byte) (int, error) { return w.b.Write(p) }
 
 func TestTrailersAreTakenOut(t *testing.T) {
 	h := http.Header{"Trailer": {"x-sum, X-Other"}, "X-Sum": {"7"}, "X-Plain": {"1"}, http.TrailerPrefix + "Late": {"2"}}

@@ -33,16 +33,13 @@ func served(t *testing.T, g *Gateway, r *http.Request) *http.Response {
 
 func TestTraceIsPassedOn(t *testing.T) {
 	var seen []string
-	u := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	u := serving(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		seen = append(seen, r.Header.Get("Traceparent"), r.Header.Get("Tracestate"))
 	}))
-	defer u.Close()
-	g, err := New(Options{
-		Monolith: whittle.Upstream{URL: u.URL},
+	g := made(t, Options{
+		Monolith: whittle.Upstream{URL: u},
 		Routes:   []whittle.Route{{Name: "GET /a", Match: whittle.Match{Method: "GET", Pattern: "/a"}}},
 	})
-	fatal.If(t, err)
-	defer g.Close(context.Background())
 	r := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
 	r.Header.Set("Traceparent", "00-parent")
 	r.Header.Set("Tracestate", "vendor=1")
@@ -54,18 +51,15 @@ func TestTraceIsPassedOn(t *testing.T) {
 
 // TestMetricsCount reads the counters as a scrape does.
 func TestMetricsCount(t *testing.T) {
-	u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	u := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/missing" {
 			w.WriteHeader(http.StatusNotFound)
 		}
 	}))
-	defer u.Close()
-	g, err := New(Options{
-		Monolith: whittle.Upstream{URL: u.URL},
+	g := made(t, Options{
+		Monolith: whittle.Upstream{URL: u},
 		Routes:   []whittle.Route{{Name: "/a", Match: whittle.Match{Pattern: "/a"}}},
 	})
-	fatal.If(t, err)
-	defer g.Close(context.Background())
 	reg := prometheus.NewPedanticRegistry()
 	fatal.If(t, reg.Register(g))
 	for _, path := range []string{"/a", "/a", "/missing", "/a"} {
@@ -186,9 +180,7 @@ func TestComplaintsAreBounded(t *testing.T) {
 
 func TestADeadMonolithIsLogged(t *testing.T) {
 	var log bytes.Buffer
-	g, err := New(Options{Monolith: whittle.Upstream{URL: nobody}, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	fatal.If(t, err)
-	defer func() { _ = g.Close(t.Context()) }()
+	g := made(t, Options{Monolith: whittle.Upstream{URL: nobody}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	w := httptest.NewRecorder()
 	g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	if w.Code != http.StatusBadGateway || strings.Contains(w.Body.String(), "refused") {
@@ -208,12 +200,10 @@ func TestLogsAreRedacted(t *testing.T) {
 	r, err := redact.New(redact.Rules{}, redact.NewKey())
 	fatal.If(t, err)
 	var access, failures bytes.Buffer
-	g, err := New(Options{
+	g := made(t, Options{
 		Monolith: whittle.Upstream{URL: nobody},
 		Access:   accesslog.New(slog.New(slog.NewJSONHandler(&access, nil)), accesslog.Default, r), Log: slog.New(slog.NewJSONHandler(&failures, nil)), Redact: r,
 	})
-	fatal.If(t, err)
-	defer func() { _ = g.Close(t.Context()) }()
 	served(t, g, httptest.NewRequest(http.MethodGet, "/users/"+address+"/keys/"+token, http.NoBody)).Body.Close()
 	g.logFailure(t.Context(), "GET /keys", whittle.Candidate, whittle.FailedMalform, "malformed response "+token, http.StatusBadGateway)
 	for name, log := range map[string]string{"access": access.String(), "failures": failures.String()} {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,11 +53,10 @@ func TestWhatWasSentIsTriedElsewhereOnlyIfItMayBe(t *testing.T) {
 			candidate, byCandidate := cuts()
 			spec := everything()
 			spec.Candidate, spec.Guard.Consecutive = &candidate, 100
-			ls, urls := facing(t, 1)
-			g := behind(t, ls[0], Options{Monolith: monolith, Routes: []whittle.Route{spec}})
+			g, url := running(t, Options{Monolith: monolith, Routes: []whittle.Route{spec}})
 			g.Apply("/work", whittle.Position{Generation: 1, Share: whittle.All, Phase: whittle.PhaseLive})
 			body := strings.Repeat("x", tt.length)
-			if status, _ := ask(t, tt.method, urls[0], body); status != http.StatusBadGateway {
+			if status, _ := ask(t, tt.method, url, body); status != http.StatusBadGateway {
 				t.Errorf("the user got %d", status)
 			}
 			if got := byMonolith.Load(); got != tt.asked {
@@ -67,7 +65,7 @@ func TestWhatWasSentIsTriedElsewhereOnlyIfItMayBe(t *testing.T) {
 			if tt.length > int(spec.Mirror.MaxBody) {
 				return // the candidate gets no such request
 			}
-			if status, _ := ask(t, tt.method, urls[0]+"/work", body, "X-User", "u"); status != http.StatusBadGateway {
+			if status, _ := ask(t, tt.method, url+"/work", body, "X-User", "u"); status != http.StatusBadGateway {
 				t.Errorf("the user of the candidate got %d", status)
 			}
 			if got := byCandidate.Load(); got != 1 {
@@ -87,13 +85,10 @@ func ejecting(u whittle.Upstream) whittle.Upstream {
 // seen to fail after that instance has been ejected as it was before, since what is
 // mirrored still goes there; users are spared.
 func TestEjectionDoesNotFlatter(t *testing.T) {
-	good, bad := httptest.NewServer(says(http.StatusOK, "x")), httptest.NewServer(says(http.StatusInternalServerError, "x"))
-	t.Cleanup(good.Close)
-	t.Cleanup(bad.Close)
-	other := httptest.NewServer(says(http.StatusOK, "x"))
-	t.Cleanup(other.Close)
+	good, bad := serving(t, says(http.StatusOK, "x")), serving(t, says(http.StatusInternalServerError, "x"))
+	other := serving(t, says(http.StatusOK, "x"))
 	spec := everything()
-	candidate := ejecting(instances(good.URL, bad.URL, other.URL))
+	candidate := ejecting(instances(good, bad, other))
 	spec.Candidate, spec.Guard.Consecutive, spec.Mirror.Watch = &candidate, 1000, 0
 	seen := make(chan int, 1)
 	var outcomes atomic.Int64
@@ -134,18 +129,16 @@ func TestEjectionDoesNotFlatter(t *testing.T) {
 // one that hangs. Where no instance can be reached, each request is a failure.
 func TestOneBadInstanceIsTheCandidatesFailure(t *testing.T) {
 	hung := hanging(t, false, func(_ http.ResponseWriter, _ *http.Request, end <-chan struct{}) { <-end })
-	bad := httptest.NewServer(says(http.StatusInternalServerError, "x"))
-	t.Cleanup(bad.Close)
-	good := httptest.NewServer(says(http.StatusOK, "x"))
-	t.Cleanup(good.Close)
+	bad := serving(t, says(http.StatusInternalServerError, "x"))
+	good := serving(t, says(http.StatusOK, "x"))
 	for _, tt := range []struct {
 		name string
 		u    whittle.Upstream
 		// bad is how many of the outcomes are; -1: all.
 		bad int64
 	}{
-		{"a 5xx", instances(good.URL, bad.URL), 2},
-		{"one that hangs", instances(good.URL, hung.URL), 2},
+		{"a 5xx", instances(good, bad), 2},
+		{"one that hangs", instances(good, hung.URL), 2},
 		{"none can be reached", instances(nobody, strings.Replace(nobody, "127.0.0.1", "127.0.0.2", 1)), -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -194,21 +187,20 @@ func TestARoutesOwnTimeout(t *testing.T) {
 	for _, scheme := range []string{"http", "https", "h2c"} {
 		t.Run(scheme, func(t *testing.T) {
 			_, there, _ := strings.Cut(hanging(t, scheme == "https", hang).URL, "://")
-			ls, urls := facing(t, 1)
 			brief := func(pattern string, candidate *whittle.Upstream) whittle.Route {
 				r := everything()
 				r.Name, r.Match.Pattern, r.Timeout, r.Candidate = pattern, pattern, short, candidate
 				return r
 			}
 			c := upstreamAt(nobody)
-			g := behind(t, ls[0], Options{Monolith: instances(scheme + "://" + there), Routes: []whittle.Route{brief("/bare", nil), brief("/work", &c)}})
+			g, url := running(t, Options{Monolith: instances(scheme + "://" + there), Routes: []whittle.Route{brief("/bare", nil), brief("/work", &c)}})
 			for _, length := range []int{0, 100, 128 << 10} {
 				for _, path := range []string{"/bare", "/work"} {
-					if status, text := ask(t, http.MethodPost, urls[0]+path+"?hang=1", strings.Repeat("x", length)); status != http.StatusGatewayTimeout {
+					if status, text := ask(t, http.MethodPost, url+path+"?hang=1", strings.Repeat("x", length)); status != http.StatusGatewayTimeout {
 						t.Errorf("%s with %d bytes: %d %q", path, length, status, text)
 					}
 				}
-				if status, _ := ask(t, http.MethodPost, urls[0]+"/else", strings.Repeat("x", length)); status != http.StatusOK {
+				if status, _ := ask(t, http.MethodPost, url+"/else", strings.Repeat("x", length)); status != http.StatusOK {
 					t.Errorf("elsewhere: %d", status)
 				}
 			}

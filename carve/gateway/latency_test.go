@@ -139,15 +139,15 @@ func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {
 	upload := bytes.Repeat([]byte("x"), 20<<20)
 	for _, how := range []string{"http", "h2c"} {
 		t.Run(how, func(t *testing.T) {
-			var url string
+			var upstream string
 			if how == "h2c" {
-				url = strings.Replace(hanging(t, false, func(_ http.ResponseWriter, r *http.Request, end <-chan struct{}) {
+				upstream = strings.Replace(hanging(t, false, func(_ http.ResponseWriter, r *http.Request, end <-chan struct{}) {
 					if r.Method == http.MethodPost {
 						<-end
 					}
 				}).URL, "http:", "h2c:", 1)
 			} else {
-				url = rawtest.Serve(t, func(c net.Conn, _ int) {
+				upstream = rawtest.Serve(t, func(c net.Conn, _ int) {
 					r, err := http.ReadRequest(bufio.NewReader(c))
 					if err == nil && r.Method == http.MethodPost {
 						<-t.Context().Done()
@@ -156,15 +156,14 @@ func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {
 					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 				})
 			}
-			ls, urls := facing(t, 1)
-			behind(t, ls[0], Options{Monolith: impatient(url)})
-			resp, err := http.Post(urls[0]+"/", "text/plain", bytes.NewReader(upload))
+			_, url := running(t, Options{Monolith: impatient(upstream)})
+			resp, err := http.Post(url+"/", "text/plain", bytes.NewReader(upload))
 			fatal.If(t, err)
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusGatewayTimeout {
 				t.Errorf("status %d, want 504", resp.StatusCode)
 			}
-			if status, _ := ask(t, http.MethodGet, urls[0]+"/", ""); status != http.StatusOK {
+			if status, _ := ask(t, http.MethodGet, url+"/", ""); status != http.StatusOK {
 				t.Errorf("afterwards: %d", status)
 			}
 		})
@@ -198,9 +197,8 @@ func TestStreamsThatMayBeSilentAreNotGivenUp(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, "data: 2\n\n")
 			})
-			ls, urls := facing(t, 1)
-			behind(t, ls[0], Options{Monolith: impatient(strings.Replace(srv.URL, "http:", strings.TrimSuffix(how, "s")+":", 1))})
-			resp, err := http.Get(urls[0] + "/")
+			_, url := running(t, Options{Monolith: impatient(strings.Replace(srv.URL, "http:", strings.TrimSuffix(how, "s")+":", 1))})
+			resp, err := http.Get(url + "/")
 			fatal.If(t, err)
 			first := make([]byte, len("data: 1\n\n"))
 			if _, err := io.ReadFull(resp.Body, first); err != nil {
@@ -214,7 +212,7 @@ func TestStreamsThatMayBeSilentAreNotGivenUp(t *testing.T) {
 				t.Errorf("the stream went on with %q, %v", rest, err)
 			}
 			body := &slowUpload{pieces: []string{strings.Repeat("x", 5<<10), strings.Repeat("y", 5<<10)}}
-			resp, err = http.Post(urls[0]+"/", "text/plain", body)
+			resp, err = http.Post(url+"/", "text/plain", body)
 			fatal.If(t, err)
 			text, err := io.ReadAll(resp.Body)
 			resp.Body.Close()

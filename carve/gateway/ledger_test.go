@@ -2,13 +2,11 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -134,9 +132,7 @@ func TestInterruptedElsewhere(t *testing.T) {
 	u := quick("http://127.0.0.1:1")
 	spec := everything()
 	spec.Candidate = &u
-	g, err := New(Options{Monolith: u, Routes: []whittle.Route{spec}})
-	fatal.If(t, err)
-	t.Cleanup(func() { _ = g.Close(context.Background()) })
+	g := made(t, Options{Monolith: u, Routes: []whittle.Route{spec}})
 	g.Interrupted(spec.Name, 3)
 	g.Interrupted(spec.Name, -1)
 	g.Interrupted("GET /gone", 1)
@@ -157,18 +153,16 @@ func TestALackOfExposureIsSeen(t *testing.T) {
 		case <-end:
 		}
 	})
-	m := httptest.NewServer(says(200, "the monolith's"))
-	t.Cleanup(m.Close)
+	m := serving(t, says(200, "the monolith's"))
 	spec := everything()
 	candidate := upstreamAt(c.URL)
 	spec.Candidate, spec.Guard.Exposure, spec.Mirror.Sample = &candidate, exposure, 0
 	var log bytes.Buffer
-	ls, urls := facing(t, 1)
-	g := behind(t, ls[0], Options{Monolith: upstreamAt(m.URL), Routes: []whittle.Route{spec}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	g, url := running(t, Options{Monolith: upstreamAt(m), Routes: []whittle.Route{spec}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	g.Apply("/work", whittle.Position{Generation: 1, Share: whittle.All, Phase: whittle.PhaseShift})
 	var all sync.WaitGroup
 	for i := range users {
-		get := func() { ask(t, http.MethodGet, urls[0]+"/work", "", "X-User", fmt.Sprint(i)) }
+		get := func() { ask(t, http.MethodGet, url+"/work", "", "X-User", fmt.Sprint(i)) }
 		if i < exposure {
 			all.Go(get)
 			<-met

@@ -33,26 +33,69 @@ func facing(t *testing.T, n int) (ls []net.Listener, urls []string) {
 	return ls, urls
 }
 
-// behind serves a gateway on l until the test ends.
-func behind(t *testing.T, l net.Listener, o Options) *Gateway {
+// made is a gateway that is closed when the test ends.
+func made(t *testing.T, o Options) *Gateway {
 	t.Helper()
 	g, err := New(o)
 	fatal.If(t, err)
+	t.Cleanup(func() {
+		grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := g.Close(grace); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return g
+}
+
+// listens has a gateway serve a listener until the test ends.
+func listens(t *testing.T, g *Gateway, l listener.Listener) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(ctx, listener.Listener{Listener: l}) }()
+	go func() { served <- g.Serve(ctx, l) }()
 	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
 		stop()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-		grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := g.Close(grace); err != nil {
-			t.Error(err)
-		}
 	})
+}
+
+// behind serves a gateway on l until the test ends.
+func behind(t *testing.T, l net.Listener, o Options) *Gateway {
+	t.Helper()
+	g := made(t, o)
+	listens(t, g, listener.Listener{Listener: l})
 	return g
+}
+
+// running serves a gateway on a port of its own until the test ends.
+func running(t *testing.T, o Options) (g *Gateway, url string) {
+	t.Helper()
+	ls, urls := facing(t, 1)
+	return behind(t, ls[0], o), urls[0]
+}
+
+// serving serves a handler until the test ends.
+func serving(t *testing.T, h http.Handler) (url string) {
+	t.Helper()
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ErrorLog = unmirroredLog
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// speaking is a client's side of HTTP/2 by prior knowledge, or of HTTP/1.1.
+func speaking(t *testing.T, http2 bool) *http.Transport {
+	t.Helper()
+	tr := &http.Transport{Protocols: new(http.Protocols)}
+	tr.Protocols.SetHTTP1(!http2)
+	tr.Protocols.SetUnencryptedHTTP2(http2)
+	t.Cleanup(tr.CloseIdleConnections)
+	return tr
 }
 
 // quick is an upstream that a test can wait for.
@@ -112,11 +155,10 @@ func TestARequestThatComesBackIsRefused(t *testing.T) {
 // came, and that those pass as they were sent.
 func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
 	seen := make(chan []string, 1)
-	origin := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header[inbound.LoopHeader] }))
-	defer origin.Close()
+	origin := serving(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header[inbound.LoopHeader] }))
 	ls, urls := facing(t, 2)
 	a := behind(t, ls[0], Options{Monolith: quick(urls[1])})
-	b := behind(t, ls[1], Options{Monolith: quick(origin.URL)})
+	b := behind(t, ls[1], Options{Monolith: quick(origin)})
 	if status, _ := ask(t, "GET", urls[0], "", "CDN-Loop", "cdn.example; a=b, other", "CDN-Loop", "third"); status != http.StatusOK {
 		t.Errorf("answered %d", status)
 	}
@@ -130,8 +172,7 @@ func TestGatewayBehindGatewayIsNoLoop(t *testing.T) {
 
 // TestNobodyElsesMarkIsRefused holds that a mark must be this gateway's, whole.
 func TestNobodyElsesMarkIsRefused(t *testing.T) {
-	g, err := New(Options{Monolith: quick("http://127.0.0.1:1")})
-	fatal.If(t, err)
+	g := made(t, Options{Monolith: quick(nobody)})
 	for value, want := range map[string]bool{
 		g.requests.Mark: true,
 		"cdn.example, " + g.requests.Mark + "; a=b": true,

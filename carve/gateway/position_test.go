@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -130,19 +129,16 @@ func TestAClosedRouteTellsNobody(t *testing.T) {
 // one side for both, by the lesser of them; a fall of the one takes the users of the other
 // back; and what holds a route up is said.
 func TestAGroupSharesDrawAndShare(t *testing.T) {
-	m, c := httptest.NewServer(says(200, "monolith")), httptest.NewServer(says(200, "candidate"))
-	t.Cleanup(m.Close)
-	t.Cleanup(c.Close)
-	o := Options{Monolith: upstreamAt(m.URL)}
+	m, c := serving(t, says(200, "monolith")), serving(t, says(200, "candidate"))
+	o := Options{Monolith: upstreamAt(m)}
 	for _, name := range []string{"/page", "/assets"} {
 		spec := everything()
-		candidate := upstreamAt(c.URL)
+		candidate := upstreamAt(c)
 		spec.Name, spec.Match.Pattern, spec.Mirror.Sample, spec.Group, spec.Candidate = name, name, 0, "shop", &candidate
 		spec.Rollout.Sticky = whittle.Sticky{By: "header", Name: "X-User"}
 		o.Routes = append(o.Routes, spec)
 	}
-	ls, urls := facing(t, 1)
-	g := behind(t, ls[0], o)
+	g, url := running(t, o)
 	const users = 200
 	for i, at := range []struct {
 		page, assets whittle.Share
@@ -155,8 +151,8 @@ func TestAGroupSharesDrawAndShare(t *testing.T) {
 		}
 		on := 0
 		for user := range users {
-			_, page := ask(t, http.MethodGet, urls[0]+"/page", "", "X-User", fmt.Sprint(user))
-			_, assets := ask(t, http.MethodGet, urls[0]+"/assets", "", "X-User", fmt.Sprint(user))
+			_, page := ask(t, http.MethodGet, url+"/page", "", "X-User", fmt.Sprint(user))
+			_, assets := ask(t, http.MethodGet, url+"/assets", "", "X-User", fmt.Sprint(user))
 			if page != assets {
 				t.Fatalf("%+v: user %d has the page of the %s and the assets of the %s", at, user, page, assets)
 			}

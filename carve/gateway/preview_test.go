@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -35,20 +34,14 @@ func seen(side string) http.Handler {
 func TestPreview(t *testing.T) {
 	const route = "/work"
 	good := preview.Sign(previewKey, route, time.Now().Add(time.Hour))
-	of := func(side string, h http.Handler) string {
-		s := httptest.NewServer(h)
-		t.Cleanup(s.Close)
-		return s.URL
-	}
-	m, c := of("monolith", seen("monolith")), of("candidate", seen("candidate"))
+	m, c := serving(t, seen("monolith")), serving(t, seen("candidate"))
 	for _, way := range []string{"fast path", "net/http", "HTTP/2"} {
 		for _, after := range []bool{false, true} {
-			ls, urls := facing(t, 1)
 			var mu sync.Mutex
 			var outcomes, exchanges, records int
 			count := func(n *int) { mu.Lock(); defer mu.Unlock(); *n++ }
 			up := upstreamAt(c)
-			g := behind(t, ls[0], Options{
+			g, url := running(t, Options{
 				Monolith: upstreamAt(m), NetHTTP: way == "net/http",
 				Routes: []whittle.Route{{
 					Name: route, Match: whittle.Match{Pattern: route}, Candidate: &up, Safe: true, Record: whittle.All,
@@ -59,17 +52,14 @@ func TestPreview(t *testing.T) {
 				Observe: func(*whittle.Exchange) whittle.Observation { count(&exchanges); return whittle.Observation{} },
 				Record:  func(*whittle.Exchange) bool { count(&records); return true },
 			})
-			client := &http.Client{Transport: &http.Transport{Protocols: new(http.Protocols)}}
-			client.Transport.(*http.Transport).Protocols.SetHTTP1(way != "HTTP/2")
-			client.Transport.(*http.Transport).Protocols.SetUnencryptedHTTP2(way == "HTTP/2")
-			t.Cleanup(client.CloseIdleConnections)
+			client := &http.Client{Transport: speaking(t, way == "HTTP/2")}
 			ask := func(method, header, cookie string) (body string, h http.Header) {
 				t.Helper()
 				var in io.Reader
 				if method == http.MethodPost {
 					in = strings.NewReader("body")
 				}
-				r, err := http.NewRequestWithContext(t.Context(), method, urls[0]+route, in)
+				r, err := http.NewRequestWithContext(t.Context(), method, url+route, in)
 				fatal.If(t, err)
 				if header != "" {
 					r.Header.Set("X-Whittle-Preview", header)

@@ -54,8 +54,7 @@ func TestAddressesBehindAProxyAreUsers(t *testing.T) {
 // TestUnnamedProxyIsLogged holds that an operator learns once of each proxy that is not
 // trusted, with what mends it, and of none where there is none.
 func TestUnnamedProxyIsLogged(t *testing.T) {
-	origin := httptest.NewServer(http.NotFoundHandler())
-	defer origin.Close()
+	origin := serving(t, http.NotFoundHandler())
 	for name, c := range map[string]struct {
 		sticky  whittle.Sticky
 		request func(i int, r *http.Request)
@@ -106,10 +105,10 @@ func TestUnnamedProxyIsLogged(t *testing.T) {
 		}, 0},
 	} {
 		var log bytes.Buffer
-		candidate := quick(origin.URL)
+		candidate := quick(origin)
 		spec := whittle.Route{Name: "/", Match: whittle.Match{Pattern: "/"}, Candidate: &candidate, Rollout: whittle.Rollout{Sticky: c.sticky}}
 		g, err := New(Options{
-			Monolith: quick(origin.URL), Routes: []whittle.Route{spec}, Trusted: proxyNets,
+			Monolith: quick(origin), Routes: []whittle.Route{spec}, Trusted: proxyNets,
 			Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		fatal.If(t, err)

@@ -2,19 +2,16 @@ package gateway
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"whittle"
-	"whittle/carve/gateway/listener"
 	"whittle/internal/fatal"
 )
 
@@ -70,13 +67,7 @@ func TestRecord(t *testing.T) {
 		w.Header().Set("X-Sum", "7")
 	})
 	s := open(t, spec, monolith, says(http.StatusOK, "candidate"), recordedBy(&p))
-	ask := func(path, body string) {
-		t.Helper()
-		r, err := http.NewRequest(http.MethodPut, s.url+path, strings.NewReader(body))
-		fatal.If(t, err)
-		r.Header.Set("X-User", "u")
-		s.gets(r)
-	}
+	ask := func(path, body string) { ask(t, http.MethodPut, s.url+path, body, "X-User", "u") }
 	ask("/elsewhere?x=1", "one")
 	s.g.SetRecording(whittle.All, 0)
 	ask("/elsewhere?x=2", "two")
@@ -124,18 +115,7 @@ func TestRecordSkips(t *testing.T) {
 	mux.HandleFunc("/broken", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	s := open(t, everything(), mux, says(http.StatusOK, "candidate"), recordedBy(&p))
 	s.g.SetRecording(whittle.All, 1000)
-	ask := func(path, body string, header ...string) {
-		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, s.url+path, strings.NewReader(body))
-		fatal.If(t, err)
-		for i := 0; i+1 < len(header); i += 2 {
-			r.Header.Set(header[i], header[i+1])
-		}
-		resp, err := http.DefaultClient.Do(r)
-		fatal.If(t, err)
-		_, _ = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-	}
+	ask := func(path, body string, header ...string) { ask(t, http.MethodPost, s.url+path, body, header...) }
 	ask("/long", "short")
 	ask("/stream", "")
 	ask("/stream", "", "Accept", "text/event-stream")
@@ -159,19 +139,12 @@ func TestRecordSkips(t *testing.T) {
 // exchanges are numbered and in order, and about the share of them is in.
 func TestRecordKeepsConnections(t *testing.T) {
 	var p tape
-	srv := httptest.NewServer(says(http.StatusOK, "ok"))
-	defer srv.Close()
-	g, err := New(Options{Monolith: upstreamAt(srv.URL), Record: p.take})
-	fatal.If(t, err)
+	srv := serving(t, says(http.StatusOK, "ok"))
+	g, url := running(t, Options{Monolith: upstreamAt(srv), Record: p.take})
 	g.SetRecording(whittle.Percent(50), 0)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Serve(ctx, listener.Listener{Listener: l}) }()
 	const conns, each = 60, 4
 	for c := range conns {
-		conn, err := net.Dial("tcp", l.Addr().String())
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		fatal.If(t, err)
 		in := bufio.NewReader(conn)
 		for i := range each {
@@ -183,11 +156,7 @@ func TestRecordKeepsConnections(t *testing.T) {
 		}
 		conn.Close()
 	}
-	stop()
-	fatal.If(t, <-ended)
-	for _, u := range g.table.Load().upstreams {
-		u.Close()
-	}
+	g.active.wait(time.Minute) // a request is recorded before it has ended
 	byConn := map[uint64][]string{}
 	for _, x := range p.kept {
 		byConn[x.Conn] = append(byConn[x.Conn], x.Request.Target)
@@ -218,7 +187,7 @@ func TestRecordKeepsConnections(t *testing.T) {
 // TestNobodyWaitsForTheRecorder: the user has the end of a response, of known length or
 // not, before its exchange is recorded.
 func TestNobodyWaitsForTheRecorder(t *testing.T) {
-	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	m := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := strings.Repeat("x", 5000)
 		if r.URL.Path == "/chunks" {
 			w.(http.Flusher).Flush()
@@ -226,10 +195,8 @@ func TestNobodyWaitsForTheRecorder(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, body)
 	}))
-	t.Cleanup(m.Close)
 	whole := make(chan struct{})
-	ls, urls := facing(t, 1)
-	g := behind(t, ls[0], Options{Monolith: upstreamAt(m.URL), Record: func(*whittle.Exchange) bool {
+	g, url := running(t, Options{Monolith: upstreamAt(m), Record: func(*whittle.Exchange) bool {
 		select {
 		case <-whole:
 		case <-time.After(20 * time.Second):
@@ -239,12 +206,9 @@ func TestNobodyWaitsForTheRecorder(t *testing.T) {
 	}})
 	g.SetRecording(whittle.All, 0)
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
-		tr := &http.Transport{Protocols: new(http.Protocols)}
-		tr.Protocols.SetHTTP1(protocol == "HTTP/1.1")
-		tr.Protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
-		t.Cleanup(tr.CloseIdleConnections)
+		tr := speaking(t, protocol == "HTTP/2.0")
 		for path, size := range map[string]int{"/known": 5000, "/chunks": 5001} {
-			resp, err := (&http.Client{Transport: tr}).Get(urls[0] + path)
+			resp, err := (&http.Client{Transport: tr}).Get(url + path)
 			fatal.If(t, err)
 			got, err := io.ReadAll(resp.Body)
 			if _ = resp.Body.Close(); err != nil || len(got) != size || resp.Proto != protocol {

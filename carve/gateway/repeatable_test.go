@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/internal/fatal"
 )
 
 // TestWhatIsTakenOnce: a monolith that gives each of its messages once, by GET, fails
@@ -158,9 +157,7 @@ func TestBothSidesAreAskedAgain(t *testing.T) {
 				o.Recheck = again.recheck
 			})
 			s.apply(share, whittle.PhaseShift)
-			resp, err := http.Post(s.url+"/work", "text/plain", http.NoBody)
-			fatal.If(t, err)
-			resp.Body.Close()
+			ask(t, http.MethodPost, s.url+"/work", "")
 			<-again.ended
 			r := again.seen[0]
 			for i, round := range r.Rounds {
@@ -193,13 +190,6 @@ func TestUnseenShapesStayWithTheMonolith(t *testing.T) {
 			return known.Load() && route == "/work" && q.Method == "GET"
 		}
 	})
-	get := func() string {
-		resp, err := http.Get(s.url + "/work")
-		fatal.If(t, err)
-		defer resp.Body.Close()
-		b, _ := io.ReadAll(resp.Body)
-		return string(b)
-	}
 	for _, tc := range []struct {
 		phase whittle.Phase
 		known bool
@@ -211,7 +201,7 @@ func TestUnseenShapesStayWithTheMonolith(t *testing.T) {
 	} {
 		known.Store(tc.known)
 		s.apply(whittle.All, tc.phase)
-		if got := get(); got != tc.want {
+		if _, got := ask(t, http.MethodGet, s.url+"/work", ""); got != tc.want {
 			t.Errorf("%s, known %v: served by the %s", tc.phase, tc.known, got)
 		}
 	}

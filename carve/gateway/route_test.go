@@ -1,12 +1,10 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -78,11 +76,7 @@ func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, ch
 		if h == nil {
 			return upstreamAt(nobody)
 		}
-		srv := httptest.NewUnstartedServer(h)
-		srv.Config.ErrorLog = unmirroredLog
-		srv.Start()
-		t.Cleanup(srv.Close)
-		return upstreamAt(srv.URL)
+		return upstreamAt(serving(t, h))
 	}
 	if spec.Candidate == nil {
 		c := at(candidate)
@@ -111,26 +105,9 @@ func open(t *testing.T, spec whittle.Route, monolith, candidate http.Handler, ch
 	for _, c := range change {
 		c(&o)
 	}
-	var err error
-	if s.g, err = New(o); err != nil {
-		t.Fatal(err)
-	}
-	front := httptest.NewUnstartedServer(s.g)
-	front.Config.ErrorLog = unmirroredLog
-	front.Start()
-	s.url = front.URL
-	t.Cleanup(func() {
-		front.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := s.g.Close(ctx); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		for _, u := range s.g.table.Load().upstreams {
-			u.Close()
-		}
-		http.DefaultClient.CloseIdleConnections()
-	})
+	s.g = made(t, o)
+	s.url = serving(t, s.g)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	s.apply(0, whittle.PhaseShadow)
 	return s
 }

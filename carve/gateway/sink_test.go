@@ -2,10 +2,8 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,23 +17,6 @@ import (
 	"whittle/carve/gateway/listener"
 	"whittle/internal/fatal"
 )
-
-// startSink serves the fixture's gateway as the sink of a mirror.
-func (s *fixture) startSink() {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(s.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.g.Serve(ctx, listener.Listener{Listener: l, Sink: true}) }()
-	s.t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		cancel()
-		if err := <-served; err != nil {
-			s.t.Error(err)
-		}
-	})
-	s.url = "http://" + l.Addr().String()
-}
 
 // host keeps by method the Host and the header that a side got last.
 type host struct {
@@ -61,7 +42,7 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestSinkAsksBothSides(t *testing.T) {
 	open204 := func(spec whittle.Route, monolith, candidate http.Handler) *fixture {
 		s := open(t, spec, monolith, candidate)
-		s.startSink()
+		s.listens(listener.Listener{Sink: true})
 		return s
 	}
 	t.Run("at once", func(t *testing.T) {
@@ -143,7 +124,7 @@ func TestSinkSheds(t *testing.T) {
 	spec := everything()
 	spec.Mirror.Queue, spec.Mirror.Concurrency = 3, 2
 	s := open(t, spec, hangs, hangs)
-	s.startSink()
+	s.listens(listener.Listener{Sink: true})
 	for range 10 {
 		if status, _ := s.gets(s.sends(http.MethodGet, "")); status != http.StatusNoContent {
 			t.Fatalf("status %d", status)
@@ -185,25 +166,11 @@ func told(kind extproc.Kind, end bool, cluster, body string, fields ...string) [
 
 // observes serves the fixture's gateway to an ext_proc filter, and gives a way to send it a stream.
 func (s *fixture) observes() (stream func(messages ...[]byte)) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(s.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() {
-		served <- s.g.Serve(ctx, listener.Listener{Listener: l, Candidates: []string{"new"}})
-	}()
-	h2c := &http.Transport{Protocols: new(http.Protocols)}
-	h2c.Protocols.SetUnencryptedHTTP2(true)
-	s.t.Cleanup(func() {
-		h2c.CloseIdleConnections()
-		cancel()
-		if err := <-served; err != nil {
-			s.t.Error(err)
-		}
-	})
+	s.listens(listener.Listener{Candidates: []string{"new"}})
+	h2c := speaking(s.t, true)
 	return func(messages ...[]byte) {
 		s.t.Helper()
-		r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+l.Addr().String()+extproc.Procedure, bytes.NewReader(bytes.Join(messages, nil)))
+		r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+extproc.Procedure, bytes.NewReader(bytes.Join(messages, nil)))
 		fatal.If(s.t, err)
 		r.Header.Set("Content-Type", "application/grpc")
 		resp, err := h2c.RoundTrip(r)

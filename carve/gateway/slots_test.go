@@ -122,13 +122,12 @@ func TestARemovedRouteReturnsItsMemory(t *testing.T) {
 		case <-end:
 		}
 	})
-	m := httptest.NewServer(says(200, "fine"))
-	t.Cleanup(m.Close)
+	m := serving(t, says(200, "fine"))
 	spec := everything()
 	at := upstreamAt(candidate.URL)
 	at.Timeout = time.Hour
 	spec.Candidate = &at
-	o := Options{Monolith: upstreamAt(m.URL), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: 50 * time.Millisecond}}
+	o := Options{Monolith: upstreamAt(m), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: 50 * time.Millisecond}}
 	g, err := New(o)
 	fatal.If(t, err)
 	long := strings.Repeat("x", 32<<10)
@@ -151,34 +150,27 @@ func TestARemovedRouteReturnsItsMemory(t *testing.T) {
 	if err := g.Close(ctx); err != nil {
 		t.Error(err)
 	}
-	for _, u := range g.table.Load().upstreams {
-		u.Close()
-	}
 }
 
 // TestAReloadWaitsForNobody: a route that hangs is removed within its grace, while
 // the others go on.
 func TestAReloadWaitsForNobody(t *testing.T) {
 	candidate := hanging(t, false, func(_ http.ResponseWriter, _ *http.Request, end <-chan struct{}) { <-end })
-	m := httptest.NewServer(says(200, "fine"))
-	t.Cleanup(m.Close)
+	m := serving(t, says(200, "fine"))
 	spec := everything()
 	at := upstreamAt(candidate.URL)
 	at.Timeout = time.Hour
 	spec.Candidate = &at
-	g, err := New(Options{Monolith: upstreamAt(m.URL), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: time.Hour}})
+	g, err := New(Options{Monolith: upstreamAt(m), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: time.Hour}})
 	fatal.If(t, err)
 	g.Apply("/work", whittle.Position{Generation: 1, Phase: whittle.PhaseShadow})
 	g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work", http.NoBody))
-	if err := g.Reload(upstreamAt(m.URL), nil); err != nil { // it would take the hour
+	if err := g.Reload(upstreamAt(m), nil); err != nil { // it would take the hour
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // nor does an end that is to be at once wait for it
 	if err := g.Close(ctx); err != nil {
 		t.Error(err)
-	}
-	for _, u := range g.table.Load().upstreams {
-		u.Close()
 	}
 }

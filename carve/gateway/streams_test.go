@@ -193,7 +193,7 @@ func TestABodyOfUnknownLengthGoesToTheCandidate(t *testing.T) {
 	spec.Safe = true
 	most := spec.Mirror.MaxBody
 	s := open(t, spec, size("monolith"), size("candidate"))
-	s.listens()
+	s.listens(listener.Listener{})
 	s.apply(whittle.All, whittle.PhaseShift)
 	for i, n := range []int64{0, 1, 5000, most - 1, most, most + 1, 3 * most} {
 		req := s.sends("POST", "")
@@ -213,18 +213,10 @@ func TestABodyOfUnknownLengthGoesToTheCandidate(t *testing.T) {
 }
 
 // listens has the gateway's own listener serve the requests that follow.
-func (s *fixture) listens() {
+func (s *fixture) listens(how listener.Listener) {
 	ls, urls := facing(s.t, 1)
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.g.Serve(ctx, listener.Listener{Listener: ls[0]}) }()
-	s.t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			s.t.Error(err)
-		}
-	})
-	s.url = urls[0]
+	how.Listener, s.url = ls[0], urls[0]
+	listens(s.t, s.g, how)
 }
 
 // zeros gives as many bytes as are asked for.
