@@ -244,73 +244,33 @@ var layouts = map[string]string{
 	"a": "PM", "z": "MST", "zzz": "MST", "Z": "-0700", "X": "Z07", "XX": "Z0700", "XXX": "Z07:00",
 }
 
-// eachPiece takes a pattern apart into runs of one letter and texts between them.
-func eachPiece(pattern string, take func(text string, literal bool) bool) bool {
-	for rest := pattern; rest != ""; {
-		n := 1
-		switch c := rest[0]; {
-		case c == '\'':
-			text, size := quotedPiece(rest)
-			if size == 0 || !take(text, true) {
-				return false
-			}
-			n = size
-		case c|0x20 >= 'a' && c|0x20 <= 'z':
-			for n < len(rest) && rest[n] == c {
-				n++
-			}
-			if !take(rest[:n], false) {
-				return false
-			}
-		default:
-			if !take(rest[:1], true) {
-				return false
-			}
-		}
-		rest = rest[n:]
-	}
-	return true
-}
-
-// quotedPiece is the text in quotes that s begins with, in which two are one, with its
-// size; two alone are one, too. A size of 0: it has no end.
-func quotedPiece(s string) (text string, size int) {
-	if strings.HasPrefix(s, "''") {
-		return "'", 2
-	}
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		if s[i] == '\'' {
-			if !strings.HasPrefix(s[i+1:], "'") {
-				return b.String(), i + 1
-			}
-			i++
-		}
-		b.WriteByte(s[i])
-	}
-	return "", 0
-}
+// datePiece finds what a pattern begins with: a text in quotes, in which two are one, two
+// alone, which are one, too, a run of one letter, or what is around these.
+var datePiece = regexp.MustCompile(`^(?:''|'(?:[^']|'')+'|y+|M+|d+|E+|H+|h+|m+|s+|S+|a+|z+|Z+|X+|[^A-Za-z']+)`)
 
 // Dated compiles a pattern of Java's dates, as far as it is of numbers and names that Go
 // knows, and means the same to SimpleDateFormat and DateTimeFormatter.
 func Dated(pattern string) (func(time.Time) string, bool) {
 	var pieces []func(time.Time) string
-	ok := eachPiece(pattern, func(text string, literal bool) bool {
+	for pattern != "" {
+		text := datePiece.FindString(pattern)
+		pattern = pattern[len(text):]
 		layout, known := layouts[text]
 		switch {
-		case literal:
-			pieces = append(pieces, func(time.Time) string { return text })
-		case text == "SSS":
-			pieces = append(pieces, func(t time.Time) string { return t.Format(".000")[1:] })
 		case known:
 			pieces = append(pieces, func(t time.Time) string { return t.Format(layout) })
-		default:
-			return false
+			continue
+		case text == "SSS":
+			pieces = append(pieces, func(t time.Time) string { return t.Format(".000")[1:] })
+			continue
+		case text == "" || strings.IndexByte("yMdEHhmsSazZX", text[0]) >= 0:
+			return nil, false
+		case text == "''":
+			text = "'"
+		case text[0] == '\'':
+			text = strings.ReplaceAll(text[1:len(text)-1], "''", "'")
 		}
-		return true
-	})
-	if !ok {
-		return nil, false
+		pieces = append(pieces, func(time.Time) string { return text })
 	}
 	return func(t time.Time) string {
 		var b strings.Builder
