@@ -40,7 +40,7 @@ func (j *reader) addChecks(q *plan.Request, env elementScope) {
 		j.judge(e, q)
 	}
 	if len(q.Captures) > plan.MaxConditions {
-		panic(env.first().at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions))
+		panic(slices.Concat(env.asserts, env.extracts)[0].at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions))
 	}
 	q.Expect = append(q.Expect, plan.Expectation{Check: func(a *expr.Response) bool {
 		// An unexpected 5xx is a server_error, as in other plans.
@@ -63,19 +63,6 @@ func (j *reader) judge(e *element, q *plan.Request) {
 			a.Verdict, a.Why = expr.Failed, cmp.Or(a.Why, title)
 		}
 	})
-}
-
-// succeeded reports whether a response is a success so far.
-func succeeded(a *expr.Response) bool {
-	return a.Verdict == expr.Succeeded || a.Verdict == expr.Undecided && a.Status != 0 && a.Status < http.StatusBadRequest
-}
-
-// first is the first of the elements that judge.
-func (s *elementScope) first() *element {
-	if len(s.asserts) > 0 {
-		return s.asserts[0]
-	}
-	return s.extracts[0]
 }
 
 func (j *reader) assertion(e *element) plan.Expectation {
@@ -199,14 +186,10 @@ func (j *reader) textTest(t *tag, kind int64) func(*expr.Response, string) bool 
 	case kind&testSubstring != 0:
 		return func(a *expr.Response, text string) bool { return strings.Contains(text, want.Text(a.Scope)) }
 	}
-	wrap := func(p string) string { return p }
-	if kind&testContains == 0 {
-		wrap = func(p string) string { return `^(?:` + p + `)\z` }
-	}
-	pattern := j.patternOf(t.at, want, "m", wrap)
+	pattern := j.pattern(t.at, want, "m", kind&testContains == 0)
 	return func(a *expr.Response, text string) bool {
-		rx := pattern(a.Scope)
-		return rx != nil && rx.MatchString(text)
+		rx, ok := pattern(a.Scope)
+		return ok && rx.MatchString(text)
 	}
 }
 

@@ -1,6 +1,7 @@
 package jmeter
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -56,11 +57,7 @@ type extraction struct {
 // extraction reads it from properties of those names.
 func (j *reader) extraction(e *element, name, number, other, empty string) extraction {
 	x := extraction{name: strings.TrimSpace(e.value(name))}
-	text := strings.TrimSpace(e.value(number))
-	if text == "" {
-		text = "0"
-	}
-	x.number = j.compile(e.where(number), text, expr.AsText)
+	x.number = j.compile(e.where(number), cmp.Or(strings.TrimSpace(e.value(number)), "0"), expr.AsText)
 	if text := e.value(other); text != "" || empty != "" && e.is(empty) {
 		t := j.compile(e.where(other), text, expr.AsText)
 		x.other = &t
@@ -203,11 +200,11 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) {
 		"RegexExtractor.default_empty_value", "RegexExtractor.match_number", "Sample.scope", "Scope.variable")
 	x := j.extraction(e, "RegexExtractor.refname", "RegexExtractor.match_number", "RegexExtractor.default", "RegexExtractor.default_empty_value")
 	field := j.source(e, "RegexExtractor.useHeaders")
-	pattern := j.pattern(e.where("RegexExtractor.regex"), e.value("RegexExtractor.regex"))
+	pattern := j.pattern(e.where("RegexExtractor.regex"), j.text(e, "RegexExtractor.regex"), "", false)
 	shape := e.value("RegexExtractor.template")
 	onResponse(q, field.body, func(a *expr.Response) {
-		rx := pattern(a.Scope)
-		if rx == nil {
+		rx, ok := pattern(a.Scope)
+		if !ok {
 			j.setOther(&x, a.Scope)
 			return
 		}
@@ -226,34 +223,44 @@ func (j *reader) regexExtractor(e *element, q *plan.Request) {
 	})
 }
 
-// pattern compiles a regular expression, which may have variables in it. It gives nil for
-// one that JMeter's engine takes for none.
-func (j *reader) pattern(at plan.Position, text string) func(*expr.Scope) *expr.Pattern {
-	return j.patternOf(at, j.compile(at, text, expr.AsText), "", func(p string) string { return p })
+// varying compiles what a template comes to: at once where that is known, else each text of
+// the run's once. refuse says of a text that is known why it is not supported. False: what
+// the template comes to cannot be compiled.
+func varying[T any](t expr.Template, compile func(string) (T, error), refuse func(text string, err error) error) func(*expr.Scope) (T, bool) {
+	if fixed, ok := t.Constant(); ok {
+		v, err := compile(fixed)
+		if err != nil {
+			panic(refuse(fixed, err))
+		}
+		return func(*expr.Scope) (T, bool) { return v, true }
+	}
+	type result struct {
+		value T
+		err   error
+	}
+	var known byText[result]
+	return func(s *expr.Scope) (T, bool) {
+		r := known.of(t.Text(s), func(text string) (r result) {
+			r.value, r.err = compile(text)
+			return r
+		})
+		return r.value, r.err == nil
+	}
 }
 
-// patternOf compiles what a template comes to, written into another pattern.
-func (j *reader) patternOf(at plan.Position, t expr.Template, flags string, within func(string) string) func(*expr.Scope) *expr.Pattern {
-	compile := func(text string) (*expr.Pattern, error) {
+// pattern compiles a regular expression, which may have variables in it. whole says that it
+// is to be all of a text.
+func (j *reader) pattern(at plan.Position, t expr.Template, flags string, whole bool) func(*expr.Scope) (*expr.Pattern, bool) {
+	return varying(t, func(text string) (*expr.Pattern, error) {
 		if looksBehind.MatchString(text) {
 			return nil, whittle.Errorf(whittle.Unsupported, "the pattern %.60q looks behind, which JMeter's engine cannot", text)
 		}
-		return expr.CompileAnyPattern(within(javaPattern(text)), flags)
-	}
-	if fixed, ok := t.Constant(); ok {
-		rx, err := compile(fixed)
-		if err != nil {
-			panic(at.Errorf(whittle.Unsupported, "%v", err))
+		text = javaPattern(text)
+		if whole {
+			text = `^(?:` + text + `)\z`
 		}
-		return func(*expr.Scope) *expr.Pattern { return rx }
-	}
-	var known byText[*expr.Pattern]
-	return func(s *expr.Scope) *expr.Pattern {
-		return known.of(t.Text(s), func(text string) *expr.Pattern {
-			rx, _ := compile(text) // of what cannot be read nil
-			return rx
-		})
-	}
+		return expr.CompileAnyPattern(text, flags)
+	}, func(_ string, err error) error { return at.Errorf(whittle.Unsupported, "%v", err) })
 }
 
 // looksBehind finds look-behind, which JMeter's engine does not have.
@@ -334,41 +341,17 @@ func (j *reader) selectorExtractor(e *element, q *plan.Request) {
 	x := j.extraction(e, "HtmlExtractor.refname", "HtmlExtractor.match_number", "HtmlExtractor.default", "HtmlExtractor.default_empty_value")
 	_ = j.source(e, "")
 	at, attribute := e.where("HtmlExtractor.expr"), j.fixed(e.tag, "HtmlExtractor.attribute")
-	j.listExtractor(q, &x, j.compile(at, e.value("HtmlExtractor.expr"), expr.AsText), func(text string) (finder, error) {
-		find, err := expr.CompileSelectorList(text, attribute)
-		if err != nil {
-			err = at.Errorf(whittle.Unsupported, "the selector is not understood: %v", err)
-		}
-		return find, err
+	selector := varying(j.text(e, "HtmlExtractor.expr"), func(text string) (func(*expr.Response) []string, error) {
+		return expr.CompileSelectorList(strings.TrimSpace(text), attribute)
+	}, func(_ string, err error) error {
+		return at.Errorf(whittle.Unsupported, "the selector is not understood: %v", err)
 	})
-}
-
-// finder finds texts in a response.
-type finder = func(*expr.Response) []string
-
-// listExtractor takes what an expression finds. One of variables is compiled for each text
-// that it comes to; one that cannot be finds nothing then.
-func (j *reader) listExtractor(q *plan.Request, x *extraction, text expr.Template, compile func(string) (finder, error)) {
-	compiled := func(text string) (finder, error) { return compile(strings.TrimSpace(text)) }
-	if fixed, ok := text.Constant(); ok {
-		find, err := compiled(fixed)
-		whittle.Check(err)
-		onResponse(q, true, func(a *expr.Response) { j.store(x, a.Scope, find(a), nil) })
-		return
-	}
-	var known byText[finder]
 	onResponse(q, true, func(a *expr.Response) {
 		var found []string
-		find := known.of(text.Text(a.Scope), func(text string) finder {
-			if find, err := compiled(text); err == nil {
-				return find
-			}
-			return nil
-		})
-		if find != nil {
+		if find, ok := selector(a.Scope); ok {
 			found = find(a)
 		}
-		j.store(x, a.Scope, found, nil)
+		j.store(&x, a.Scope, found, nil)
 	})
 }
 
@@ -515,18 +498,12 @@ var calledAtEnd = regexp.MustCompile(`\.[A-Za-z]+\([^()\[\]]*\)$`)
 // is none.
 func (j *reader) jsonPath(at plan.Position, text string) func(*expr.Scope) (expr.JSONPath, bool) {
 	t := j.compile(at, text, expr.AsText)
-	if fixed, ok := t.Constant(); ok {
-		if severalNames.MatchString(fixed) {
-			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not supported: of several names in brackets JMeter makes one object", fixed))
-		}
-		path, err := expr.CompileMemberPath(rootedPath(strings.TrimSpace(fixed)))
-		if err != nil {
-			panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not understood: %v", fixed, err))
-		}
-		return func(*expr.Scope) (expr.JSONPath, bool) { return path, true }
+	if fixed, ok := t.Constant(); ok && severalNames.MatchString(fixed) {
+		panic(at.Errorf(whittle.Unsupported, "the JSONPath %s is not supported: of several names in brackets JMeter makes one object", fixed))
 	}
-	return func(s *expr.Scope) (expr.JSONPath, bool) {
-		path, err := expr.CompileMemberPath(rootedPath(strings.TrimSpace(t.Text(s))))
-		return path, err == nil
-	}
+	return varying(t, func(text string) (expr.JSONPath, error) {
+		return expr.CompileMemberPath(rootedPath(strings.TrimSpace(text)))
+	}, func(text string, err error) error {
+		return at.Errorf(whittle.Unsupported, "the JSONPath %s is not understood: %v", text, err)
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 	"time"
 
@@ -40,8 +41,9 @@ type snapshot struct {
 
 func snapshotOf(a *expr.Response, label string) *snapshot {
 	text, _ := a.BodyText()
+	succeeded := a.Verdict == expr.Succeeded || a.Verdict == expr.Undecided && a.Status != 0 && a.Status < http.StatusBadRequest
 	return &snapshot{
-		label: cmp.Or(a.Label, label), code: codeText(a), message: messageText(a), ok: succeeded(a), text: text, head: headText(a), url: a.URL,
+		label: cmp.Or(a.Label, label), code: codeText(a), message: messageText(a), ok: succeeded, text: text, head: headText(a), url: a.URL,
 		kind: a.Header("content-type"), elapsed: a.Elapsed, size: len(a.Head) + int(a.Size), ended: clock(a.Scope),
 	}
 }
