@@ -10,9 +10,7 @@ import (
 // after its response.
 func (j *reader) belowSampler(e *element, env elementScope) (ahead, behind []plan.Step) {
 	for _, p := range env.ahead {
-		if a := j.preProcessor(p, e); a != nil {
-			ahead = append(ahead, plan.Step{Action: a})
-		}
+		ahead = append(ahead, plan.Step{Action: j.scriptAction(p, e)})
 	}
 	for _, c := range e.below {
 		if c.name == "ResultAction" {
@@ -24,14 +22,6 @@ func (j *reader) belowSampler(e *element, env elementScope) (ahead, behind []pla
 		}
 	}
 	return ahead, behind
-}
-
-// preProcessor reads what is done before a sampler. Nil: it is done elsewhere.
-func (j *reader) preProcessor(e, sampler *element) plan.Action {
-	if isScript(e.name) {
-		return j.scriptAction(e, sampler)
-	}
-	panic(j.refuse(e))
 }
 
 // resultAction reads what a user does where a sampler has failed.

@@ -24,22 +24,16 @@ type sharedFile struct{ name, by string }
 
 // perLoopAction reads the elements that go on with each loop. Nil: it is none.
 func (j *reader) perLoopAction(e *element) plan.Action {
-	if a, ok := j.perLoops[e]; ok {
-		return a
+	a, known := j.perLoops[e]
+	switch {
+	case known:
+	case e.name == "CSVDataSet":
+		a = j.dataSet(e)
+	case e.name == "CounterConfig":
+		a = j.counterElement(e)
 	}
-	a := j.newPerLoop(e)
 	j.perLoops[e] = a
 	return a
-}
-
-func (j *reader) newPerLoop(e *element) plan.Action {
-	switch e.name {
-	case "CSVDataSet":
-		return j.dataSet(e)
-	case "CounterConfig":
-		return j.counterElement(e)
-	}
-	return nil
 }
 
 // dataSet deals a row of a CSV file to a user at each loop.
@@ -120,7 +114,10 @@ func (j *reader) table(e *element) (names []string, rows [][]expr.Value) {
 	}
 	names = strings.Split(j.fixed(e.tag, "variableNames"), ",")
 	if hasHeaderLine(e) {
-		names = texts(rows[0])
+		names = nil
+		for _, cell := range rows[0] {
+			names = append(names, cell.Text)
+		}
 	}
 	if hasHeaderLine(e) || e.is("ignoreFirstLine") {
 		rows = rows[1:]
@@ -160,14 +157,6 @@ func (j *reader) findColumns(e *element) {
 	for _, c := range e.below {
 		j.findColumns(c)
 	}
-}
-
-func texts(row []expr.Value) []string {
-	out := make([]string, len(row))
-	for i := range row {
-		out[i] = row[i].Text
-	}
-	return out
 }
 
 // open reads a CSV file once.
@@ -281,14 +270,11 @@ func (j *reader) decimalFormat(e *element, name string) func(int64) string {
 		panic(e.where(name).Errorf(whittle.Unsupported, "the number format %s is not supported: zeros, such as 000, are", shape))
 	}
 	before, after := strings.ReplaceAll(shape[:begin], "'", ""), strings.ReplaceAll(shape[end:], "'", "")
-	return func(n int64) string { return digitsOf(before, n, len(digits)) + after }
-}
-
-// digitsOf writes a number of so many digits at least; a minus is ahead of all.
-func digitsOf(before string, n int64, width int) string {
-	sign := ""
-	if n < 0 {
-		sign, n = "-", -n
+	return func(n int64) string {
+		sign := "" // ahead of all
+		if n < 0 {
+			sign, n = "-", -n
+		}
+		return fmt.Sprintf("%s%s%0*d%s", sign, before, len(digits), n, after)
 	}
-	return fmt.Sprintf("%s%s%0*d", sign, before, width, n)
 }
