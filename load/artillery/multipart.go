@@ -82,7 +82,7 @@ func (r *reader) filePart(n *node, path, filename, media string) string {
 		if r.uploads == nil {
 			r.uploads = map[string]string{}
 		}
-		src = string(r.open(n, path))
+		src = string(r.OpenFile(n.Position, path))
 		r.uploads[path] = src
 	}
 	if !known || !r.frozen { // a request that a hook has made is one of the plan's again

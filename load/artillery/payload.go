@@ -60,7 +60,7 @@ func (r *reader) payload(n *node) {
 		panic(n.Invalid("%q is not a variable's name", s.name))
 	}
 	path := r.fixed(n.get("path"), "a path")
-	src := r.open(n.get("path"), path)
+	src := r.OpenFile(n.get("path").Position, path)
 	for _, f := range s.fields.items {
 		if !expr.IsName(f.text) {
 			panic(f.Invalid("%q is not a variable's name", f.text))
@@ -85,18 +85,6 @@ func (r *reader) payload(n *node) {
 		p.Slots = append(p.Slots, r.Define(f.text))
 	}
 	r.Plan.Payloads = append(r.Plan.Payloads, p)
-}
-
-// open reads a file that the plan names.
-func (r *reader) open(n *node, path string) []byte {
-	if r.Source.Open == nil {
-		panic(n.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", path))
-	}
-	src, err := r.Source.Open(path)
-	if err != nil {
-		panic(n.Errorf(whittle.CodeOf(err), "%v", err))
-	}
-	return src
 }
 
 // maxPayloadJSON bounds the rows of a payload with loadAll, written as JSON.

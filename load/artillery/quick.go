@@ -80,7 +80,9 @@ func (q Quick) plan() (p *plan.Plan, err error) {
 	}
 	r.Plan.Scenarios = []plan.Scenario{{Weight: 1, Steps: steps}}
 	r.Plan.Weight = 1
-	whittle.Check(r.Finish())
+	if all := r.Finish(); len(all) > 0 {
+		panic(all[0].At.Invalid("{{ %s }}: nothing in the plan defines %s", all[0].Name, all[0].Name))
+	}
 	return q.withLoad(r.Plan), nil
 }
 

@@ -124,7 +124,7 @@ func (r *reader) engineOf(root *node) {
 // finish ends the reading. A variable that nothing sets is written as undefined, as by
 // Artillery, and the report says so.
 func (r *reader) finish() {
-	for _, u := range r.FinishLoosely() {
+	for _, u := range r.Finish() {
 		if r.processor == nil {
 			r.note(&node{Position: u.At}, "nothing in the plan sets {{ %s }}: it is undefined, as in Artillery", u.Name)
 		}

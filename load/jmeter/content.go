@@ -31,12 +31,12 @@ func (j *reader) charsetOf(s *sample) string {
 // formEscape is URLEncoder's: a space is +, and letters, digits, - _ . and * stay.
 func formEscape(text string) string { return string(expr.AppendForm(nil, text)) }
 
-// formAgain encodes a text that is encoded already: JMeter decodes it first.
-func formAgain(text string) string {
+// formDecode is URLDecoder's; what it cannot decode stays.
+func formDecode(text string) string {
 	if plain, err := url.QueryUnescape(text); err == nil {
-		text = plain
+		return plain
 	}
-	return formEscape(text)
+	return text
 }
 
 // mapped is a template whose text goes through a function.
@@ -139,7 +139,7 @@ func (j *reader) pairs(arguments []*tag, form bool) expr.Template {
 		switch always := a.is("HTTPArgument.always_encode"); {
 		case always:
 		case form:
-			write = formAgain
+			write = func(text string) string { return formEscape(formDecode(text)) }
 		default:
 			write = asIs
 		}
@@ -175,7 +175,7 @@ func (j *reader) uploads(s *sample) []upload {
 			if u.path = j.fixed(f, "File.path"); u.path == "" {
 				continue
 			}
-			src := j.openFile(f.where("File.path"), u.path)
+			src := j.OpenFile(f.where("File.path"), u.path)
 			if j.uploaded += len(src); j.uploaded > plan.MaxFileBytes {
 				panic(f.where("File.path").Errorf(whittle.ResourceExhausted, "the plan's files have more than %d bytes together", plan.MaxFileBytes))
 			}

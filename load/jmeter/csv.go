@@ -165,7 +165,7 @@ func (j *reader) open(at plan.Position, name, delimiter string, quoted bool) [][
 	if rows, ok := j.files[key]; ok {
 		return rows
 	}
-	src := j.openFile(at, name)
+	src := j.OpenFile(at, name)
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	var rows [][]expr.Value
 	if quoted {

@@ -103,7 +103,7 @@ func (j *reader) program(e *element, where placement) *program {
 	var p *program
 	if property, file := first("filename", "BeanShellSampler.filename", "BeanShellAssertion.filename"); strings.TrimSpace(file.text) != "" {
 		path := j.fixed(e.tag, property)
-		src := j.openFile(file.at, path)
+		src := j.OpenFile(file.at, path)
 		p = j.compileScript(plan.Position{File: path, Line: 1, Col: 1}, e.title(), name, expr.Template(nil).Literal(string(src)), string(src), where)
 	} else {
 		p = j.compileScript(source.at, e.title(), name, j.compile(source.at, source.text, expr.AsText), source.text, where)

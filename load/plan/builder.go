@@ -33,18 +33,22 @@ func NewBuilder(s Source, name string) *Builder {
 	}
 }
 
-// Finish checks the whole plan. An error points at the first use of a variable
-// that nothing defines.
-func (b *Builder) Finish() error {
-	if all := b.FinishLoosely(); len(all) > 0 {
-		return all[0].At.Invalid("{{ %s }}: nothing in the plan defines %s", all[0].Name, all[0].Name)
+// OpenFile reads a file that the plan names at a position. One that cannot be read ends the
+// reading of the plan.
+func (b *Builder) OpenFile(at Position, name string) []byte {
+	if b.Source.Open == nil {
+		panic(at.Errorf(whittle.NotFound, "%s cannot be opened: the plan is not a file", name))
 	}
-	return nil
+	src, err := b.Source.Open(name)
+	if err != nil {
+		panic(at.Errorf(whittle.CodeOf(err), "%v", err))
+	}
+	return src
 }
 
-// FinishLoosely is Finish for plans in which a variable may be used that nothing sets:
-// it returns those, in the order of their first uses.
-func (b *Builder) FinishLoosely() []Undefined {
+// Finish completes the plan. It returns the variables that are used and that nothing sets,
+// in the order of their first uses.
+func (b *Builder) Finish() []Undefined {
 	var out []Undefined
 	for v, at := range b.used {
 		if !b.defined[v] {
