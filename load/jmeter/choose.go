@@ -39,17 +39,14 @@ func (j *reader) children(parent *element, env elementScope) (ahead []plan.Step,
 	return ahead, out
 }
 
-func innerOf(children []child) (out []plan.Step) {
-	for i := range children {
-		out = append(out, children[i].steps...)
-	}
-	return out
-}
-
 // choice runs one of its children in each round: next runs that.
 func (j *reader) choice(e *element, env elementScope, next func(context.Context, plan.User, []child) bool) []plan.Step {
 	ahead, children := j.children(e, env)
-	return append(ahead, runs(innerOf(children), func(ctx context.Context, u plan.User) bool {
+	var inner []plan.Step
+	for i := range children {
+		inner = append(inner, children[i].steps...)
+	}
+	return append(ahead, runs(inner, func(ctx context.Context, u plan.User) bool {
 		return len(children) == 0 || next(ctx, u, children)
 	})...)
 }

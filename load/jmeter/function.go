@@ -75,10 +75,10 @@ func init() {
 		"property":        {1, 3, (*reader).namedProperty},
 		"Random":          {2, 3, (*reader).randomNumber},
 		"RandomString":    {1, 3, (*reader).randomText},
-		"UUID":            {0, 0, uuid},
+		"UUID":            {0, 0, ofUser(func(s *expr.Scope) string { return expr.UUID(s.RNG) })},
 		"time":            {0, 2, (*reader).time},
-		"threadNum":       {0, 0, threadNumber},
-		"threadGroupName": {0, 0, func(*reader, *functionCall) expr.Expression { return computed(groupNameOf) }},
+		"threadNum":       {0, 0, ofUser(func(s *expr.Scope) string { return strconv.Itoa(s.User.Number() + 1) })},
+		"threadGroupName": {0, 0, ofUser(groupNameOf)},
 		"TestPlanName":    {0, 0, func(j *reader, _ *functionCall) expr.Expression { return fixedText(filepath.Base(j.Plan.Name)) }},
 		"counter":         {1, 2, (*reader).counter},
 		"intSum":          {2, anyNumber, (*reader).sum},
@@ -96,8 +96,8 @@ func init() {
 		"timeShift":    {4, 5, (*reader).timeShift},
 
 		// What depends on nothing but its arguments.
-		"urlencode": {1, 1, ofTexts(noVariable, func(a []string) string { return formEscape(a[0]) })},
-		"urldecode": {1, 1, ofTexts(noVariable, decodeURL)},
+		"urlencode": {1, 1, ofText(formEscape)},
+		"urldecode": {1, 1, ofText(formDecode)},
 		"digest":    {2, 5, (*reader).digest},
 	}
 }
@@ -105,6 +105,11 @@ func init() {
 // computed is an expression whose text is computed for each use.
 func computed(of func(*expr.Scope) string) expr.Expression {
 	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(of(s)) }}
+}
+
+// ofUser compiles calls without arguments of what computes a text.
+func ofUser(of func(*expr.Scope) string) func(*reader, *functionCall) expr.Expression {
+	return func(*reader, *functionCall) expr.Expression { return computed(of) }
 }
 
 func fixedText(text string) expr.Expression {
@@ -298,14 +303,6 @@ func (j *reader) time(c *functionCall) expr.Expression {
 		}
 	}
 	return j.stored(c, 1, func(s *expr.Scope) string { return shape(clock(s)) })
-}
-
-func uuid(*reader, *functionCall) expr.Expression {
-	return computed(func(s *expr.Scope) string { return expr.UUID(s.RNG) })
-}
-
-func threadNumber(*reader, *functionCall) expr.Expression {
-	return expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.NumberValue(int64(s.User.Number()) + 1) }}
 }
 
 // counter counts its own calls: one for each user, or one for all.

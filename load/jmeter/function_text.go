@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"hash"
 	"math"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -18,27 +17,11 @@ import (
 	"whittle/load/expr"
 )
 
-// noVariable is the place of the argument that names a variable, where none does.
-const noVariable = -1
-
-// ofTexts compiles calls of what computes a text of its arguments' texts. variable is the
-// argument that names a variable for the result.
-func ofTexts(variable int, of func(args []string) string) func(*reader, *functionCall) expr.Expression {
+// ofText compiles calls of what computes a text of another.
+func ofText(of func(string) string) func(*reader, *functionCall) expr.Expression {
 	return func(j *reader, c *functionCall) expr.Expression {
-		name := ""
-		if variable != noVariable {
-			name = c.fixed(variable, "")
-		}
-		return j.foldable(c.args, name, func(s *expr.Scope) expr.Value { return expr.TextValue(of(c.texts(s))) })
+		return j.foldable(c.args, "", func(s *expr.Scope) expr.Value { return expr.TextValue(of(c.first(s))) })
 	}
-}
-
-func decodeURL(a []string) string {
-	plain, err := url.QueryUnescape(a[0])
-	if err != nil {
-		return a[0]
-	}
-	return plain
 }
 
 // texts renders a call's arguments.
@@ -62,29 +45,23 @@ func (j *reader) digest(c *functionCall) expr.Expression {
 	if name, fixed := c.args[0].Constant(); fixed && hashes[strings.ToUpper(strings.TrimSpace(name))] == nil {
 		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the digest %s is not supported", c.raw, name))
 	}
-	return ofTexts(4, func(a []string) string {
-		out := digestOf(strings.TrimSpace(a[0]), a[1]+argument(a, 2))
-		if strings.EqualFold(strings.TrimSpace(argument(a, 3)), "true") {
-			return strings.ToUpper(out)
+	return j.foldable(c.args, c.fixed(4, ""), func(s *expr.Scope) expr.Value {
+		a, out := c.texts(s), ""
+		if of := hashes[strings.ToUpper(strings.TrimSpace(a[0]))]; of != nil {
+			h := of()
+			h.Write([]byte(a[1] + argument(a, 2)))
+			out = hex.EncodeToString(h.Sum(nil))
 		}
-		return out
-	})(j, c)
+		if strings.EqualFold(strings.TrimSpace(argument(a, 3)), "true") {
+			out = strings.ToUpper(out)
+		}
+		return expr.TextValue(out)
+	})
 }
 
 // hashes are the digests by Java's names.
 var hashes = map[string]func() hash.Hash{
 	"MD5": md5.New, "SHA": sha1.New, "SHA1": sha1.New, "SHA-1": sha1.New, "SHA-224": sha256.New224, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New,
-}
-
-// digestOf is a text's digest by an algorithm, by base 16; empty: there is none of that name.
-func digestOf(algorithm, text string) string {
-	of := hashes[strings.ToUpper(algorithm)]
-	if of == nil {
-		return ""
-	}
-	h := of()
-	h.Write([]byte(text))
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // variableByName is __V: a variable whose name is computed.
@@ -119,7 +96,7 @@ func (j *reader) setPropertyCall(c *functionCall) expr.Expression {
 
 // fileToString is __FileToString.
 func (j *reader) fileToString(c *functionCall) expr.Expression {
-	value := expr.TextValue(string(j.openFile(c.at, c.fixed(0, ""))))
+	value := expr.TextValue(string(j.OpenFile(c.at, c.fixed(0, ""))))
 	return expr.Expression{Eval: j.storeResult(c.fixed(2, ""), func(*expr.Scope) expr.Value { return value })}
 }
 
@@ -166,15 +143,11 @@ func (j *reader) timeShift(c *functionCall) expr.Expression {
 		at := clock(s)
 		by, _ := parsePeriod(argument(c.texts(s), 2))
 		to := at.Add(by)
-		if _, before := at.Zone(); !sameOffset(before, to) {
+		_, before := at.Zone()
+		if _, now := to.Zone(); now != before {
 			c.fails(j, "summer time begins or ends within the shift: run with TZ=UTC")
 			return ""
 		}
 		return write(to)
 	})
-}
-
-func sameOffset(offset int, t time.Time) bool {
-	_, now := t.Zone()
-	return offset == now
 }

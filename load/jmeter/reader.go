@@ -147,7 +147,12 @@ func (j *reader) testPlan(e *element) {
 		j.runtime[string(m[1])] = true
 	}
 	j.userVariables(e)
-	j.findEarly(e)
+	for _, c := range e.below {
+		j.early[c] = true
+		for _, inner := range c.below {
+			j.early[inner] = isGroup(c.name)
+		}
+	}
 	j.findColumns(e)
 	for _, c := range e.below {
 		if !isGroup(c.name) {
@@ -162,16 +167,6 @@ func (j *reader) testPlan(e *element) {
 		j.Plan.Undivided = append(j.Plan.Undivided, "the properties that it sets for all users")
 	}
 	j.keepLast()
-}
-
-// findEarly lists what is right below the plan or a group.
-func (j *reader) findEarly(root *element) {
-	for _, e := range root.below {
-		j.early[e] = true
-		for _, c := range e.below {
-			j.early[c] = isGroup(e.name)
-		}
-	}
 }
 
 // planChild reads one element right below the test plan.
@@ -215,7 +210,7 @@ func (j *reader) finish(e *element) {
 	if j.odd && len(j.looksAtURL) > 0 {
 		j.note("what looks at URLs sees them as they are sent, letters that are not ASCII encoded, without a fragment and empty segments: " + strings.Join(j.looksAtURL, ", "))
 	}
-	whittle.Check(j.Finish())
+	j.Finish()
 }
 
 // maxGroups bounds the thread groups of a plan: each has histograms of its own.

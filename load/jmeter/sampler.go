@@ -92,8 +92,8 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 		j.notSent(e, q, s.domain(), "is no name of a server")
 	}
 	j.timeout(s, q)
-	if env.cookies != nil {
-		q.Cookies, q.KeepCookies = j.ownCookies(env.cookies, hostOf(q.Origin)), true
+	if server, err := url.Parse(q.Origin); err == nil && env.cookies != nil { // one that is known has been parsed before
+		q.Cookies, q.KeepCookies = j.ownCookies(env.cookies, server.Hostname()), true
 	}
 	q.Login = j.login(env.auths)
 	j.closing(s, q)
@@ -169,12 +169,6 @@ func illegalTarget(target string) string {
 	return ""
 }
 
-// targetText writes a text into a URL as it is sent by JMeter: spaces and
-// characters beyond ASCII are encoded, all others stay.
-func targetText(text string) string {
-	return escaped(text, func(c byte) bool { return c <= ' ' || c >= 0x7f })
-}
-
 // shownText writes a text into a URL as JMeter shows it: letters that are not ASCII are
 // encoded only when it is sent.
 func shownText(text string) string {
@@ -213,7 +207,7 @@ func targetPath(text string) string {
 	if asks {
 		path += "?" + query
 	}
-	return targetText(path)
+	return escaped(path, func(c byte) bool { return c <= ' ' || c >= 0x7f })
 }
 
 // sent is a URL of a request, or its path, as it is sent.
@@ -228,15 +222,6 @@ func (j *reader) sent(t expr.Template) expr.Template {
 func encoded(text string) string {
 	origin := plan.OriginLength(text)
 	return text[:origin] + targetPath(text[origin:])
-}
-
-// hostOf is an origin's host, empty where it is not known.
-func hostOf(origin string) string {
-	u, err := url.Parse(origin)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
 }
 
 // samplerName groups figures by the sampler's label, as JMeter's listeners do.
@@ -423,11 +408,11 @@ func (s *sample) base() string {
 // noHost reports whether what a sampler has for its server is no host's name, such as a
 // URL: JMeter sends no such request.
 func (s *sample) noHost() bool {
-	return !strings.HasPrefix(s.path(), "http") && !strings.Contains(s.domain(), "${") && strings.ContainsAny(s.domain(), "/?# ")
+	path := strings.TrimSpace(s.find("HTTPSampler.path").text)
+	return !strings.HasPrefix(path, "http") && !strings.Contains(s.domain(), "${") && strings.ContainsAny(s.domain(), "/?# ")
 }
 
 func (s *sample) domain() string { return strings.TrimSpace(s.find("HTTPSampler.domain").text) }
-func (s *sample) path() string   { return strings.TrimSpace(s.find("HTTPSampler.path").text) }
 
 // plainOrigin is an origin without the port that its scheme implies. False: the text is
 // no server's address.

@@ -173,7 +173,14 @@ func (j *reader) concurrency(e *element) []part {
 	j.refuseOthers(e, "ThreadGroup.on_sample_error", "ThreadGroup.main_controller", "TargetLevel", "RampUp", "Steps", "Hold", "LogFilename", "Iterations", "Unit",
 		"same_user_on_next_iteration", "ThreadGroup.same_user_on_next_iteration")
 	users := int(j.whole(e.tag, "TargetLevel", 0, plan.MaxClosed, 0))
-	_, ramp, hold := j.rampAndHold(e)
+	unit := time.Minute // of both times
+	if j.fixed(e.tag, "Unit") == "S" {
+		unit = time.Second
+	}
+	times := func(name string) time.Duration {
+		return time.Duration(j.number(e.tag, name, 0, plan.MaxDuration.Minutes(), 0) * float64(unit))
+	}
+	ramp, hold := times("RampUp"), times("Hold")
 	steps := int(j.whole(e.tag, "Steps", 0, plan.MaxClosed, 0))
 	loops := j.whole(e.tag, "Iterations", 0, plan.MaxLoops, 0)
 	if loops > 0 {
@@ -192,18 +199,6 @@ func (j *reader) concurrency(e *element) []part {
 		out = append(out, part{users: to - from, delay: at, hold: ramp + hold - at, loops: loops})
 	}
 	return out
-}
-
-// rampAndHold are how long it takes one of the plugins' groups to reach its target level, and
-// how long it is held, with the unit of both.
-func (j *reader) rampAndHold(e *element) (unit, ramp, hold time.Duration) {
-	if unit = time.Minute; j.fixed(e.tag, "Unit") == "S" {
-		unit = time.Second
-	}
-	times := func(name string) time.Duration {
-		return time.Duration(j.number(e.tag, name, 0, plan.MaxDuration.Minutes(), 0) * float64(unit))
-	}
-	return unit, times("RampUp"), times("Hold")
 }
 
 // maxIncluded bounds how deeply fragments lie within each other.

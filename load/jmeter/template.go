@@ -43,7 +43,7 @@ func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth
 		case strings.HasPrefix(text[i:], "${"):
 			size := referenceLength(text[i:])
 			if size == 0 {
-				if broken(text[i:]) {
+				if call.MatchString(text[i:]) { // not a name
 					panic(n.Invalid("%.200s: a call ends with )}", text[i:]))
 				}
 				live = live || plain.Len() > 0
@@ -70,7 +70,7 @@ func (j *reader) compound(n plan.Position, text string, enc expr.Encoding, depth
 // referenceLength is how long the ${…} is that s begins with: up to the first }, or where
 // a function is called to the one after its arguments; 0 where it has no end.
 func referenceLength(s string) int {
-	if name, called := callLength(s); called {
+	if name := len(call.FindString(s)); name > 0 {
 		_, size := arguments(s[name:])
 		behind := strings.TrimLeft(s[name+size:], " \t\r\n")
 		if size > 0 && strings.HasPrefix(behind, "}") {
@@ -87,18 +87,6 @@ func referenceLength(s string) int {
 		}
 	}
 	return 0
-}
-
-// broken reports whether what has no end is a call, not a name.
-func broken(s string) bool {
-	_, called := callLength(s)
-	return called
-}
-
-// callLength is how long the ${__name( is that s begins with. False: it is no call.
-func callLength(s string) (int, bool) {
-	n := len(call.FindString(s))
-	return n, n > 0
 }
 
 // call is how one begins.
@@ -174,7 +162,7 @@ func replaced(text string, most int, by func(inner, reference string) string) st
 // reference compiles what stands between ${ and }. False: nothing is of that
 // name.
 func (j *reader) reference(n plan.Position, inner string, depth int) (expr.Expression, bool) {
-	if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "__"); ok && isFunction(name) && !j.isVariable(name) {
+	if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "__"); ok && functionName.MatchString(name) && !j.isVariable(name) {
 		return j.function(n, name, depth), true
 	}
 	inner = withoutBackslashes(inner)
@@ -201,11 +189,8 @@ func (j *reader) isVariable(name string) bool {
 	return !strings.Contains(name, "(") && !known && (set || j.varies("__"+name))
 }
 
-// functionName is how a call begins.
+// functionName is how a call begins, behind two underscores.
 var functionName = regexp.MustCompile(`^[A-Za-z]\w*(\(|$)`)
-
-// isFunction reports whether what follows two underscores can be a call.
-func isFunction(inner string) bool { return functionName.MatchString(inner) }
 
 // variable reads a variable that something fills during the run; before that
 // it is written literally.
