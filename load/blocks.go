@@ -135,11 +135,7 @@ func forBlock(p *plan.Plan, phase plan.Phase) *plan.Plan {
 func (b *Blocks) Keep() {
 	r, sum := b.report, &b.whole
 	b.sum.merge(b.last.recorder.total())
-	sum.Users.Planned += r.Users.Planned
-	sum.Users.Started += r.Users.Started
-	sum.Users.Skipped += r.Users.Skipped
-	sum.Users.Finished += r.Users.Finished
-	sum.Users.Failed += r.Users.Failed
+	sum.Users.Add(r.Users)
 	for _, f := range r.ScriptFailures {
 		sum.ScriptFailures = report.AddScriptFailure(sum.ScriptFailures, f)
 	}
@@ -174,7 +170,6 @@ func (b *Blocks) Report(started time.Time, early bool) *report.Report {
 	r := b.whole
 	r.Format, r.Plan, r.Target, r.Model = report.Format, p.Name, b.runner.target, modelOf(p)
 	r.Started, r.Early, r.Seconds, r.Seed = started.UTC(), early, b.elapsed.Seconds(), o.Seed
-	r.Unfinished, r.Codes, r.Errors = b.sum.Unfinished, map[string]int64{}, b.sum.Errors
 	b.sum.fill(&r, p)
 	r.SpreadCPU()
 	for i := range r.Processes {

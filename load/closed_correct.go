@@ -15,11 +15,6 @@ type groupPace struct {
 	Gap *latency.Histogram `json:"gap"`
 }
 
-func (p *groupPace) merge(o *groupPace) {
-	p.Actual.Merge(o.Actual)
-	p.Gap.Merge(o.Gap)
-}
-
 // correctOmission adds to a closed model's latencies what its users would have met had
 // they kept their pace while they waited: for each latency d above the expected
 // interval i also d−i, d−2i … down to i. It is HdrHistogram's
@@ -72,16 +67,6 @@ func (t *tally) correctGroups(groups []plan.Group) (*latency.Histogram, []report
 		out = append(out, pace)
 	}
 	return whole, out
-}
-
-// fillCorrected adds the corrected view of a closed model to the report.
-func (t *tally) fillCorrected(r *report.Report, groups []plan.Group) {
-	if len(groups) == 0 {
-		return
-	}
-	r.Histograms.Corrected, r.Paces = t.correctGroups(groups)
-	view := r.Histograms.Corrected.Snapshot()
-	r.Latency.Corrected = &view
 }
 
 func (t *tally) pace(i int) *groupPace {

@@ -127,18 +127,17 @@ func (w *JointRun) Void(part int, why string) {
 }
 
 // Tick passes on how the run stands. It is called about once a second.
-func (w *JointRun) Tick() { w.tick(w.runner.options.OnProgress) }
-
-func (w *JointRun) tick(show func(report.Progress)) {
-	w.meter.sample()
-	if p := w.progress(max(time.Since(w.began), 0), w.meter.used()); show != nil && p.Elapsed > 0 {
+func (w *JointRun) Tick() {
+	if p, show := w.progress(), w.runner.options.OnProgress; show != nil && p.Elapsed > 0 {
 		show(p)
 	}
 }
 
 // progress takes in what the watched processes have used by now, and gives how the run
 // stands.
-func (w *JointRun) progress(at, used time.Duration) report.Progress {
+func (w *JointRun) progress() report.Progress {
+	w.meter.sample()
+	at, used := max(time.Since(w.began), 0), w.meter.used()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.own.add(w.last, new(latency.Histogram), &window{watchedCPU: max(used-w.used, 0)})
@@ -165,7 +164,7 @@ type PartName struct {
 // Report runs the plan's flow after the run, and gives the report of all parts whose
 // results are there. void is why none of it may be used, apart from what the parts say.
 func (w *JointRun) Report(ctx context.Context, names []PartName, void string, early bool) *report.Report {
-	w.tick(nil)
+	w.progress()
 	w.meter.finish()
 	r := w.sum(early)
 	w.series(r)
@@ -238,9 +237,8 @@ func (w *JointRun) sum(early bool) *report.Report {
 	t, plan := newTally(len(w.runner.plan.Names)), w.runner.plan
 	r := &report.Report{
 		Format: report.Format, Plan: plan.Name, Target: w.runner.target, Model: modelOf(plan), Started: w.began.UTC(),
-		Early: early, Seed: w.runner.options.Seed, Codes: map[string]int64{},
+		Early: early, Seed: w.runner.options.Seed,
 	}
-	r.Users.Planned = plan.Planned()
 	for i := range w.parts {
 		p := w.parts[i].final
 		if p == nil {
@@ -249,16 +247,13 @@ func (w *JointRun) sum(early bool) *report.Report {
 		t.merge(w.parts[i].tally)
 		r.Seconds = max(r.Seconds, p.Elapsed.Seconds())
 		r.Early = r.Early || p.Early
-		r.Users.Started += p.Users.Started
-		r.Users.Skipped += p.Users.Skipped
-		r.Users.Finished += p.Users.Finished
-		r.Users.Failed += p.Users.Failed
+		r.Users.Add(p.Users)
 		r.Generator.CPU += latency.Milliseconds(p.CPU)
 		for _, f := range p.printableFailures() {
 			r.ScriptFailures = report.AddScriptFailure(r.ScriptFailures, f)
 		}
 	}
-	r.Errors, r.Unfinished = t.Errors, t.Unfinished
+	r.Users.Planned = plan.Planned() // each part says it of the whole
 	t.fill(r, plan)
 	r.SpreadCPU()
 	w.meter.fill(r)

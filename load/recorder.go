@@ -103,7 +103,9 @@ func (t *tally) merge(o *tally) {
 		}
 	}
 	for i, p := range o.Paces {
-		t.pace(i).merge(p)
+		own := t.pace(i)
+		own.Actual.Merge(p.Actual)
+		own.Gap.Merge(p.Gap)
 	}
 	t.Unfinished += o.Unfinished
 }

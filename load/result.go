@@ -15,24 +15,25 @@ func (m *monitor) report(target string, early bool) *report.Report {
 	t := s.recorder.total()
 	r := &report.Report{
 		Format: report.Format, Plan: s.plan.Name, Target: target, Model: modelOf(s.plan), Started: s.began.UTC(),
-		Seconds: m.sampledAt.Seconds(), Early: early || t.Unfinished > 0, Seed: s.seed, Unfinished: t.Unfinished,
-		Codes: map[string]int64{}, Errors: t.Errors,
+		Seconds: m.sampledAt.Seconds(), Early: early || t.Unfinished > 0, Seed: s.seed,
 	}
 	r.ScriptFailures = s.plan.Failures.Take()
 	t.fill(r, s.plan)
 	r.Users.Planned = s.plan.Planned()
 	r.Users.Started, r.Users.Skipped = s.users.Load()-s.firstUser, s.skipped.Load()
 	r.Users.Finished, r.Users.Failed = s.finished.Load(), s.failed.Load()
-	m.costs(r)
+	r.Generator.CPU = latency.Milliseconds(cpu.Own() - m.startCPU)
+	r.SpreadCPU()
+	m.meter.fill(r)
 	r.Series = m.points()
 	checkBounds(s.plan, &s.options, r)
 	r.Validate(s.options.MaxLate, s.plan.HTTP.Timeout)
 	return r
 }
 
-// fill sets all fields that follow from a tally. Seconds, Codes and Errors are set
-// already.
+// fill sets all fields that follow from a tally. Seconds is set already.
 func (t *tally) fill(r *report.Report, p *plan.Plan) {
+	r.Unfinished, r.Codes, r.Errors = t.Unfinished, map[string]int64{}, t.Errors
 	intended, actual := new(latency.Histogram), new(latency.Histogram)
 	for i := range t.Names {
 		f := &t.Names[i]
@@ -57,18 +58,15 @@ func (t *tally) fill(r *report.Report, p *plan.Plan) {
 		Intended: intended.Snapshot(), Actual: actual.Snapshot(), Connect: t.Connect.Snapshot(),
 		FirstByte: t.FirstByte.Snapshot(), ScheduleError: t.ScheduleError.Snapshot(), Succeeded: t.Succeeded.Snapshot(),
 	}
-	t.fillCorrected(r, p.Groups)
+	if p.Closed() {
+		r.Histograms.Corrected, r.Paces = t.correctGroups(p.Groups)
+		view := r.Histograms.Corrected.Snapshot()
+		r.Latency.Corrected = &view
+	}
 	r.Median = latency.Milliseconds(r.Latency.Intended.P50)
 	r.P95 = latency.Milliseconds(r.Latency.Intended.P95)
 	r.P99 = latency.Milliseconds(r.Latency.Intended.P99)
 	if r.Seconds > 0 {
 		r.Rate = float64(r.Completed) / r.Seconds
 	}
-}
-
-// costs sets the CPU time of the generator and of what it watches.
-func (m *monitor) costs(r *report.Report) {
-	r.Generator.CPU = latency.Milliseconds(cpu.Own() - m.startCPU)
-	r.SpreadCPU()
-	m.meter.fill(r)
 }

@@ -1,11 +1,5 @@
 package report
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
-
 // The models of a run, as reports name them.
 const (
 	ModelOpen   = "open"   // users arrive at their intended times, whatever the target does
@@ -49,10 +43,4 @@ func kindOf(name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// kindNames lists all names of kinds, Artillery's after whittle's.
-func kindNames() string {
-	names := slices.Concat(kinds, slices.Sorted(maps.Values(artilleryErrors)))
-	return strings.Join(names, ",")
 }

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +23,8 @@ const responseTime = "http.response_time."
 
 // MetricNames lists the metrics that a plan may put a bound on.
 var MetricNames = "http.response_time.{min,max,mean,median,p50,p75,p90,p95,p99,p999}, the same of http.response_time.success, http.requests, http.responses, " +
-	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.{" + kindNames() + "}"
+	"http.request_rate, http.codes.N, http.downloaded_bytes, vusers.{created,completed,failed,skipped}, errors.{" +
+	strings.Join(slices.Concat(kinds, slices.Sorted(maps.Values(artilleryErrors))), ",") + "}"
 
 // Metric returns a figure by its Artillery name. It is false, and the figure NaN,
 // for an unknown name, and for latencies without any response: 0 ms would keep any

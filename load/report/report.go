@@ -82,6 +82,15 @@ type Users struct {
 	Failed int64 `json:"failed"`
 }
 
+// Add adds those of another part, or block, of a run.
+func (u *Users) Add(o Users) {
+	u.Planned += o.Planned
+	u.Started += o.Started
+	u.Skipped += o.Skipped
+	u.Finished += o.Finished
+	u.Failed += o.Failed
+}
+
 // Views are the same requests, timed in several ways.
 type Views struct {
 	// Intended counts from when the request was due: the latency of a user.
@@ -208,12 +217,4 @@ type Pace struct {
 	// Missing is how many requests the correction adds: those that users would
 	// have sent at that pace, had they not been waiting.
 	Missing int64 `json:"missing"`
-}
-
-// Rate is the window's completed requests per second.
-func (p *Point) Rate() float64 {
-	if p.Span <= 0 {
-		return 0
-	}
-	return float64(p.Completed) / p.Span
 }
