@@ -158,7 +158,9 @@ func (d *dialer) connect(ctx context.Context, e *endpoint, sessions tls.ClientSe
 	}
 	c := &conn{stream: raw}
 	if e.tls != nil {
-		t := tls.Client(raw, e.resuming(sessions))
+		config := e.tls.Clone()
+		config.ClientSessionCache = sessions
+		t := tls.Client(raw, config)
 		if err := t.HandshakeContext(ctx); err != nil {
 			raw.Close()
 			return nil, err
@@ -204,13 +206,6 @@ func parseEndpoint(base string, insecure bool) (*endpoint, error) {
 		}
 	}
 	return e, nil
-}
-
-// resuming is the endpoint's TLS with the sessions of one user, or of a pool.
-func (e *endpoint) resuming(sessions tls.ClientSessionCache) *tls.Config {
-	c := e.tls.Clone()
-	c.ClientSessionCache = sessions
-	return c
 }
 
 // plain reports whether event loops speak to the endpoint: without TLS.

@@ -78,7 +78,9 @@ func (c *Client) exchangeAgain(ctx context.Context, q *request, deadline time.Ti
 // Where a user thinks for longer than the server keeps a connection, a new one is
 // opened, as browsers do, so that no reset is counted.
 func (c *Client) takeOwn(via connector, slot int, sent time.Time) *conn {
-	c.growSlots(slot)
+	for len(c.conns) <= slot { // of a server that a redirect led to
+		c.conns = append(c.conns, nil)
+	}
 	k := c.conns[slot]
 	c.conns[slot] = nil
 	if k != nil && !k.staysOpen(sent) {
@@ -86,13 +88,6 @@ func (c *Client) takeOwn(via connector, slot int, sent time.Time) *conn {
 		return nil
 	}
 	return k
-}
-
-// growSlots makes room for a server that a redirect led to.
-func (c *Client) growSlots(slot int) {
-	for len(c.conns) <= slot {
-		c.conns = append(c.conns, nil)
-	}
 }
 
 // sendRetrying sends over a kept-alive connection where there is one, else over a

@@ -37,7 +37,7 @@ func (c *Client) followRedirects(ctx context.Context, q *request, scope *expr.Sc
 				return nil
 			}
 		}
-		where := c.resp.header("location")
+		where := (&expr.Response{Head: c.resp.head}).Header("location")
 		if where == "" {
 			return nil // as in browsers, this is then the response
 		}

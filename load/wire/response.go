@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"whittle/internal/http1"
-	"whittle/load/expr"
 )
 
 // Bounds on what is read of a response. A target is not trusted to be a correct
@@ -38,9 +37,6 @@ type response struct {
 	// reusable says that the connection can be kept alive for another request.
 	reusable bool
 }
-
-// header returns the first value of a header, trimmed. The name is in lower case.
-func (a *response) header(name string) string { return (&expr.Response{Head: a.head}).Header(name) }
 
 var crlf = []byte("\r\n")
 
