@@ -37,15 +37,9 @@ func Read(path string, s plan.Source) (*plan.Plan, error) {
 
 // Parse reads a plan of the given source text; name is for errors.
 func Parse(name string, src []byte, s plan.Source) (*plan.Plan, error) {
-	read := artillery.Parse
-	if looksLikeXML(src) {
-		read = jmeter.Parse
+	text := bytes.TrimLeft(bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if bytes.HasPrefix(text, []byte("<")) { // XML
+		return jmeter.Parse(name, src, s)
 	}
-	return read(name, src, s)
-}
-
-// looksLikeXML distinguishes a JMeter plan from an Artillery script by its beginning.
-func looksLikeXML(src []byte) bool {
-	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
-	return bytes.HasPrefix(bytes.TrimLeft(src, " \t\r\n"), []byte("<"))
+	return artillery.Parse(name, src, s)
 }

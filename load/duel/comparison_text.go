@@ -15,7 +15,8 @@ import (
 func (c *Comparison) WriteSummary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nA  %s\nB  %s\n", c.Plan, c.A.Target, c.B.Target)
-	fmt.Fprintf(&b, "%d pairs of blocks of %s, %s, seed %d", c.Pairs, c.block(), c.Model, c.Seed)
+	block := time.Duration(c.BlockSeconds * float64(time.Second)).Round(time.Millisecond)
+	fmt.Fprintf(&b, "%d pairs of blocks of %s, %s, seed %d", c.Pairs, block, c.Model, c.Seed)
 	if c.Early {
 		b.WriteString(", ended early")
 	}
@@ -72,9 +73,4 @@ func (f *Compared) chance() string {
 	default:
 		return fmt.Sprintf("%.2g", p)
 	}
-}
-
-// block is how long a block is.
-func (c *Comparison) block() time.Duration {
-	return time.Duration(c.BlockSeconds * float64(time.Second)).Round(time.Millisecond)
 }

@@ -101,10 +101,11 @@ func (d Duel) Run(ctx context.Context) (*Comparison, error) {
 	rng := rand.New(rand.NewPCG(d.Options.Seed, 0x6475656c))
 	var turns [2]*sideRun
 	for i, side := range []Side{d.A, d.B} {
-		var err error
-		if turns[i], err = newSideRun(&d, side); err != nil {
+		r, err := load.NewRunner(d.Plan, side.of(d.Options))
+		if err != nil {
 			return nil, err
 		}
+		turns[i] = &sideRun{Blocks: r.Blocks(d.Block), seed: d.Options.Seed}
 		defer turns[i].Close()
 	}
 	if err := d.warm(ctx, turns); err != nil {
@@ -214,7 +215,8 @@ func (d *Duel) pair(ctx context.Context, turns [2]*sideRun, arrivals []plan.Arri
 		results[i] = r
 	}
 	for i, r := range results {
-		turns[i].keep(r)
+		turns[i].Keep()
+		turns[i].blocks = append(turns[i].blocks, *r)
 	}
 	return true, nil
 }

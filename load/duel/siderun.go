@@ -26,14 +26,6 @@ type sideRun struct {
 	blocks []blockResult
 }
 
-func newSideRun(d *Duel, c Side) (*sideRun, error) {
-	r, err := load.NewRunner(d.Plan, c.of(d.Options))
-	if err != nil {
-		return nil, err
-	}
-	return &sideRun{Blocks: r.Blocks(d.Block), seed: d.Options.Seed}, nil
-}
-
 // runBlock sends one block and waits for its last response. The other target's block
 // of the same number makes the same random choices.
 func (t *sideRun) runBlock(ctx context.Context, arrivals []plan.Arrival, number uint64) (*blockResult, error) {
@@ -55,12 +47,6 @@ func (t *sideRun) runBlock(ctx context.Context, arrivals []plan.Arrival, number 
 		rate = paired.Share{Sum: float64(r.Completed), Of: r.Seconds}
 	}
 	return &blockResult{sample: paired.NewSample(values.kept), report: r, rate: rate}, nil
-}
-
-// keep counts the block that was run last.
-func (t *sideRun) keep(r *blockResult) {
-	t.Keep()
-	t.blocks = append(t.blocks, *r)
 }
 
 // reservoir keeps at most maxValues of a block's latencies, each with the same

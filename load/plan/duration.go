@@ -14,22 +14,16 @@ var units = map[string]time.Duration{
 	"h": time.Hour, "hr": time.Hour, "hour": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour,
 }
 
-// Unit returns the length of a unit of time by its name in lower case, singular or
-// plural; an empty name is a second.
-func Unit(name string) (time.Duration, bool) {
-	d, ok := units[name]
-	if !ok {
-		d, ok = units[strings.TrimSuffix(name, "s")]
-	}
-	return d, ok
-}
-
-// ParseDuration parses seconds, or a number with its unit: "5m", "500 ms". A
-// duration that overflows becomes the longest there is. False: it is invalid.
+// ParseDuration parses seconds, or a number with its unit, singular or plural: "5m",
+// "500 ms". A duration that overflows becomes the longest there is. False: it is invalid.
 func ParseDuration(text string) (time.Duration, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")
-	scale, ok := Unit(strings.TrimSpace(text[len(digits):]))
+	unit := strings.TrimSpace(text[len(digits):])
+	scale, ok := units[unit]
+	if !ok {
+		scale, ok = units[strings.TrimSuffix(unit, "s")]
+	}
 	f, err := strconv.ParseFloat(digits, 64)
 	if !ok || err != nil || math.IsNaN(f) {
 		return 0, false

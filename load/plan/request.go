@@ -43,12 +43,7 @@ func (p *Plan) Relative() bool {
 // SendsLength reports whether content-length is sent: always with a body, and also
 // without one for methods that usually have a body, which servers would wait for.
 func (r *Request) SendsLength() bool {
-	return r.HasBody || MethodHasBody(r.Method)
-}
-
-// MethodHasBody reports whether requests of a method usually have a body.
-func MethodHasBody(method string) bool {
-	return method == "POST" || method == "PUT" || method == "PATCH"
+	return r.HasBody || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH"
 }
 
 // MergeHeaders adds the fields of b to those of a and replaces fields of the same

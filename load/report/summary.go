@@ -17,11 +17,14 @@ import (
 func (r *Report) WriteSummary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s → %s\n", r.Plan, r.Target)
-	end := ""
+	model, end := "open arrivals", ""
+	if r.Model == ModelClosed {
+		model = "closed users"
+	}
 	if r.Early {
 		end = ", ended early"
 	}
-	fmt.Fprintf(&b, "%s, seed %d, %s%s\n\n", r.model(), r.Seed, seconds(r.Seconds), end)
+	fmt.Fprintf(&b, "%s, seed %d, %s%s\n\n", model, r.Seed, seconds(r.Seconds), end)
 	r.summarizeCounts(&b)
 	r.summarizeLatency(&b)
 	r.summarizeNames(&b)
@@ -165,14 +168,6 @@ func counts(m map[string]int64) string {
 		parts = append(parts, fmt.Sprintf("%s: %d", k, m[k]))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// model says in words which model the run was of.
-func (r *Report) model() string {
-	if r.Model == ModelClosed {
-		return "closed users"
-	}
-	return "open arrivals"
 }
 
 // summarizePaces prints what a closed model's latencies leave out.

@@ -49,8 +49,11 @@ func parse(name, src string) (*ast.Program, error) {
 		return nil, err
 	}
 	tree, err := parser.ParseFile(nil, name, src, 0, parserOptions...)
+	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
+		return nil, whittle.Errorf(whittle.Invalid, "%s: SyntaxError: %s", list[0].Position.String(), list[0].Message)
+	}
 	if err != nil {
-		return nil, syntaxError(name, err)
+		return nil, compileError(name, err)
 	}
 	return tree, nil
 }
@@ -69,14 +72,6 @@ func checkNesting(name, src string) error {
 		}
 	}
 	return nil
-}
-
-func syntaxError(name string, err error) error {
-	if list, ok := errors.AsType[parser.ErrorList](err); ok && len(list) > 0 {
-		first := list[0]
-		return whittle.Errorf(whittle.Invalid, "%s: SyntaxError: %s", first.Position.String(), first.Message)
-	}
-	return compileError(name, err)
 }
 
 // Run runs a program with the given global variables, which are there for its time only,
