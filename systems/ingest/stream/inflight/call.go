@@ -104,10 +104,6 @@ func (c *Call) lockedSettle(i int, r stream.Result) {
 	}
 }
 
-// Refuse fails every record that is not settled with the same error. No other
-// goroutine may have the call yet.
-func (c *Call) Refuse(err error) []stream.Result { return c.abandon(err, err) }
-
 // Wait returns the results when all are known, or when ctx or the timeout ends. What was then
 // in flight has DeadlineExceeded or Canceled as its code.
 func (c *Call) Wait(ctx context.Context, sink string, timeout time.Duration) []stream.Result {
@@ -126,6 +122,7 @@ func (c *Call) Wait(ctx context.Context, sink string, timeout time.Duration) []s
 	}
 }
 
+// abandon gives the results as they are, and to each record that is not settled an error.
 func (c *Call) abandon(waiting, underWay error) []stream.Result {
 	c.mu.Lock()
 	defer c.mu.Unlock()

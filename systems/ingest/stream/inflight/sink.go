@@ -43,28 +43,44 @@ func NewSink(name string, buffer int64) *Sink {
 	return &Sink{Name: name, Buffer: NewBuffer(buffer), abort: func() {}}
 }
 
-// Begin lets a call of Append in, which ends with End.
-func (s *Sink) Begin(ctx context.Context) error {
+// Append is an adapter's Append. prepare settles the records that are invalid, and gives the
+// jobs of the others by queue, and their bytes in all.
+func Append[J interface{ Base() *Item }, Q interface{ Put(jobs []J) bool }](
+	ctx context.Context, s *Sink, queues []Q, records []stream.Record, patience time.Duration,
+	prepare func(c *Call, records []stream.Record) (jobs [][]J, size int64),
+) []stream.Result {
+	c := NewCall(records)
+	if err := s.begin(ctx); err != nil {
+		return c.abandon(err, err)
+	}
+	defer s.appends.Done()
+	jobs, size := prepare(c, records)
+	if !s.Buffer.Reserve(size) {
+		err := whittle.Errorf(whittle.ResourceExhausted, "the buffer before %s is full", s.Name)
+		return c.abandon(err, err)
+	}
+	for i, some := range jobs {
+		if len(some) == 0 || queues[i].Put(some) {
+			continue
+		}
+		for _, j := range some {
+			s.Settle(j.Base(), stream.Result{Err: whittle.Errorf(whittle.Unavailable, "%s does not respond", s.Name)})
+		}
+	}
+	return c.Wait(ctx, s.Name, patience)
+}
+
+// begin lets a call of Append in.
+func (s *Sink) begin(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return stream.Ended(ctx, "append to "+s.Name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
-		return s.closed()
+		return whittle.Errorf(whittle.Unavailable, "the %s stream is closed", s.Name)
 	}
 	s.appends.Add(1)
-	return nil
-}
-
-// End ends a call that Begin let in.
-func (s *Sink) End() { s.appends.Done() }
-
-// Reserve takes room for a call in the buffer.
-func (s *Sink) Reserve(bytes int64) error {
-	if !s.Buffer.Reserve(bytes) {
-		return whittle.Errorf(whittle.ResourceExhausted, "the buffer before %s is full", s.Name)
-	}
 	return nil
 }
 
@@ -72,10 +88,6 @@ func (s *Sink) Reserve(bytes int64) error {
 func (s *Sink) Settle(it *Item, r stream.Result) {
 	s.Buffer.Release(it.Size)
 	it.Call.Settle(it.Index, r)
-}
-
-func (s *Sink) closed() error {
-	return whittle.Errorf(whittle.Unavailable, "the %s stream is closed", s.Name)
 }
 
 // Run starts what sends, and asks the sink every second whether it responds.
@@ -145,7 +157,8 @@ func NewQueue[J any](patience time.Duration) *Queue[J] {
 // Busy reports whether a round is in flight.
 func (q *Queue[J]) Busy() bool { return q.since.Load() != 0 }
 
-// Put adds jobs of one call, and reports whether it did.
+// Put adds jobs of one call, and reports whether it did: not where the sink has not responded
+// for long.
 func (q *Queue[J]) Put(jobs []J) bool {
 	since := q.since.Load()
 	stuck := since != 0 && int64(time.Since(q.begun))-since > int64(q.patience)
@@ -157,17 +170,6 @@ func (q *Queue[J]) Put(jobs []J) bool {
 	q.waiting = append(q.waiting, jobs...)
 	q.wake.Notify()
 	return true
-}
-
-// Enqueue adds jobs of one call to a queue, or settles each where the sink has not
-// responded for long.
-func Enqueue[J interface{ Base() *Item }](s *Sink, q *Queue[J], jobs []J) {
-	if q.Put(jobs) {
-		return
-	}
-	for _, j := range jobs {
-		s.Settle(j.Base(), stream.Result{Err: whittle.Errorf(whittle.Unavailable, "%s does not respond", s.Name)})
-	}
 }
 
 // close has the queue end when it is empty, which it says by the channel.

@@ -19,21 +19,7 @@ type job struct {
 // Append implements stream.Stream. Records without a key go to one partition
 // per call, the next one each time.
 func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	c := inflight.NewCall(records)
-	if err := l.sink.Begin(ctx); err != nil {
-		return c.Refuse(err)
-	}
-	defer l.sink.End()
-	queues, size := l.split(c, records)
-	if err := l.sink.Reserve(size); err != nil {
-		return c.Refuse(err)
-	}
-	for i, jobs := range queues {
-		if len(jobs) > 0 {
-			inflight.Enqueue(l.sink, l.queues[i].Queue, jobs)
-		}
-	}
-	return c.Wait(ctx, l.sink.Name, l.o.DeliveryTimeout)
+	return inflight.Append(ctx, l.sink, l.queues, records, l.o.DeliveryTimeout, l.split)
 }
 
 // split settles what is invalid and distributes the rest to the partition

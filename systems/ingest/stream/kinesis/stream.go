@@ -160,21 +160,7 @@ func (s *Stream) Close(ctx context.Context) error {
 // Append implements stream.Stream. When the buffer is full, the call is refused
 // (ResourceExhausted).
 func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	c := inflight.NewCall(records)
-	if err := s.sink.Begin(ctx); err != nil {
-		return c.Refuse(err)
-	}
-	defer s.sink.End()
-	queues, size := s.prepare(c, records)
-	if err := s.sink.Reserve(size); err != nil {
-		return c.Refuse(err)
-	}
-	for i, jobs := range queues {
-		if len(jobs) > 0 {
-			inflight.Enqueue(s.sink, s.queues[i].Queue, jobs)
-		}
-	}
-	return c.Wait(ctx, s.sink.Name, s.o.Budget+s.o.CallTimeout)
+	return inflight.Append(ctx, s.sink, s.queues, records, s.o.Budget+s.o.CallTimeout, s.prepare)
 }
 
 // prepare settles what is invalid, and distributes the rest to the queues by key.

@@ -29,21 +29,12 @@ type job struct {
 // both kept, as in every other stream. Whoever wants a second copy known as one
 // has the ID in the record.
 func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	c := inflight.NewCall(records)
-	if err := l.sink.Begin(ctx); err != nil {
-		return c.Refuse(err)
-	}
-	defer l.sink.End()
-	jobs, size := l.prepare(c, records)
-	if err := l.sink.Reserve(size); err != nil {
-		return c.Refuse(err)
-	}
-	inflight.Enqueue(l.sink, l.queue.Queue, jobs)
-	return c.Wait(ctx, l.sink.Name, l.o.DeliveryTimeout)
+	return inflight.Append(ctx, l.sink, []*partitionQueue{l.queue}, records, l.o.DeliveryTimeout, l.prepare)
 }
 
 // prepare settles what is invalid and makes messages of the rest.
-func (l *Log) prepare(c *inflight.Call, records []stream.Record) (jobs []*job, size int64) {
+func (l *Log) prepare(c *inflight.Call, records []stream.Record) (queues [][]*job, size int64) {
+	var jobs []*job
 	for i := range records {
 		r := &records[i]
 		err := stream.Check(r, l.Limit())
@@ -63,5 +54,5 @@ func (l *Log) prepare(c *inflight.Call, records []stream.Record) (jobs []*job, s
 		jobs = append(jobs, j)
 		size += int64(j.Size)
 	}
-	return jobs, size
+	return [][]*job{jobs}, size
 }
