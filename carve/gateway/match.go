@@ -36,7 +36,7 @@ func (t *table) matchRaw(r *listener.Raw) *entry {
 		return t.rest
 	}
 	method := r.Head.Method()
-	switch e := t.index.find(string(r.Path), false, func(e *entry) bool { return e.admitsMethod(method) }); {
+	switch e := t.index.find(string(r.Path), false, func(e *entry) bool { return e.match.Method == "" || string(method) == e.match.Method }); {
 	case e == nil:
 		return t.rest
 	case e.match.HeaderName != "":
@@ -44,10 +44,6 @@ func (t *table) matchRaw(r *listener.Raw) *entry {
 	default:
 		return e
 	}
-}
-
-func (e *entry) admitsMethod(method []byte) bool {
-	return e.match.Method == "" || string(method) == e.match.Method
 }
 
 // index finds the first of many entries whose pattern matches a path, in a time that

@@ -34,16 +34,10 @@ const (
 )
 
 func newSplit(name string, s whittle.Sticky) split {
-	s.Name = canonicalName(s)
-	return split{by: s, salt: uint64(hashOf(fnvOffset, name))}
-}
-
-// canonicalName is the name of the header or cookie, as it is looked up.
-func canonicalName(s whittle.Sticky) string {
-	if s.By == "header" {
-		return textproto.CanonicalMIMEHeaderKey(s.Name)
+	if s.By == "header" { // as it is looked up
+		s.Name = textproto.CanonicalMIMEHeaderKey(s.Name)
 	}
-	return s.Name
+	return split{by: s, salt: uint64(hashOf(fnvOffset, name))}
 }
 
 // position is a user's sticky position.

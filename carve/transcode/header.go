@@ -33,11 +33,7 @@ var notReturned = map[string]bool{
 // is the user's.
 var prefixesNotReturned = []string{"Grpc-", "Connect-", "Trailer-"}
 
-// forward copies the headers that a call inherits, with room for the call's own.
-func forward(from whittle.Header) whittle.Header {
-	return inherit(from, notForwarded, prefixesNotForwarded)
-}
-
+// inherit copies the headers that a call or a response inherits, with room for its own.
 func inherit(from whittle.Header, names map[string]bool, prefixes []string) whittle.Header {
 	to := make(whittle.Header, len(from)+4)
 	hop := from["Connection"]

@@ -29,7 +29,7 @@ func (t *Transcoder) Request(r *whittle.Request) (*whittle.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := forward(r.Header)
+	h := inherit(r.Header, notForwarded, prefixesNotForwarded)
 	h["Accept-Encoding"] = identity
 	switch t.rpc.Protocol {
 	case whittle.Twirp:

@@ -8,17 +8,12 @@ import (
 	"whittle/internal/jsonscan"
 )
 
-func isWhole(text []byte) bool { return jsonscan.Check(text, jsonscan.MaxDepth) == nil }
-
 // enums puts other JSON in the place of each enum's value in a JSON text of
 // message md, and an empty list in that of null for a list of anything, which protojson
 // does not read as it reads null for other lists. All else stays as it is, to the byte:
 // what is wrong with it, or odd, is for protojson to say.
 func (w *words) enums(text []byte, md protoreflect.MessageDescriptor, put func(protoreflect.FieldDescriptor, []byte) ([]byte, error)) ([]byte, error) {
-	if !w.reach[md.FullName()] {
-		return text, nil
-	}
-	if !isWhole(text) {
+	if !w.reach[md.FullName()] || jsonscan.Check(text, jsonscan.MaxDepth) != nil {
 		return text, nil
 	}
 	r := rewriter{in: text, reach: w.reach, put: put}

@@ -37,10 +37,6 @@ type bounded struct {
 	once sync.Once
 }
 
-func (s *Server) bound(l Listener) *bounded {
-	return &bounded{Listener: l, s: s, done: make(chan struct{})}
-}
-
 // Accept waits for a slot and the next connection.
 func (l *bounded) Accept() (*client, error) {
 	select {

@@ -128,7 +128,7 @@ type serving struct {
 }
 
 func (s *Server) listen(l Listener) *serving {
-	sorted := newSorter(s, s.bound(l))
+	sorted := newSorter(s, &bounded{Listener: l, s: s, done: make(chan struct{})})
 	if !s.c.NetHTTP && l.Redirect == nil && !l.Sink && l.Candidates == nil { // which serve nobody, and nothing in bytes
 		var err error
 		if sorted.fastPath, err = newFastPath(s, sorted.http1); err != nil && !errors.Is(err, errors.ErrUnsupported) {

@@ -298,12 +298,6 @@ func (c *conn) leave() {
 	c.pool.put(c, clean)
 }
 
-// abandon gives the connection back after a failure.
-func (c *conn) abandon() {
-	c.framed.done = false
-	c.leave()
-}
-
 // response reads the rest into memory.
 func (c *conn) response(hold *holding) (whittle.Response, error) {
 	h := http.Header{}

@@ -42,7 +42,7 @@ func (i *instance) connect(ctx context.Context, spoken []string) (net.Conn, erro
 	t := tls.Client(c, i.u.tls.config(i.server, spoken))
 	if err := t.HandshakeContext(ctx); err != nil {
 		_ = c.Close()
-		return nil, i.notConnected(c, err)
+		return nil, &net.OpError{Op: "dial", Net: i.network, Addr: c.RemoteAddr(), Err: err}
 	}
 	return t, nil
 }
@@ -58,10 +58,6 @@ func (i *instance) connectFor(ctx context.Context, spoken []string, once bool) (
 		return c, nil
 	}
 	return newSingle(c, once), nil
-}
-
-func (i *instance) notConnected(c net.Conn, err error) error {
-	return &net.OpError{Op: "dial", Net: i.network, Addr: c.RemoteAddr(), Err: err}
 }
 
 // single is a connection for net/http's transport that gives one response to each

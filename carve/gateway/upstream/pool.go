@@ -227,7 +227,7 @@ func (s *slots) acquire(ctx context.Context, aside bool) error {
 	s.mu.Lock()
 	free := s.shared || s.taken < s.limit
 	if aside {
-		free = spares(s.taken, s.limit)
+		free = s.taken <= (s.limit-1)/2 // half of all are the users' own; an only one may be taken
 	}
 	if free {
 		s.taken++
@@ -307,10 +307,6 @@ func (s *slots) share() {
 		s.taken++
 	}
 }
-
-// spares reports whether a request that no user waits for may take a slot. Half of all
-// slots are the users' own; an only slot may be taken while it is free.
-func spares(taken, limit int) bool { return taken <= (limit-1)/2 }
 
 // revocable is a slot whose exchange waits for its client again and again. While others
 // wait for a slot it may be revoked: from the client that is waited for longest.

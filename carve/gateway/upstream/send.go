@@ -238,7 +238,8 @@ func (p *pool) do(ctx context.Context, call *leanCall) (*conn, error) {
 		}
 		stale := c.reused && !c.heard && Classify(err) == whittle.FailedReset
 		again := call.again || !c.sent
-		c.abandon()
+		c.framed.done = false // nobody uses the connection again
+		c.leave()
 		if !stale || !again {
 			if errors.Is(err, io.EOF) {
 				err = errNoHead

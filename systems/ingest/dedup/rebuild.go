@@ -29,7 +29,7 @@ func (w *Window) Rebuild(ctx context.Context, l Log, tenant func(*stream.Record)
 		return 0, err
 	}
 	present, latest := w.second(now), uint32(0)
-	err = l.Walk(ctx, max(first, next-min(uint64(w.capacity()), next)), func(e *stream.Entry) error {
+	err = l.Walk(ctx, max(first, next-min(uint64(w.entries), next)), func(e *stream.Entry) error {
 		// A record is no older than those before it, and none is yet to come: a clock
 		// that was wrong for a while has stamped some so.
 		latest = min(max(second(e.Time), latest), present)
@@ -54,5 +54,3 @@ func (w *Window) Rebuild(ctx context.Context, l Log, tenant func(*stream.Record)
 // Corrupt is how many records Rebuild has met that could not be read: their ids are
 // not known.
 func (w *Window) Corrupt() uint64 { return w.corrupt }
-
-func (w *Window) capacity() int { return w.entries }

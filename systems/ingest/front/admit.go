@@ -57,7 +57,8 @@ func (c *call) admit(r *http.Request) *refusal {
 		return c.overload()
 	}
 	c.setAppendBytes(need)
-	c.attachScratch()
+	p := c.pools()
+	c.scratch, c.input = p.scratches.Get().(*scratch), p.inputs.Get().(*input)
 	return nil
 }
 

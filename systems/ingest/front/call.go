@@ -100,12 +100,6 @@ const (
 	maxKeptBuffer = 8 * smallBody
 )
 
-// attachScratch gives the call its scratch.
-func (c *call) attachScratch() {
-	p := c.pools()
-	c.scratch, c.input = p.scratches.Get().(*scratch), p.inputs.Get().(*input)
-}
-
 func (c *call) pools() *pools {
 	if c.isSmall() {
 		return small

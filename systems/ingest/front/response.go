@@ -172,7 +172,7 @@ func (f *Front) send(w http.ResponseWriter, r *http.Request, id string, a respon
 	h := f.mark(w, r, id)
 	h["Content-Type"] = jsonType
 	if a.retry > 0 {
-		h["Retry-After"] = seconds(a.retry)
+		h["Retry-After"] = []string{strconv.Itoa(a.retry)}
 	}
 	if a.status == http.StatusUnauthorized {
 		// Not Basic, for which a browser would ask the user for a password.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -111,6 +110,3 @@ func (d *direct) respond(a response, id string, body []byte) bool {
 	d.raw.Send(append(d.raw.EndHead(b, false), body...))
 	return true
 }
-
-// seconds writes a Retry-After.
-func seconds(n int) []string { return []string{strconv.Itoa(n)} }

@@ -96,7 +96,7 @@ func (w *writer) WriteHeader(status int) {
 	w.status = status
 	w.announced()
 	w.fields = fieldLists.Get().(*[]hpack.HeaderField)
-	*w.fields = append(*w.fields, hpack.HeaderField{Name: ":status", Value: statusText(status)})
+	*w.fields = append(*w.fields, hpack.HeaderField{Name: ":status", Value: statuses[status]})
 	for name, values := range w.header {
 		if name != "Content-Length" {
 			*w.fields = appendFields(*w.fields, name, values)
@@ -133,7 +133,7 @@ func appendFields(fields []hpack.HeaderField, name string, values []string) []hp
 
 // inform sends an informational response.
 func (w *writer) inform(status int) {
-	fields := []hpack.HeaderField{{Name: ":status", Value: statusText(status)}}
+	fields := []hpack.HeaderField{{Name: ":status", Value: statuses[status]}}
 	for name, values := range w.header {
 		if name != "Content-Length" {
 			fields = appendFields(fields, name, values)
@@ -167,8 +167,6 @@ var statuses = func() (t [1000]string) {
 	}
 	return t
 }()
-
-func statusText(status int) string { return statuses[status] }
 
 // announced reads what the header says of the framing and of the connection.
 func (w *writer) announced() {

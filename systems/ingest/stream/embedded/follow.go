@@ -16,10 +16,7 @@ func (l *Log) follow() error {
 	all := slices.Clone(l.segments)
 	l.mu.Unlock()
 	if len(all) == 0 {
-		s, err := surveyOf(l.disk)
-		for tries := 3; tries > 0 && errors.Is(err, fs.ErrNotExist); tries-- {
-			s, err = surveyOf(l.disk) // its writer dropped a segment under the survey
-		}
+		s, err := surveyInUse(l.disk)
 		if err == nil {
 			l.replace(s.segments)
 		}

@@ -26,10 +26,6 @@ type intake struct {
 	space  chan struct{} // closed when there is room again or no hope of it; nil: nobody waits
 }
 
-func (in *intake) init(limit int) {
-	in.limit, in.open, in.wake = limit, newBatch(), notify.New()
-}
-
 // run is a part of one call: records that follow each other in the call and in
 // one batch.
 type run struct {

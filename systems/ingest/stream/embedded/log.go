@@ -71,8 +71,8 @@ func Open(dir string, o Options) (*Log, error) {
 	l := &Log{
 		o: o, disk: o.disk, opened: o.now(),
 		closing: make(chan struct{}), closed: make(chan struct{}), freed: notify.New(),
+		intake: intake{limit: o.MaxBatch, open: newBatch(), wake: notify.New()},
 	}
-	l.intake.init(o.MaxBatch)
 	if o.ReadOnly {
 		if err := l.follow(); err != nil {
 			return nil, err

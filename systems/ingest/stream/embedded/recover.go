@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 
 	"whittle"
@@ -21,6 +23,16 @@ func (s *survey) next() uint64 {
 		return s.segments[n-1].next
 	}
 	return 0
+}
+
+// surveyInUse is surveyOf a log whose writer may drop a segment under the survey.
+func surveyInUse(d disk) (s *survey, err error) {
+	for tries := 0; tries < 4; tries++ {
+		if s, err = surveyOf(d); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return s, err
 }
 
 // surveyOf looks at each segment's first batch, and at every frame of the last

@@ -16,15 +16,10 @@ type window struct {
 	forgive bool
 }
 
-// has reports whether n bytes at a place can be had without reading.
-func (w *window) has(at int64, n int) bool {
-	return at >= w.from && at+int64(n) <= w.from+int64(len(w.buf))
-}
-
 // slice returns n bytes at a place, valid until the next call that reads. end is
 // where the file's use ends: nothing behind it is read. n bytes must be before it.
 func (w *window) slice(at int64, n int, end int64) ([]byte, error) {
-	if !w.has(at, n) {
+	if at < w.from || at+int64(n) > w.from+int64(len(w.buf)) {
 		if err := w.fill(at, n, end); err != nil {
 			return nil, err
 		}

@@ -51,10 +51,7 @@ func Verify(ctx context.Context, dir string) (Report, error) {
 }
 
 func verify(ctx context.Context, d disk) (Report, error) {
-	s, err := surveyOf(d)
-	for tries := 3; tries > 0 && errors.Is(err, fs.ErrNotExist); tries-- {
-		s, err = surveyOf(d) // a log in use may drop a segment under the survey
-	}
+	s, err := surveyInUse(d)
 	if err != nil {
 		return Report{}, err
 	}

@@ -43,7 +43,11 @@ func ofCall(err error) outcome {
 		status = r.HTTPStatusCode()
 	}
 	if !responded || status >= http.StatusInternalServerError {
-		return outcome{disposition: unknown, cause: whittle.Errorf(unknownCode(err), "call kinesis: %w", err)}
+		code := whittle.DeadlineExceeded
+		if errors.Is(err, context.Canceled) {
+			code = whittle.Canceled
+		}
+		return outcome{disposition: unknown, cause: whittle.Errorf(code, "call kinesis: %w", err)}
 	}
 	code := api.ErrorCode()
 	err = &stream.Refusal{Name: code, Err: err}
@@ -68,13 +72,6 @@ func isThrottle(code string) bool {
 func isDial(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
-}
-
-func unknownCode(err error) whittle.Code {
-	if errors.Is(err, context.Canceled) {
-		return whittle.Canceled
-	}
-	return whittle.DeadlineExceeded
 }
 
 // ofRequest classifies the failure of a call that changes nothing.
