@@ -31,19 +31,18 @@ const (
 // content redacts a body by what its header says of it. left says why it was
 // left out instead; plain is the body without its coding, nil where that cannot be undone.
 func (w *work) content(h whittle.Header, b []byte) (out, plain []byte, changed bool, left string) {
-	if !coding.Plain(h) {
-		b, err := coding.Decode(h, b, MaxBody)
-		switch {
-		case err == nil:
-			out, _, left = w.plain(h.Get("Content-Type"), b, 0)
-			return out, b, true, left
+	coded := !coding.Plain(h)
+	if coded {
+		var err error
+		switch b, err = coding.Decode(h, b, MaxBody); {
 		case errors.Is(err, coding.ErrTooLong):
 			return nil, nil, true, leftLarge
+		case err != nil:
+			return nil, nil, true, leftEncoding
 		}
-		return nil, nil, true, leftEncoding
 	}
 	out, changed, left = w.plain(h.Get("Content-Type"), b, 0)
-	return out, b, changed || left != "", left
+	return out, b, changed || coded || left != "", left
 }
 
 // plain redacts a body without content coding. depth is in how many bodies of

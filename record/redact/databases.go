@@ -8,7 +8,7 @@ import "bytes"
 func (t *scan) driver(i int) int {
 	const longest = 128
 	b := t.src
-	if !t.w.r.credential || !bytes.HasPrefix(b[i:], []byte("@tcp(")) && !bytes.HasPrefix(b[i:], []byte("@unix(")) && !bytes.HasPrefix(b[i:], []byte("@//")) {
+	if !t.w.r.credential || firstOf(b[i:], []string{"@tcp(", "@unix(", "@//"}) == "" {
 		return 0
 	}
 	start := i

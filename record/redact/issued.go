@@ -11,94 +11,63 @@ import (
 // Keys and tokens are secret wherever they stand if their issuers mark them by a
 // prefix, which they do so that leaks can be found. marks.txt has the forms.
 
-// alphabet says which bytes the rest of a key may have.
-type alphabet uint8
+// alphabet has the bytes that the rest of a key may have.
+type alphabet *[256]bool
 
-const (
-	letters  alphabet = iota // letters and digits
-	url64                    // and "-", "_"
-	dotted                   // and "."
-	standard                 // url64 and "+", "/", "="
-	hexLower                 // 0 to 9, a to f
-	decimal                  // 0 to 9
-	base32                   // A to Z, 2 to 7 (RFC 4648)
-	capitals                 // A to Z, 0 to 9, "-"
-	hexDash                  // 0 to 9, a to f, "-"
-	wide                     // standard and ".", "$", "@", ":"
-	escaped                  // standard and "%"
-	caret                    // wide and "#", "^"
-	joined                   // standard and "."
-	crypt                    // joined and "$", ","
+// alphabets are those of marksTable by their names there.
+var alphabets = func() map[string]alphabet {
+	const (
+		decimal  = "0123456789"
+		hexLower = decimal + "abcdef"
+		large    = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		letters  = decimal + large + "abcdefghijklmnopqrstuvwxyz"
+		url64    = letters + "-_"
+		standard = url64 + "+/="
+		joined   = standard + "."
+		wide     = joined + "$@:"
+	)
+	all := map[string]alphabet{}
+	for name, of := range map[string]string{
+		"decimal": decimal, "hexLower": hexLower, "hexDash": hexLower + "-", "base32": large + "234567", // RFC 4648
+		"capitals": large + decimal + "-", "letters": letters, "url64": url64, "dotted": url64 + ".", "standard": standard,
+		"escaped": standard + "%", "joined": joined, "crypt": joined + "$,", "wide": wide, "caret": wide + "#^",
+	} {
+		all[name] = new([256]bool)
+		for _, c := range []byte(of) {
+			all[name][c] = true
+		}
+	}
+	return all
+}()
+
+var (
+	decimal, url64, standard = alphabets["decimal"], alphabets["url64"], alphabets["standard"]
+	dotted, joined           = alphabets["dotted"], alphabets["joined"]
 )
 
-func (a alphabet) has(c byte) bool {
-	switch a {
-	case hexLower:
-		return isDigit(c) || c >= 'a' && c <= 'f'
-	case decimal:
-		return isDigit(c)
-	case base32:
-		return c >= '2' && c <= '7' || c >= 'A' && c <= 'Z'
-	case capitals:
-		return isDigit(c) || c >= 'A' && c <= 'Z' || c == '-'
-	case hexDash:
-		return hexLower.has(c) || c == '-'
+// runEnd gives where the bytes of an alphabet from i on end.
+func runEnd(b []byte, i int, of alphabet) int {
+	for i < len(b) && of[b[i]] {
+		i++
 	}
-	switch {
-	case isLetter(c), isDigit(c):
-		return true
-	case c == '-', c == '_':
-		return a != letters
-	case c == '.':
-		return a == dotted || a == wide || a >= caret
-	case c == '+', c == '/', c == '=':
-		return a >= standard
-	case c == '$':
-		return a == wide || a == caret || a == crypt
-	case c == '@', c == ':':
-		return a == wide || a == caret
-	case c == ',':
-		return a == crypt
-	case c == '%':
-		return a == escaped
-	case c == '#', c == '^':
-		return a == caret
-	}
-	return false
+	return i
 }
-
-// doubt says what else a key must have, where its prefix begins other words too.
-type doubt uint8
-
-const (
-	none  doubt = iota
-	mixed       // a small letter, a capital and a digit
-	digit       // a digit
-	exact       // as mixed, and no byte more
-	short       // as mixed, and at most 50 bytes more
-)
 
 // issued is a form of keys: a prefix, and at least so many bytes after it.
 type issued struct {
 	prefix string
 	rest   alphabet
 	least  int
-	doubt  doubt
+	// doubt says what else a key must have, where its prefix begins other words too: a
+	// "digit", or "mixed", a small letter, a capital and a digit. "exact" is mixed and has
+	// no byte more, "short" is mixed and has at most 50 bytes more.
+	doubt string
 }
 
 // marksTable has the forms: one place for whoever adds an issuer.
 //
 //go:embed marks.txt
 var marksTable string
-
-var (
-	alphabets = map[string]alphabet{
-		"letters": letters, "url64": url64, "dotted": dotted, "standard": standard, "hexLower": hexLower, "decimal": decimal, "base32": base32,
-		"capitals": capitals, "hexDash": hexDash, "wide": wide, "escaped": escaped, "caret": caret,
-		"joined": joined, "crypt": crypt,
-	}
-	doubts = map[string]doubt{"none": none, "mixed": mixed, "digit": digit, "exact": exact, "short": short}
-)
 
 // prefixed are the table's forms by the first two bytes of their prefix, the longest first:
 // sk- begins sk-or-v1- too. withSlash are those with a slash in it, within those with a mark
@@ -122,13 +91,13 @@ var prefixed, within, withSlash = func() (prefixed [256]*[256][]issued, within [
 			f := inner{strings.TrimPrefix(w[1], "-"), alphabets[w[2]], number(w[3]), w[4], alphabets[w[5]], number(w[6]), strings.IndexAny(w[4], marks)}
 			by := at2(&within, f.mark[f.at])
 			for next := range 256 {
-				if f.at+1 < len(f.mark) && byte(next) == f.mark[f.at+1] || f.at+1 == len(f.mark) && f.after.has(byte(next)) {
+				if f.at+1 < len(f.mark) && byte(next) == f.mark[f.at+1] || f.at+1 == len(f.mark) && f.after[next] {
 					by[next] = append(by[next], f)
 				}
 			}
 		default:
 			for _, prefix := range w[3:] {
-				all = append(all, issued{prefix, alphabets[w[0]], number(w[1]), doubts[w[2]]})
+				all = append(all, issued{prefix, alphabets[w[0]], number(w[1]), w[2]})
 			}
 		}
 	}
@@ -178,27 +147,14 @@ func (t *scan) keyWithin(i int) int {
 			continue
 		}
 		after := mark + len(f.mark)
-		end := after
-		for end < len(b) && f.after.has(b[end]) {
-			end++
-		}
+		end := runEnd(b, after, f.after)
 		t.w.looked += end - start
-		if t.begins(start) && all(b[start:mark], f.before) &&
+		if t.begins(start) && runEnd(b[:mark], start, f.before) == mark &&
 			end-after >= f.m && (f.m > 0 || end == after) {
 			return t.replace(start, end)
 		}
 	}
 	return 0
-}
-
-// all reports whether all bytes are of an alphabet.
-func all(b []byte, of alphabet) bool {
-	for _, c := range b {
-		if !of.has(c) {
-			return false
-		}
-	}
-	return true
 }
 
 // marks are the bytes by which a mark in the middle of a key is found.
@@ -228,7 +184,7 @@ func (t *scan) issuedBy(f *issued, start int) int {
 	}
 	end := start + len(f.prefix)
 	var small, capital, number bool
-	for ; end < len(b) && f.rest.has(b[end]); end++ {
+	for ; end < len(b) && f.rest[b[end]]; end++ {
 		small = small || b[end] >= 'a' && b[end] <= 'z'
 		capital = capital || b[end] >= 'A' && b[end] <= 'Z'
 		number = number || isDigit(b[end])
@@ -237,12 +193,15 @@ func (t *scan) issuedBy(f *issued, start int) int {
 	for (f.rest == dotted || f.rest == joined) && b[end-1] == '.' {
 		end-- // the end of a sentence
 	}
-	switch {
-	case end-start-len(f.prefix) < f.least,
-		f.doubt == digit && !number,
-		f.doubt >= mixed && f.doubt != digit && (!number || !small || !capital),
-		f.doubt == exact && end-start-len(f.prefix) > f.least,
-		f.doubt == short && end-start-len(f.prefix) > f.least+50:
+	ok := true
+	more := end - start - len(f.prefix) - f.least
+	switch f.doubt {
+	case "digit":
+		ok = number
+	case "mixed", "exact", "short":
+		ok = number && small && capital && (f.doubt == "mixed" || more == 0 || f.doubt == "short" && more <= 50)
+	}
+	if !ok || more < 0 {
 		return 0
 	}
 	return t.replace(start, end)
@@ -290,10 +249,7 @@ func (t *scan) flag(i int) int {
 	if !bytes.HasPrefix(b[i:], []byte("--")) || i > 0 && b[i-1] > ' ' && quoteBefore(b, i) == "" {
 		return 0
 	}
-	end := i + len("--")
-	for end < len(b) && end-i < maxName && (isLetter(b[end]) || isDigit(b[end]) || b[end] == '-' || b[end] == '_' || b[end] == '.') {
-		end++
-	}
+	end := runEnd(b[:min(len(b), i+maxName)], i+len("--"), dotted)
 	t.w.looked += end - i
 	if end == len(b) || !isBlank(b[end]) || !t.w.secretPath(b[i+len("--"):end]) {
 		return 0
@@ -322,17 +278,14 @@ func (t *scan) dot(i int) int {
 		return 0
 	}
 	start := i
-	for start > t.from && i-start < longest && url64.has(b[start-1]) {
+	for start > t.from && i-start < longest && url64[b[start-1]] {
 		start--
 	}
 	t.w.looked += i - start
 	if i-start < 23 || b[start] < 'M' || b[start] > 'O' || !t.begins(start) {
 		return 0
 	}
-	end := i + middle + 2
-	for end < len(b) && url64.has(b[end]) {
-		end++
-	}
+	end := runEnd(b, i+middle+2, url64)
 	t.w.looked += end - i
 	if end-i < middle+2+last {
 		return 0

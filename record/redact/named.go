@@ -83,14 +83,7 @@ func quoteBefore(b []byte, i int) string {
 	return ""
 }
 
-func quoteAt(b []byte, i int) string {
-	for _, q := range quotes {
-		if len(b)-i >= len(q) && string(b[i:i+len(q)]) == q {
-			return q
-		}
-	}
-	return ""
-}
+func quoteAt(b []byte, i int) string { return firstOf(b[i:], quotes) }
 
 // inName reports whether a byte may stand in a name that is not quoted.
 func inName(c byte) bool {
@@ -121,7 +114,7 @@ func (t *scan) nameBefore(i int) (name []byte, at int) {
 	start := end
 	for start > least && inName(b[start-1]) {
 		start--
-		if isSeparator(b[start:end]) { // of the field before
+		if firstOf(b[start:end], fieldSigns) != "" { // of the field before
 			t.w.looked += end - start
 			return b[start+len("%3D") : end], start
 		}
@@ -133,18 +126,8 @@ func (t *scan) nameBefore(i int) (name []byte, at int) {
 	return b[start:end], start
 }
 
-// isSeparator reports whether b begins with what separates fields, as URLs
-// encode it.
-func isSeparator(b []byte) bool {
-	if len(b) < len("%3D") || b[0] != '%' {
-		return false
-	}
-	switch string(b[:len("%3D")]) {
-	case "%3D", "%3d", "%3A", "%3a", "%26":
-		return true
-	}
-	return false
-}
+// fieldSigns are what separates fields, as URLs encode it.
+var fieldSigns = []string{"%3D", "%3d", "%3A", "%3a", "%26"}
 
 // valueAfter replaces the value that begins at i, and gives where it ended. line
 // says that it goes on to the end of the line.

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"hash/maphash"
 	"strings"
 )
 
@@ -68,7 +69,7 @@ func (w *work) secretPath(name []byte) bool {
 	if len(name) == 0 || len(name) > maxName {
 		return false
 	}
-	slot := &w.seen[slotOf(name)%uint32(len(w.seen))]
+	slot := &w.seen[maphash.Bytes(seed, name)%uint64(len(w.seen))]
 	if len(name) > len(slot.name) {
 		return w.secretParts(name)
 	}
@@ -79,13 +80,7 @@ func (w *work) secretPath(name []byte) bool {
 	return slot.secret
 }
 
-func slotOf(name []byte) uint32 {
-	h := uint32(2166136261) // FNV-1a
-	for _, c := range name {
-		h = (h ^ uint32(c)) * 16777619
-	}
-	return h ^ h>>15
-}
+var seed = maphash.MakeSeed()
 
 func (w *work) secretParts(name []byte) bool {
 	w.name = normal(w.name[:0], name)

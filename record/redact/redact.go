@@ -129,6 +129,7 @@ func New(rules Rules, key []byte) (*Redactor, error) {
 func at(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
 func (r *Redactor) names(rules *Rules) (faults []error) {
+	shapes := map[string]*bool{ShapeEmail: &r.email, ShapeCard: &r.card, ShapeToken: &r.credential, ShapeOther: &r.other}
 	for _, list := range []struct {
 		field string
 		names []string
@@ -139,7 +140,9 @@ func (r *Redactor) names(rules *Rules) (faults []error) {
 		}
 		for i, name := range list.names {
 			if list.field == "keep" && strings.HasPrefix(name, "shape-") {
-				if !r.letThrough(name) {
+				if shape := shapes[name]; shape != nil {
+					*shape = false
+				} else {
 					faults = append(faults, whittle.Errorf(whittle.Invalid, "%q is no shape", name).WithField(at(list.field, i)).
 						WithHint("write "+strings.Join([]string{ShapeEmail, ShapeCard, ShapeToken, ShapeOther}, ", ")+" or the name of a field"))
 				}
@@ -153,22 +156,6 @@ func (r *Redactor) names(rules *Rules) (faults []error) {
 		}
 	}
 	return faults
-}
-
-func (r *Redactor) letThrough(shape string) bool {
-	switch shape {
-	case ShapeEmail:
-		r.email = false
-	case ShapeCard:
-		r.card = false
-	case ShapeToken:
-		r.credential = false
-	case ShapeOther:
-		r.other = false
-	default:
-		return false
-	}
-	return true
 }
 
 func compile(s string) (*regexp.Regexp, *whittle.Error) {

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"encoding/base64"
+	"strings"
 )
 
 // A card number has 13 to 19 digits (ISO/IEC 7812-1). The last is a
@@ -79,46 +80,30 @@ func (r *Redactor) cardAt(b []byte, i int) (end int) {
 // separator is the length of what may stand between the groups of a card
 // number, 0 where b does not begin with it.
 func separator(b []byte) int {
-	switch {
-	case len(b) == 0:
-		return 0
-	case b[0] == ' ' || b[0] == '-' || b[0] == '+' || b[0] == '.' || b[0] == '_':
-		return 1
-	case bytes.HasPrefix(b, []byte("%20")), bytes.HasPrefix(b, []byte("%2D")), bytes.HasPrefix(b, []byte("%2d")):
-		return 3
-	case bytes.HasPrefix(b, []byte("\u00a0")):
-		return 2
-	}
-	return 0
+	return len(firstOf(b, separators))
 }
+
+var separators = []string{" ", "-", "+", ".", "_", "%20", "%2D", "%2d", "\u00a0"}
 
 // atSigns are the ways in which texts of all kinds write the sign of an e-mail
 // address.
-var atSigns = [][]byte{
-	[]byte("@"), []byte("%40"), []byte("%2540"), []byte(`\u0040`), []byte(`\x40`),
-	[]byte("&#64;"), []byte("&#x40;"), []byte("&#X40;"), []byte("&commat;"),
-}
+var atSigns = []string{"@", "%40", "%2540", `\u0040`, `\x40`, "&#64;", "&#x40;", "&#X40;", "&commat;"}
 
-// atSign is the length of the sign that b begins with, 0 for none.
-func atSign(b []byte) int {
-	for _, s := range atSigns {
-		if len(b) >= len(s) && b[0] == s[0] && bytes.HasPrefix(b, s) {
-			return len(s)
+// firstOf is the first of some texts that b begins with, "" for none.
+func firstOf(b []byte, of []string) string {
+	for _, s := range of {
+		if len(b) >= len(s) && b[0] == s[0] && string(b[:len(s)]) == s {
+			return s
 		}
 	}
-	return 0
+	return ""
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 
 // digits gives where the digits from i on end.
-func digits(b []byte, i int) int {
-	for i < len(b) && isDigit(b[i]) {
-		i++
-	}
-	return i
-}
+func digits(b []byte, i int) int { return runEnd(b, i, decimal) }
 
 // unhex is the value of a hexadecimal digit, -1 for another byte.
 func unhex(c byte) int {
@@ -194,23 +179,13 @@ func isPicture(before, top []byte) bool {
 	return false
 }
 
-// isBase64 reports whether a byte is one of base64's, in either alphabet.
-func isBase64(c byte) bool {
-	return isLetter(c) || isDigit(c) || c == '-' || c == '_' || c == '+' || c == '/' || c == '='
-}
-
 // jwtAt gives where the token that begins at i with "eyJ" ends (RFC 7519: parts
 // of base64url with dots between them); 0 where it is none. Where that is for
 // want of a dot, none begins before undotted either. read is how many bytes it
 // looked at.
 func jwtAt(b []byte, i int) (end, undotted, read int) {
-	dots, at := 0, i
-	for at < len(b) && (isLetter(b[at]) || isDigit(b[at]) || b[at] == '-' || b[at] == '_' || b[at] == '.') {
-		if b[at] == '.' {
-			dots++
-		}
-		at++
-	}
+	at := runEnd(b, i, dotted)
+	dots := bytes.Count(b[i:at], []byte("."))
 	read = at - i
 	for at > i && b[at-1] == '.' && dots > 2 {
 		at-- // the end of a sentence
@@ -233,7 +208,7 @@ var schemes = []string{"bearer", "basic", "digest", "token", "apikey", "negotiat
 // after it; 0 for none.
 func schemeLen(b []byte) int {
 	for _, s := range schemes {
-		if len(b) <= len(s) || !equalFold(b[:len(s)], s) {
+		if len(b) <= len(s) || !strings.EqualFold(string(b[:len(s)]), s) {
 			continue
 		}
 		n := len(s)
@@ -248,19 +223,6 @@ func schemeLen(b []byte) int {
 		}
 	}
 	return 0
-}
-
-func equalFold(b []byte, lower string) bool {
-	for i := range b {
-		c := b[i]
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // longestBasic is from how many bytes on what follows "Basic" is taken for a
@@ -279,7 +241,7 @@ func credentialAt(b []byte, i int) (start, end, read int) {
 	}
 	start = i + n
 	marked := false
-	for end = start; end < len(b) && (isBase64(b[end]) || b[end] == '.' || b[end] == '~' || b[end] == '%'); end++ {
+	for end = start; end < len(b) && (standard[b[end]] || b[end] == '.' || b[end] == '~' || b[end] == '%'); end++ {
 		marked = marked || isDigit(b[end]) || b[end] == '_' || b[end] == '='
 	}
 	word, read := b[start:end], end-i

@@ -1,6 +1,10 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 // A code that a text asks its reader to type, such as "your verification code
 // is 123456", is secret: it stands for a password until it is used.
@@ -59,12 +63,7 @@ func (t *scan) wordBefore(i int) (word []byte, at int) {
 
 // isWord reports whether b is one of some words in any case.
 func isWord(b []byte, words ...string) bool {
-	for _, w := range words {
-		if len(b) == len(w) && equalFold(b, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(string(b), w) })
 }
 
 // saysCodeBefore reports whether the words before i are "… code", "… code is" or
@@ -85,7 +84,7 @@ func (t *scan) saysCodeBefore(i int) bool {
 func (t *scan) saysCodeAfter(i int) bool {
 	const most, begins = 48, " is your "
 	rest := t.src[i:min(len(t.src), i+most)]
-	if len(rest) < len(begins) || !equalFold(rest[:len(begins)], begins) {
+	if len(rest) < len(begins) || !strings.EqualFold(string(rest[:len(begins)]), begins) {
 		return false
 	}
 	t.w.looked += len(rest)

@@ -125,10 +125,15 @@ func (t *scan) run() ([]byte, bool) {
 		}
 		i = max(next, i+1)
 	}
+	return t.done()
+}
+
+// done gives the text with its secrets replaced, and reports whether there were any.
+func (t *scan) done() ([]byte, bool) {
 	if t.out == nil {
-		return src, false
+		return t.src, false
 	}
-	return append(t.out, src[t.from:]...), true
+	return append(t.out, t.src[t.from:]...), true
 }
 
 // replace puts a token in the place of a secret, and gives where it ended.
@@ -173,7 +178,7 @@ func (t *scan) number(i int) int {
 // equals sign or a colon.
 func (t *scan) escaped(i int) int {
 	rest := t.src[i:]
-	if n := atSign(rest); n > 0 {
+	if n := len(firstOf(rest, atSigns)); n > 0 {
 		if start := t.driver(i); start > 0 {
 			return t.replace(start, i)
 		}
@@ -185,13 +190,14 @@ func (t *scan) escaped(i int) int {
 		}
 		return i + n
 	}
-	for _, s := range [...]string{"%3D", "%3d", "%3A", "%3a", `\u003d`, `\u003D`} {
-		if len(rest) >= len(s) && string(rest[:len(s)]) == s {
-			return t.named(i, len(s))
-		}
+	if s := firstOf(rest, signs); s != "" {
+		return t.named(i, len(s))
 	}
 	return 0
 }
+
+// signs are the equals sign and the colon as URLs and JSON encode them.
+var signs = []string{"%3D", "%3d", "%3A", "%3a", `\u003d`, `\u003D`}
 
 func (t *scan) jwt(i int) int {
 	if !t.w.r.credential || i < 2 || t.src[i-1] != 'y' || t.src[i-2] != 'e' || i-2 < t.from || i < t.undotted {
@@ -222,10 +228,8 @@ func (t *scan) encodedJSON(start int) int {
 	if start < t.decoded {
 		return 0
 	}
-	b, end := t.src, start
-	for end < len(b) && isBase64(b[end]) {
-		end++
-	}
+	b := t.src
+	end := runEnd(b, start, standard)
 	t.w.looked += end - start
 	t.decoded = end
 	if end-start < least || end-start > longest || t.depth >= maxInner || !t.begins(start) {

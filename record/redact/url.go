@@ -61,9 +61,9 @@ func (w *work) slashed(s []byte) (_ []byte, changed bool) {
 			i += next
 			i = max(t.issuedBy(f, i), i+1)
 		}
-		if t.out != nil {
-			s, changed = append(t.out, s[t.from:]...), true
-		}
+		var found bool
+		s, found = t.done()
+		changed = changed || found
 	}
 	return s, changed
 }
@@ -71,9 +71,8 @@ func (w *work) slashed(s []byte) (_ []byte, changed bool) {
 func (w *work) segments(s []byte) (_ []byte, changed bool) {
 	if i := bytes.Index(s, []byte("://")); i >= 0 {
 		t := scan{w: w, src: s}
-		if t.login(i); t.out != nil {
-			s, changed = append(t.out, s[t.from:]...), true
-		}
+		t.login(i)
+		s, changed = t.done()
 	}
 	var out []byte
 	from, kept := 0, 0 // where the segment begins; s before kept is in out
