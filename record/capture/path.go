@@ -5,27 +5,13 @@ import "strings"
 // PathShape is a target's path with * for each segment that looks like an id.
 func PathShape(target string) string {
 	path, _, _ := strings.Cut(target, "?")
-	var made strings.Builder
-	from := 0 // what is not yet in made
-	for at := 0; at < len(path); {
-		end := strings.IndexByte(path[at:], '/')
-		if end < 0 {
-			end = len(path)
-		} else {
-			end += at
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		if looksLikeID(s) {
+			segments[i] = "*"
 		}
-		if looksLikeID(path[at:end]) {
-			made.WriteString(path[from:at])
-			made.WriteByte('*')
-			from = end
-		}
-		at = end + 1
 	}
-	if from == 0 && made.Len() == 0 {
-		return path
-	}
-	made.WriteString(path[from:])
-	return made.String()
+	return strings.Join(segments, "/")
 }
 
 // longID is from how many characters on letters with digits among them, and

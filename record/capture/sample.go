@@ -1,9 +1,11 @@
 package capture
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -96,15 +98,7 @@ func (s *Sample[T]) wants(p *pick[T]) bool {
 }
 
 func (s *Sample[T]) place(p *pick[T]) (int, bool) {
-	return slices.BinarySearchFunc(s.plain, p.id, func(q *pick[T], id uint64) int {
-		switch {
-		case q.id < id:
-			return -1
-		case q.id > id:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(s.plain, p.id, func(q *pick[T], id uint64) int { return cmp.Compare(q.id, id) })
 }
 
 func (s *Sample[T]) insert(p *pick[T]) {
@@ -125,10 +119,7 @@ func (s *Sample[T]) drop() {
 }
 
 func (s *Sample[T]) picks() []*pick[T] {
-	out := make([]*pick[T], 0, s.Room)
-	for _, p := range s.first {
-		out = append(out, p)
-	}
+	out := slices.Collect(maps.Values(s.first))
 	out = append(out, s.plain[:min(len(s.plain), s.Room-len(out))]...)
 	slices.SortFunc(out, func(a, b *pick[T]) int { return a.at - b.at })
 	return out

@@ -159,12 +159,7 @@ func bounded(body []byte, truncated bool) ([]byte, bool) {
 func decoded(t, encoding text, mimeType string) ([]byte, error) {
 	switch {
 	case strings.EqualFold(string(encoding), "base64"):
-		clean := strings.TrimRight(strings.Map(func(r rune) rune {
-			if r == '\n' || r == '\r' || r == ' ' {
-				return -1
-			}
-			return r
-		}, string(t)), "=")
+		clean := strings.TrimRight(strings.NewReplacer("\n", "", "\r", "", " ", "").Replace(string(t)), "=")
 		body, err := base64.RawStdEncoding.DecodeString(clean)
 		if err != nil {
 			return nil, errors.New("it is not base64, as its encoding says")
@@ -180,15 +175,8 @@ func decoded(t, encoding text, mimeType string) ([]byte, error) {
 
 // latin1 says whether text of a type was one byte a character.
 func latin1(mimeType string) bool {
-	_, params, err := mime.ParseMediaType(mimeType)
-	if err != nil {
-		return false
-	}
-	switch strings.ToLower(params["charset"]) {
-	case "iso-8859-1", "latin1", "windows-1252":
-		return true
-	}
-	return false
+	_, params, _ := mime.ParseMediaType(mimeType) // what is none has no charset
+	return slices.Contains([]string{"iso-8859-1", "latin1", "windows-1252"}, strings.ToLower(params["charset"]))
 }
 
 // narrow makes a byte of each character, as long as each is one.

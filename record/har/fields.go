@@ -52,19 +52,15 @@ func address(raw string) (target, host, port string, err error) {
 
 // escaped is a target without bytes that no request line may have.
 func escaped(target string) string {
-	var out strings.Builder
-	from := 0
-	for i := range len(target) {
-		if c := target[i]; c <= ' ' || c >= 0x7f {
-			fmt.Fprintf(&out, "%s%%%02X", target[from:i], c)
-			from = i + 1
+	var out []byte
+	for _, c := range []byte(target) {
+		if c <= ' ' || c >= 0x7f {
+			out = fmt.Appendf(out, "%%%02X", c)
+		} else {
+			out = append(out, c)
 		}
 	}
-	if from == 0 {
-		return target
-	}
-	out.WriteString(target[from:])
-	return out.String()
+	return string(out)
 }
 
 // authority is whom the request named itself, by Host or HTTP/2's :authority.

@@ -65,11 +65,11 @@ const NoRoute = "(no route)"
 // Damage is a part of a segment that could not be read.
 type Damage struct {
 	// Segment is the file's name.
-	Segment string
+	Segment string `json:"segment"`
 	// Offset and Bytes locate it in the file.
-	Offset int64
-	Bytes  int64
-	Why    string
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"`
+	Why    string `json:"why"`
 }
 
 // coded adds a code to an error of the file system.

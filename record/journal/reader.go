@@ -98,14 +98,14 @@ func (r *Reader) advance(f *Filter) error {
 		return err
 	}
 	if !f.times(&h) {
-		r.skipBlock(&h)
+		r.seg.step(&h)
+		r.number += int64(h.Count)
 		return nil
 	}
-	if r.buf, err = r.seg.body(&h, r.buf); err != nil {
-		r.seg.skip(&h, err)
-		return nil
+	if r.buf, err = r.seg.body(&h, r.buf); err == nil {
+		err = r.block.Reset(&h, r.buf)
 	}
-	if err := r.block.Reset(&h, r.buf); err != nil {
+	if err != nil {
 		r.seg.skip(&h, err)
 		return nil
 	}
@@ -116,12 +116,6 @@ func (r *Reader) advance(f *Filter) error {
 	r.whole = Damage{Segment: r.seg.name, Offset: r.seg.off, Bytes: h.Size()}
 	r.seg.step(&h)
 	return nil
-}
-
-// skipBlock skips a block that contains nothing that f selects.
-func (r *Reader) skipBlock(h *capture.Header) {
-	r.seg.step(h)
-	r.number += int64(h.Count)
 }
 
 // Number is the position, from 1, of the last entry that Next returned, among

@@ -24,7 +24,8 @@ func (r *Flags) Redactor(dir string) (*redact.Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRedactor(r.Rules(redact.Rules{}), key)
+	made, err := redact.New(r.Rules(redact.Rules{}), key)
+	return made, OfFlag(err)
 }
 
 // Rules adds the flags to what a config says.
@@ -35,12 +36,6 @@ func (r *Flags) Rules(of redact.Rules) redact.Rules {
 	}
 }
 
-// newRedactor names the flag where a rule of one is wrong.
-func newRedactor(rules redact.Rules, key []byte) (*redact.Redactor, error) {
-	made, err := redact.New(rules, key)
-	return made, OfFlag(err)
-}
-
 // OfFlag names the flag that a wrong rule came from.
 func OfFlag(err error) error {
 	e, ok := errors.AsType[*whittle.Error](err)
@@ -48,16 +43,10 @@ func OfFlag(err error) error {
 		return err
 	}
 	named := *e
-	named.Message = flagOf(e.Field) + e.Message
+	if m := ruleField.FindStringSubmatch(e.Field); m != nil {
+		named.Message = "--redact-" + m[1] + ": " + e.Message
+	}
 	return &named
 }
 
 var ruleField = regexp.MustCompile(`^(header|field|path|pattern|keep)s?\[`)
-
-// flagOf names the flag that a rule came from.
-func flagOf(field string) string {
-	if m := ruleField.FindStringSubmatch(field); m != nil {
-		return "--redact-" + m[1] + ": "
-	}
-	return ""
-}

@@ -187,14 +187,8 @@ func (r *Recorder) write(to sink) error {
 		case <-tick.C:
 			w.settle(to.Flush())
 		case <-r.stop:
-			for { // nobody offers any more
-				select {
-				case it := <-r.queue:
-					w.keep(it)
-					continue
-				default:
-				}
-				break
+			for len(r.queue) > 0 { // nobody offers any more
+				w.keep(<-r.queue)
 			}
 			err := to.Close()
 			w.settle(err)

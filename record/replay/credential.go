@@ -18,18 +18,19 @@ const tokenMark = "redacted-"
 // not set, in the path, or in a value of a query, form or JSON whose name is a
 // secret's. The response may depend on that credential.
 func lacksCredential(q *whittle.Request, given whittle.Header) bool {
-	for name, values := range q.Header {
-		if _, set := given[name]; set || name == "Referer" {
-			continue
-		}
-		for _, v := range values {
-			if strings.Contains(v, tokenMark) {
-				return true
-			}
+	path, query, _ := strings.Cut(q.Target, "?")
+	return hasToken(q.Header, given) || strings.Contains(path, tokenMark) || inPairs(query) || inBody(q.Body)
+}
+
+// hasToken reports whether any header that may carry a credential, and is not given,
+// contains a redaction token instead.
+func hasToken(h, given whittle.Header) bool {
+	for name, values := range h {
+		if _, set := given[name]; !set && name != "Referer" && strings.Contains(strings.Join(values, " "), tokenMark) {
+			return true
 		}
 	}
-	path, query, _ := strings.Cut(q.Target, "?")
-	return strings.Contains(path, tokenMark) || inPairs(query) || inBody(q.Body)
+	return false
 }
 
 func inPairs(text string) bool {
@@ -45,11 +46,11 @@ func inPairs(text string) bool {
 	return false
 }
 
-// inBody reads JSON and forms up to a bound. A token beyond the bound counts as
 // credentialBodyMost bounds the body that is searched for a token, in bytes.
 const credentialBodyMost = 1 << 20
 
-// a credential.
+// inBody reads JSON and forms up to a bound. A token in a larger body counts as a
+// credential.
 func inBody(body []byte) bool {
 	switch {
 	case !bytes.Contains(body, []byte(tokenMark)):

@@ -12,47 +12,32 @@ import (
 // Key selects the requests whose order is kept among themselves. The zero value
 // keeps the order within each connection.
 type Key struct {
-	by   keyKind
-	name string
+	header    string // "": the order is kept within each connection
+	unordered bool   // no order is kept
 }
-
-type keyKind uint8
-
-const (
-	byConnection keyKind = iota
-	byHeader
-	byNothing
-)
 
 // ParseKey reads "connection", "header:NAME" or "none".
 func ParseKey(s string) (Key, error) {
 	kind, name, _ := strings.Cut(s, ":")
-	k := Key{name: name}
 	switch {
 	case s == "" || s == "connection":
 		return Key{}, nil
 	case s == "none":
-		k.by = byNothing
+		return Key{unordered: true}, nil
 	case kind == "header" && name != "":
-		k.by, k.name = byHeader, textproto.CanonicalMIMEHeaderKey(name)
-	default:
-		return Key{}, whittle.Errorf(whittle.Invalid, "%q is not a key", s).
-			WithHint("write connection, header:NAME or none")
+		return Key{header: textproto.CanonicalMIMEHeaderKey(name)}, nil
 	}
-	return k, nil
+	return Key{}, whittle.Errorf(whittle.Invalid, "%q is not a key", s).WithHint("write connection, header:NAME or none")
 }
 
 // queue names the queue that keeps e in order; it is empty where e may be sent
 // at any time.
 func (k Key) queue(e *capture.Entry) string {
-	switch k.by {
-	case byConnection:
-		if e.Conn == 0 {
-			return ""
-		}
-		return strconv.FormatUint(e.Conn, 16)
-	case byHeader:
-		return e.Request.Header.Get(k.name)
+	switch {
+	case k.header != "":
+		return e.Request.Header.Get(k.header)
+	case k.unordered || e.Conn == 0:
+		return ""
 	}
-	return ""
+	return strconv.FormatUint(e.Conn, 16)
 }

@@ -1,7 +1,8 @@
 package replay
 
 import (
-	"container/heap"
+	"cmp"
+	"slices"
 	"time"
 
 	"whittle"
@@ -72,17 +73,10 @@ func blocked(queue []*item, at int) bool {
 // finish removes an item whose response has come, and returns those that may start
 // now.
 func (o *order) finish(it *item) []*item {
-	queue := o.queues[it.queue]
 	if it.queue == "" {
 		return nil
 	}
-	kept := queue[:0]
-	for _, other := range queue {
-		if other != it {
-			kept = append(kept, other)
-		}
-	}
-	clear(queue[len(kept):])
+	kept := slices.DeleteFunc(o.queues[it.queue], func(other *item) bool { return other == it })
 	if len(kept) == 0 {
 		delete(o.queues, it.queue)
 		return nil
@@ -106,26 +100,14 @@ func (o *order) finish(it *item) []*item {
 // look-ahead goes. A log holds them in the order in which they ended.
 type reorderBuffer []*item
 
-func (w reorderBuffer) Len() int { return len(w) }
-func (w reorderBuffer) Less(i, j int) bool {
-	if !w[i].entry.At.Equal(w[j].entry.At) {
-		return w[i].entry.At.Before(w[j].entry.At)
-	}
-	return w[i].seq < w[j].seq
+func (w *reorderBuffer) put(it *item) {
+	at, _ := slices.BinarySearchFunc(*w, it, func(a, b *item) int { return cmp.Or(a.entry.At.Compare(b.entry.At), cmp.Compare(a.seq, b.seq)) })
+	*w = slices.Insert(*w, at, it)
 }
-func (w reorderBuffer) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
 
-// Push implements heap.Interface.
-func (w *reorderBuffer) Push(x any) { *w = append(*w, x.(*item)) }
-
-// Pop implements heap.Interface.
-func (w *reorderBuffer) Pop() any {
-	old := *w
-	it := old[len(old)-1]
-	old[len(old)-1] = nil
-	*w = old[:len(old)-1]
+// take removes the earliest one.
+func (w *reorderBuffer) take() *item {
+	it := (*w)[0]
+	*w = slices.Delete(*w, 0, 1)
 	return it
 }
-
-func (w *reorderBuffer) put(it *item) { heap.Push(w, it) }
-func (w *reorderBuffer) take() *item  { return heap.Pop(w).(*item) }

@@ -141,7 +141,7 @@ func (p *player) prepare(it *item) {
 		h[name] = values
 	}
 	q.Header = h
-	it.redacted = hasToken(h)
+	it.redacted = hasToken(h, nil)
 }
 
 // schedule sends each item once it is due, its queue allows it and a connection

@@ -35,7 +35,7 @@ func TestAnEqualCandidateIsEquivalent(t *testing.T) {
 		hosts[r.Host+r.Header.Get("Accept-Encoding")+r.Header.Get("X-Set")]++
 		return numberOf(r)
 	})
-	r := run(t, numbers(2000), Options{Against: url, Key: Key{by: byNothing}, Header: whittle.Header{"X-Set": {"1"}}})
+	r := run(t, numbers(2000), Options{Against: url, Key: Key{unordered: true}, Header: whittle.Header{"X-Set": {"1"}}})
 	if r.Verdict != whittle.Equivalent || r.Ledger.Compared != 2000 || r.Differing != 0 {
 		t.Errorf("got %s, %+v: %s", r.Verdict, r.Ledger, r.Summary)
 	}
@@ -68,7 +68,7 @@ func TestARouteThatNeverRespondsIsNotLeftOut(t *testing.T) {
 		}
 		return get(i, fmt.Sprintf("/n?i=%d", i), number(i))
 	}}
-	r := run(t, log, Options{Against: url, Key: Key{by: byNothing}})
+	r := run(t, log, Options{Against: url, Key: Key{unordered: true}})
 	if r.Verdict != whittle.Undecided || r.Ledger.Failed != 3 || whittle.CodeOf(r.Err([]string{"undecided"})) != whittle.FallsShort {
 		t.Errorf("got %s, %+v: %s", r.Verdict, r.Ledger, r.Summary)
 	}
@@ -85,7 +85,7 @@ func TestATargetThatIsNotThere(t *testing.T) {
 			}
 			return numberOf(r)
 		})
-		r := run(t, numbers(300), Options{Against: url, Key: Key{by: byNothing}, Connections: 1})
+		r := run(t, numbers(300), Options{Against: url, Key: Key{unordered: true}, Connections: 1})
 		if err := r.Err([]string{"differs", "undecided"}); r.Ledger.Failed < 299 || whittle.CodeOf(err) != code {
 			t.Errorf("%s: %+v: %v", name, r.Ledger, err)
 		}
@@ -94,7 +94,7 @@ func TestATargetThatIsNotThere(t *testing.T) {
 
 func TestAnotherFieldIsDifferentAndExplained(t *testing.T) {
 	url := serve(t, func(r *http.Request) string { return strings.Replace(numberOf(r), "7", "8", 1) })
-	r := run(t, numbers(1000), Options{Against: url, Key: Key{by: byNothing}})
+	r := run(t, numbers(1000), Options{Against: url, Key: Key{unordered: true}})
 	if r.Verdict != whittle.Different || r.Differing != 100 || whittle.CodeOf(r.Err(nil)) != whittle.FallsShort {
 		t.Fatalf("got %s, %d differ", r.Verdict, r.Differing)
 	}
@@ -122,14 +122,14 @@ func TestNoiseIsLearnedFromTheLog(t *testing.T) {
 	good := serve(t, func(r *http.Request) string {
 		return fmt.Sprintf(`{"id":%d,"of":%s}`, 1_000_000+id(), r.URL.Query().Get("i"))
 	})
-	r := run(t, log, Options{Against: good, Key: Key{by: byNothing}})
+	r := run(t, log, Options{Against: good, Key: Key{unordered: true}})
 	if r.Verdict != whittle.Equivalent || len(r.Routes[0].Noise) != 1 || r.Routes[0].Noise[0] != "$.id (value)" {
 		t.Errorf("got %s, noise %v: %+v", r.Verdict, r.Routes[0].Noise, r.Routes[0].Verdict.Findings)
 	}
 	bad := serve(t, func(r *http.Request) string {
 		return fmt.Sprintf(`{"id":%d,"of":%s0}`, 1_000_000+id(), r.URL.Query().Get("i"))
 	})
-	r = run(t, log, Options{Against: bad, Key: Key{by: byNothing}})
+	r = run(t, log, Options{Against: bad, Key: Key{unordered: true}})
 	if r.Verdict != whittle.Different || r.Routes[0].Verdict.Findings[0].Path != "$.of" {
 		t.Errorf("got %s: %+v", r.Verdict, r.Routes[0].Verdict.Findings)
 	}
@@ -153,7 +153,7 @@ func TestNoiseIsLearnedFromTheMonolith(t *testing.T) {
 		}
 		return e
 	}}
-	r := run(t, log, Options{Against: candidate, Monolith: monolith, RepeatEvery: 4, Key: Key{by: byNothing}, AllowWrites: true})
+	r := run(t, log, Options{Against: candidate, Monolith: monolith, RepeatEvery: 4, Key: Key{unordered: true}, AllowWrites: true})
 	if len(r.Notes) == 0 || asked["POST"] != 150 {
 		t.Errorf("a route in which something may change asks the monolith nothing: %v, notes %v", asked, r.Notes)
 	}
@@ -161,7 +161,7 @@ func TestNoiseIsLearnedFromTheMonolith(t *testing.T) {
 		return get(i, fmt.Sprintf("/item?i=%d", i), fmt.Sprintf(`{"at":0,"i":%d}`, i))
 	}
 	clear(asked)
-	r = run(t, log, Options{Against: candidate, Monolith: monolith, RepeatEvery: 4, Key: Key{by: byNothing}})
+	r = run(t, log, Options{Against: candidate, Monolith: monolith, RepeatEvery: 4, Key: Key{unordered: true}})
 	if r.Verdict != whittle.Equivalent || asked["GET"] != 1500+375 {
 		t.Errorf("got %s after %v: %s", r.Verdict, asked, r.Summary)
 	}

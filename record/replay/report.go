@@ -211,28 +211,25 @@ func (b *results) sumShapes() Shapes {
 
 func (r *Report) notes(b *results, log Log) {
 	r.Notes = append(r.Notes, b.o.Notes...)
-	if b.redacted.Denied > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s denied (401 or 403) with a token in the place of a credential, so nothing was compared: "+
-			"set a real one with --header 'Authorization: …'", were(b.redacted.Denied, "request")))
-	}
-	if n := b.redacted.Undecided; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same, and sent with a token in the place of a credential, on which they may depend: whittle does not judge them. "+
-			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'; one in path, query or body cannot be set, and is recorded "+
-			"as it is where its name is in redact.keep", were(n, "response")))
-	}
-	if b.early > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s not the same, but came before enough repeats had shown what the monolith changes by itself: "+
-			"the findings count them, the number of different responses does not", were(b.early, "response")))
-	}
-	if n := b.redacted.Values; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing", were(n, "request")))
-	}
-	if n := b.redacted.Responses; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s recorded with tokens in the place of secrets, and the key or the rules that make the candidate's comparable are missing: "+
-			"the key lies next to the log's folder, with .key after its name (--redact-key FILE)", were(n, "response")))
-	}
-	if n := r.Ledger.Skipped[whittle.SkipNotSafe]; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s not sent that may change something: say safe: true or dry_run: in the route's config, or give --allow-writes", were(n, "request")))
+	for _, of := range []struct {
+		n         int64
+		what, why string
+	}{
+		{b.redacted.Denied, "request", "denied (401 or 403) with a token in the place of a credential, so nothing was compared: " +
+			"set a real one with --header 'Authorization: …'"},
+		{b.redacted.Undecided, "response", "not the same, and sent with a token in the place of a credential, on which they may depend: whittle does not judge them. " +
+			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'; one in path, query or body cannot be set, and is recorded " +
+			"as it is where its name is in redact.keep"},
+		{b.early, "response", "not the same, but came before enough repeats had shown what the monolith changes by itself: " +
+			"the findings count them, the number of different responses does not"},
+		{b.redacted.Values, "request", "sent with tokens in the place of secrets in path, query or body: a candidate that looks them up finds nothing"},
+		{b.redacted.Responses, "response", "recorded with tokens in the place of secrets, and the key or the rules that make the candidate's comparable are missing: " +
+			"the key lies next to the log's folder, with .key after its name (--redact-key FILE)"},
+		{r.Ledger.Skipped[whittle.SkipNotSafe], "request", "not sent that may change something: say safe: true or dry_run: in the route's config, or give --allow-writes"},
+	} {
+		if of.n > 0 {
+			r.Notes = append(r.Notes, were(of.n, of.what)+" "+of.why)
+		}
 	}
 	if p99 := r.Schedule.Late.P99; p99 > 100*time.Millisecond {
 		why := "the target responded too slowly for the pace, or --connections is too low"

@@ -249,16 +249,3 @@ func (b *results) compare(it *item) (why string, differs bool) {
 func denied(a *whittle.Response) bool {
 	return a.Failure == whittle.NoFailure && (a.Status == 401 || a.Status == 403)
 }
-
-// hasToken reports whether any header that may carry a credential contains a
-// redaction token instead.
-func hasToken(h whittle.Header) bool {
-	for name, values := range h {
-		for _, v := range values {
-			if name != "Referer" && strings.Contains(v, tokenMark) {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -92,7 +92,7 @@ func skeleton(v any, depth int) string {
 	switch v := v.(type) {
 	case map[string]any:
 		parts := make([]string, 0, len(v))
-		for _, name := range sortedNames(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			parts = append(parts, name+":"+skeleton(v[name], depth+1))
 		}
 		return "{" + strings.Join(parts, ",") + "}"
@@ -126,8 +126,6 @@ func numberKind(s string) string {
 	}
 	return "integer"
 }
-
-func sortedNames(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Shape is a kind of request and what became of it.
 type Shape struct {

@@ -1,6 +1,10 @@
 package replay
 
-import "whittle"
+import (
+	"cmp"
+
+	"whittle"
+)
 
 var skipWords = map[string]string{
 	whittle.SkipNotSafe:      "may change something, and the write contract does not allow it",
@@ -21,9 +25,4 @@ var skipWords = map[string]string{
 }
 
 // skipText explains a reason for which an exchange was not compared.
-func skipText(why string) string {
-	if words, ok := skipWords[why]; ok {
-		return words
-	}
-	return why
-}
+func skipText(why string) string { return cmp.Or(skipWords[why], why) }

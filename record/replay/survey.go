@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +44,7 @@ func (r *routeSurvey) seeHeaders(h whittle.Header, compares func(string) bool) {
 	}
 	for name, values := range h {
 		if known := r.headers[name].seen; len(values) > 0 && compares(name) && (known || len(r.headers) < headersSeenMost) {
-			tokens := slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, tokenMark) })
+			tokens := strings.Contains(strings.Join(values, " "), tokenMark)
 			r.headers[name] = seenHeader{true, r.headers[name].tokens || tokens}
 		}
 	}
@@ -95,13 +94,11 @@ func takeSurvey(ctx context.Context, log Log, d *router) (*survey, error) {
 		if e.Response.Failure == whittle.NoFailure {
 			r.seeHeaders(e.Response.Header, sub.compares)
 		}
-		if k := capture.KeyOf(&e.Request); len(known) < seenMost {
-			if _, again := known[k]; again {
-				r.again++
-			}
-			known[k] = struct{}{}
-		} else if _, again := known[k]; again {
+		k := capture.KeyOf(&e.Request)
+		if _, again := known[k]; again {
 			r.again++
+		} else if len(known) < seenMost {
+			known[k] = struct{}{}
 		}
 	}
 	if ctx.Err() != nil { // an archive's entries end then, and nothing says so

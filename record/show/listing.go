@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,16 +16,16 @@ import (
 
 // Listing is what ls and verify say in JSON.
 type Listing struct {
-	Format   string       `json:"format"`
-	Entries  int64        `json:"exchanges"`
-	First    *time.Time   `json:"first,omitempty"`
-	Last     *time.Time   `json:"last,omitempty"`
-	Segments int          `json:"segments"`
-	Bytes    int64        `json:"bytes"`
-	Unpacked int64        `json:"unpacked_bytes"`
-	Redacted []Part       `json:"redacted"`
-	Routes   []RouteCount `json:"routes"`
-	Damages  []Damage     `json:"damages"`
+	Format   string           `json:"format"`
+	Entries  int64            `json:"exchanges"`
+	First    *time.Time       `json:"first,omitempty"`
+	Last     *time.Time       `json:"last,omitempty"`
+	Segments int              `json:"segments"`
+	Bytes    int64            `json:"bytes"`
+	Unpacked int64            `json:"unpacked_bytes"`
+	Redacted []Part           `json:"redacted"`
+	Routes   []RouteCount     `json:"routes"`
+	Damages  []journal.Damage `json:"damages"`
 }
 
 // RouteCount counts a route's exchanges, or one target's of it.
@@ -45,28 +46,17 @@ type Part struct {
 	Rules *redact.Description `json:"rules,omitempty"`
 }
 
-// Damage is a part of a log that cannot be read.
-type Damage struct {
-	Segment string `json:"segment"`
-	Offset  int64  `json:"offset"`
-	Bytes   int64  `json:"bytes"`
-	Why     string `json:"why"`
-}
-
 // NewListing groups a listing's rows by their route.
 func NewListing(l *journal.Listing) *Listing {
 	r := &Listing{
 		Format: "whittle.record/1", Entries: l.Entries, Segments: l.Segments, Bytes: l.Bytes, Unpacked: l.Unpacked,
-		Redacted: []Part{}, Routes: []RouteCount{}, Damages: []Damage{},
+		Redacted: []Part{}, Routes: []RouteCount{}, Damages: append([]journal.Damage{}, l.Damages...),
 	}
 	if l.Entries > 0 {
 		r.First, r.Last = &l.First, &l.Last
 	}
 	for _, p := range l.Parts {
 		r.Redacted = append(r.Redacted, Part{Count: p.Entries, Rules: RulesOf(p.About)})
-	}
-	for _, d := range l.Damages {
-		r.Damages = append(r.Damages, Damage(d))
 	}
 	for _, row := range l.Rows {
 		if n := len(r.Routes); n == 0 || r.Routes[n-1].Route != row.Route {
@@ -99,11 +89,7 @@ func PrintListing(w io.Writer, r *Listing, limit int) {
 	}
 	fmt.Fprintf(w, "\n  %-48s %10s %9s  %s\n", "route, and its targets", "exchanges", "bodies", "responses")
 	for _, route := range r.Routes {
-		name := route.Route
-		if name == "" {
-			name = journal.NoRoute
-		}
-		showRow(w, "  ", name, &route)
+		showRow(w, "  ", cmp.Or(route.Route, journal.NoRoute), &route)
 		for i, t := range route.Targets {
 			if limit > 0 && i == limit {
 				fmt.Fprintf(w, "      … and %s\n", units.Counted(len(route.Targets)-limit, "more target"))
@@ -135,30 +121,22 @@ func showRow(w io.Writer, indent, name string, r *RouteCount) {
 
 // statuses is "200 ×95, 404 ×3, failed ×2", the most frequent first.
 func statuses(counts map[int]int64) string {
-	type one struct {
-		status int
-		n      int64
-	}
-	var all []one
-	for status, n := range counts {
-		all = append(all, one{status, n})
-	}
-	slices.SortFunc(all, func(a, b one) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.status, b.status)) })
+	all := slices.SortedFunc(maps.Keys(counts), func(a, b int) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
 	var out []string
-	for i, s := range all {
+	for i, status := range all {
 		if i == 5 {
 			rest := int64(0)
 			for _, other := range all[i:] {
-				rest += other.n
+				rest += counts[other]
 			}
 			out = append(out, fmt.Sprintf("others ×%d", rest))
 			break
 		}
-		name := fmt.Sprint(s.status)
-		if s.status == 0 {
-			name = "failed"
+		name := "failed"
+		if status != 0 {
+			name = fmt.Sprint(status)
 		}
-		out = append(out, fmt.Sprintf("%s ×%d", name, s.n))
+		out = append(out, fmt.Sprintf("%s ×%d", name, counts[status]))
 	}
 	return strings.Join(out, ", ")
 }
