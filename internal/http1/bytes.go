@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 )
@@ -102,25 +103,9 @@ func equalFold(b []byte, lower string) bool {
 	return true
 }
 
-// sameFold reports whether a and b differ in the case of ASCII letters at most.
-func sameFold(a, b []byte) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		x, y := a[i], b[i]
-		if x >= 'A' && x <= 'Z' {
-			x |= 0x20
-		}
-		if y >= 'A' && y <= 'Z' {
-			y |= 0x20
-		}
-		if x != y {
-			return false
-		}
-	}
-	return true
-}
+// sameFold reports whether a differs from b, which is ASCII, in the case of letters at
+// most: a letter beyond ASCII that is one in another case has more bytes.
+func sameFold(a, b []byte) bool { return len(a) == len(b) && bytes.EqualFold(a, b) }
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 

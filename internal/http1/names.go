@@ -24,43 +24,31 @@ func (k kind) hopByHop() bool { return k >= connection }
 // so that it must not come after the body.
 func (k kind) framing() bool { return k == host || k == contentLength || k == transferEncoding }
 
-// kindOf finds the kind by the name's length first, since most names have a
-// length of their own.
-func kindOf(name []byte) kind {
-	switch len(name) {
-	case len("te"):
-		return kindIf(name, "te", hop)
-	case len("host"):
-		return kindIf(name, "host", host)
-	case len("expect"):
-		return kindIf(name, "expect", expect)
-	case len("upgrade"):
-		if equalFold(name, "trailer") {
-			return trailer
-		}
-		return kindIf(name, "upgrade", upgrade)
-	case len("connection"):
-		if equalFold(name, "keep-alive") {
-			return hop
-		}
-		return kindIf(name, "connection", connection)
-	case len("content-length"):
-		return kindIf(name, "content-length", contentLength)
-	case len("proxy-connection"):
-		return kindIf(name, "proxy-connection", hop)
-	case len("transfer-encoding"):
-		return kindIf(name, "transfer-encoding", transferEncoding)
-	case len("proxy-authenticate"):
-		return kindIf(name, "proxy-authenticate", hop)
-	case len("proxy-authorization"):
-		return kindIf(name, "proxy-authorization", hop)
-	}
-	return other
+// kinds are the names that have one, by their length: most names have a length of
+// their own.
+var kinds = [...][]struct {
+	name string
+	kind kind
+}{
+	len("te"):                  {{"te", hop}},
+	len("host"):                {{"host", host}},
+	len("expect"):              {{"expect", expect}},
+	len("upgrade"):             {{"upgrade", upgrade}, {"trailer", trailer}},
+	len("connection"):          {{"connection", connection}, {"keep-alive", hop}},
+	len("content-length"):      {{"content-length", contentLength}},
+	len("proxy-connection"):    {{"proxy-connection", hop}},
+	len("transfer-encoding"):   {{"transfer-encoding", transferEncoding}},
+	len("proxy-authenticate"):  {{"proxy-authenticate", hop}},
+	len("proxy-authorization"): {{"proxy-authorization", hop}},
 }
 
-func kindIf(name []byte, lower string, k kind) kind {
-	if equalFold(name, lower) {
-		return k
+func kindOf(name []byte) kind {
+	if len(name) < len(kinds) {
+		for i := range kinds[len(name)] {
+			if k := &kinds[len(name)][i]; equalFold(name, k.name) {
+				return k.kind
+			}
+		}
 	}
 	return other
 }
