@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"strconv"
@@ -204,9 +205,7 @@ func (n *FieldNames) Make(want, json string) string {
 		d := DefaultJSON(s)
 		return n.names[s] || n.camel[d] || n.keys[s] && s != json || json == "" && n.keys[d]
 	})
-	if json == "" {
-		json = DefaultJSON(name)
-	}
+	json = cmp.Or(json, DefaultJSON(name))
 	n.Take(name, json)
 	return name
 }

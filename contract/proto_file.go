@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,9 +91,7 @@ func (w *protoWriter) service() {
 			w.line(0)
 		}
 		doc := m.Doc
-		if doc == "" {
-			doc = m.Name + " is " + m.HTTP.Method + " " + m.HTTP.Pattern + "."
-		}
+		doc = cmp.Or(doc, m.Name+" is "+m.HTTP.Method+" "+m.HTTP.Pattern+".")
 		w.comment(1, doc)
 		w.line(1, "rpc ", m.Name, "(", m.Input, ") returns (", m.Output, ");")
 	}
@@ -102,9 +101,7 @@ func (w *protoWriter) service() {
 func (w *protoWriter) message(m *Message) {
 	w.line(0)
 	doc := m.Doc
-	if doc == "" {
-		doc = m.Name + " has " + Count(len(m.Fields), "field") + "."
-	}
+	doc = cmp.Or(doc, m.Name+" has "+Count(len(m.Fields), "field")+".")
 	w.comment(0, doc)
 	if len(m.Fields) == 0 && len(m.Reserved) == 0 {
 		w.line(0, "message ", m.Name, " {}")

@@ -7,6 +7,7 @@ package profile
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -162,10 +163,8 @@ func (p *Profile) Total() int64 {
 // IsWhole reports whether every frame is of a function that the profile has.
 func (p *Profile) IsWhole() bool {
 	for i := range p.Samples {
-		for _, f := range p.Samples[i].Stack {
-			if f.Function < 0 || int(f.Function) >= len(p.Functions) {
-				return false
-			}
+		if slices.ContainsFunc(p.Samples[i].Stack, func(f Frame) bool { return f.Function < 0 || int(f.Function) >= len(p.Functions) }) {
+			return false
 		}
 	}
 	return true

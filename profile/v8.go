@@ -253,9 +253,7 @@ func (p *Profile) interner() func(callFrame) int32 {
 			i = int32(len(p.Functions))
 			index[f] = i
 			name := f.FunctionName
-			if name == "" {
-				name = Anonymous
-			}
+			name = cmp.Or(name, Anonymous)
 			p.Functions = append(p.Functions, Function{
 				Name: name, File: ShortFile(f.URL), Line: max(f.LineNumber, -1) + 1,
 				Owner: OwnerOfScript(f.URL), Category: nodeCategory(name, f.URL),

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"slices"
 
 	"whittle/contract"
@@ -81,16 +82,12 @@ func nameFields(fields []planned) {
 		for i := range fields {
 			p := &fields[i]
 			want := p.name
-			if want == "" {
-				want = contract.FieldName(p.key)
-			}
+			want = cmp.Or(want, contract.FieldName(p.key))
 			if p.was != nil || made != (p.name != "" || want != p.key) {
 				continue
 			}
 			p.field.Name = names.Make(want, p.key)
-			if p.key == "" {
-				p.key = contract.DefaultJSON(p.field.Name)
-			}
+			p.key = cmp.Or(p.key, contract.DefaultJSON(p.field.Name))
 		}
 	}
 }

@@ -90,12 +90,8 @@ func validValues(values url.Values) bool {
 }
 
 func isAsset(contentType string) bool {
-	for _, p := range []string{"image/", "font/", "video/", "audio/", "text/css", "text/javascript", "application/javascript", "application/wasm"} {
-		if strings.HasPrefix(contentType, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"image/", "font/", "video/", "audio/", "text/css", "text/javascript", "application/javascript", "application/wasm"},
+		func(kind string) bool { return strings.HasPrefix(contentType, kind) })
 }
 
 func sortedNames(values url.Values) []string { return slices.Sorted(maps.Keys(values)) }

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"strings"
 
 	"whittle/contract"
@@ -109,8 +110,6 @@ func serviceName(endpoints []*endpoint) string {
 // packageName is the service's name as a package, with a version: "user.v1".
 func packageName(service string) string {
 	name := strings.ReplaceAll(contract.FieldName(strings.TrimSuffix(service, "Service")), "_", "")
-	if name == "" {
-		name = "service"
-	}
+	name = cmp.Or(name, "service")
 	return name + ".v1"
 }

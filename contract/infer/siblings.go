@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -157,9 +158,7 @@ func (l *log) join(g *siblingGroup, why string) {
 		whole = newEndpoint(g.members[0].method, segments, g.members[0].first)
 	}
 	whole.segments[g.at].Chosen = true
-	if whole.segments[g.at].Why == "" {
-		whole.segments[g.at].Why = why
-	}
+	whole.segments[g.at].Why = cmp.Or(whole.segments[g.at].Why, why)
 	for _, e := range g.members {
 		whole.absorb(e, g.at)
 		delete(l.endpoints, pattern.Key(e.method, e.segments))

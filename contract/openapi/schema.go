@@ -102,10 +102,8 @@ func nullable(n *node) bool {
 	}
 	for _, key := range []string{"type", "enum"} {
 		if t := n.get(key); t != nil && t.kind == isList {
-			for _, i := range t.items {
-				if i.kind == isNull || key == "type" && i.text == "null" {
-					return true
-				}
+			if slices.ContainsFunc(t.items, func(i *node) bool { return i.kind == isNull || key == "type" && i.text == "null" }) {
+				return true
 			}
 		}
 	}

@@ -71,9 +71,7 @@ func Make(ctx context.Context, c *contract.Contract, entries iter.Seq2[*capture.
 	if o.Module, err = before.module(o.Dir, o.Module); err != nil {
 		return nil, err
 	}
-	if o.Monolith == "" {
-		o.Monolith = "http://127.0.0.1:3000"
-	}
+	o.Monolith = cmp.Or(o.Monolith, "http://127.0.0.1:3000")
 	frozen, err := before.isTheirs(o.Dir, "proto/"+c.FileName())
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"strconv"
@@ -16,9 +17,7 @@ import (
 // list whose ids and times differ at each call.
 func shopContract() *contract.Contract {
 	responses := func(a contract.Response) contract.Response {
-		if a.Status == 0 {
-			a.Status = 200
-		}
+		a.Status = cmp.Or(a.Status, 200)
 		return a
 	}
 	const asJSON = "application/json; charset=utf-8"

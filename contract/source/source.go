@@ -3,6 +3,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -186,9 +187,7 @@ func (s *Source) read(o infer.Options) (*contract.Contract, error) {
 		return c, err
 	}
 	root := s.protoPath
-	if root == "" {
-		root = filepath.Dir(s.path)
-	}
+	root = cmp.Or(root, filepath.Dir(s.path))
 	name, err := filepath.Rel(root, s.path)
 	if err != nil || !filepath.IsLocal(name) {
 		return nil, whittle.Errorf(whittle.Invalid, "read %s: it does not lie below --proto-path %s", s.path, root)

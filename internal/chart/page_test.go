@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -203,12 +204,7 @@ func TestStrangeFiguresDrawNothingStrange(t *testing.T) {
 }
 
 func containsY(ps []Point, y float64) bool {
-	for _, p := range ps {
-		if p.Y == y {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ps, func(p Point) bool { return p.Y == y })
 }
 
 func TestNumber(t *testing.T) {

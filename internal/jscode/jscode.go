@@ -5,6 +5,7 @@ package jscode
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -289,12 +290,7 @@ func (s *scanner) beginsRegexp() bool {
 		return true
 	}
 	before := strings.TrimRight(s.text[:s.at], " \t\r\n")
-	for _, word := range []string{"return", "typeof", "case", "in", "of"} {
-		if strings.HasSuffix(before, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"return", "typeof", "case", "in", "of"}, func(word string) bool { return strings.HasSuffix(before, word) })
 }
 
 func (s *scanner) regexp() {

@@ -4,6 +4,7 @@ package jsonpath
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -176,21 +177,11 @@ func (s pathStep) is(at Element) bool {
 
 // AnyMatches reports whether one of the paths leads exactly to the trail.
 func AnyMatches(paths []Path, trail []Element) bool {
-	for _, p := range paths {
-		if p.Matches(trail) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(paths, func(p Path) bool { return p.Matches(trail) })
 }
 
 // AnyCovers reports whether one of the paths leads to the trail or to an ancestor
 // of it.
 func AnyCovers(paths []Path, trail []Element) bool {
-	for _, p := range paths {
-		if p.Covers(trail) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(paths, func(p Path) bool { return p.Covers(trail) })
 }

@@ -170,10 +170,5 @@ func (r *routes) calls(f *profile.Function, line int32) bool {
 	if ends := jscode.End(lines, f.Line, f.Column); int(line) < f.Line || ends > 0 && int(line) > ends {
 		return true
 	}
-	for _, m := range call.FindAllStringSubmatch(lines[line-1], -1) {
-		if !native.MatchString(m[1]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(call.FindAllStringSubmatch(lines[line-1], -1), func(m []string) bool { return !native.MatchString(m[1]) })
 }

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -81,12 +82,8 @@ func (s *pprofSource) Take(ctx context.Context, kind profile.Kind, d time.Durati
 		return nil, err
 	}
 	p.Began = began
-	if p.Duration == 0 {
-		p.Duration = time.Duration(seconds) * time.Second
-	}
-	if p.Service == "" {
-		p.Service = s.name
-	}
+	p.Duration = cmp.Or(p.Duration, time.Duration(seconds)*time.Second)
+	p.Service = cmp.Or(p.Service, s.name)
 	return &Collected{Profile: p, Raw: b, Ext: ".pb.gz"}, nil
 }
 

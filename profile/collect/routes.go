@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"whittle/profile"
@@ -86,12 +87,7 @@ func endpoint(m []string) string {
 
 // names says whether a function is among a call's arguments, by name.
 func names(arguments, name string) bool {
-	for _, word := range word.FindAllString(arguments, 64) {
-		if word == name || strings.HasSuffix(word, "."+name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(word.FindAllString(arguments, 64), func(word string) bool { return word == name || strings.HasSuffix(word, "."+name) })
 }
 
 func (r *routes) lines(path string) []string {

@@ -90,9 +90,7 @@ func ReadProfile(path string, kinds []profile.Kind) (*profile.Profile, error) {
 	if kept.Format != "" {
 		p.Service, p.Requests = cmp.Or(kept.Service, p.Service), kept.Requests // which were counted as endpoints when they were saved
 	}
-	if p.Service == "" {
-		p.Service = filepath.Base(path)
-	}
+	p.Service = cmp.Or(p.Service, filepath.Base(path))
 	Relative(p)
 	return p, nil
 }

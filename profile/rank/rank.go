@@ -71,9 +71,7 @@ func Endpoints(all []*measure.Measured) *Ranking {
 	var total, lasted, others time.Duration
 	for _, m := range all {
 		r := m.Report()
-		if out.Service == "" {
-			out.Service = r.Service
-		}
+		out.Service = cmp.Or(out.Service, r.Service)
 		out.Smells = append(out.Smells, r.Smells...)
 		for _, w := range r.Warnings {
 			if !slices.Contains(out.Warnings, w) {

@@ -1,6 +1,7 @@
 package smell
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -44,9 +45,7 @@ func collector(cpu *profile.Profile, all []*profile.Profile) []Smell {
 		for _, site := range sites {
 			f := p.Functions[site.Function]
 			s.Function, s.File, s.Line = f.Name, f.File, int(site.Line)
-			if s.Line == 0 {
-				s.Line = f.Line
-			}
+			s.Line = cmp.Or(s.Line, f.Line)
 			s.Evidence += fmt.Sprintf("; %s of %.0f MB/s allocated at %s", units.Percent(site.Share),
 				float64(p.Total())/1e6/max(p.Duration.Seconds(), 1e-9), s.Where())
 			if site.Share >= allocationShare {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -97,10 +98,7 @@ func appendText[T string | []byte](w []byte, t T) []byte {
 func appendHeader(w []byte, h whittle.Header) []byte {
 	w = binary.AppendUvarint(w, uint64(len(h)))
 	var few [32]string // sorting most headers asks for no memory
-	names := few[:0]
-	for name := range h {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq(few[:0], maps.Keys(h))
 	slices.Sort(names)
 	for _, name := range names {
 		w = appendText(w, name)

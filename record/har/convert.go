@@ -117,9 +117,7 @@ func failure(r *response) (whittle.Failure, string) {
 			return f.is, said
 		}
 	}
-	if said == "" {
-		said = "the HAR has no response"
-	}
+	said = cmp.Or(said, "the HAR has no response")
 	return whittle.FailedCanceled, said
 }
 
@@ -130,9 +128,7 @@ func latency(h *entry) time.Duration {
 	for _, part := range []number{h.Timings.Send, h.Timings.Wait, h.Timings.Receive} {
 		sum += max(0, part)
 	}
-	if sum == 0 {
-		sum = max(0, h.Time)
-	}
+	sum = cmp.Or(sum, max(0, h.Time))
 	const longest = 24 * time.Hour
 	return time.Duration(min(float64(sum)*float64(time.Millisecond), float64(longest)))
 }

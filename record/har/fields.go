@@ -1,6 +1,7 @@
 package har
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/textproto"
@@ -44,9 +45,7 @@ func address(raw string) (target, host, port string, err error) {
 		target = "/" + target
 	}
 	port = (&url.URL{Host: host}).Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[scheme]
-	}
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[scheme])
 	return target, host, port, nil
 }
 

@@ -5,6 +5,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"syscall"
@@ -32,18 +33,14 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 1 << 30
-	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, 1<<30)
 	if o.SegmentBytes <= 0 {
 		o.SegmentBytes = 16 << 20
 		if o.MaxBytes > 0 {
 			o.SegmentBytes = min(o.SegmentBytes, max(1, o.MaxBytes/8))
 		}
 	}
-	if o.MaxAge == 0 {
-		o.MaxAge = 7 * 24 * time.Hour
-	}
+	o.MaxAge = cmp.Or(o.MaxAge, 7*24*time.Hour)
 	if o.now == nil {
 		o.now = time.Now
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -85,11 +86,7 @@ const manner = "5"
 
 // defaults is a digest of the names that are secret without a rule.
 var defaults = sync.OnceValue(func() string {
-	var all []string
-	for name := range exactNames {
-		all = append(all, name)
-	}
-	slices.Sort(all)
+	all := slices.Sorted(maps.Keys(exactNames))
 	return digest([]byte(strings.Join(slices.Concat(all, []string{"|"}, secretParts, []string{"|"}, secretEnds, []string{"|", manner}), " ")))
 })
 

@@ -41,8 +41,8 @@ var alphabets = func() map[string]alphabet {
 }()
 
 var (
-	decimal, url64, standard = alphabets["decimal"], alphabets["url64"], alphabets["standard"]
-	dotted, joined           = alphabets["dotted"], alphabets["joined"]
+	decimal, hexLower, url64 = alphabets["decimal"], alphabets["hexLower"], alphabets["url64"]
+	standard, dotted, joined = alphabets["standard"], alphabets["dotted"], alphabets["joined"]
 )
 
 // runEnd gives where the bytes of an alphabet from i on end.

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 	"strings"
 )
 
@@ -121,15 +122,6 @@ func (r *Redactor) secretName(plain []byte, more map[string]bool) bool {
 		return true
 	}
 	s := string(plain)
-	for _, end := range secretEnds {
-		if strings.HasSuffix(s, end) {
-			return true
-		}
-	}
-	for _, part := range secretParts {
-		if strings.Contains(s, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(s, end) }) ||
+		slices.ContainsFunc(secretParts, func(part string) bool { return strings.Contains(s, part) })
 }

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 )
 
@@ -18,12 +19,7 @@ func (w *work) patterns(b []byte) (_ []byte, found bool) {
 
 // matches reports whether a pattern matches.
 func (r *Redactor) matches(b []byte) bool {
-	for _, p := range r.patterns {
-		if p.Match(b) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.patterns, func(p *regexp.Regexp) bool { return p.Match(b) })
 }
 
 // matched gives what of a text the patterns say is secret: for one pattern after

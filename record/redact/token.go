@@ -28,15 +28,7 @@ func (r *Redactor) appendToken(dst, secret []byte) []byte {
 }
 
 func isToken(b []byte) bool {
-	if len(b) != len(tokenPrefix)+tokenDigits || string(b[:len(tokenPrefix)]) != tokenPrefix {
-		return false
-	}
-	for _, c := range b[len(tokenPrefix):] {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(b) == len(tokenPrefix)+tokenDigits && string(b[:len(tokenPrefix)]) == tokenPrefix && runEnd(b, len(tokenPrefix), hexLower) == len(b)
 }
 
 // A JSON number that is secret becomes a number, so that a contract inferred

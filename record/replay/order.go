@@ -62,12 +62,7 @@ func (o *order) enqueue(it *item) bool {
 }
 
 func blocked(queue []*item, at int) bool {
-	for _, before := range queue[:at] {
-		if !before.ended().After(queue[at].entry.At) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(queue[:at], func(before *item) bool { return !before.ended().After(queue[at].entry.At) })
 }
 
 // finish removes an item whose response has come, and returns those that may start

@@ -124,12 +124,7 @@ func (o *Options) hides(recorded, response []byte) bool {
 	case !o.HasTokens:
 		return false
 	}
-	for _, n := range redact.NumberTokens(recorded) {
-		if !bytes.Contains(response, n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(redact.NumberTokens(recorded), func(n []byte) bool { return !bytes.Contains(response, n) })
 }
 
 // hideCookieValues gives all cookies of an exchange the same value. A recorded

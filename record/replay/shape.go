@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -78,9 +79,7 @@ func structure(q *whittle.Request) string {
 	if err == nil && kind == "application/x-www-form-urlencoded" {
 		return "form " + namesOf(string(q.Body[:min(len(q.Body), shapeBody)]))
 	}
-	if kind == "" {
-		kind = "a body"
-	}
+	kind = cmp.Or(kind, "a body")
 	return kind
 }
 

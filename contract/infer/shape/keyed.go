@@ -2,6 +2,7 @@ package shape
 
 import (
 	"fmt"
+	"slices"
 
 	"whittle/contract/infer/pattern"
 )
@@ -37,12 +38,7 @@ func (s *Shape) idKeys() bool {
 	if len(s.Keys) < 2 {
 		return len(s.Keys) == 1 && pattern.IsID(s.Keys[0])
 	}
-	for _, k := range s.Keys {
-		if !pattern.IsID(k) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Keys, func(k string) bool { return !pattern.IsID(k) })
 }
 
 // manyKeys says that names are many and come and go: more than 16, each in less

@@ -4,6 +4,8 @@
 package shape
 
 import (
+	"cmp"
+
 	"whittle/contract"
 	"whittle/contract/infer/document"
 )
@@ -178,9 +180,7 @@ func (s *Shape) Absorb(o *Shape) {
 	s.Closed = s.Closed || o.Closed
 	s.closedLossy += o.closedLossy
 	s.odd = s.odd || o.odd
-	if s.Why == "" {
-		s.Why = o.Why
-	}
+	s.Why = cmp.Or(s.Why, o.Why)
 	if o.Element != nil {
 		if s.Element == nil {
 			s.Element = &Shape{}
