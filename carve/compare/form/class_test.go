@@ -1,11 +1,18 @@
 package form
 
 import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"whittle"
 	"whittle/carve/compare/comparetest"
+	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
+	"whittle/carve/compare/noise"
+	"whittle/internal/simtest"
 )
 
 func TestClassify(t *testing.T) {
@@ -121,6 +128,46 @@ func TestRulesAreNamedExactly(t *testing.T) {
 		c.Forms = []whittle.FieldForm{{Path: "$.id", Form: name}}
 		if _, err := New(c); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// TestGuessableIDs: ids whose last third is always the same are shown where the monolith's is new,
+// and not where each server ends its ids in its own way, as version 1 of UUIDs does.
+func TestGuessableIDs(t *testing.T) {
+	t.Parallel()
+	random := func(r *rand.Rand) string { return fmt.Sprintf("%016x%016x", r.Uint64(), r.Uint64()) }
+	uuid := func(r *rand.Rand, end string) string {
+		s := random(r)
+		return s[:8] + "-" + s[8:12] + "-4" + s[13:16] + "-a" + s[17:20] + "-" + cmp.Or(end, s[20:])
+	}
+	for _, tc := range []struct {
+		what  string
+		ids   [2]func(r *rand.Rand) string // of the monolith and the candidate
+		shown bool
+	}{
+		{"hex", [2]func(*rand.Rand) string{random, random}, false},
+		{"a UUID", [2]func(*rand.Rand) string{
+			func(r *rand.Rand) string { return uuid(r, "") }, func(r *rand.Rand) string { return uuid(r, "000000000000") },
+		}, true},
+		{"a prefixed id", [2]func(*rand.Rand) string{
+			func(r *rand.Rand) string { return "ord_" + random(r) }, func(r *rand.Rand) string { return "ord_" + random(r)[12:] + "000000000000" },
+		}, true},
+		{"an end of each server's", [2]func(*rand.Rand) string{
+			func(r *rand.Rand) string { return uuid(r, "0242ac120002") }, func(r *rand.Rand) string { return uuid(r, "0242ac120003") },
+		}, false},
+	} {
+		r, f := rand.New(rand.NewPCG(3, 15)), formsOf(t, comparetest.FormComparison)
+		f.take(noise.Key{Path: "$.id", Way: jsondiff.HowValue}, 0)
+		for n := 1; n <= 200; n++ {
+			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(n) * time.Second)}
+			for side, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
+				a.Body = []byte(`{"id":"` + tc.ids[side](r) + `"}`)
+			}
+			f.See(x, nil, 0.01, n)
+		}
+		if found := decidedOf(f); (found != nil) != tc.shown {
+			t.Errorf("%s: %+v", tc.what, found)
 		}
 	}
 }

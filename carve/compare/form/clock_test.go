@@ -24,6 +24,7 @@ type clockServer struct {
 	queue       time.Duration // it is asked later than the request came, by so much in the mean
 	kept        time.Duration // for how long a Date is kept
 	bunch       time.Duration // all requests of such a time are asked at its end
+	stale       float64       // the share of responses whose times are three seconds old
 }
 
 func (s *clockServer) response(r *rand.Rand, at time.Time) whittle.Response {
@@ -45,6 +46,9 @@ func (s *clockServer) response(r *rand.Rand, at time.Time) whittle.Response {
 	date := head
 	if s.kept > 0 {
 		date = head.Truncate(s.kept)
+	}
+	if r.Float64() < s.stale {
+		read = read.Add(-3 * time.Second)
 	}
 	write := func(t time.Time) string {
 		if s.layout == "epoch" {
@@ -109,6 +113,25 @@ func TestFreshTimesAreAsFar(t *testing.T) {
 		}
 		if at := clockRun(t, r, monolith, candidate, 400); at > 0 {
 			t.Errorf("run %d: called wrong at %d: %+v against %+v", seed, at, candidate, monolith)
+		}
+	}
+}
+
+// TestStaleTimesAreShown: a time that is three seconds old is, always and in 7 of 100, whatever
+// the clocks, up to a second apart, where both sides send a Date. (With clocks two seconds
+// apart, a stale time can be the very text that the monolith writes.)
+func TestStaleTimesAreShown(t *testing.T) {
+	t.Parallel()
+	for share, within := range map[float64]int{1: 80, 0.07: 600} {
+		for seed := range 20 {
+			r := rand.New(rand.NewPCG(uint64(seed), 13))
+			layout := clockLayouts[seed%len(clockLayouts)]
+			monolith, candidate := drawClock(r, layout), drawClock(r, layout)
+			monolith.skew, candidate.skew = monolith.skew/4, candidate.skew/4
+			monolith.pauses, candidate.pauses, candidate.queue, candidate.stale = 0, 0, 700*time.Millisecond, share
+			if at := clockRun(t, r, monolith, candidate, within); at == 0 {
+				t.Errorf("%v of responses, %s, run %d: not shown", share, layout, seed)
+			}
 		}
 	}
 }

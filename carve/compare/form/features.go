@@ -3,6 +3,7 @@ package form
 import (
 	"iter"
 	"slices"
+	"time"
 
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
@@ -14,6 +15,7 @@ const (
 	featWord          // which word, of a few
 	featTime          // how far from the time of the request
 	featRepeat        // whether it came before
+	featEnd           // whether the last third of an id came before
 	featSize          // length, number of elements
 	features
 )
@@ -40,6 +42,8 @@ func (c *category) words(k int) string {
 		return [...]string{"as usual", "earlier", "later"}[c.code]
 	case featRepeat:
 		return [...]string{"a new value", "an earlier value"}[c.code]
+	case featEnd:
+		return [...]string{"a new end", "an earlier end"}[c.code]
 	}
 	return ""
 }
@@ -81,20 +85,28 @@ func (p *formPath) code(k, side int, v *value, e *formExchange) (code uint64, ok
 			code = again
 		}
 		return code, v.hash != 0 && v.form.class != classBool && v.form.class != classEmpty
+	case featEnd:
+		return uint64(eprocess.Indicator(slices.Contains(p.Ends[side%2], v.end))), v.end != 0
 	}
 	return uint64(v.size), v.size >= 0 && (v.form.class != classDigits || p.Padded)
 }
 
 // timeCode says whether a time lies where those of the monolith lay lately, and half as
-// much again to both sides, from the moment at which the side was asked.
+// much again to both sides, from the moment at which the side was asked. A time that is read while
+// the request is served is no older than the Date of its response less the latency, and a Date
+// leaves up to a second out: with a Date on both sides, what is older came out of a cache.
 func (p *formPath) timeCode(side int, v *value, e *formExchange) (code uint64, ok bool) {
 	if v.at.IsZero() || e.timeless || e.at.IsZero() || len(p.Offsets) < warm {
 		return 0, false
 	}
 	low, high := slices.Min(p.Offsets), slices.Max(p.Offsets)
 	pad := max(nowRange, high-low) / 2
+	before := pad
+	if took := e.took[side]; high-low <= nowRange && took > 0 && e.isDated(Monolith) && e.isDated(side) {
+		before = (took + time.Second).Milliseconds()
+	}
 	switch off := v.at.Sub(e.moment(side)).Milliseconds(); {
-	case off < low-pad:
+	case off < low-before:
 		return earlier, true
 	case off > high+pad:
 		return later, true
@@ -169,6 +181,8 @@ func (p *formPath) ready(k int) bool {
 		return f.N >= 2*warm
 	case featRepeat:
 		return f.N >= warm && p.isNew() && (!p.isNumber() || p.rises())
+	case featEnd:
+		return f.N >= warm && f.isNew()
 	}
 	return f.N >= warm
 }

@@ -140,6 +140,7 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	for side, response := range [3]*whittle.Response{&x.Monolith, &x.Candidate, x.Repeat} {
 		if response != nil {
 			e.clocks[side], _ = Date(response.Header.Get("Date"))
+			e.took[side] = response.Latency
 		}
 	}
 	for i, p := range f.paths {

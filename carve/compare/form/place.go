@@ -38,8 +38,9 @@ type formPath struct {
 	Held own.Holding `json:"held"`
 	// Samples are exchanges in which the candidate's form was unusual.
 	Samples []whittle.Sample `json:"s,omitempty"`
-	// Recent are hashes of each side's last values.
+	// Recent are hashes of each side's last values, and Ends of the last thirds of its last ids.
 	Recent  [2][]uint32       `json:"recent"`
+	Ends    [2][]uint32       `json:"ends"`
 	Feature [features]feature `json:"f"`
 	Alike   twosample.Test    `json:"alike"`
 
@@ -73,6 +74,7 @@ type formExchange struct {
 	n                     int
 	at                    time.Time
 	clocks                [3]time.Time // Date of each response; zero: it has none
+	took                  [3]time.Duration
 }
 
 // settle takes an exchange to every derived place; it reports whether the candidate's form was
@@ -125,11 +127,11 @@ func (p *formPath) rises() bool {
 	return n >= 2*warm && 10*max(p.Ups, p.Down) >= 9*n
 }
 
-// isNew reports whether the values are new each time but for one in 50.
-func (p *formPath) isNew() bool {
-	f := &p.Feature[featRepeat]
-	return f.N > 0 && 50*f.count(again) <= f.N
-}
+// isNew reports whether the values are new each time.
+func (p *formPath) isNew() bool { return p.Feature[featRepeat].isNew() }
+
+// isNew reports whether the monolith's values, or their ends, are new each time but for one in 50.
+func (f *feature) isNew() bool { return f.N > 0 && 50*f.count(again) <= f.N }
 
 // isSet reports whether ids or texts come out of a set of few.
 func (p *formPath) isSet() bool {
@@ -178,6 +180,9 @@ func (p *formPath) remember(e *formExchange) {
 			if h := p.now[side][i].hash; h != 0 {
 				p.Recent[side] = pushed(p.Recent[side], uint32(h), most)
 			}
+			if end := p.now[side][i].end; end != 0 {
+				p.Ends[side] = pushed(p.Ends[side], end, few)
+			}
 		}
 	}
 	if len(monolith) > 0 && monolith[0].sized {
@@ -210,8 +215,8 @@ func (p *formPath) step(x float64) {
 	}
 }
 
-// nowRange is within which distances from now times lie that are made anew: half of it is no
-// difference, for clocks differ, and the candidate is asked later. Simulation:
+// nowRange is within which distances from now times lie that are made anew: without a Date half of
+// it is no difference, for clocks differ, and the candidate is asked later. Simulation:
 // TestFreshTimesAreAsFar.
 const nowRange = 10_000 // ms
 
@@ -236,3 +241,6 @@ func (e *formExchange) moment(side int) time.Time {
 	}
 	return date
 }
+
+// isDated reports whether a side's times are held against its own clock.
+func (e *formExchange) isDated(side int) bool { return e.moment(side).Equal(e.clocks[side]) }

@@ -99,8 +99,9 @@ const (
 // it but the form, the size and, hashed, the value itself goes into any memory.
 type value struct {
 	form form
-	// hash distinguishes values.
+	// hash distinguishes values, and end the last thirds of long ids; 0: it is none.
 	hash uint64
+	end  uint32
 	// raw is its JSON, valid during the exchange.
 	raw []byte
 	// size is how long an id or a list is, up to most; -1: it does not count.
@@ -153,8 +154,10 @@ func valueOfText(s []byte) value {
 		}
 	case classNumeral:
 		v.measure(s)
-	case classHex, classToken:
-		v.size = min(len(s), most)
+	case classHex, classToken, classUUID:
+		if v.size = min(len(s), most); len(s) >= few {
+			v.end = uint32(digest.FNV(s[len(s)-len(s)/3:]))
+		}
 	case classText:
 		v.form.fixed = uint32(digest.FNV([]byte(Shape(string(s)))))
 	}

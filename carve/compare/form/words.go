@@ -56,7 +56,7 @@ func sizeWords(class formClass, size int) string {
 // featureWords say how a candidate deviates at each derived place.
 var featureWords = [features]string{
 	"has another form", "is a word that the monolith never said", "is a time at another distance from the request",
-	"repeats an earlier value", "has another size",
+	"repeats an earlier value", "repeats the end of an earlier id", "has another size",
 }
 
 // finding is what speaks most against the candidate at a place: what was decided, then what
