@@ -22,22 +22,19 @@ const (
 	maxExpect = 32  // declared differences
 )
 
-// match judges responses that should be the same: exact and json. What it tests:
+// match judges responses that should be the same: exact and json.
 //
-// Without learned noise: the hypothesis that a difference at one path comes in at most MaxDiffer
-// of the responses, given the past, by eprocess.Bets.SeeShare.
+// Without learned noise it tests that a difference at one path comes in at most MaxDiffer of the
+// responses, given the past (eprocess.Bets.SeeShare).
 //
-// With learned noise: the hypothesis that, for each request, the candidate's
-// response and the monolith's second response are exchangeable given the monolith's
-// first. On each repeated request the payoff 1[candidate deviates] − 1[monolith
-// deviates from itself] then has expectation 0 whatever the noise is, how rare
-// it is and how requests depend on each other; the betting engine tests it.
-// Requests that were not repeated are no evidence, for nobody knows what the
-// monolith would have done; they count in the bound that EQUIVALENT needs.
+// With learned noise it tests that, for each request, the candidate's response and the monolith's
+// second one are exchangeable given the monolith's first. On each repeated request the payoff
+// 1[candidate deviates] − 1[monolith deviates from itself] then has expectation 0, whatever the noise
+// is and however requests depend on each other. Other requests are no evidence, for nobody knows what
+// the monolith would have done; they count in the bound that EQUIVALENT needs.
 //
-// Error rate: alpha in all. The j-th path that shows a difference gets 1/(j(j+1)) of the part
-// places, and its test begins with the exchange after the one that named it, so that the choice
-// of paths costs nothing.
+// Error rate: alpha in all. The j-th path that shows a difference gets 1/(j(j+1)) of the part places.
+// Its test begins with the exchange after the one that named it, so choosing paths costs nothing.
 // Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type match struct {
 	c      whittle.Comparison

@@ -35,44 +35,35 @@ const (
 // is gone in the first two rounds counts anew after oddAtOnceEvery.
 var oddEvery, oddAtOnceEvery = recheckAfter[2] + recheckAfter[3], recheckAfter[2]
 
-// rechecks are what came of asking both sides again about differences.
+// rechecks are what came of asking both sides again about differences. Each test bets with its part
+// of the error rate.
 //
-// Reproduced: the same two responses in every round. Hypothesis: each side's
-// responses to one request are independent draws by one distribution. Whatever the distribution is,
-// a further round gives the same two different values with a chance of at most
-// 1/4, since p·q ≤ 1/4 where p + q ≤ 1; so k rounds do with at most 4^-k, and 4^k where they do
-// and 0 where they do not is an e-value. It breaks where both sides keep random values of their own for
-// long; of differences that come together in half a minute one is bet on.
+// Reproduced: every round gives the same two responses. Hypothesis: each side draws its responses to
+// one request independently, from one distribution. A further round then repeats two different values
+// with a chance of at most 1/4, whatever the distribution (p·q ≤ 1/4 where p + q ≤ 1). So 4^k, where
+// k rounds repeat them, and 0 otherwise is an e-value. It breaks where both sides keep random values
+// of their own for long, so of differences within half a minute one is bet on.
 //
-// Kept: the same, where the monolith itself was seldom seen to vary (own.Seldom). That
-// it varies there explains a difference that goes away when both are asked again, and
-// none that both sides keep to: a tenant whose count is always wrong, at a place where
-// counts change now and then. Here differences that go away are expected, so each
-// half a minute's first is bet on whatever comes of it: 4^k where k rounds reproduce
-// it and 0 where they do not, which has an expectation of at most 1. Where the data
-// move between the two sides' responses, a side shows the other's value a moment later.
+// Kept: the same at a place where the monolith seldom varies (own.Seldom). That it varies explains a
+// difference that goes away, and none that both sides keep to, such as one tenant's wrong count.
+// Differences that go away are expected here, so the first of each half a minute is bet on however
+// it ends: 4^k or 0, with an expectation of at most 1.
 //
-// Turns: one side gave another response than before and the other did not. The
-// order in which they were asked matters where data change in between: whoever was
-// asked first is then the one that seems to have changed. So the candidate is
-// held against the monolith in the same turn. Asked second it is bet on against
-// the monolith asked first in the same exchange, which is the fairer the less
-// data change, and errs to the candidate's favour. Asked first, by users, it is
-// held against the monolith asked first, in mirrored exchanges: the hash puts each
-// user on either side by the share in force, so given that some user's first
-// response was odd, this is a user of the candidate's with the chance of that
-// share, and 1/share is an e-value. Each user is bet on once, since a user's
-// requests are alike.
+// Turns: one side gave another response than before, and the other did not. Where data change in
+// between, whoever was asked first seems to have changed, so the candidate is held against the
+// monolith in the same turn. Asked second, it is bet on against the monolith asked first in the same
+// exchange, which errs in the candidate's favour. Asked first, by users, it is held against the
+// monolith asked first in mirrored exchanges: the hash puts a user on the candidate with the chance
+// of the share in force, so 1/share is an e-value of a user's first odd response there. Each user is
+// bet on once, since a user's requests are alike.
 //
-// Lopsided: at a large share that chance is worth little, and at a full one nothing. So where
-// users get the candidate's response first, which of the two sides alone said something else
-// than before is held against a fair coin: two equal sides that draw by chance are
-// odd equally often. Data that move between the two responses make the first
-// one seem odd, which movesMost covers.
+// Lopsided: at a large share that chance is worth little. So where users get the candidate's response
+// first, the side that alone gave another response is held against a fair coin. Data that move
+// between the two responses make the first one seem odd; movesMost allows for them.
 //
-// Where each side keeps a copy of data that move, whoever took it later seems odd for as
-// long as the older copy lasts, to all requests and users of that time alike. Of odd
-// responses that come together one is bet on therefore (oddEvery), whichever side it is of.
+// Where each side keeps a copy of data that move, the side with the later copy seems odd to all
+// requests and users until the older copy ends. So of odd responses that come together, of either
+// side, one is bet on (oddEvery).
 type rechecks struct {
 	Reproduced spacedBets      `json:"reproduced"`
 	Kept       spacedBets      `json:"kept"`

@@ -9,20 +9,17 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// users bounds the share of the users whom nobody looked at. Users are what sticky
-// routing draws, so a candidate that fails one of them in every response, such as
-// a tenant with data of its own, is one user in so many, however many requests
-// were compared.
+// users bounds the share of the users whom nobody looked at. Sticky routing draws users, so a
+// candidate that fails one tenant in every response is wrong for one user in so many, however many
+// requests were compared.
 //
-// Two bounds hold, and the smaller one counts. With n users compared, k of whom
-// met an unexplained difference: the upper bound of a share (eprocess.Share). And of
-// requests: the share that comes from users who were never compared. It only
-// falls while more of them are; so it is at most the mean share of requests that
-// came from a new user since some earlier moment, which has an upper bound of the
-// same kind. The moments are the powers of two of the requests, the level of the
-// j-th is alpha/(j(j+1)).
+// Two bounds hold, and the smaller one counts. Of users: with n compared, k of whom met an unexplained
+// difference, the upper bound of a share (eprocess.Share). Of requests: the share from users who were
+// never compared. It only falls while more are, so it is at most the mean share of requests that came
+// from new users since an earlier moment, which has such a bound too. The moments are the powers of
+// two of the requests; the j-th has the level alpha/(j(j+1)).
 //
-// More users than are remembered are thinned out by their hash, each bit halving them (Wegman; Flajolet 1990).
+// What is more than is remembered is thinned out by hash, each bit halving it (Wegman; Flajolet 1990).
 type users struct {
 	Level int             `json:"level"`
 	Seen  map[uint64]bool `json:"seen"` // true: met an unexplained difference

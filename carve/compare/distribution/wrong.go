@@ -36,22 +36,18 @@ func (t *stratum) outlier(p *pair, v float64) bool {
 	return math.Abs(v-p.centre) > outlierRelative*math.Abs(p.centre) && math.Abs(p.z(v)) > max(bar, outlierBeyond*t.Far)
 }
 
-// wrongEprocess watches for responses that the monolith would never give. Two
-// tests share its part of the error rate.
+// wrongEprocess watches for responses that the monolith would never give, by two tests that share its
+// part of the error rate.
 //
-// The first needs nothing but exchangeable pairs: the payoff is
-// 1[y is an outlier] - 1[x is an outlier].
+// The first needs nothing but exchangeable pairs. Its payoff is 1[y is an outlier] − 1[x is one].
 //
-// The second finds a fault that shows in one size of request only, and seldom.
-// Its null hypothesis is stronger, and is what `per` promises: that the chance
-// p of an outlying response is the same for the monolith at all sizes and for the
-// candidate at this one. It is tested by universal inference (Wasserman,
-// Ramdas, Balakrishnan 2020, arXiv 1912.11436): the likelihood averaged over
-// two different chances, over the largest likelihood that any common p has. As
-// a distribution could itself be an outlier at one size, it also takes that the candidate
-// went wrong there fewOutlier times, in every exchange, and the monolith never:
-// should `per` not hold what it promises, even the worst distribution does that in no
-// more than one of 4^fewOutlier sizes.
+// The second finds a seldom fault in one size of request only. Its hypothesis is what `per` promises:
+// the chance p of an outlier is the same for the monolith at all sizes and for the candidate at this
+// one. Universal inference tests it (Wasserman, Ramdas, Balakrishnan 2020, arXiv 1912.11436): the
+// likelihood averaged over two chances, over the largest that any common p has. Since a distribution
+// could itself be an outlier at one size, the candidate must also go wrong there in every exchange, at
+// least fewOutlier times, and the monolith never. If `per` does not hold its promise, even the worst
+// distribution does that in at most one of 4^fewOutlier sizes.
 type wrongEprocess struct {
 	Bets eprocess.Bets `json:"bets"`
 	N    int           `json:"n"` // responses of the monolith

@@ -42,18 +42,15 @@ const (
 	EValueCap = 1e12
 )
 
-// Bets is a test by betting: the wealth of a bettor who starts with 1 and
-// stakes parts of it on e-values, each of which has expectation at
-// most 1 given the past if the null hypothesis holds. Then 1 + λ(e − 1) has too, for any λ in
-// [0, 1], so the chance that the wealth ever reaches 1/alpha is at most alpha (Ville's
-// inequality), however often one looks. A part may be kept back and staked little by little, so
-// that a candidate that changes late meets bets that a long past without differences has not used
-// up. Only what is above 1 wins: whoever does not know the direction learns it from
-// the past and turns the payoff.
+// Bets is a test by betting: the wealth of a bettor who starts with 1 and stakes parts of it on
+// e-values, whose expectation is at most 1 given the past under the hypothesis. Then that of
+// 1 + λ(e − 1) is too, for any λ in [0, 1], so the chance that the wealth ever reaches 1/alpha is at
+// most alpha (Ville's inequality), however often one looks. A part may be kept back and staked little
+// by little, so that a candidate that changes late meets bets that the past has not used up. Only what
+// is above 1 wins; a bettor who does not know the direction learns it and turns the payoff.
 //
-// Source: Ramdas, Grünwald, Vovk, Shafer 2023, Game-theoretic statistics and
-// safe anytime-valid inference; Shekhar and Ramdas 2023, arXiv 2112.09162; Vovk and Wang 2021,
-// E-values: calibration, combination and applications, arXiv 1912.06116.
+// Source: Ramdas, Grünwald, Vovk, Shafer 2023, Game-theoretic statistics and safe anytime-valid
+// inference; Shekhar and Ramdas 2023, arXiv 2112.09162; Vovk and Wang 2021, arXiv 1912.06116.
 type Bets struct {
 	Style  Style      `json:"style,omitempty"`
 	Staked [8]float64 `json:"staked"` // of each of the style's stakes

@@ -23,37 +23,32 @@ var (
 const kept = 0.25
 
 // Blocks is a test of two samples over the same time, block by block: the wealth, as logarithms, of
-// one bet per alternative. Their average is the evidence: an average of e-processes is one,
-// whichever alternative is near the truth, at a price of the logarithm of their number.
+// one bet per alternative. The evidence is their average, which is an e-process too, whichever
+// alternative is near the truth, at a price of the logarithm of their number.
 //
-// A bet that has run through thousands of good responses has lost its wealth and would need as many
-// bad ones to win it back; so a part of the first wealth is kept, and staked bit by bit as time goes
-// on. The bit of block k is kept/L(k) − kept/L(k+1) with L(k) = 1 + log(k): the bits add up to kept,
-// so the whole is still an e-process, and a candidate that breaks after n blocks is found at a price
-// of no more than about log(n) + 2·log(log(n)) in evidence. (A mixture over the time of the change;
-// compare Shin, Ramdas & Rinaldo 2022, arXiv 2203.03532.)
+// A bet that ran through thousands of good responses has lost its wealth. So a part of the first
+// wealth, kept, is staked bit by bit: kept/L(k) − kept/L(k+1) in block k, L(k) = 1 + log(k). A
+// candidate that breaks after n blocks is found at a price of about log(n) + 2·log(log(n)) in evidence.
+// (A mixture over the time of the change; compare Shin, Ramdas & Rinaldo 2022, arXiv 2203.03532.)
 type Blocks struct {
 	// Arms have 1 at first, for what is not kept.
 	Arms   [arms]float64 `json:"arms"`
 	Played int           `json:"played"`
 }
 
-// Play multiplies in one block: the monolith's responses and the candidate's, with the bad ones of
-// each. The odds must have been made from the past alone, for blocks of this size; the
-// guess at the monolith's rate in them steers the power and not the validity.
+// Play multiplies in one block: both sides' responses, with the bad ones of each. The odds must come
+// from the past alone, for blocks of this size; their guess at the monolith's rate steers the power,
+// not the validity.
 //
-// Hypothesis: within the block the candidate's mean probability of a bad
-// response is at most the monolith's plus slack.
+// Hypothesis: within the block the candidate's mean probability of a bad response is at most the
+// monolith's plus slack.
 //
-// Source: the e-variable of Turner, Ly & Grünwald (arXiv 2106.02693): the
-// likelihood ratio of the alternative (a, b) and its Kullback–Leibler
-// projection (p, p+slack) on the hypothesis. Its expectation at the true rates
-// (u, v) is A(u)^m·B(v)^c with A and B linear; the logarithm is concave in
-// (u, v), is 0 at the projection, and cannot rise from there into the
-// hypothesis, because the projection minimises the divergence over a convex
-// set. Hence it is at most 1, and by the same concavity it stays at most 1
-// where the rates move within the block and only their means keep to the
-// hypothesis. Blocks multiply, so the rates may drift from block to block.
+// Source: the e-variable of Turner, Ly & Grünwald (arXiv 2106.02693), the likelihood ratio of the
+// alternative (a, b) and its Kullback–Leibler projection (p, p+slack) on the hypothesis. At the true
+// rates (u, v) its expectation is A(u)^m·B(v)^c with A and B linear. The logarithm is concave in
+// (u, v), is 0 at the projection, and cannot rise from there into the hypothesis, since the projection
+// minimises the divergence over a convex set. So the expectation is at most 1, also where the rates
+// move within the block and only their means keep to the hypothesis.
 func (b *Blocks) Play(o *Odds, m, c Share) {
 	b.Played++
 	fresh := math.Log(kept / (1 - kept) * (1/unstaked(b.Played) - 1/unstaked(b.Played+1)))

@@ -83,18 +83,14 @@ func (r *RatioSums) Rejects(q, alpha float64) bool {
 	return math.Abs(sum) > float64(r.N)*HalfWidth(r.N, v, alpha)
 }
 
-// Payoffs are the sums of antisymmetric payoffs in [-1, 1], one of each exchange: positive
-// where it speaks for the one side and negative where it speaks for the other. They carry a
-// test and an interval at once, and need no more than three numbers.
+// Payoffs are the sums of antisymmetric payoffs in [-1, 1], one of each exchange, for a test and an
+// interval at once.
 //
-// Hypothesis of the test: given the past, each payoff has a mean of at most slack, and at
-// least -slack. Of two services that draw alike, each by itself, the mean is 0. For x with
-// x >= -1 and l in [0, 1) is exp(l·x - psi(l)·x²) at most 1 + l·x, so for
-// x = (g - slack)/(1 + slack) the product over all exchanges is a nonnegative
-// supermartingale, and so is its mean over some l and both directions: the chance that it
-// ever reaches 1/alpha is at most alpha (Ville's inequality), however often one looks.
-//
-// Source: Fan, Grama, Liu 2015; Howard, Ramdas, McAuliffe, Sekhon 2021, arXiv 1810.08240.
+// Hypothesis of the test: given the past, each payoff has a mean within slack of 0, as it is 0 where
+// two services draw alike. For x >= -1 and l in [0, 1), exp(l·x - psi(l)·x²) is at most 1 + l·x. So
+// with x = (g - slack)/(1 + slack) the product over all exchanges is a nonnegative supermartingale,
+// and so is its mean over some l and both directions: the chance that it ever reaches 1/alpha is at
+// most alpha (Ville's inequality), however often one looks. Source: as HalfWidth's.
 type Payoffs struct {
 	N       int     `json:"n"`
 	Sum     float64 `json:"s"`

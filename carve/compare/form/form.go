@@ -25,23 +25,19 @@ const (
 	few  = 16 // categories of one derived place, and distances of the last times
 )
 
-// Forms compares by form what the monolith changes by itself. A value that is
-// another one in each response says nothing of the candidate; its format, its
-// length, whether it came before, how far it is from now and which of a few words it is do.
-// Each is a place that is derived from the value.
+// Forms compares by form what the monolith changes by itself. The value differs in each response and
+// says nothing. Its format and length, whether it came before, how far it is from now, and which of a
+// few words it is do say something. Each of these is a place derived from the value.
 //
-// What it tests, for each derived place: the hypothesis that the form of
-// the candidate's value and that of the monolith's are exchangeable given the
-// request and the past. The past says how unusual each form h is among the
-// monolith's own, from 0 (the most frequent one) to 1 (never seen); the payoff
-// h(candidate) − h(monolith) has expectation 0 then. Only the candidate's deviations win.
+// Hypothesis, for each derived place: given the request and the past, the candidate's form and the
+// monolith's are exchangeable. The past says how unusual each form h is among the monolith's own, from
+// 0 (the most frequent) to 1 (never seen). The payoff h(candidate) − h(monolith) then has expectation
+// 0, and only the candidate's deviations win. What varies with who is asked second (a cache that says
+// MISS, then HIT) is not exchangeable, so a finding also takes that the monolith's second response
+// deviates by less than half as much as the candidate's.
 //
-// What varies with who is asked second (a cache that says MISS and then HIT) is not
-// exchangeable. So a finding also takes that the monolith's own second response
-// does not deviate by half as much as the candidate's.
-//
-// Error rate: alpha in all. The j-th place gets the part 1/(j(j+1)) of it, in equal parts for
-// those derived from it. A test begins with the exchange after the one that named the place.
+// Error rate: alpha in all. The j-th place gets 1/(j(j+1)) of it, in equal parts for what is derived
+// from it. A test begins with the exchange after the one that named the place.
 // Source: Ville's inequality; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type Forms struct {
 	rules  []formRule

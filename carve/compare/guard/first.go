@@ -8,23 +8,20 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// firsts is the test that takes one response of each user, whose hypothesis is
-// the meter's own.
+// firsts is the test that takes one response of each user, under the meter's own hypothesis.
 //
-// Why one: a user's side is drawn by a hash once. Given all responses, the only
-// chance left is that draw, and it is spent when the user is first seen; later
-// responses of the same user repeat it. Frequent users are seen sooner than rare ones, on both
-// sides alike. A user who is not known (0) is each time another one, which is what requests
-// without stickiness are.
+// A hash draws a user's side once. Given all responses, that draw is the only chance left. It is spent
+// when the user is first seen; later responses repeat it. Frequent users are seen sooner than rare
+// ones, on both sides alike. A user who is not known (0) is another one each time, as is right for
+// requests without stickiness.
 //
-// Users come in generations: with each change of the share, and once the set of who was seen is
-// half full, or hardly anybody new comes, all are forgotten and each counts anew. So a site of a
-// million users fills nothing, and a site of a hundred goes on to be watched. The users of two
-// generations may be the same, with the same draw of sides, so no evidence passes from one to
-// the next: each is a test of its own, with its part of the error rate (grounds.go).
+// Users come in generations. All are forgotten with each change of the share, and once the set of
+// seen users is half full or hardly anybody new comes. So a site of a million users fills nothing,
+// and a site of a hundred is watched on. Two generations may have the same users with the same draw,
+// so each is a test of its own, with its part of the error rate (grounds.go).
 //
-// Source: randomisation inference for cluster-randomised trials (Raudenbush
-// 1997; Imbens & Rubin 2015, ch. 9), played as eprocess.Blocks.
+// Source: randomisation inference for cluster-randomised trials (Raudenbush 1997; Imbens & Rubin
+// 2015, ch. 9), played as eprocess.Blocks.
 type firsts struct {
 	// Waiting are first responses of one side, Of, since the other's last. With the other's next
 	// they make a block, so which responses make one depends on the order of the sides alone,

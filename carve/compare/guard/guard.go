@@ -20,38 +20,29 @@ const (
 	slowShare = 0.01
 )
 
-// Guard watches the candidate while users depend on it. Its tests are
-// sequential: they may be read after every outcome, and a candidate that keeps
-// to the limits is rolled back by any of them with a probability of at most
-// eprocess.OfGuards × (1 − Confidence) in all, over every attempt at a rollout together: the
-// first may spend four fifths of it, the i-th, begun by Reset, 1/(5i(i−1)). It is deterministic,
-// holds bounded memory, and is not safe for concurrent use.
+// Guard watches the candidate while users depend on it. Its tests may be read after every outcome.
+// Over all attempts at a rollout, any of them rolls back a candidate that keeps to the limits with a
+// probability of at most eprocess.OfGuards × (1 − Confidence): the first attempt may spend four
+// fifths of it, the i-th, begun by Reset, 1/(5i(i−1)). It is deterministic, holds bounded memory, and
+// is not safe for concurrent use.
 //
-// Sticky routing draws users, not requests: twenty users of whom one is slow are
-// not twenty thousand independent requests. So no evidence is the sum of one
-// user's requests. Each of these two bets with a part of the meter's wealth
-// (grounds.go):
-//
-//   - first responses: one response of each user (first.go);
-//   - pairs: both sides' responses to the same request of the same user
-//     (pairs.go).
+// Sticky routing draws users, not requests: twenty users of whom one is slow are not twenty thousand
+// independent requests. So no evidence is the sum of one user's requests. Two sources bet, each with
+// a part of the meter's wealth (grounds.go): the first response of each user (first.go), and both
+// sides' responses to the same request of the same user (pairs.go).
 //
 // The hypotheses, each meter held to an equal part of the error rate:
 //
-//   - errors: the candidate's share of bad responses is at most the monolith's
-//     plus Guard.Errors. A bad response to a request at which the monolith
-//     failed as well is not the candidate's;
-//   - p99: the candidate's share of responses slower than Guard.P99 × τ is at
-//     most the monolith's share of responses slower than τ, where τ is known
-//     from the past. A candidate whose latency is at most P99 times the
-//     monolith's keeps to it for any τ, so neither an inexact τ nor a load under
-//     which both get slower breaches;
-//   - mismatch: the share of compared exchanges that differ is at most a bound on that of
-//     the monolith from itself plus Guard.Mismatch (pairs.go).
+//   - errors: the candidate's share of bad responses is at most the monolith's plus Guard.Errors.
+//     Where the monolith failed at the same request as well, a bad response does not count;
+//   - p99: the candidate's share of responses slower than Guard.P99 × τ is at most the monolith's
+//     share of those slower than τ, for a τ known from the past. A candidate within P99 times the
+//     monolith's latency keeps to it for any τ, so neither an inexact τ nor a load that slows both
+//     breaches;
+//   - mismatch: the share of compared exchanges that differ is at most a bound on how often the
+//     monolith differs from itself, plus Guard.Mismatch (pairs.go).
 //
-// In addition, mirrored latencies may delay a rise (slowness.go).
-//
-// Sources and proofs: eprocess.Blocks, eprocess.Bets.
+// Mirrored latencies may also delay a rise (slowness.go). Sources: eprocess.Blocks, eprocess.Bets.
 type Guard struct {
 	cfg   whittle.Guard
 	alpha float64 // of each meter, over all attempts

@@ -17,31 +17,22 @@ const slowSlot = time.Second
 // request's own way through the gateway may cost so much on a busy machine.
 const slowRoom = 5 * time.Millisecond
 
-// slowness is the test that delays a rise while mirrored responses of the candidate are
-// slow. It never rolls back: a mirrored request is sent second, under another load and
-// with other caches, so its latency is not a user's.
+// slowness delays a rise while mirrored responses of the candidate are slow. It never rolls back: a
+// mirrored request is sent second, under another load and with other caches.
 //
-// Hypothesis: in each second, whatever went before, the mirrored exchanges of
-// which more candidate's responses than monolith's are slow are no likelier than
-// those of which fewer are. The monolith's are slow above τ, its 99th percentile
-// up to then; the candidate's above Guard.P99 × τ, with the effect of the order
-// taken out once it is known (pairs). Until then there is the room of another
-// Guard.P99 for it. A candidate whose latency is at most Guard.P99 times the
-// monolith's at the same request and place in the order keeps to it for any τ,
-// whoever the users are and whatever load the two share. The payoff is the sign of
-// candidate's − monolith's. A second is one bet whatever the rate, so that one
-// stall of either side is one payoff and not hundreds.
+// Hypothesis: in each second, given the past, the candidate has more slow mirrored responses than the
+// monolith no more often than it has fewer. The monolith's are slow above τ, its 99th percentile so
+// far; the candidate's above Guard.P99 × τ, corrected for the order of asking once that is known
+// (pairs), and above Guard.P99² × τ until then. A candidate within Guard.P99 times the monolith's
+// latency at the same place in the order keeps to it for any τ, users and load. The payoff is the
+// sign of candidate's − monolith's: one bet a second, so that a stall is one payoff and not hundreds.
 //
-// The rise is held back from where the wealth reaches 1/α, α = 1 − Confidence,
-// apart from what rollbacks may spend: a candidate that keeps to the limit is ever
-// held back with a probability of at most α (Ville). What the wealth is above 1/α³ is
-// thrown away, which helps no false hold, and the hold ends, and the test begins anew,
-// where all is lost again: a candidate that was slow only at first comes to that in
-// about three times as many exchanges as it takes to see it slow. One that stays slow is
-// let go with a chance of about α soon after it was held, and is seen anew, and of α³
-// later (at the best stake, 1/wealth is a martingale under the alternative).
-//
-// Source: eprocess.Bets.
+// A rise is held from a wealth of 1/α on, α = 1 − Confidence apart from what rollbacks may spend, so
+// a candidate within the limit is ever held with a probability of at most α (Ville). Wealth above
+// 1/α³ is thrown away. The hold ends, and the test begins anew, once all of it is lost: a candidate
+// that was slow only at first gets there in about three times as many exchanges as it took to see it
+// slow. One that stays slow is let go with a chance of about α soon after it was held, and α³ later
+// (at the best stake, 1/wealth is a martingale under the alternative). Source: eprocess.Bets.
 type slowness struct {
 	Bets  eprocess.Bets `json:"bets"`
 	Waits bool          `json:"waits,omitempty"`

@@ -147,17 +147,14 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // test bets on what was counted since the last reading.
 //
-// Hypothesis: in each interval in which users are on the candidate, whatever went before,
-// the candidate's mean probability of a bad event is at most the monolith's plus Excess,
-// and events are independent of each other given the past. Each interval is a block of
-// eprocess.Blocks, whose odds are made of earlier intervals; blocks multiply to a
-// nonnegative supermartingale, so the chance that it ever reaches 1/α is at most α
-// (Ville's inequality), however often one looks and whatever the rates do from interval
-// to interval. Source: Turner,
-// Ly & Grünwald, arXiv 2106.02693.
+// Hypothesis: in each interval with users on the candidate, given the past, its mean probability of a
+// bad event is at most the monolith's plus Excess, and events are independent. Each interval is a block
+// of eprocess.Blocks with odds from earlier ones, so the chance that the product ever reaches 1/α is
+// at most α, however often one looks and however the rates move between intervals.
+// Source: Ville's inequality; Turner, Ly & Grünwald, arXiv 2106.02693.
 //
-// What breaks it: events that come in lumps of one cause (a user who retries a hundred
-// times, a batch), since they count as a hundred.
+// It breaks where one cause makes many events (a user who retries a hundred times, a batch): they
+// count as a hundred.
 func (g *Guard) test(r *whittle.QueryReading, serving bool) {
 	from, served := g.from, g.served
 	g.from, g.served = *r, serving

@@ -48,19 +48,16 @@ const (
 
 // Test is the test of one place.
 //
-// Hypothesis: the two sides' values in an exchange are exchangeable given the past, as those
-// of two services are that draw alike, each by itself. Then each payoff has mean 0:
-// 1[candidate has kind k] − 1[monolith has it], for each kind that has come before, and the sign
-// of candidate − monolith (Position; of lists, of their means). What must fall is more: that the
-// mean lies within slack of 0, so that data which move between the two calls are no finding.
-// Where each server says what it has of itself, or the first call changes what the second
-// returns, the hypothesis is false of equal services too: what is found is no proof.
+// Hypothesis: given the past, the two sides' values in an exchange are exchangeable, as where two
+// services draw alike, each by itself. Then each payoff has mean 0: 1[candidate has kind k] −
+// 1[monolith has it], for each kind that came before, and the sign of candidate − monolith (Position;
+// of lists, of their means). A suspicion takes a mean beyond slack, so that data which move between
+// the two calls raise none. It proves no fault: a server may say something of itself, or the first
+// call change what the second returns.
 //
-// Error rate: 1 in suspect for the place, however often one looks: half of it for Position, the
-// rest in equal parts for the other kinds.
-// Each bets on the whole past, and on the last window of windowMost exchanges, so that a candidate
-// that changes late is found. Source: Payoffs of eprocess; Ville's inequality; Shekhar & Ramdas
-// 2023, arXiv 2112.09162.
+// Error rate: 1 in suspect for the place, however often one looks: half for Position, the rest in
+// equal parts for the other kinds. Each bets on the whole past and on the last windowMost exchanges,
+// so that a late change is found. Source: eprocess.Payoffs; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type Test struct {
 	Rows []Row `json:"k,omitempty"`
 	// None is of a kind that never came, with which each begins.
