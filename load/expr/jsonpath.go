@@ -66,10 +66,15 @@ type pathParser struct {
 
 // named is what a name selects.
 func (p *pathParser) named(name string) pathSelector {
+	find := func(d *Document) *Document { return d.Walk([]string{name}) }
 	if p.dialect == dialectMember {
-		return member(name)
+		find = func(d *Document) *Document { return d.get(name) }
 	}
-	return child(name)
+	return func(d *Document, yield func(*Document)) {
+		if c := find(d); c != nil {
+			yield(c)
+		}
+	}
 }
 
 func (p *pathParser) path() (steps JSONPath, err error) {
@@ -238,22 +243,6 @@ func Unescape(quoted string) string {
 func allChildren(d *Document, yield func(*Document)) {
 	for i := range d.Items {
 		yield(&d.Items[i])
-	}
-}
-
-func child(name string) pathSelector {
-	return func(d *Document, yield func(*Document)) {
-		if c := d.Walk([]string{name}); c != nil {
-			yield(c)
-		}
-	}
-}
-
-func member(name string) pathSelector {
-	return func(d *Document, yield func(*Document)) {
-		if c := d.get(name); c != nil {
-			yield(c)
-		}
 	}
 }
 

@@ -42,8 +42,7 @@ const (
 	InString                 // within a JSON string
 	InTarget                 // within a URL, up to its query
 	InSearch                 // within a URL's query that is written as a whole
-	InQuery                  // within a query's value or a form's
-	InForm                   // the same as JavaScript's URLSearchParams write it
+	InForm                   // within a query's value or a form's, as JavaScript's URLSearchParams write it
 	InHeader                 // within a header's value
 )
 
@@ -142,8 +141,6 @@ func (e Encoding) encode(dst []byte, s string) []byte {
 		return appendJSONEscaped(dst, s)
 	case InTarget, InSearch:
 		return appendTarget(dst, s, e == InSearch)
-	case InQuery:
-		return appendEscaped(dst, s, "-_.~", "%20")
 	case InForm:
 		return AppendForm(dst, s)
 	case InHeader:
@@ -216,16 +213,13 @@ func appendTarget(dst []byte, s string, search bool) []byte {
 
 // AppendForm writes a text within a form as JavaScript's URLSearchParams and Java's
 // URLEncoder do.
-func AppendForm(dst []byte, s string) []byte { return appendEscaped(dst, s, "*-._", "+") }
-
-// appendEscaped encodes a text but for its letters, its digits and some further characters.
-func appendEscaped(dst []byte, s, further, space string) []byte {
+func AppendForm(dst []byte, s string) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte(further, c) >= 0:
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("*-._", c) >= 0:
 			dst = append(dst, c)
 		case c == ' ':
-			dst = append(dst, space...)
+			dst = append(dst, '+')
 		default:
 			dst = appendPercent(dst, c)
 		}
