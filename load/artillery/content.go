@@ -1,9 +1,7 @@
 package artillery
 
 import (
-	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -106,25 +104,18 @@ func queryTexts(v expr.Value) []string {
 	switch {
 	case v.JSON == "" || v.JSON == "null" || v.JSON[0] == '{':
 		return []string{""}
-	case v.JSON[0] != '[':
+	case v.Doc == nil:
 		return []string{expr.InForm.EncodeLiteral(v.Text)}
 	}
-	var items []any
-	d := json.NewDecoder(strings.NewReader(v.JSON))
-	d.UseNumber()
-	if d.Decode(&items) != nil {
-		return []string{""}
-	}
 	var out []string
-	for _, item := range items {
+	for i := range v.Doc.Items {
 		text := ""
-		switch item := item.(type) {
-		case string:
-			text = item
-		case json.Number:
-			text = jsNumber(item.String())
-		case bool:
-			text = strconv.FormatBool(item)
+		switch item := &v.Doc.Items[i]; item.Kind {
+		case expr.KindString, expr.KindBool:
+			text = item.Value().Text
+		case expr.KindNumber:
+			text = jsNumber(item.Value().Text)
+		default:
 		}
 		out = append(out, expr.InForm.EncodeLiteral(text))
 	}
