@@ -13,11 +13,15 @@ import (
 // config reads the section of that name.
 func (r *reader) config(n *node) {
 	r.fields(n, "config", map[string]func(*node){
-		"target":    r.readTarget,
-		"phases":    r.phases,
-		"mode":      oneOf(&r.mode, "uniform", "poisson"),
-		"http":      r.http,
-		"tls":       r.tls,
+		"target": r.readTarget,
+		"phases": r.phases,
+		"mode":   oneOf(&r.mode, "uniform", "poisson"),
+		"http":   r.http,
+		"tls": func(n *node) {
+			verify := true
+			r.fields(n, "config.tls", map[string]func(*node){"rejectUnauthorized": boolean(&verify)})
+			r.Plan.HTTP.Insecure = !verify
+		},
 		"variables": r.variables,
 		"payload": func(n *node) {
 			for _, item := range n.each() {
@@ -28,11 +32,15 @@ func (r *reader) config(n *node) {
 		"ensure":    r.ensure,
 		"plugins":   r.plugins,
 		"processor": r.loadProcessor,
-		"engines":   r.engines,
-		"timeout":   r.timeout,
-		"apdex":     r.ignored("config.apdex", "use ensure"),
-		"name":      func(*node) {},
-		"headers":   r.ignored("config.headers", headersAdvice),
+		"engines": func(n *node) { // a flow of one is refused where it stands
+			for _, f := range n.fields {
+				r.note(n, "the engine %s is left out: whittle speaks HTTP only", f.name)
+			}
+		},
+		"timeout": r.timeout,
+		"apdex":   r.ignored("config.apdex", "use ensure"),
+		"name":    func(*node) {},
+		"headers": r.ignored("config.headers", headersAdvice),
 		// These are for other engines, or for how Artillery itself runs.
 		"ws": accepted, "socketio": accepted, "statsInterval": accepted, "bundling": accepted, "includeFiles": r.includeFiles,
 	})
@@ -43,13 +51,6 @@ func (r *reader) config(n *node) {
 }
 
 func accepted(*node) {}
-
-// engines reads which engines the plan brings. A flow of one is refused where it stands.
-func (r *reader) engines(n *node) {
-	for _, f := range n.fields {
-		r.note(n, "the engine %s is left out: whittle speaks HTTP only", f.name)
-	}
-}
 
 func oneOf(into *string, words ...string) func(*node) {
 	return func(n *node) {
@@ -149,12 +150,6 @@ func (r *reader) timeout(n *node) {
 	if h.Timeout == 0 {
 		panic(n.Invalid("a timeout is above 0"))
 	}
-}
-
-func (r *reader) tls(n *node) {
-	verify := true
-	r.fields(n, "config.tls", map[string]func(*node){"rejectUnauthorized": boolean(&verify)})
-	r.Plan.HTTP.Insecure = !verify
 }
 
 func (r *reader) variables(n *node) {

@@ -50,11 +50,6 @@ func (c *userContext) begin(vm *script.VM, driver *script.Object, s *expr.Scope)
 	return nil
 }
 
-// finish brings what the functions changed back to the user.
-func (c *userContext) finish(vm *script.VM, s *expr.Scope) error {
-	return c.vars.store(vm, c.processor.reader.names, s, c.extra)
-}
-
 // variables are a user's variables as an object of the engine. A value is converted when
 // a script first looks at it, and kept until the plan changes it.
 type variables struct {

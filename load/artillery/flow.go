@@ -118,8 +118,11 @@ func (r *reader) engine(n *node) {
 
 // weight reads a scenario's weight: a whole number, of a text as much as is one.
 func (r *reader) weight(n *node) float64 {
-	text := string(r.text(r.settingsText(n)).Render(nil, &expr.Scope{}))
-	text = strings.TrimSpace(text)
+	setting := r.written(n)
+	if setting == nil {
+		setting = &node{Position: n.Position, kind: expr.KindString, text: "0"}
+	}
+	text := strings.TrimSpace(string(r.text(setting).Render(nil, &expr.Scope{})))
 	end := 0
 	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
 		end++

@@ -110,9 +110,9 @@ func (r *reader) think(n, v *node) *plan.Think {
 		t.Jitter, t.JitterPart = 0, 0
 		readJitter(j, &t.Jitter, &t.JitterPart)
 	}
-	if text := strings.TrimSpace(v.text); brokenNumber(text) {
+	text := strings.TrimSpace(v.text)
+	if f, err := strconv.ParseFloat(text, 64); err == nil && f != math.Trunc(f) {
 		r.note(v, "a think time of %s is %s milliseconds, as by Artillery, which reads only whole numbers as seconds: write it with its unit", text, text)
-		f, _ := strconv.ParseFloat(text, 64)
 		t.Pause = time.Duration(f * float64(time.Millisecond))
 		return t
 	}
@@ -122,12 +122,6 @@ func (r *reader) think(n, v *node) *plan.Think {
 	}
 	duration(&t.Pause, plan.MaxDuration)(v)
 	return t
-}
-
-// brokenNumber reports a number that is not whole.
-func brokenNumber(text string) bool {
-	f, err := strconv.ParseFloat(text, 64)
-	return err == nil && f != math.Trunc(f)
 }
 
 // readJitter reads milliseconds, a duration with its unit, or a percentage.

@@ -17,7 +17,10 @@ const MaxUploadBytes = 16 << 20
 // formData reads a multipart form (RFC 7578): names to values, or to
 // {fromFile, contentType, filename}.
 func (r *reader) formData(n *node) (body, contentType expr.Template) {
-	boundary := r.boundary()
+	// The same for the same plan, and not to be guessed by whoever fills its variables without
+	// having read it.
+	sum := sha256.Sum256(r.digest[:])
+	boundary := "whittle-" + hex.EncodeToString(sum[:16])
 	for _, f := range n.mapping("formData is a mapping of names to values") {
 		for _, v := range f.value.each() {
 			body = body.Literal("--" + boundary + "\r\n").Join(r.formPart(f.name, v)).Literal("\r\n")
@@ -25,13 +28,6 @@ func (r *reader) formData(n *node) (body, contentType expr.Template) {
 	}
 	body = body.Literal("--" + boundary + "--\r\n")
 	return body, expr.Template(nil).Literal("multipart/form-data; boundary=" + boundary)
-}
-
-// boundary is the same for the same plan, and not to be guessed by whoever
-// fills its variables without having read it.
-func (r *reader) boundary() string {
-	sum := sha256.Sum256(r.digest[:])
-	return "whittle-" + hex.EncodeToString(sum[:16])
 }
 
 func (r *reader) formPart(name string, n *node) expr.Template {

@@ -179,7 +179,7 @@ func (p *processor) invoke(ctx context.Context, u plan.User, start func(vm *scri
 				return err
 			}
 		}
-		return c.finish(vm, u.Scope())
+		return c.vars.store(vm, p.reader.names, u.Scope(), c.extra)
 	})
 	u.WaitedForScript(waited)
 	return err

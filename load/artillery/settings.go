@@ -222,14 +222,6 @@ func (r *reader) setting(n *node, name string) expr.Value {
 	return expr.Value{}
 }
 
-// settingsText is a setting of a scenario, written out as the config's are.
-func (r *reader) settingsText(n *node) *node {
-	if out := r.written(n); out != nil {
-		return out
-	}
-	return &node{Position: n.Position, kind: expr.KindString, text: "0"}
-}
-
 // target is the plan's base URL as its scripts see it.
 func (r *reader) target() string {
 	if r.Source.Target != "" {

@@ -352,7 +352,7 @@ func (r *reader) condition(n *node, what string) expr.Condition {
 			panic(n.Errorf(whittle.Unsupported, "%s: a function is not supported: have one before set a variable, and name that", what))
 		}
 	}
-	if what == "ifTrue" && foreign(text) {
+	if what == "ifTrue" && foreign.MatchString(quotedText.ReplaceAllString(text, "x")) {
 		return r.alwaysHolds(n, text)
 	}
 	c, err := expr.CompileCondition(text, func(name string) (func(*expr.Evaluation) expr.Datum, error) {
@@ -377,14 +377,8 @@ func (r *reader) alwaysHolds(n *node, text string) expr.Condition {
 	return func(*expr.Evaluation) expr.Datum { return expr.BoolDatum(true) }
 }
 
-// foreign reports operators of JavaScript that filtrex does not have.
-func foreign(text string) bool {
-	plain := quotedText.ReplaceAllString(text, "x")
-	return strings.Contains(plain, "&&") || strings.Contains(plain, "||") || strings.Contains(plain, "===") ||
-		strings.Contains(plain, "!==") || strings.Contains(plain, "{{") || loneNot.MatchString(plain)
-}
-
 var (
 	quotedText = regexp.MustCompile(`"[^"]*"|'[^']*'`)
-	loneNot    = regexp.MustCompile(`!([^=]|$)`)
+	// foreign finds operators of JavaScript that filtrex does not have.
+	foreign = regexp.MustCompile(`&&|\|\||===|!==|{{|!([^=]|$)`)
 )
