@@ -20,7 +20,7 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 		return err
 	}
 	defer t.end()
-	d.screen.Say("%s", d.figures.Rollout.budgetNote())
+	d.screen.Say("the harm budget is %d %% of the requests here, not the default of 0.5 %%, for which the demo's traffic is too short", d.size.harm)
 	if err := d.climb(ctx, breakAt); err != nil {
 		return err
 	}
@@ -51,14 +51,13 @@ func (d *countDemo) actBreak(ctx context.Context) error {
 	d.screen.Say("rolled back %.0f ms after the kill: %s", d.figures.Rollout.RolledBackMS, last.Reason)
 	d.screen.Say("%d users' requests met the dead service, and the monolith answered each; errors that users saw: %d of %d requests",
 		d.figures.Rollout.RequestsTouched, report.Failed+report.Unfinished, report.Requests)
-	if err := killed(last.Reason); err != nil {
+	switch err, b := killed(last.Reason), &d.figures.Rollout; {
+	case err != nil:
 		return err
-	}
-	if d.figures.Rollout.RolledBackMS > 1000 {
-		return fmt.Errorf("the rollback took %.0f ms", d.figures.Rollout.RolledBackMS)
-	}
-	if d.figures.Rollout.RequestsTouched > 50 {
-		return fmt.Errorf("%d requests met the dead service", d.figures.Rollout.RequestsTouched)
+	case b.RolledBackMS > 1000:
+		return fmt.Errorf("the rollback took %.0f ms", b.RolledBackMS)
+	case b.RequestsTouched > 50:
+		return fmt.Errorf("%d requests met the dead service", b.RequestsTouched)
 	}
 	return d.figures.Rollout.account(t)
 }

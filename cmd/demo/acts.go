@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"whittle"
 	"whittle/internal/chart"
@@ -197,10 +196,4 @@ func (d *countDemo) sayLoad(b *loadBlock) {
 	if b.Void != "" {
 		d.screen.Say("the generator distrusts this run: %s", b.Void)
 	}
-}
-
-// fetch reads a small text from a loopback URL.
-func fetch(ctx context.Context, url string) (string, error) {
-	_, b, err := ask(ctx, http.MethodGet, url, "", nil)
-	return string(b), err
 }

@@ -8,11 +8,6 @@ import (
 	"whittle/cmdline"
 )
 
-// budgetNote says why the demo's harm budget is another one than the default.
-func (b *rolloutBlock) budgetNote() string {
-	return fmt.Sprintf("the harm budget is %d %% of the requests here, not the default of 0.5 %%, for which the demo's traffic is too short", b.budget)
-}
-
 // harmPoint is the harm budget as a step began, and what the next step waited for.
 type harmPoint struct {
 	// Share, Budget, Spent and Bound are in percent.
@@ -26,17 +21,6 @@ type harmPoint struct {
 	Compared int `json:"compared"`
 	// Waits is what the next step waited for, in words.
 	Waits string `json:"waits"`
-}
-
-func newHarmPoint(r *whittle.RouteStatus) harmPoint {
-	h := &r.Harm
-	return harmPoint{r.Percent, 100 * h.Budget, 100 * h.Spent, 100 * h.Bound, h.Compared, r.Next}
-}
-
-// rated reports whether what a step waits for can be said: with a rate where it
-// is a number of responses.
-func rated(r *whittle.RouteStatus) bool {
-	return r.Harm.Needed == 0 || r.Harm.Minutes >= 0
 }
 
 // climb follows the share until it has reached a percentage.
@@ -62,14 +46,15 @@ func (c *climber) see(r *whittle.RouteStatus) {
 	if r.Percent == 0 {
 		return
 	}
-	s := c.block
+	s, h := c.block, &r.Harm
 	if n := len(s.Shares); n == 0 || s.Shares[n-1] != r.Percent {
-		at := newHarmPoint(r)
+		at := harmPoint{r.Percent, 100 * h.Budget, 100 * h.Spent, 100 * h.Bound, h.Compared, r.Next}
 		s.Shares, s.Harm, c.waits = append(s.Shares, r.Percent), append(s.Harm, at), false
 		c.screen.Say("%g %% of the users; of the harm budget of %g %% at most %.2g %% is spent, by %d compared responses to users",
 			at.Share, at.Budget, at.Spent, at.Compared)
 	}
-	if !c.waits && rated(r) && r.Percent < c.to {
+	rated := h.Needed == 0 || h.Minutes >= 0 // a number of responses is said with their rate
+	if !c.waits && rated && r.Percent < c.to {
 		c.waits = true
 		s.Harm[len(s.Harm)-1].Waits = r.Next
 		c.screen.Say("  next: %s", r.Next)

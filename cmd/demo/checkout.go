@@ -30,7 +30,8 @@ func (r repository) path(parts ...string) string {
 // checkout. It says how to build what is missing.
 func (r repository) binary(name string) (string, error) {
 	if exe, err := os.Executable(); err == nil {
-		if p := filepath.Join(filepath.Dir(exe), name); isFile(p) {
+		p := filepath.Join(filepath.Dir(exe), name)
+		if s, err := os.Stat(p); err == nil && s.Mode().IsRegular() {
 			return p, nil
 		}
 	}
@@ -39,11 +40,6 @@ func (r repository) binary(name string) (string, error) {
 		return "", whittle.Errorf(whittle.Invalid, "find %s: %w", filepath.Join("bin", name), err).WithHint("build it: make build")
 	}
 	return p, nil
-}
-
-func isFile(path string) bool {
-	s, err := os.Stat(path)
-	return err == nil && s.Mode().IsRegular()
 }
 
 // node gives the interpreter's path after checking that a room's packages are

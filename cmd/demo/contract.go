@@ -27,20 +27,13 @@ type contractBlock struct {
 	Guesses  []contract.Guess `json:"guesses"`
 }
 
-// countsToRecord are what the demo's first users ask for. One sum passes 32
-// bits, as some did in the application's life.
-func countsToRecord() []int {
-	counts := []int{60_000_000}
-	for i := range 39 {
-		counts = append(counts, i*i*70)
-	}
-	return counts
-}
-
 // actRead records what the gateway passes through and reads the contract off
 // it, before anybody has written one.
 func (d *countDemo) actRead(ctx context.Context) error {
-	counts := countsToRecord()
+	counts := []int{60_000_000} // a sum that passes 32 bits, as some did in the application's life
+	for i := range 39 {
+		counts = append(counts, i*i*70)
+	}
 	for _, n := range counts {
 		if err := d.ask(ctx, n); err != nil {
 			return err
@@ -105,22 +98,16 @@ func (d *countDemo) inferred(ctx context.Context, n int) (*contract.Contract, er
 	var c *contract.Contract
 	var err error
 	if poll(ctx, 100*time.Millisecond, func() bool {
-		c, err = d.infer(ctx)
+		var log replay.Log
+		if log, err = replay.OpenLog(d.recordedPath()); err == nil {
+			c, _, err = infer.Learn(func() iter.Seq2[*capture.Entry, error] { return log.Entries(ctx) },
+				infer.Options{Package: "count.v1", Service: "CountService"})
+		}
 		return err == nil && len(c.Methods) > 0 && c.Methods[0].Seen >= n
 	}) {
 		return c, nil
 	}
 	return nil, whittle.Errorf(whittle.FallsShort, "waited 10s for %d exchanges to be recorded: %w", n, err)
-}
-
-func (d *countDemo) infer(ctx context.Context) (*contract.Contract, error) {
-	log, err := replay.OpenLog(d.recordedPath())
-	if err != nil {
-		return nil, err
-	}
-	learned, _, err := infer.Learn(func() iter.Seq2[*capture.Entry, error] { return log.Entries(ctx) },
-		infer.Options{Package: "count.v1", Service: "CountService"})
-	return learned, err
 }
 
 func (d *countDemo) recordedPath() string { return filepath.Join(d.work, "recorded") }

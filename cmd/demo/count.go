@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"time"
 
 	"whittle"
 	"whittle/carve/admin"
 	"whittle/internal/child"
+	"whittle/internal/table"
 )
 
 const (
@@ -64,8 +66,7 @@ type countDemo struct {
 // first config passes everything through.
 func newCountDemo(ctx context.Context, on *stage, size countSize, proxy string) (*countDemo, error) {
 	d := &countDemo{stage: on, size: size}
-	d.figures = countFigures{played: newPlayed("whittle.demo-count/1")}
-	d.figures.Rollout.budget = size.harm
+	d.figures = countFigures{played: played{Format: "whittle.demo-count/1", Started: time.Now(), Machine: table.ThisMachine()}}
 	on.screen.Heading("demo count: carve a hot endpoint out of a monolith")
 	if err := d.startServices(ctx); err != nil {
 		return nil, err
@@ -115,22 +116,24 @@ func (d *countDemo) shadow(ctx context.Context, candidate *process) error {
 	return d.afresh(ctx)
 }
 
-// afresh waits until the route is in shadow with nothing known of the candidate.
+// afresh waits until the route is in shadow with nothing known of the candidate: not from
+// mirrored requests, and not from users whom it served.
 // No traffic is under way then, so what is known later has come since.
 func (d *countDemo) afresh(ctx context.Context) error {
 	_, err := d.await(ctx, 10*time.Second, "evidence that begins at 0, in shadow", func(r *whittle.RouteStatus) bool {
-		return r.Phase == whittle.PhaseShadow && atZero(r)
+		known := r.Verdict.Compared > 0 || len(r.Verdict.Findings) > 0 || r.Harm.Compared > 0 || r.Harm.Users > 0
+		return r.Phase == whittle.PhaseShadow && !known
 	})
 	return err
 }
 
 // counter reads one of the gateway's counters for the route from its metrics.
 func (d *countDemo) counter(ctx context.Context, name string) (int64, error) {
-	text, err := fetch(ctx, "http://"+d.gateway.Admin+"/metrics")
+	_, text, err := ask(ctx, http.MethodGet, "http://"+d.gateway.Admin+"/metrics", "", nil)
 	if err != nil {
 		return 0, err
 	}
-	if v, ok := metricOf(text, fmt.Sprintf("%s{route=%q}", name, demoRoute)); ok {
+	if v, ok := metricOf(string(text), fmt.Sprintf("%s{route=%q}", name, demoRoute)); ok {
 		return int64(v), nil
 	}
 	return 0, whittle.Errorf(whittle.NotFound, "read metric %s: it is not there", name)

@@ -156,10 +156,6 @@ type actOutcome struct {
 	Why string `json:"why,omitempty"`
 }
 
-func newPlayed(format string) played {
-	return played{Format: format, Started: time.Now(), Machine: table.ThisMachine()}
-}
-
 type act struct {
 	name string
 	run  func(context.Context) error

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -189,16 +190,13 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 		m := measure.Settings{Duration: emojifyRunTime}
 		var err error
 		out, err = guard.Take(d.times.runs, func(int) (guard.Run, error) {
-			before, err := cputime.Of(d.api.Pid())
-			if err != nil {
-				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
-			}
+			before, errBefore := cputime.Of(d.api.Pid())
 			taken, err := m.Measure(ctx, "http://"+d.api.Admin, []profile.Kind{profile.CPU}, d.screen.Progress)
 			if err != nil {
 				return guard.Run{}, err
 			}
 			after, err := cputime.Of(d.api.Pid())
-			if err != nil {
+			if err = cmp.Or(errBefore, err); err != nil {
 				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
 			return guard.NewRun(taken.Taken[0].Profile, guard.RunFacts{CPU: after - before})

@@ -85,6 +85,4 @@ type rolloutBlock struct {
 	// seen is from the first shadowed request to the end of the shift.
 	seen
 	Timeline []whittle.Decision `json:"timeline"`
-
-	budget int // the harm budget, in percent
 }

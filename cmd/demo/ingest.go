@@ -161,7 +161,10 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if f.Language, err = d.compare(ctx, together, overKinesis); err != nil {
 		return err
 	}
-	d.show(f.onKinesis())
+	d.show(view{ // Node.js by PutRecords is from its comparison with Go
+		rows:   []serverRow{{f.Batching, "a"}, {f.Language, "a"}, {f.Language, "b"}},
+		ratios: []ratio{{"batching", f.Batching}, {"language", f.Language}},
+	})
 	if err := f.Batching.sound(); err != nil {
 		return err
 	}
@@ -189,7 +192,7 @@ func (d *ingestDemo) play(ctx context.Context) error {
 	if f.Embedded, err = d.compare(ctx, alone, embedded); err != nil {
 		return err
 	}
-	d.show(f.onLog())
+	d.show(view{rows: []serverRow{{f.Embedded, "a"}, {f.Embedded, "b"}}, ratios: []ratio{{"all together", f.Embedded}}})
 	if err := f.Embedded.judge(); err != nil {
 		return err
 	}

@@ -48,21 +48,6 @@ type view struct {
 	ratios []ratio
 }
 
-// onKinesis has Node.js by PutRecords from its comparison with Go.
-func (s *ingestFigures) onKinesis() view {
-	return view{
-		rows:   []serverRow{{s.Batching, "a"}, {s.Language, "a"}, {s.Language, "b"}},
-		ratios: []ratio{{"batching", s.Batching}, {"language", s.Language}},
-	}
-}
-
-func (s *ingestFigures) onLog() view {
-	return view{
-		rows:   []serverRow{{s.Embedded, "a"}, {s.Embedded, "b"}},
-		ratios: []ratio{{"all together", s.Embedded}},
-	}
-}
-
 // runs gives the runs of the row at a level.
 func (r *serverRow) runs(level int) (runs []duel.LevelRun) {
 	if level >= len(r.of.Levels.Levels) {
@@ -74,13 +59,6 @@ func (r *serverRow) runs(level int) (runs []duel.LevelRun) {
 		}
 	}
 	return runs
-}
-
-func (r *serverRow) name() string {
-	if r.side == "a" {
-		return r.of.A
-	}
-	return r.of.B
 }
 
 // over is a figure's median over the runs, with the lowest and the highest.
@@ -122,8 +100,9 @@ func (v *view) table() (head []string, rows [][]string) {
 			for _, run := range runs {
 				failed += run.Failed
 			}
+			name := map[string]string{"a": r.of.A, "b": r.of.B}[r.side]
 			rows = append(rows, []string{
-				fmt.Sprint(r.of.Levels.Levels[i].Users), r.name(),
+				fmt.Sprint(r.of.Levels.Levels[i].Users), name,
 				over(runs, func(r *duel.LevelRun) float64 { return r.Median }),
 				over(runs, func(r *duel.LevelRun) float64 { return r.P99 }),
 				over(runs, func(r *duel.LevelRun) float64 { return r.Rate }),

@@ -59,12 +59,6 @@ func statusText(r *whittle.RouteStatus) string {
 	return fmt.Sprintf("it is %s at %g %%: %s", r.Phase.Words(), r.Percent, r.Verdict.Summary)
 }
 
-// atZero reports whether nothing is known of the candidate yet: not from mirrored
-// requests, and not from users whom it served.
-func atZero(r *whittle.RouteStatus) bool {
-	return r.Verdict.Compared == 0 && len(r.Verdict.Findings) == 0 && r.Harm.Compared == 0 && r.Harm.Users == 0
-}
-
 // traffic is load in the background of an act.
 type traffic struct {
 	cancel context.CancelFunc
