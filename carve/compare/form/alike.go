@@ -11,17 +11,16 @@ import (
 	"whittle/internal/units"
 )
 
-// Whether both sides draw alike what varies is tested by the pair of each exchange: which side's
-// number is the larger, and how often each of a few kinds of values comes, among them none. What
-// is not compared of numbers the coverage says. Nothing tells a wrong number from one that each
-// server measures of itself, so what is found is no proof: it keeps EQUIVALENT from being said,
-// until a form is declared.
+// Whether both sides draw alike is tested by the pair of each exchange: whose number is larger, and how
+// often each of a few kinds of values comes, none among them. The coverage says what is not compared of
+// numbers. A wrong number looks like one that each server measures of itself, so a finding proves no
+// fault: it prevents EQUIVALENT until a form is declared.
 
 // alikeAlpha is the chance that an interval is wrong on either side. Simulation: TestWrongDraws.
 const alikeAlpha = 0.005
 
-// seeAlike takes the values of an exchange, in which neither side holds its own. That there is none
-// counts where the monolith varies in that.
+// seeAlike takes the values of an exchange in which neither side holds its own. A missing value counts
+// where the monolith varies in that.
 func (p *formPath) seeAlike(e *formExchange) {
 	var lists [3][]twosample.Value
 	for side, values := range p.now {
@@ -38,8 +37,7 @@ func (p *formPath) seeAlike(e *formExchange) {
 	p.Alike.See(lists[Monolith], lists[Candidate], lists[Repeat])
 }
 
-// drawnValues are a side's values as they are held against the other's: of numbers how large
-// they are, but for times.
+// drawnValues are a side's values as the other's are compared with them: numbers by size, except times.
 func (p *formPath) drawnValues(side int, e *formExchange) []twosample.Value {
 	list := e.drawn[side][:0]
 	times := p.top() == classTime
@@ -52,16 +50,15 @@ func (p *formPath) drawnValues(side int, e *formExchange) []twosample.Value {
 	return list
 }
 
-// The kinds of values that have no hash, which is hardly ever as small.
+// The kinds of values without a hash. A hash is hardly ever as small.
 const (
 	kindNumber  = twosample.Least + iota // that is new
 	kindEarlier                          // a number that came before
-	kindLength                           // of a list, and how long it is
+	kindLength                           // of a list and its length
 )
 
-// kindOf distinguishes values by what may come more often on one side: words and the members of
-// a set by themselves, lists by their length, numbers by whether they came before, others by
-// their form.
+// kindOf distinguishes values by what one side may give more often: words and members of a set by
+// themselves, lists by length, numbers by whether they came before, others by form.
 func (p *formPath) kindOf(side int, v *value, isNumber bool) uint64 {
 	switch {
 	case v.form.class == classArray:
@@ -76,8 +73,8 @@ func (p *formPath) kindOf(side int, v *value, isNumber bool) uint64 {
 	return v.form.code()
 }
 
-// lead is what speaks against that both sides draw alike; nil where nothing does, and where the
-// config says what the values are.
+// lead is the evidence that the two sides do not draw alike; nil where there is none, or where the
+// config declares the values.
 func (p *formPath) lead() *twosample.Row {
 	if p.isOwn() || p.rule != "" {
 		return nil
@@ -85,7 +82,7 @@ func (p *formPath) lead() *twosample.Row {
 	return p.Alike.Suspected(p.isRanged())
 }
 
-// leads says in what the two sides do not draw alike, and how it is on either.
+// leads says how the two sides draw differently.
 func (p *formPath) leads(l *twosample.Row, x *whittle.Finding) {
 	x.Count, x.Of, x.Cause = l.Count(), l.All.N, p.leadCause(l.Kind)
 	if l.Kind != twosample.Position {
@@ -102,7 +99,7 @@ func (p *formPath) leads(l *twosample.Row, x *whittle.Finding) {
 	x.Summary = fmt.Sprintf("%s is %s than the monolith's in %s of %s pairs", p.name, which, share, units.Grouped(l.All.N))
 }
 
-// kindWords name a kind of values, which is not shown.
+// kindWords name a kind of values. No value is shown.
 func (p *formPath) kindWords(kind uint64) string {
 	switch {
 	case kind == twosample.Absent:
@@ -125,7 +122,7 @@ func (p *formPath) kindWords(kind uint64) string {
 	return "one and the same value"
 }
 
-// leadCause says what the values may be, and how the config settles it.
+// leadCause says what the values may be, and how to settle it in the config.
 func (p *formPath) leadCause(kind uint64) string {
 	what, class := "a fault from what each server says of its own state", formAny
 	if kind == twosample.Position || kind == kindNumber || kind == kindEarlier {
@@ -134,10 +131,9 @@ func (p *formPath) leadCause(kind uint64) string {
 	return "nothing tells " + what + ": if it is one, write compare.form: {" + p.Path + ": " + class + "}; if not, the candidate's are wrong"
 }
 
-// waits says what of the way in which both sides draw is not known closely enough yet for
-// EQUIVALENT, and how many exchanges it still takes, -1 where it cannot be said. What comes in
-// less than half of them is waited for twice as long as formLong; the coverage says how little is
-// known of it then.
+// waits says which part of the draws is not yet known closely enough for EQUIVALENT, and how many
+// exchanges it still takes, -1 where that is unknown. For what comes in less than half of the exchanges
+// it waits twice formLong; after that the coverage says how little is known.
 func (f *Forms) waits(p *formPath, n int) (b whittle.Bound, ok bool) {
 	l, more := p.Alike.Open(p.isRanged(), alikeAlpha)
 	if l == nil || p.isOwn() || p.rule != "" || p.isHeld() {

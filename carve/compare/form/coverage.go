@@ -17,19 +17,17 @@ import (
 	"whittle/internal/units"
 )
 
-// boundForm is the name of the bound that waits for what is compared by form.
+// boundForm is the name of the bound that waits for places compared by form.
 const boundForm = "form"
 
-// formEnough is how many responses a place must have been compared in by form
-// before EQUIVALENT is said, or formLong exchanges must have passed: a value that
-// has been the same each time would have been shown by then.
+// Before EQUIVALENT a place must have been compared by form in formEnough responses, or formLong
+// exchanges must have passed, in which a value that stays the same would have shown.
 const (
 	formEnough = 40   // responses
 	formLong   = 1000 // exchanges
 )
 
-// Cover adds to a coverage what is compared by form after n exchanges, and what of it is not
-// compared.
+// Cover adds to a coverage what is compared by form after n exchanges, and what is not.
 func (f *Forms) Cover(c *whittle.Coverage, n int) {
 	for _, p := range f.paths {
 		if why := p.unformed(); why != "" {
@@ -52,8 +50,8 @@ func (f *Forms) Cover(c *whittle.Coverage, n int) {
 	}
 }
 
-// ByValue is how many places of bodies are compared by value; more says that there are others
-// that were not counted, whole that bodies are compared as one.
+// ByValue is how many places of bodies are compared by value. more says that further ones were not
+// counted, whole that bodies are compared as one.
 func (f *Forms) ByValue() (n int, more, whole bool) {
 	n = len(f.fields)
 	for _, p := range f.paths {
@@ -64,12 +62,12 @@ func (f *Forms) ByValue() (n int, more, whole bool) {
 	return n, len(f.fields) == fieldsMost, n == 1 && len(f.fields) == 1 && f.fields[rootHash]
 }
 
-// values reports whether it is the value itself that the monolith changes.
+// values reports whether the monolith changes the value itself.
 func (p *formPath) values() bool {
 	return slices.ContainsFunc(p.Varies, func(way string) bool { return way == jsondiff.HowValue || strings.HasPrefix(way, jsondiff.HowType) })
 }
 
-// unformed says why a place is not even compared by form; empty: it is.
+// unformed says why a place is not even compared by form; empty where it is.
 func (p *formPath) unformed() string {
 	switch {
 	case p.rule == formAny:
@@ -93,8 +91,8 @@ func (p *formPath) unformed() string {
 	return ""
 }
 
-// left is what a form says nothing of: how large a number that moves is, how the elements of a
-// list are ordered, and which value of a set it is.
+// left adds what a form does not say: how large a changing number is, how a list is ordered, and which
+// value of a set comes.
 func (p *formPath) left(add func(what, why string)) {
 	switch {
 	case p.rule != "":
@@ -121,9 +119,8 @@ func (p *formPath) left(add func(what, why string)) {
 	}
 }
 
-// Bound waits while a deviation is suspected, until each place has been compared by form often
-// enough, and where nothing of the body is compared. ok is false where there is nothing to
-// wait for.
+// Bound waits while a deviation is suspected, until each place was compared often enough, and where
+// nothing of the body is compared. ok is false where it waits for nothing.
 func (f *Forms) Bound(n int) (b whittle.Bound, ok bool) {
 	for _, p := range f.paths {
 		if p.rule == formAny || p.rule == formValue || f.expected(p) != "" {
@@ -157,8 +154,7 @@ func (f *Forms) boundOf(p *formPath, n int) (b whittle.Bound, ok bool) {
 	return f.waits(p, n)
 }
 
-// hollow says why what nobody declared leaves no value of the body, or of cookies, to compare;
-// empty: something is compared.
+// hollow says why no undeclared value of the body, or of cookies, is left to compare; empty: one is.
 func (f *Forms) hollow() (why string) {
 	if n, _, _ := f.ByValue(); n > 0 {
 		return ""
@@ -181,16 +177,15 @@ func (f *Forms) hollow() (why string) {
 	return "no value of the bodies is compared: " + why + ", and there is no other field"
 }
 
-// rootHash is the place of a body that is compared as a whole.
+// rootHash is the place of a body compared as a whole.
 var rootHash = digest.FNV([]byte(root))
 
-// fieldsMost is how many places of values are counted.
+// fieldsMost is how many places of values are counted at most.
 const fieldsMost = most * few
 
-// countFields counts the different places of values that the monolith's response and the
-// candidate's both had under the same keys, in each of the first exchanges and one in 256 of the
-// others, so that counting takes no time that can be measured. What is not JSON is compared as a
-// whole, and counts as one.
+// countFields counts the places where the monolith's and the candidate's responses both had values under
+// the same keys. It looks at the first exchanges and one in 256 of the others, so counting takes no
+// measurable time. A body that is not JSON is compared as a whole and counts as one.
 func (f *Forms) countFields(monolith, candidate []byte, n int) {
 	if n > 16 && n%256 > 0 {
 		return

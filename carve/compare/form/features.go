@@ -9,7 +9,7 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// The places that are derived from a value, each of which is one test.
+// The places derived from a value. Each is one test.
 const (
 	featForm   = iota // type and format
 	featWord          // which word, of a few
@@ -20,18 +20,17 @@ const (
 	features
 )
 
-// warm values of the monolith's must be known before a derived place is bet on: of
-// words, each of which may be new, and of lengths, twice as many. Simulation:
-// TestFormsOfEqualServices.
+// A derived place is bet on once warm of the monolith's values are known. Words, each of which may be
+// new, and lengths take twice as many. Simulation: TestFormsOfEqualServices.
 const warm = 4 // values
 
-// category is what is derived from a value: two are the same if their codes are.
+// category is what is derived from a value. Two are the same if their codes are.
 type category struct {
 	code  uint64
 	value *value // valid during the exchange
 }
 
-// words name a category of a derived place, if they are shown.
+// words name a category of a derived place, if it is shown.
 func (c *category) words(k int) string {
 	switch k {
 	case featForm:
@@ -48,7 +47,7 @@ func (c *category) words(k int) string {
 	return ""
 }
 
-// The codes of times, and those of repetition.
+// The codes of times and of repetition.
 const (
 	asUsual uint64 = iota
 	earlier
@@ -70,7 +69,7 @@ func (p *formPath) categories(k, side int, e *formExchange) iter.Seq[category] {
 	}
 }
 
-// code is what is derived from a value; ok is false where it is nothing.
+// code is what is derived from a value; ok is false where nothing is.
 func (p *formPath) code(k, side int, v *value, e *formExchange) (code uint64, ok bool) {
 	switch k {
 	case featForm:
@@ -80,7 +79,7 @@ func (p *formPath) code(k, side int, v *value, e *formExchange) (code uint64, ok
 	case featTime:
 		return p.timeCode(side, v, e)
 	case featRepeat:
-		// Requests that waited in the mirror's queue come in one moment; featTime finds a clock that stands still.
+		// Requests from the mirror's queue come at one moment. featTime finds a clock that stands still.
 		if code = anew; p.came(side%2, v.hash) && (v.at.IsZero() || !p.ofNow()) {
 			code = again
 		}
@@ -91,10 +90,10 @@ func (p *formPath) code(k, side int, v *value, e *formExchange) (code uint64, ok
 	return uint64(v.size), v.size >= 0 && (v.form.class != classDigits || p.Padded)
 }
 
-// timeCode says whether a time lies where those of the monolith lay lately, and half as
-// much again to both sides, from the moment at which the side was asked. A time that is read while
-// the request is served is no older than the Date of its response less the latency, and a Date
-// leaves up to a second out: with a Date on both sides, what is older came out of a cache.
+// timeCode says whether a time lies as far from the moment its side was asked as the monolith's recent
+// times, and half as much again to either side. A time read while the request is served is no older than
+// its response's Date less the latency, and a Date omits up to a second. So with a Date on both sides,
+// an older time came out of a cache.
 func (p *formPath) timeCode(side int, v *value, e *formExchange) (code uint64, ok bool) {
 	if v.at.IsZero() || e.timeless || e.at.IsZero() || len(p.Offsets) < warm {
 		return 0, false
@@ -120,13 +119,13 @@ type feature struct {
 	// Rows are categories of the monolith's values, a few of all N.
 	Rows []row `json:"rows,omitempty"`
 	N    int   `json:"n,omitempty"`
-	// Of exchanges that were bet on, the candidate alone was unusual in Odd. Dev sums how unusual
-	// each response was; Again is how many second responses there were.
+	// Of counts the exchanges bet on; in Odd of them the candidate alone was unusual. Dev sums how
+	// unusual each response was; Again counts the second responses.
 	Of    int        `json:"of,omitempty"`
 	Odd   int        `json:"odd,omitempty"`
 	Dev   [3]float64 `json:"dev"`
 	Again int        `json:"again,omitempty"`
-	// Odds are the categories of these, a few.
+	// Odds are the categories of the Odd ones, a few.
 	Odds []row `json:"odds,omitempty"`
 }
 
@@ -160,7 +159,7 @@ func topOf(rows []row) row {
 	return best
 }
 
-// rest is how many had no row.
+// rest is how many values had no row.
 func (f *feature) rest() int {
 	n := f.N
 	for _, r := range f.Rows {
@@ -170,8 +169,8 @@ func (f *feature) rest() int {
 }
 
 // ready reports whether enough of the monolith's values are known for a derived place. Values that
-// come again by chance, or out of a cache, come again at other times on each side, and so do numbers
-// but for those that are given out one after another.
+// repeat by chance or from a cache repeat at other times on each side. So do numbers, unless they are
+// given out one after another.
 func (p *formPath) ready(k int) bool {
 	f := &p.Feature[k]
 	switch k {
@@ -187,11 +186,10 @@ func (p *formPath) ready(k int) bool {
 	return f.N >= warm
 }
 
-// unusual is 0 for the monolith's most frequent category, 1 for one that was never seen. Where
-// there are more categories than rows, one without a row may have been seen. Of what is declared
-// another class is unusual. Of words and of the forms of numbers only what was never seen is: how
-// often a word comes is compared as a draw, and of numbers that move those near to each other have
-// the same decimals for a while.
+// unusual is 0 for the monolith's most frequent category and 1 for one never seen. Where categories
+// outnumber rows, one without a row may have been seen. For a declared form, another class is unusual.
+// Of words and forms of numbers only what was never seen is: a word's frequency is compared as a draw,
+// and changing numbers that lie close together have the same decimals for a while.
 func (p *formPath) unusual(k int, code uint64, class formClass) float64 {
 	f := &p.Feature[k]
 	n, most := f.count(code), f.top().Count
@@ -206,8 +204,8 @@ func (p *formPath) unusual(k int, code uint64, class formClass) float64 {
 	return 1 - min(1, float64(n)/float64(max(1, most)))
 }
 
-// settleFeature bets on the categories of one exchange, if enough is known, and then counts them.
-// It reports whether the candidate alone was unusual.
+// settleFeature bets on the categories of one exchange, if ready, and then counts them. It reports
+// whether the candidate alone was unusual.
 func (p *formPath) settleFeature(k int, e *formExchange, ready bool) (odd bool) {
 	f := &p.Feature[k]
 	high, oddest := [3]float64{-1, -1, -1}, category{}
@@ -252,7 +250,7 @@ func counted(rows []row, k int, c category) []row {
 	return rows
 }
 
-// decidedAt is the exchange at which a derived place was shown to differ; 0: it is not.
+// decidedAt is the exchange at which a derived place was shown to differ; 0 where it was not.
 func (p *formPath) decidedAt(k int) int {
 	if p.isExcused(k) || p.isByShape(k) {
 		return 0
@@ -260,22 +258,21 @@ func (p *formPath) decidedAt(k int) int {
 	return p.Feature[k].Bets.At
 }
 
-// isByShape reports whether only the fixed words of texts that vary differ. That prevents EQUIVALENT,
-// but proves no fault: a text may name its server, or give an amount with a unit.
+// isByShape reports whether only the fixed words of varying texts differ. That prevents EQUIVALENT but
+// proves no fault: a text may name its server, or give an amount with a unit.
 func (p *formPath) isByShape(k int) bool {
 	f := &p.Feature[k]
 	return k == featForm && p.rule == "" && f.top().Class == classText && topOf(f.Odds).Class == classText
 }
 
-// isSuspected reports whether a derived place is suspected to differ, and not shown.
+// isSuspected reports whether a difference at a derived place is suspected but not shown.
 func (p *formPath) isSuspected(k int) bool {
 	return p.Feature[k].Bets.Now >= eprocess.Suspected && p.decidedAt(k) == 0 && !p.isExcused(k)
 }
 
-// isExcused reports whether each server holds a state of its own there, half of what was unusual
-// of the candidate is usual by what is known now, or the monolith's own second responses deviate
-// from its first ones by half as much as the candidate's do, so that it is the order of asking
-// that makes the difference.
+// isExcused reports whether a deviation is no evidence: each server holds a state of its own there, half
+// of the candidate's unusual values are usual by now, or the monolith's second responses deviate from
+// its first half as much as the candidate's, so that the order of asking makes the difference.
 func (p *formPath) isExcused(k int) bool {
 	f := &p.Feature[k]
 	all, still := 0, 0

@@ -1,6 +1,5 @@
-// Package form compares by form the values that the monolith changes by itself: ids,
-// times, counters. Their format, length, age and repetition are what a faithful
-// candidate shares, and each is tested by betting.
+// Package form compares by form the values that the monolith changes by itself: ids, times, counters. A
+// faithful candidate shares their format, length, age and repetition. Each is tested by betting.
 package form
 
 import (
@@ -19,10 +18,10 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// Bounds of what is compared by form.
+// Bounds on what is compared by form.
 const (
-	most = 64 // places, values at one place of a body and of a side's last ones, and sizes that are told apart
-	few  = 16 // categories of one derived place, and distances of the last times
+	most = 64 // places, values at one place of a body, a side's last values, distinct sizes
+	few  = 16 // categories of one derived place, distances of the last times
 )
 
 // Forms compares by form what the monolith changes by itself. The value differs in each response and
@@ -43,36 +42,34 @@ type Forms struct {
 	rules  []formRule
 	ignore []jsonpath.Path
 	Show   *display.View
-	// Named says how a place is called, of values of headers and cookies; nil: by its path, as of bodies.
+	// Named says how a place of headers or cookies is called; nil: by its path, as in bodies.
 	Named func(path string) string
-	// Declared is why every difference of form in cookies is intended; empty: it is not.
+	// Declared is why every difference of form in cookies is intended; empty: none is.
 	Declared string
-	// Timeless says that the two responses are not of the same time.
+	// Timeless says that the two responses are from different times.
 	Timeless bool
 
 	paths   []*formPath
 	over    int             // places beyond most
-	dropped int             // places of which nothing was kept over a restart
+	dropped int             // places forgotten over a restart
 	index   map[string]int  // by pattern
 	below   map[string]bool // patterns that lead to places
-	fields  map[uint64]bool // hashes of the places that are counted (countFields)
+	fields  map[uint64]bool // hashes of the places counted (countFields)
 	samples int
 
 	walk  walker
 	drawn [3][]twosample.Value // scratch
 }
 
-// The three responses of an exchange: the monolith's, the candidate's, and the
-// monolith's second one.
+// The three responses of an exchange: the monolith's, the candidate's, the monolith's second one.
 const (
 	Monolith = iota
 	Candidate
 	Repeat
 )
 
-// Learn takes up the places of what was learned as noise, in a fixed order. Where each server
-// holds a state of its own, values come in runs on either side, so their forms are not compared, and
-// what was won does not count.
+// Learn takes up the places learned as noise, in a fixed order. Where each server holds a state of its own,
+// values come in runs on either side, so forms are not compared there and earlier gains do not count.
 func (f *Forms) Learn(l *noise.Learned, n int) {
 	f.over = 0
 	for _, k := range slices.SortedFunc(maps.Keys(l.Learnt), noise.Key.Compare) {
@@ -121,9 +118,8 @@ func (f *Forms) put(p *formPath) {
 	}
 }
 
-// See takes exchange n of a route, after what it teaches of noise was learned.
-// alpha is the error rate of all places together. repeat is nil where the monolith
-// was asked once.
+// See takes exchange n of a route, after its noise was learned. alpha is the error rate of all places
+// together. repeat is nil where the monolith was asked once.
 func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	if f.Named == nil {
 		f.countFields(x.Monolith.Body, x.Candidate.Body, n)
@@ -148,12 +144,12 @@ func (f *Forms) See(x *whittle.Exchange, repeat []byte, alpha float64, n int) {
 	}
 }
 
-// isWhole reports whether exchange n is one of those that are looked at though both sides say the
-// same, which tells how often values come: the first ones, and later blocks of one in eight, so that
-// it is seen what is held, and which of them are does not follow from what both sides say.
+// isWhole reports whether exchange n is looked at though both sides say the same, to learn how often
+// values come. These are the first ones and later blocks of one in eight. Blocks show what is held, and
+// which exchanges they hold does not depend on what both sides say.
 func isWhole(n int) bool { return n <= most*most || n/most%8 == 0 }
 
-// sample shows an exchange and the first value at the place on each side.
+// sample shows an exchange with the first value at the place on each side.
 func (f *Forms) sample(x *whittle.Exchange, p *formPath) whittle.Sample {
 	at := TrailOf(p.Path)
 	shown := func(values []value) string {
@@ -165,7 +161,7 @@ func (f *Forms) sample(x *whittle.Exchange, p *formPath) whittle.Sample {
 	return f.Show.SampleAt(x, display.Spot{Where: p.name, From: shown(p.now[Monolith]), To: shown(p.now[Candidate])})
 }
 
-// gather reads the values at all places out of a body; false: it is not JSON.
+// gather reads the values at all places of a body; false where it is not JSON.
 func (f *Forms) gather(side int, body []byte) bool {
 	for _, p := range f.paths {
 		p.now[side] = p.now[side][:0]
@@ -192,7 +188,7 @@ type formRule struct {
 	form string
 }
 
-// New compiles the rules of a comparison.
+// New compiles a comparison's rules.
 func New(c whittle.Comparison) (*Forms, error) {
 	f := &Forms{}
 	f.forget()
@@ -212,7 +208,7 @@ func New(c whittle.Comparison) (*Forms, error) {
 	return f, err
 }
 
-// rule is the declared form of a pattern; empty: none.
+// rule is the declared form of a pattern; empty where there is none.
 func (f *Forms) rule(pattern string) string {
 	if len(f.rules) == 0 {
 		return ""
@@ -226,22 +222,22 @@ func (f *Forms) rule(pattern string) string {
 	return ""
 }
 
-// Teaches reports whether what the monolith changes by itself may be learned as
-// noise: not where the config has it compared by value.
+// Teaches reports whether the monolith's changes may be learned as noise: not where the config has the
+// place compared by value.
 func (f *Forms) Teaches(k noise.Key) bool {
 	return k.Way != jsondiff.HowValue || f.rule(k.Path) != formValue
 }
 
-// Excuses reports whether the config says that a value is compared by form, or not
-// at all, before the monolith was seen to change it.
+// Excuses reports whether the config has a value compared by form, or not at all, before the monolith
+// was seen to change it.
 func (f *Forms) Excuses(k noise.Key) bool {
 	r := f.rule(k.Path)
 	return k.Way == jsondiff.HowValue && r != "" && r != formValue
 }
 
-// Replaces reports whether comparing by form takes the place of comparing by value:
-// where the config says so, and at times that are made anew, which two clocks a
-// second apart write otherwise though the monolith's own second response may not.
+// Replaces reports whether comparing by form replaces comparing by value: where the config says so, and
+// for fresh times, which two clocks a second apart write differently though the monolith's own second
+// response may not.
 func (f *Forms) Replaces(k noise.Key) bool {
 	i, ok := f.index[k.Path]
 	return f.Excuses(k) || k.Way == jsondiff.HowValue && ok && f.paths[i].ofNow()

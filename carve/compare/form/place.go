@@ -12,33 +12,32 @@ import (
 	"whittle/carve/compare/twosample"
 )
 
-// formPath is one place that is compared by form, as it is kept. Of values only hashes are, and
-// the last numbers.
+// formPath is one place compared by form, as it is kept: hashes of values, and the last numbers.
 type formPath struct {
 	Path string `json:"p"`
 	Born int    `json:"born"`
-	// Fresh says that it is a cookie's: the monolith was not seen to vary there, so what it
-	// keeps saying is not what it holds.
+	// Fresh says that it is a cookie's. The monolith was not seen to vary there, so a value that it
+	// repeats is not one that it holds.
 	Fresh bool `json:"fresh,omitempty"`
 	// Varies are the ways in which the monolith varies there.
 	Varies []string `json:"v"`
-	// Offsets are those of the monolith's last times, in ms.
+	// Offsets are the distances of the monolith's last times from now, in ms.
 	Offsets []int64 `json:"o,omitempty"`
-	// Padded says that digits of the monolith began with zeros.
+	// Padded says that the monolith's digits began with zeros.
 	Padded bool `json:"z,omitempty"`
-	// Of Said values of the candidate's, so many were among the monolith's last ones.
+	// Said counts the candidate's values; Shared of them were among the monolith's last ones.
 	Said   int `json:"said,omitempty"`
 	Shared int `json:"shared,omitempty"`
-	// Apart is in how many exchanges the two sides' values were others.
+	// Apart counts the exchanges in which the two sides' values differed.
 	Apart int `json:"apart,omitempty"`
-	// Last is the monolith's last number; from one to the next they went up and down so often.
+	// Last is the monolith's last number. Ups and Down count its steps up and down.
 	Last float64     `json:"l,omitempty"`
 	Ups  int         `json:"up,omitempty"`
 	Down int         `json:"down,omitempty"`
 	Held own.Holding `json:"held"`
 	// Samples are exchanges in which the candidate's form was unusual.
 	Samples []whittle.Sample `json:"s,omitempty"`
-	// Recent are hashes of each side's last values, and Ends of the last thirds of its last ids.
+	// Recent are hashes of each side's last values, Ends of the last thirds of its last ids.
 	Recent  [2][]uint32       `json:"recent"`
 	Ends    [2][]uint32       `json:"ends"`
 	Feature [features]feature `json:"f"`
@@ -66,21 +65,19 @@ func (p *formPath) vary(way string) {
 	}
 }
 
-// formExchange is one exchange.
 type formExchange struct {
 	same, again, timeless bool
 	drawn                 *[3][]twosample.Value // scratch, of each response
 	alpha                 float64
 	n                     int
 	at                    time.Time
-	clocks                [3]time.Time // Date of each response; zero: it has none
+	clocks                [3]time.Time // the Date of each response; zero: it has none
 	took                  [3]time.Duration
 }
 
-// settle takes an exchange to every derived place; it reports whether the candidate's form was
-// unusual and the monolith's was not. What the monolith holds for a while is counted, and not
-// bet on: it says no more with every request than at first, on either side. Nor is a state of each
-// server's own.
+// settle takes an exchange to every derived place. It reports whether the candidate's form was unusual and
+// the monolith's was not. Values that the monolith holds for a while are counted and not bet on: further
+// requests say no more than the first, on either side. The same goes for a state of each server's own.
 func (p *formPath) settle(e *formExchange) (odd bool) {
 	if p.rule == formAny || p.rule == formValue {
 		return false
@@ -103,25 +100,24 @@ func (p *formPath) settle(e *formExchange) (odd bool) {
 	return odd
 }
 
-// isOwn reports whether each server holds a state of its own there. How far a time is from now is
-// no such state, where the monolith's are all as far.
+// isOwn reports whether each server holds a state of its own there. How far a time is from now is no
+// such state where all of the monolith's are equally far.
 func (p *formPath) isOwn() bool { return p.own && !p.ofNow() }
 
 // top is the usual class of the monolith's values.
 func (p *formPath) top() formClass { return p.Feature[featForm].top().Class }
 
-// isNumber reports whether the values are numbers.
 func (p *formPath) isNumber() bool { return p.top() == classInteger || p.top() == classDecimal }
 
-// isMeasured reports whether they say how large something is: numbers, also in texts, and durations.
+// isMeasured reports whether the values are sizes: numbers, in texts too, and durations.
 func (p *formPath) isMeasured() bool { return p.isNumber() || p.Ups+p.Down > 0 && p.top() != classTime }
 
-// isRanged reports whether the size of the monolith's numbers is compared: not of those that
-// rise or fall, with time or by asking.
+// isRanged reports whether the size of the monolith's numbers is compared: not where they rise or fall,
+// with time or by asking.
 func (p *formPath) isRanged() bool { return !p.rises() && !p.Alike.IsMoved() }
 
-// rises reports whether numbers are given out one after another, or rise or fall with time: nine
-// in ten of the steps go one way. Simulation: TestEqualDrawsAreFoundSo.
+// rises reports whether numbers are given out one after another, or rise or fall with time: nine in ten
+// steps go one way. Simulation: TestEqualDrawsAreFoundSo.
 func (p *formPath) rises() bool {
 	n := p.Ups + p.Down
 	return n >= 2*warm && 10*max(p.Ups, p.Down) >= 9*n
@@ -130,24 +126,24 @@ func (p *formPath) rises() bool {
 // isNew reports whether the values are new each time.
 func (p *formPath) isNew() bool { return p.Feature[featRepeat].isNew() }
 
-// isNew reports whether the monolith's values, or their ends, are new each time but for one in 50.
+// isNew reports whether all but one in 50 of the monolith's values, or of their ends, are new.
 func (f *feature) isNew() bool { return f.N > 0 && 50*f.count(again) <= f.N }
 
-// isSet reports whether ids or texts come out of a set of few.
+// isSet reports whether ids or texts come from a small set.
 func (p *formPath) isSet() bool {
 	f := &p.Feature[featRepeat]
 	return 2*f.count(again) > f.N && p.top().hasMembers()
 }
 
-// isMember reports whether they come out of a set that both sides draw from: one in four of the
-// candidate's is one of the monolith's, where servers with ids of their own have none in common.
+// isMember reports whether both sides draw from one set: one in four of the candidate's values is one of
+// the monolith's, where servers with ids of their own share none.
 func (p *formPath) isMember() bool { return p.isSet() && p.Said > 0 && 4*p.Shared >= p.Said }
 
-// isCompared reports whether it is compared which member goes with a request: of a cookie, as
-// long as both sides have said the same each time.
+// isCompared reports whether it is compared which member goes with a request: for a cookie, as long as
+// both sides said the same each time.
 func (p *formPath) isCompared() bool { return p.Fresh && p.Apart == 0 }
 
-// heldHash is that of the first value of a response.
+// heldHash is that of a response's first value.
 func heldHash(values []value) uint32 {
 	if len(values) == 0 {
 		return 0
@@ -155,15 +151,14 @@ func heldHash(values []value) uint32 {
 	return uint32(digest.FNV(values[0].raw))
 }
 
-// isHeld reports whether the monolith holds its values for a while, so that what both sides
-// say is not bet on: not if they are the time, in seconds, nor where nothing is known to vary.
-// Whether it is so follows from the exchanges before, so that what the present one says does
-// not choose whether it is bet on.
+// isHeld reports whether the monolith holds its values for a while, so that what both sides say is not
+// bet on. It is false for times in seconds, and where nothing is known to vary. It follows from earlier
+// exchanges alone, so that the present one does not choose whether it is bet on.
 func (p *formPath) isHeld() bool {
 	return p.Held.Holds() && !p.ofNow() && (!p.Fresh || p.Held.Newer > 0)
 }
 
-// remember takes the values of an exchange into what is known of each side.
+// remember adds the values of an exchange to what is known of each side.
 func (p *formPath) remember(e *formExchange) {
 	monolith, candidate := p.now[Monolith], p.now[Candidate]
 	for i := range candidate {
@@ -197,7 +192,7 @@ func (p *formPath) remember(e *formExchange) {
 	}
 }
 
-// pushed adds to the last ones of a list.
+// pushed appends to a list and keeps its last values.
 func pushed[T any](list []T, x T, most int) []T {
 	list = append(list, x)
 	return list[max(0, len(list)-most):]
@@ -215,12 +210,11 @@ func (p *formPath) step(x float64) {
 	}
 }
 
-// nowRange is within which distances from now times lie that are made anew: without a Date half of
-// it is no difference, for clocks differ, and the candidate is asked later. Simulation:
-// TestFreshTimesAreAsFar.
+// nowRange is how far from now fresh times lie. Without a Date, half of it is no difference, since
+// clocks differ and the candidate is asked later. Simulation: TestFreshTimesAreAsFar.
 const nowRange = 10_000 // ms
 
-// ofNow reports whether the monolith's times are all as far from the request.
+// ofNow reports whether the monolith's times are all about as far from the request.
 func (p *formPath) ofNow() bool {
 	if len(p.Offsets) < warm {
 		return false
@@ -230,10 +224,9 @@ func (p *formPath) ofNow() bool {
 	return top.Class == classTime && 10*top.Count >= 9*f.N && slices.Max(p.Offsets)-slices.Min(p.Offsets) <= nowRange
 }
 
-// moment is when a side was asked, by its own clock if its Date says so: a queue before it,
-// and a clock that is wrong, are then no matter of the times that it writes. A Date that is a
-// minute later than the request is of a clock that is wrong, and one that is older by more than
-// nowRange may come out of a cache.
+// moment is when a side was asked, by its own clock if its response has a Date, so that a queue or a
+// wrong clock does not touch the times it writes. A Date over a minute after the request comes from a
+// wrong clock, and one more than nowRange before it may come from a cache; both are ignored.
 func (e *formExchange) moment(side int) time.Time {
 	date := e.clocks[side]
 	if d := date.Sub(e.at); e.at.IsZero() || d > time.Minute || d < -nowRange*time.Millisecond {
@@ -242,5 +235,5 @@ func (e *formExchange) moment(side int) time.Time {
 	return date
 }
 
-// isDated reports whether a side's times are held against its own clock.
+// isDated reports whether a side's times are compared with its own clock.
 func (e *formExchange) isDated(side int) bool { return e.moment(side).Equal(e.clocks[side]) }

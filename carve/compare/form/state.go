@@ -8,18 +8,18 @@ import (
 	"whittle"
 )
 
-// stateMost bounds the state of what is compared by form.
+// stateMost bounds the state of the forms.
 const stateMost = 208 << 10 // bytes
 
-// formState is what is kept: the latest places are left out where it gets too long.
+// formState is what is kept. Where it gets too long, the latest places are left out.
 type formState struct {
 	Paths  []*formPath `json:"paths,omitempty"`
 	Fields []uint64    `json:"fields,omitempty"`
-	// Dropped is how many places were left out; their parts of the error rate are not given again.
+	// Dropped counts the places left out. Their parts of the error rate are not given again.
 	Dropped int `json:"dropped,omitempty"`
 }
 
-// MarshalJSON gives what is known, in bounded length.
+// MarshalJSON gives the state, in bounded length.
 func (f *Forms) MarshalJSON() ([]byte, error) {
 	s := formState{Paths: f.paths, Fields: slices.Sorted(maps.Keys(f.fields))}
 	for {
@@ -33,7 +33,7 @@ func (f *Forms) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON takes what MarshalJSON gave. That it is unharmed is known by the checksum of its file.
+// UnmarshalJSON takes what MarshalJSON gave. The checksum of its file says that it is unharmed.
 func (f *Forms) UnmarshalJSON(b []byte) error {
 	var s formState
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -51,14 +51,14 @@ func (f *Forms) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// forget leaves no place and no field.
+// forget drops every place and field.
 func (f *Forms) forget() {
 	f.paths, f.samples = nil, 0
 	f.index, f.below = map[string]int{}, map[string]bool{}
 	f.fields = map[uint64]bool{}
 }
 
-// ShowAgain redacts what was restored. A form says nothing secret.
+// ShowAgain redacts what was restored. A form holds no secret.
 func (f *Forms) ShowAgain() {
 	for _, p := range f.paths {
 		f.Show.Again(p.Samples, TrailOf(p.Path))

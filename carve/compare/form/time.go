@@ -14,7 +14,7 @@ var epochWords = [...]string{
 	"a time in seconds since 1970", "a time in milliseconds since 1970", "a time in microseconds since 1970", "a time in nanoseconds since 1970",
 }
 
-// epochTime reads an integer of units since 1970 as a time of 2001 to 2099.
+// epochTime reads an integer of units since 1970 as a time from 2001 to 2099.
 func epochTime(s []byte) (at time.Time, f form, ok bool) {
 	if len(s) < 10 || len(s) > 19 {
 		return at, f, false
@@ -34,8 +34,8 @@ func epochTime(s []byte) (at time.Time, f form, ok bool) {
 	return at, f, false
 }
 
-// readTime reads a text as a time. The form has the digits after the second and the zone: a
-// service writes each time with as many, or leaves zeros out.
+// readTime reads a text as a time. The form has the zone and the digits after the second: a service
+// always writes the same number of digits, or leaves out zeros.
 func readTime(s []byte) (at time.Time, f form, ok bool) {
 	if len(s) < len(time.DateOnly) || len(s) > 40 {
 		return at, f, false
@@ -71,7 +71,7 @@ func readTime(s []byte) (at time.Time, f form, ok bool) {
 	return at, form{class: classTime, words: "a time as " + as}, layout != ""
 }
 
-// isoLayouts are those of ISO 8601 and RFC 3339, and what programs make of them.
+// isoLayouts are the layouts of ISO 8601 and RFC 3339, and what programs make of them.
 var isoLayouts = func() []string {
 	var list []string
 	for _, zone := range []string{"Z07:00", "", "Z0700", "Z07", " Z07:00", " Z0700", " Z07", " UTC"} {
@@ -80,13 +80,13 @@ var isoLayouts = func() []string {
 	return list
 }()
 
-// namedLayouts are those that begin with the name of a day: the one of HTTP, and others.
+// namedLayouts are the layouts that begin with the name of a day: HTTP's and others.
 var namedLayouts = []string{
 	"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.UnixDate,
 	"Mon, 02-Jan-2006 15:04:05 MST", "Mon, 02-Jan-06 15:04:05 MST",
 }
 
-// parsed reads a time by the first layout that fits; empty: none does.
+// parsed reads a time by the first layout that fits; empty where none does.
 func parsed(s string, layouts []string) (at time.Time, layout string) {
 	for _, layout := range layouts {
 		if at, err := time.Parse(layout, s); err == nil {
@@ -98,7 +98,7 @@ func parsed(s string, layouts []string) (at time.Time, layout string) {
 
 var days = [...]string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 
-// named is parsed by namedLayouts. Hardly any text begins with a day.
+// named reads a time by namedLayouts. Hardly any text begins with a day.
 func named(s string) (at time.Time, layout string) {
 	for _, day := range days {
 		if len(s) > len(day) && strings.EqualFold(s[:len(day)], day) {
@@ -108,14 +108,14 @@ func named(s string) (at time.Time, layout string) {
 	return at, ""
 }
 
-// Date reads a date as HTTP has it (RFC 9110, section 5.6.7), or as old cookies do.
+// Date reads a date of HTTP (RFC 9110, section 5.6.7) or of old cookies.
 func Date(s string) (at time.Time, ok bool) {
 	at, layout := named(s)
 	return at, layout != ""
 }
 
-// durationOf reads a length of time, such as 1h5m or PT14M30S, in seconds. Of two servers, each
-// says how long it has been running, so another length of the text is no fault.
+// durationOf reads a length of time, such as 1h5m or PT14M30S, in seconds. Each of two servers tells its
+// own uptime, so another length of the text is no fault.
 func durationOf(s []byte) (seconds float64, ok bool) {
 	if len(s) < 2 || len(s) > 40 || s[0] != 'P' && (s[0] < '0' || s[0] > '9') || s[len(s)-1] <= '9' {
 		return 0, false

@@ -14,11 +14,11 @@ import (
 	"whittle/internal/jsonscan"
 )
 
-// formClass is the kind of text or number that a value is, by its name in a config.
+// formClass is the kind of text or number of a value, by its name in a config.
 type formClass string
 
-// The classes. Of two that fit, the first one that classify tries is taken, so a
-// value has one class whatever else it could be. The first five cannot be declared.
+// The classes. Where two fit, classify's first one counts, so a value has one class. The first five
+// cannot be declared.
 const (
 	classNull    formClass = "null"
 	classBool    formClass = "bool"
@@ -43,7 +43,7 @@ var declarable = []formClass{
 	classInteger, classDecimal, classUUID, classTime, classJWT, classDigits, classHex, classWord, classToken, classNumeral, classText,
 }
 
-// inConfig is the name of a class in a config; empty: it cannot be declared.
+// inConfig is a class's name in a config; empty where it cannot be declared.
 func (c formClass) inConfig() string {
 	if slices.Contains(declarable, c) {
 		return string(c)
@@ -51,14 +51,13 @@ func (c formClass) inConfig() string {
 	return ""
 }
 
-// hasMembers reports whether values of a class are ids or texts, which may come out of a set.
+// hasMembers reports whether values of a class are ids or texts, which may come from a set.
 func (c formClass) hasMembers() bool {
 	return slices.Contains([]formClass{classUUID, classDigits, classHex, classToken, classNumeral, classText}, c)
 }
 
-// Names lists what a config may write for the form of a field: a class, "any"
-// for a field that is not compared, "value" for one that is compared by value
-// though the monolith changes it by itself.
+// Names lists what a config may write for the form of a field: a class, "any" for a field that is not
+// compared, "value" for one compared by value though the monolith changes it.
 func Names() []string {
 	list := []string{formAny, formValue}
 	for _, c := range declarable {
@@ -67,14 +66,12 @@ func Names() []string {
 	return list
 }
 
-// form is the format of one value, without the value. Two forms are the same if
-// they are equal.
+// form is the format of one value, without the value. Two equal forms are the same.
 type form struct {
 	class formClass
-	// words say how values of the form are written: the case of letters, how many decimals, which
-	// version of a UUID, which layout of a time.
+	// words say how values are written: case, decimals, version of a UUID, layout of a time.
 	words string
-	// fixed is a hash of what stands before an id, such as ord_, or of the Shape of a text; 0: nothing.
+	// fixed is a hash of an id's prefix, such as ord_, or of a text's Shape; 0 where there is none.
 	fixed uint32
 }
 
@@ -89,29 +86,27 @@ func (f form) String() string {
 	return f.words
 }
 
-// The rules that are no class.
+// The rules that are not classes.
 const (
 	formAny   = "any"
 	formValue = "value"
 )
 
-// value is what is kept of one value while its exchange is looked at. Nothing of
-// it but the form, the size and, hashed, the value itself goes into any memory.
+// value is what is kept of one value during its exchange. Memories keep form, size and hashes.
 type value struct {
 	form form
-	// hash distinguishes values, and end the last thirds of long ids; 0: it is none.
+	// hash distinguishes values, and end the last thirds of long ids; 0 where there is none.
 	hash uint64
 	end  uint32
 	// raw is its JSON, valid during the exchange.
 	raw []byte
-	// size is how long an id or a list is, up to most; -1: it does not count.
+	// size is how long an id or a list is, up to most; -1 where it does not count.
 	size int
 	// at is the moment that a time means.
 	at time.Time
-	// padded says that it is digits that begin with zeros, and so of a fixed length.
+	// padded says that the digits begin with zeros, and so have a fixed length.
 	padded bool
-	// amount is how large a number is, in a text too, how long a list or a duration; where sized
-	// is set.
+	// amount is the size of a number, in a text too, of a list or of a duration, where sized is set.
 	amount float64
 	sized  bool
 }
@@ -130,9 +125,9 @@ func valueOfNumber(s []byte) value {
 	return v
 }
 
-// measure takes how large a number is.
+// measure takes a number's size.
 func (v *value) measure(s []byte) {
-	x, _ := strconv.ParseFloat(string(s), 64) // ±Inf where it is too large, which JSON has not
+	x, _ := strconv.ParseFloat(string(s), 64) // ±Inf where it is too large, which JSON lacks
 	v.amount, v.sized = max(-math.MaxFloat64, min(x, math.MaxFloat64)), true
 }
 
@@ -161,13 +156,13 @@ func valueOfText(s []byte) value {
 	case classText:
 		v.form.fixed = uint32(digest.FNV([]byte(Shape(string(s)))))
 	}
-	if isDuration { // the length of the text is that of the number
+	if isDuration { // the length of the text follows from the number
 		v.amount, v.sized, v.size = seconds, true, -1
 	}
 	return v
 }
 
-// chars are the kinds of characters that a text is made of, as bits.
+// chars are the kinds of characters in a text, as bits.
 type chars uint8
 
 const (
@@ -177,7 +172,7 @@ const (
 	furtherLower
 	furtherUpper
 	dash
-	base64Mark // which is no dash
+	base64Mark // base64Mark is not a dash
 	otherChar
 
 	hexLetter    = lowerHex | upperHex
@@ -221,7 +216,7 @@ func (c chars) areOnly(of chars) bool { return c&^of == 0 }
 // have reports whether there is one of these.
 func (c chars) have(of chars) bool { return c&of != 0 }
 
-// The case of letters in words; the usual one is not named.
+// The case of letters in words. The usual one is not named.
 const (
 	inLower = ""
 	inUpper = " in upper case"
@@ -238,7 +233,7 @@ func (c chars) letterCase() string {
 	return inMixed
 }
 
-// classify finds the form of a string, and the moment that it means.
+// classify finds the form of a string, and the moment it means.
 func classify(s []byte) (f form, at time.Time) {
 	if at, f, ok := readTime(s); ok {
 		return f, at
@@ -268,7 +263,7 @@ func classifyTimeless(s []byte) form {
 	return form{class: classText, words: "text"}
 }
 
-// idForm is the form of a text without any punctuation but that of ids.
+// idForm is the form of a text with no punctuation except that of ids.
 func idForm(s []byte) (form, bool) {
 	n, c := len(s), charsOf(s)
 	cased := c.letterCase()
@@ -294,14 +289,14 @@ func idForm(s []byte) (form, bool) {
 	return form{}, false
 }
 
-// isBase64 reports whether padding or a plus sign shows a text to be base64: with slashes alone it may
-// be a path, and what has an equals sign within a parameter.
+// isBase64 reports whether padding or a plus sign shows a text to be base64. With slashes alone it may
+// be a path, and with an equals sign inside, a parameter.
 func isBase64(s []byte) bool {
 	bare := bytes.TrimRight(s, "=")
 	return len(s)-len(bare) <= 2 && !bytes.Contains(bare, []byte("=")) && (len(bare) < len(s) || bytes.Contains(bare, []byte("+")))
 }
 
-// turnsOf counts the changes from lower to upper case, of which a word has few.
+// turnsOf counts the changes from lower to upper case. A word has few.
 func turnsOf(s []byte) (n int) {
 	for i := 1; i < len(s); i++ {
 		if charOf(s[i]).have(upper) && charOf(s[i-1]).have(lower) {
@@ -311,8 +306,8 @@ func turnsOf(s []byte) (n int) {
 	return n
 }
 
-// prefixLen is the length of the letters and the one mark that begin an id such as
-// ord_8f3a or INV-000123; 0: there are none.
+// prefixLen is the length of the letters and the one mark that begin an id such as ord_8f3a or
+// INV-000123; 0 where there are none.
 func prefixLen(s []byte) int {
 	i := 0
 	for i < len(s) && charOf(s[i]).have(letter) {
@@ -324,7 +319,7 @@ func prefixLen(s []byte) int {
 	return i + 1
 }
 
-// decimalWords name how many decimals a number has by its value: 1.50 has one.
+// decimalWords name how many decimals a number has by value: 1.50 has one.
 func decimalWords(number []byte) string {
 	var buf [64]byte
 	d := jsondoc.ParseDecimal(buf[:0], number)
@@ -341,12 +336,11 @@ func decimalWords(number []byte) string {
 
 const noDecimals = " without decimals"
 
-// textMost is how much is kept of one text's shape.
+// textMost bounds what is kept of one text's shape.
 const textMost = most * most // bytes
 
-// Shape is a text without the parts that a service makes for each response: numbers with what
-// belongs to them, ids, times. Services that make them in the same way have the same shape, however
-// long these parts are.
+// Shape is a text without the parts that a service makes for each response: numbers with what belongs to
+// them, ids, times. Services that make them the same way have the same shape, whatever their length.
 //
 //	/orders/17?state=8f3kq92x   /orders/#?state=#
 //	max-age=60                  max-age=#
@@ -388,8 +382,8 @@ func Shape(text string) string {
 	return string(shape[:min(len(shape), textMost)])
 }
 
-// isMade reports whether a run of letters, digits and dashes is an id as a whole. With a word in it, it is
-// one by parts: 7-tea is none, and 100017-tea is as long as an id.
+// isMade reports whether a run of letters, digits and dashes is an id as a whole. A run with a word in
+// it is one only in parts: 7-tea is not, nor is 100017-tea, though as long as an id.
 func isMade(run []byte) bool {
 	switch classifyTimeless(run).class {
 	case classUUID, classHex:
@@ -405,8 +399,8 @@ func isMade(run []byte) bool {
 	return len(run) >= 8 && charsOf(run).areOnly(hexLetter)
 }
 
-// runs gives the longest parts of a text whose bytes all belong to a piece, and those whose do
-// not, in order. What is not ASCII belongs to one.
+// runs splits a text, in order, into the longest runs of bytes inside and outside of a kind. Bytes
+// beyond ASCII belong inside.
 func runs(text []byte, of chars) iter.Seq2[[]byte, bool] {
 	is := func(b byte) bool { return b >= 0x80 || of.have(charOf(b)) }
 	return func(yield func([]byte, bool) bool) {

@@ -9,19 +9,18 @@ import (
 	"whittle/carve/compare/jsondoc"
 )
 
-// walker finds the values at the places of interest in a body.
+// walker finds the values at places of interest in a body.
 type walker struct {
 	doc     jsondoc.Document
 	buf     []byte
 	pattern []byte
 }
 
-// visit takes a value of a body: its node, the pattern of its place, which is valid during the
-// call, and a hash of the keys that lead there.
+// visit takes a value of a body: its node, the pattern of its place (valid during the call), and a hash
+// of the keys that lead there.
 type visit func(node uint32, pattern []byte, keys uint64)
 
-// each calls f for every value of the document that below leads to, which says whether to go below
-// a pattern.
+// each calls f for every value that below leads to. below says whether to descend into a pattern.
 func (w *walker) each(below func(pattern []byte) bool, f visit) {
 	w.pattern = append(slices.Grow(w.pattern[:0], 256), root...)
 	w.node(0, w.pattern, 0, below, f)
@@ -50,7 +49,7 @@ func (w *walker) node(x uint32, pattern []byte, keys uint64, below func([]byte) 
 	}
 }
 
-// leaves calls f for the values that are no containers.
+// leaves calls f for every value that is not a container.
 func (w *walker) leaves(f visit) {
 	w.each(func([]byte) bool { return true }, func(node uint32, pattern []byte, keys uint64) {
 		if k := w.doc.Nodes[node].Kind; k != jsondoc.Object && k != jsondoc.Array {
@@ -59,7 +58,7 @@ func (w *walker) leaves(f visit) {
 	})
 }
 
-// text is what a leaf stands for, in memory that is used again.
+// text is a leaf's value, in memory that is reused.
 func (w *walker) text(x uint32) []byte {
 	s := w.doc.Text(x)
 	if w.doc.Nodes[x].Kind != jsondoc.String {
@@ -94,12 +93,11 @@ func (w *walker) look(x uint32) value {
 	return v
 }
 
-// hashOf distinguishes values.
 func hashOf(kind jsondoc.Kind, text []byte) uint64 {
 	return digest.Mix(digest.FNVOn(uint64(kind), text))
 }
 
-// TrailOf reads a pattern that jsondoc.AppendPattern wrote as a place that it names.
+// TrailOf reads a pattern of jsondoc.AppendPattern as the place that it names.
 func TrailOf(pattern string) (trail []jsondoc.Place) {
 	rest := strings.TrimPrefix(pattern, "$")
 	for rest != "" {

@@ -13,7 +13,7 @@ import (
 	"whittle/internal/units"
 )
 
-// words say what the monolith's values at a place are: "a UUID v4, new each time".
+// words describe the monolith's values at a place: "a UUID v4, new each time".
 func (p *formPath) words() string {
 	var list []string
 	if top := p.Feature[featForm].top(); top.Count > 0 && top.Class != classArray && top.Class != classObject {
@@ -59,9 +59,8 @@ var featureWords = [features]string{
 	"repeats an earlier value", "repeats the end of an earlier id", "has another size",
 }
 
-// finding is what speaks most against the candidate at a place: what was decided, then what
-// is suspected of its form, then that both sides do not draw alike. ok is false where nothing
-// does.
+// finding is the strongest evidence against the candidate at a place: first what was decided, then what
+// is suspected of its form, then draws that are not alike. ok is false where there is none.
 func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	worst, at := -1, 0
 	for k := range p.Feature {
@@ -83,7 +82,7 @@ func (f *Forms) finding(p *formPath) (x whittle.Finding, ok bool) {
 	return x, true
 }
 
-// deviates says how the candidate deviates at a derived place and what the monolith does.
+// deviates says how the candidate deviates at a derived place, and what the monolith does.
 func (p *formPath) deviates(k int, x *whittle.Finding) {
 	f := &p.Feature[k]
 	x.Candidate, x.Monolith, x.Count, x.Of = topOf(f.Odds).Words, f.top().Words, f.Odd, f.Of
@@ -93,7 +92,7 @@ func (p *formPath) deviates(k int, x *whittle.Finding) {
 		x.Monolith = "declared as " + p.rule
 	case p.isByShape(k):
 		what, named = "differs in more than its ids and numbers", true
-	case k == featForm && x.Candidate == x.Monolith: // all but what stands before an id
+	case k == featForm && x.Candidate == x.Monolith: // all but the prefix of an id
 		what, named = "has another prefix", true
 	case k == featWord:
 		x.Candidate, x.Monolith = "another word", fmt.Sprintf("one of %d", len(f.Rows))
@@ -105,8 +104,7 @@ func (p *formPath) deviates(k int, x *whittle.Finding) {
 	}
 }
 
-// Findings lists the places at which the candidate's form is another, decided ones
-// first.
+// Findings lists the places at which the candidate's form differs, decided ones first.
 func (f *Forms) Findings() []whittle.Finding {
 	var list []whittle.Finding
 	for _, p := range f.paths {
@@ -120,7 +118,7 @@ func (f *Forms) Findings() []whittle.Finding {
 	return list[:min(len(list), display.MaxShown)]
 }
 
-// expected is the reason of the declaration that covers a place; empty: none.
+// expected is the reason of the declaration that covers a place; empty where none does.
 func (f *Forms) expected(p *formPath) string {
 	if p.Fresh {
 		return f.Declared
