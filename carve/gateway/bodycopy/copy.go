@@ -4,7 +4,6 @@ package bodycopy
 
 import (
 	"io"
-	"iter"
 	"sync"
 	"sync/atomic"
 )
@@ -67,9 +66,8 @@ type Copy struct {
 
 	mu    sync.Mutex // guards the following; a transport may read a body after the response came
 	state State
-	size  int64
-	first *[firstPiece]byte
-	rest  []*[nextPiece]byte
+	queue Queue
+	first [1]Piece // where the queue begins
 }
 
 // Add copies p, unless the copy has been given up.
@@ -94,9 +92,9 @@ func (c *Copy) Hold(p []byte) bool {
 	if c.state != Copying {
 		return false
 	}
-	before := c.size
+	before := c.queue.held
 	if c.append(p) != Copying {
-		c.size = before
+		c.queue.cut(before)
 		return false
 	}
 	return true
@@ -105,66 +103,23 @@ func (c *Copy) Hold(p []byte) bool {
 // append says why p does not fit, having perhaps copied some of it. The caller
 // holds mu.
 func (c *Copy) append(p []byte) State {
-	if c.size+int64(len(p)) > c.Limit {
+	q := &c.queue
+	if q.held+int64(len(p)) > c.Limit {
 		return Cut
 	}
-	for len(p) > 0 {
-		room := c.room()
-		if room == nil {
-			return Exhausted
-		}
-		n := copy(room, p)
-		c.size += int64(n)
-		p = p[n:]
+	if q.pieces == nil {
+		q.Limit, q.Budget, q.pieces = c.Limit, c.Budget, c.first[:0]
+	}
+	if q.Put(p) < len(p) {
+		return Exhausted
 	}
 	return Copying
 }
 
-// room is the free rest of the last piece, or of a new one; nil where the
-// budget has none. The caller holds mu.
-func (c *Copy) room() []byte {
-	switch at := c.size - firstPiece; {
-	case at < 0:
-		if c.first == nil {
-			if !c.Budget.Take(firstPiece) {
-				return nil
-			}
-			c.first = firstPieces.Get().(*[firstPiece]byte)
-		}
-		return c.first[c.size:]
-	default:
-		piece, off := int(at/nextPiece), at%nextPiece
-		if piece == len(c.rest) {
-			if !c.Budget.Take(nextPiece) {
-				return nil
-			}
-			c.rest = append(c.rest, nextPieces.Get().(*[nextPiece]byte))
-		}
-		return c.rest[piece][off:]
-	}
-}
-
 // release gives the pieces back. The caller holds mu.
 func (c *Copy) release(to State) {
-	if n := c.reserved(); n > 0 {
-		c.Budget.Give(n)
-	}
-	if c.first != nil {
-		firstPieces.Put(c.first)
-	}
-	for _, p := range c.rest {
-		nextPieces.Put(p)
-	}
-	c.first, c.rest, c.state = nil, nil, to
-}
-
-// reserved is the capacity reserved. The caller holds mu.
-func (c *Copy) reserved() int64 {
-	n := int64(len(c.rest)) * nextPiece
-	if c.first != nil {
-		n += firstPiece
-	}
-	return n
+	c.queue.Drop()
+	c.state = to
 }
 
 // Drop gives the copy up. A copy may be dropped more than once.
@@ -180,7 +135,7 @@ func (c *Copy) Drop() {
 func (c *Copy) Now() (State, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state, c.size
+	return c.state, c.queue.held
 }
 
 // WriteOut writes the copied bytes to w and releases them.
@@ -191,28 +146,12 @@ func (c *Copy) WriteOut(w io.Writer) error {
 		return nil
 	}
 	defer c.release(Taken)
-	for p := range c.pieces() {
-		if _, err := w.Write(p); err != nil {
+	for _, p := range c.queue.pieces {
+		if _, err := w.Write(p.Bytes()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// pieces yields the body in order. The caller holds mu.
-func (c *Copy) pieces() iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		if c.first == nil || !yield(c.first[:min(c.size, firstPiece)]) {
-			return
-		}
-		left := c.size - firstPiece
-		for i := 0; i < len(c.rest) && left > 0; i++ {
-			if !yield(c.rest[i][:min(left, nextPiece)]) {
-				return
-			}
-			left -= nextPiece
-		}
-	}
 }
 
 // Flatten moves the body into one slice that the caller owns, and releases the pieces.
@@ -224,13 +163,13 @@ func (c *Copy) Flatten() (body []byte, ok bool) {
 	if c.state != Copying {
 		return nil, false
 	}
-	if !c.Budget.Take(c.size) {
+	if !c.Budget.Take(c.queue.held) {
 		c.release(Exhausted)
 		return nil, false
 	}
-	body = make([]byte, 0, c.size)
-	for p := range c.pieces() {
-		body = append(body, p...)
+	body = make([]byte, 0, c.queue.held)
+	for _, p := range c.queue.pieces {
+		body = append(body, p.Bytes()...)
 	}
 	c.release(Taken)
 	return body, true
@@ -245,7 +184,7 @@ type Queue struct {
 	Budget *Budget
 
 	held   int64
-	pieces []*Piece
+	pieces []Piece
 }
 
 // Piece is a part of a Queue.
@@ -278,21 +217,18 @@ func (q *Queue) Room(want int) []byte {
 	if left <= 0 {
 		return nil
 	}
-	var last *Piece
-	if n := len(q.pieces); n > 0 {
-		last = q.pieces[n-1]
-	}
-	if last == nil || last.to == len(last.memory) {
+	n := len(q.pieces)
+	if n == 0 || q.pieces[n-1].to == len(q.pieces[n-1].memory) {
 		size := int64(nextPiece)
-		if want <= firstPiece && last == nil {
+		if want <= firstPiece && n == 0 {
 			size = firstPiece
 		}
 		if !q.Budget.Take(size) {
 			return nil
 		}
-		last = newPiece(size)
-		q.pieces = append(q.pieces, last)
+		q.pieces = append(q.pieces, newPiece(size))
 	}
+	last := &q.pieces[len(q.pieces)-1]
 	room := last.memory[last.to:]
 	return room[:min(int64(len(room)), left)]
 }
@@ -311,8 +247,7 @@ func (q *Queue) Next() *Piece {
 	if q.held == 0 {
 		return nil
 	}
-	p := q.pieces[0]
-	q.pieces[0] = nil
+	p := &q.pieces[0]
 	q.pieces = q.pieces[1:]
 	q.held -= int64(p.to - p.from)
 	return p
@@ -321,7 +256,7 @@ func (q *Queue) Next() *Piece {
 // Read takes bytes out of the queue into p.
 func (q *Queue) Read(p []byte) (n int) {
 	for n < len(p) && q.held > 0 {
-		first := q.pieces[0]
+		first := &q.pieces[0]
 		m := copy(p[n:], first.Bytes())
 		first.from += m
 		q.held -= int64(m)
@@ -343,19 +278,30 @@ func (q *Queue) Free(p *Piece) {
 	case nextPiece:
 		nextPieces.Put((*[nextPiece]byte)(p.memory))
 	}
+	p.memory = nil
 }
 
 // Drop lets go of all that is held.
 func (q *Queue) Drop() {
-	for _, p := range q.pieces {
-		q.Free(p)
+	for i := range q.pieces {
+		q.Free(&q.pieces[i])
 	}
 	q.pieces, q.held = nil, 0
 }
 
-func newPiece(size int64) *Piece {
-	if size == firstPiece {
-		return &Piece{memory: firstPieces.Get().(*[firstPiece]byte)[:]}
+// cut takes back what was put in last, until so many bytes are held.
+func (q *Queue) cut(held int64) {
+	for i := len(q.pieces) - 1; q.held > held; i-- {
+		p := &q.pieces[i]
+		n := min(q.held-held, int64(p.to-p.from))
+		p.to -= int(n)
+		q.held -= n
 	}
-	return &Piece{memory: nextPieces.Get().(*[nextPiece]byte)[:]}
+}
+
+func newPiece(size int64) Piece {
+	if size == firstPiece {
+		return Piece{memory: firstPieces.Get().(*[firstPiece]byte)[:]}
+	}
+	return Piece{memory: nextPieces.Get().(*[nextPiece]byte)[:]}
 }

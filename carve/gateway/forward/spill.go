@@ -72,8 +72,12 @@ func (s *spill) ready() bool {
 func (s *spill) next() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.reading {
-		return s.fromUpstream()
+	if !s.reading { // nobody else reads: mu need not be held while the upstream is waited for
+		s.mu.Unlock()
+		p, err := s.a.Next()
+		s.mu.Lock()
+		s.ended(err)
+		return p, err
 	}
 	s.took()
 	for s.queue.Len() == 0 && s.direct == nil && !s.done {
@@ -87,16 +91,6 @@ func (s *spill) next() ([]byte, error) {
 		return s.direct, nil
 	}
 	return nil, s.err
-}
-
-// fromUpstream is next while nobody else reads. The caller holds mu, which is not held
-// while the upstream is waited for.
-func (s *spill) fromUpstream() ([]byte, error) {
-	s.mu.Unlock()
-	p, err := s.a.Next()
-	s.mu.Lock()
-	s.ended(err)
-	return p, err
 }
 
 // ended takes note of the response's end, unless err is nil. The caller holds mu.
@@ -149,19 +143,20 @@ func (s *spill) end() {
 }
 
 // readOn reads the rest while the client is waited for, on a goroutine for which stop
-// waits.
+// waits, and gives the upstream's connection back.
 func (s *spill) readOn() {
-	for {
-		if s.isAtEnd() {
-			s.finish()
-			return
-		}
-		p, err := s.a.Next()
-		s.put(p)
-		s.mu.Lock()
-		s.ended(err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.atEnd && !s.stopped {
 		s.mu.Unlock()
+		p, err := s.a.Next()
+		s.mu.Lock()
+		s.put(p)
+		s.ended(err)
 	}
+	s.a.Close()
+	s.done = true
+	s.changed.Broadcast()
 }
 
 // look has the rest read where the client takes long, and memory is left for it. If nothing
@@ -191,26 +186,9 @@ func (s *spill) leaveLookout() {
 	}
 }
 
-func (s *spill) isAtEnd() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.atEnd || s.stopped
-}
-
-// finish gives the upstream's connection back.
-func (s *spill) finish() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.a.Close()
-	s.done = true
-	s.changed.Broadcast()
-}
-
 // put gives a piece to the client's goroutine, and returns when it is not needed any
-// more.
+// more. The caller holds mu.
 func (s *spill) put(p []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for len(p) > 0 && !s.stopped {
 		n := s.queue.Put(p)
 		p = p[n:]
