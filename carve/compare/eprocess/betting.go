@@ -5,26 +5,25 @@ import (
 	"slices"
 )
 
-// Style is how a bettor stakes a wealth: at each of a few parts of it, so that small ones find small
-// effects in long runs and those near 1 find plain ones in a dozen rounds. The mixture loses to the
-// best of them by no more than the logarithm of their number.
+// Style is how a bettor stakes a wealth: at a few parts of it at once. Small parts find small effects in
+// long runs, and those near 1 find plain ones in a dozen rounds. The mixture loses at most the logarithm
+// of their number to the best of them.
 type Style int
 
 // The styles.
 const (
-	// Steady bets on what comes in any round.
+	// Steady bets on what any round may show.
 	Steady Style = iota
-	// Bold bets on what comes rarely and says much: a few e-values decide, and a few losses do not
-	// end the test.
+	// Bold bets on rare and strong evidence: a few e-values decide, and a few losses do not end the test.
 	Bold
-	// Late bets on what comes late and rarely: the k-th e-value comes upon a fresh stake of
-	// 1/(k(k+1)), so that neither many rounds nor earlier ones have used the wealth up.
+	// Late bets on late and rare evidence. The k-th e-value meets a fresh stake of 1/(k(k+1)), so
+	// neither many rounds nor earlier e-values have used the wealth up.
 	Late
 )
 
-// styles has of each style what is staked of the wealth, how the first wealth is split over that,
-// and of what is kept back (the rest) 1/(r+hold) is staked in round r. Simulations:
-// TestALateEffectIsStillShown, TestTableOfGuards, TestAWeekOfOddities.
+// styles has each style's stakes and the part of the first wealth behind each of them. The rest is kept
+// back, and 1/(r+hold) of it is staked in round r. Simulations: TestALateEffectIsStillShown,
+// TestTableOfGuards, TestAWeekOfOddities.
 var styles = [...]struct {
 	stakes, parts []float64
 	hold          float64
@@ -35,10 +34,10 @@ var styles = [...]struct {
 }
 
 const (
-	// Suspected is the e-value from which what is not decided is suspected: it is shown, and keeps
-	// EQUIVALENT from being said. By chance a test comes to it in at most 1 of 20 runs.
+	// Suspected is the e-value from which an undecided difference is suspected: it is shown and prevents
+	// EQUIVALENT. By chance a test reaches it in at most 1 of 20 runs.
 	Suspected = 20
-	// EValueCap bounds the e-values that are shown: above what any attempt's level asks for.
+	// EValueCap bounds the e-values shown. It is above what any attempt's level asks for.
 	EValueCap = 1e12
 )
 
@@ -65,9 +64,9 @@ type Bets struct {
 
 // Passed is how far a wealth has come.
 type Passed struct {
-	// Peak is the highest so far, which is what Ville's inequality is about.
+	// Peak is the highest so far. Ville's inequality is about it.
 	Peak float64 `json:"peak"`
-	// At is the exchange at which it passed 1/alpha; 0: not yet.
+	// At is the exchange at which the wealth passed 1/alpha; 0: not yet.
 	At int `json:"at"`
 }
 
@@ -81,13 +80,13 @@ func (p *Passed) Pass(wealth, alpha float64, n int) {
 // Decided reports whether the evidence has passed its level.
 func (p *Passed) Decided() bool { return p.At > 0 }
 
-// EValue is the highest wealth so far, bounded so that it can be shown.
+// EValue is the highest wealth so far, bounded to be shown.
 func (p *Passed) EValue() float64 { return min(p.Peak, EValueCap) }
 
-// NewBets is a bettor with a wealth of 1 who has not bet yet.
+// NewBets is a steady bettor with a wealth of 1.
 func NewBets() Bets { return Steady.New() }
 
-// New is a bettor of a style with a wealth of 1 who has not bet yet.
+// New is a bettor of a style with a wealth of 1.
 func (s Style) New() Bets {
 	b := Bets{Style: s, Now: 1, Passed: Passed{Peak: 1}, Cash: 1}
 	for i, p := range styles[s].parts {
@@ -97,8 +96,8 @@ func (s Style) New() Bets {
 	return b
 }
 
-// Bet settles a payoff in [-1, 1], of expectation at most 0, at exchange n against the level alpha.
-// A payoff that is not a number counts as 0.
+// Bet settles a payoff in [-1, 1], of expectation at most 0, at exchange n against the level alpha. A
+// payoff that is not a number counts as 0.
 func (b *Bets) Bet(g, alpha float64, n int) { b.See(1+Clamp(g), alpha, n) }
 
 // See settles an e-value at exchange n against the level alpha.
@@ -113,7 +112,7 @@ func (b *Bets) See(e, alpha float64, n int) {
 	fresh /= float64(len(of.stakes))
 	sum := b.Cash
 	for i, l := range of.stakes {
-		// No run is long enough to leave the floats. To give money away never helps a false alarm.
+		// No run is long enough to overflow. Giving money away never helps a false alarm.
 		b.Staked[i] = min(math.MaxFloat32, (b.Staked[i]+fresh)*(1+l*(e-1)))
 		sum += b.Staked[i]
 	}
@@ -121,14 +120,14 @@ func (b *Bets) See(e, alpha float64, n int) {
 	b.Pass(sum, alpha, n)
 }
 
-// SeeShare settles whether an event came of which the hypothesis is that it comes with a chance of
-// at most p. With a p of 0 a single event decides; one of 1 allows every event.
+// SeeShare settles whether an event came, under the hypothesis that its chance is at most p. With a p of
+// 0 a single event decides; a p of 1 allows every event.
 func (b *Bets) SeeShare(event bool, p, alpha float64, n int) {
 	b.See(Indicator(event)/max(1e-9, min(1, p)), alpha, n)
 }
 
-// Allow takes from what is staked what it costs that in each of so many rounds without a bet the
-// payoff may have had an expectation of up to a.
+// Allow takes the cost of rounds without a bet, in each of which the payoff may have had an expectation
+// of up to a, from the stakes.
 func (b *Bets) Allow(a float64, rounds int) {
 	b.Now = b.Cash
 	for i, l := range styles[b.Style].stakes {
@@ -137,8 +136,8 @@ func (b *Bets) Allow(a float64, rounds int) {
 	}
 }
 
-// CapAt throws away what the wealth is above most. That is no gain for anybody, so
-// the guarantee stays; what is forgotten need not be lost again bet by bet.
+// CapAt throws away the wealth above most. That is no gain for anybody, so the guarantee stays, and what
+// is thrown away need not be lost bet by bet.
 func (b *Bets) CapAt(most float64) {
 	if b.Now <= most {
 		return
@@ -151,14 +150,14 @@ func (b *Bets) CapAt(most float64) {
 	b.Now = most
 }
 
-// Void takes back what was won, where the bets turned out to have been on something
-// else. What was lost stays so, and to throw a gain away is none, so the guarantee stays.
+// Void takes back what was won, where the bets were on something else. Losses stay, and throwing a gain
+// away is no gain, so the guarantee stays.
 func (b *Bets) Void() {
 	b.CapAt(1)
 	b.Passed = Passed{Peak: 1}
 }
 
-// Indicator is 1 where an event came and 0 where it did not.
+// Indicator is 1 where an event came, else 0.
 func Indicator(b bool) float64 {
 	if b {
 		return 1
@@ -166,11 +165,11 @@ func Indicator(b bool) float64 {
 	return 0
 }
 
-// Sign is 1 for what is above 0, -1 for what is below, and 0 for what is no number.
+// Sign is 1 above 0, -1 below, and 0 for 0 and for what is not a number.
 func Sign(x float64) float64 { return Indicator(x > 0) - Indicator(x < 0) }
 
-// Ratio is the share of k in n; 0 of none.
+// Ratio is the share of k in n, 0 of none.
 func Ratio(k, n int) float64 { return float64(k) / float64(max(1, n)) }
 
-// Clamp draws a payoff into [-1, 1].
+// Clamp limits a payoff to [-1, 1].
 func Clamp(g float64) float64 { return max(-1, min(1, g)) }

@@ -1,25 +1,22 @@
-// Package eprocess holds the sequential statistics that findings, bounds and
-// guards stand on: tests by betting, tests of blocks of two samples, and
-// time-uniform confidence sequences. Each guarantee holds at all times at once, under
-// the conditions on the payoffs that its comment states. It is pure: numbers in,
-// evidence out.
+// Package eprocess has the sequential statistics behind findings, bounds and guards: tests by betting,
+// tests of blocks of two samples, and time-uniform confidence sequences. Each guarantee holds at all times
+// at once, if the payoffs meet the conditions in its comment. It is pure: numbers in, evidence out.
 package eprocess
 
 import "math"
 
-// arms is how many alternatives a block is held against.
+// arms is how many alternatives a block is tested against.
 const arms = len(near) + len(far)
 
-// near are how far the alternatives lie above a limit, as parts of it, where small excesses are
-// learnt in the end, and far as rates, where a broken candidate is learnt at once.
+// near are alternatives above a limit, as parts of it: they learn small excesses in the end. far are
+// rates: they find a broken candidate at once.
 var (
 	near = [...]float64{0.3, 1}
 	far  = [...]float64{0.005, 0.02, 0.06, 0.2, 0.5, 0.95}
 )
 
-// kept is the part of the first wealth that is kept for later: of a quarter, a candidate that
-// breaks at once and one that breaks after 5,000 blocks are found equally soon
-// (TestGuardDetection).
+// kept is the part of the first wealth kept for later. With a quarter, a candidate that breaks at once
+// and one that breaks after 5,000 blocks are found equally soon (TestGuardDetection).
 const kept = 0.25
 
 // Blocks is a test of two samples over the same time, block by block: the wealth, as logarithms, of
@@ -31,7 +28,7 @@ const kept = 0.25
 // candidate that breaks after n blocks is found at a price of about log(n) + 2·log(log(n)) in evidence.
 // (A mixture over the time of the change; compare Shin, Ramdas & Rinaldo 2022, arXiv 2203.03532.)
 type Blocks struct {
-	// Arms have 1 at first, for what is not kept.
+	// Arms have 1 at first, for the wealth that is not kept.
 	Arms   [arms]float64 `json:"arms"`
 	Played int           `json:"played"`
 }
@@ -61,7 +58,7 @@ func (b *Blocks) Play(o *Odds, m, c Share) {
 
 func unstaked(block int) float64 { return 1 + math.Log(float64(block)) }
 
-// EValue is the wealth staked and kept, bounded so that it can be shown.
+// EValue is the wealth staked and kept, bounded to be shown.
 func (b *Blocks) EValue() float64 {
 	sum := kept / unstaked(b.Played+1)
 	for _, l := range b.Arms {
@@ -75,14 +72,14 @@ func logSum(a, b float64) float64 {
 	return max(a, b) + math.Log1p(math.Exp(-math.Abs(a-b)))
 }
 
-// AsNumber is the e-value as a number that can be shown.
+// AsNumber is the e-value as a bounded number to be shown.
 func AsNumber(logE float64) float64 { return math.Exp(min(logE, math.Log(EValueCap))) }
 
-// Odds are the logarithms by which a block's responses change each arm's wealth:
-// for a bad and a good response of the monolith, and of the candidate.
+// Odds are the logarithms by which a block's responses change each arm's wealth: for a bad and a good
+// response of the monolith, and of the candidate.
 type Odds struct{ factors [arms][4]float64 }
 
-// alternative gives the rate that arm i bets on when the null allows up to limit, all short of 1.
+// alternative is the rate that arm i bets on when the null allows up to limit. All are short of 1.
 func alternative(i int, limit float64) float64 {
 	p := limit
 	if i < len(near) {
@@ -96,10 +93,9 @@ func alternative(i int, limit float64) float64 {
 	return p
 }
 
-// NewOdds finds the odds of blocks of m responses of the monolith and c of the
-// candidate, by a guess at the monolith's rate. An arm whose alternative the
-// hypothesis allows at that rate, as it does with a slack that leaves little above
-// it, has nothing to bet on: its odds are 0.
+// NewOdds finds the odds of blocks of m responses of the monolith and c of the candidate, by a guess at
+// the monolith's rate. Where the hypothesis allows an arm's alternative at that rate, as with a slack
+// that leaves little above it, the arm has nothing to bet on and its odds are 0.
 func NewOdds(guess, slack float64, m, c int) *Odds {
 	var o Odds
 	guess = min(max(guess, 1e-4), 0.9)
@@ -118,8 +114,8 @@ func NewOdds(guess, slack float64, m, c int) *Odds {
 	return &o
 }
 
-// project finds the p in (u, v−slack) that minimises m·KL(u‖p) + c·KL(v‖p+slack):
-// the zero of the derivative, which rises with p.
+// project finds the p in (u, v−slack) that minimises m·KL(u‖p) + c·KL(v‖p+slack): the zero of the
+// derivative, which rises with p.
 func project(u, v, slack, m, c float64) float64 {
 	low, high := u, v-slack
 	for range 32 {

@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// The sizes of the bets behind an interval; each is best at one number of
-// rounds, from a few dozen to a million.
+// slopes are the sizes of the bets behind an interval. Each is best at one number of rounds, from a few
+// dozen to a million.
 var slopes = [...]float64{0.0012, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64}
 
 // slopeCosts holds psi(slope) = -log(1-slope) - slope for each.
@@ -16,16 +16,14 @@ var slopeCosts = func() (c [len(slopes)]float64) {
 	return c
 }()
 
-// HalfWidth is half the width of a time-uniform interval for the average of
-// the conditional means of n payoffs in [-1, 1] with the sum of squares v: at
-// every n at once the average is within it, but for the chance alpha on each
-// side.
+// HalfWidth is half the width of a time-uniform interval for the average of the conditional means of n
+// payoffs in [-1, 1] with the sum of squares v. At every n at once the average lies within it, except
+// with the chance alpha on each side.
 //
-// The empirical Bernstein bound: exp(l(X-mu) - psi(l)X²) has expectation at
-// most 1 for X >= -1 and l in [0, 1) (Fan, Grama, Liu 2015; Howard, Ramdas,
-// McAuliffe, Sekhon 2021, arXiv 1810.08240, theorem 4, with 0 as the predicted
-// mean, which is sharp where there is no difference). The level is shared
-// evenly by a few l, so no number of rounds has to be known beforehand.
+// It is the empirical Bernstein bound: exp(l(X-mu) - psi(l)X²) has expectation at most 1 for X >= -1 and
+// l in [0, 1) (Fan, Grama, Liu 2015; Howard, Ramdas, McAuliffe, Sekhon 2021, arXiv 1810.08240, theorem
+// 4, with 0 as the predicted mean, which is sharp where there is no difference). A few l share the level
+// evenly, so the number of rounds need not be known beforehand.
 func HalfWidth(n int, v, alpha float64) float64 {
 	if n == 0 {
 		return math.Inf(1)
@@ -38,8 +36,8 @@ func HalfWidth(n int, v, alpha float64) float64 {
 	return best / float64(n)
 }
 
-// RatioSums gathers pairs of magnitudes in [0, magnitudeCap], the candidate's
-// and the monolith's, for an interval of the ratio of their means.
+// RatioSums gathers pairs of magnitudes in [0, magnitudeCap], the candidate's and the monolith's, for an
+// interval of the ratio of their means.
 type RatioSums struct {
 	N  int     `json:"n"`
 	Y  float64 `json:"y"`
@@ -52,7 +50,7 @@ type RatioSums struct {
 // magnitudeCap bounds a magnitude, in spreads.
 const magnitudeCap = 4
 
-// Add takes in one pair of magnitudes, each drawn in to magnitudeCap.
+// Add takes in one pair of magnitudes, each limited to magnitudeCap.
 func (r *RatioSums) Add(y, x float64) {
 	y, x = min(y, magnitudeCap), min(x, magnitudeCap)
 	r.N++
@@ -63,9 +61,8 @@ func (r *RatioSums) Add(y, x float64) {
 	r.XY += x * y
 }
 
-// Interval gives the ratio of the means and its time-uniform interval, alpha
-// on each side. It inverts the test of each ratio q by the payoffs y - q·x,
-// which have mean 0 at the true one.
+// Interval is the ratio of the means and its time-uniform interval, alpha on each side. It inverts the
+// test of each ratio q by the payoffs y - q·x, which have mean 0 at the true one.
 func (r *RatioSums) Interval(alpha float64) (estimate, low, high float64) {
 	if r.N == 0 || r.X <= 0 {
 		return 1, 0, math.Inf(1)
@@ -122,15 +119,14 @@ func (p *Payoffs) LogEValue(slack float64) float64 {
 	return sum - math.Log(2*float64(len(slopes)))
 }
 
-// Interval holds the mean of the payoffs' means at every number of exchanges at once, but
-// for the chance alpha on each side.
+// Interval holds the mean of the payoffs' means at every number of exchanges at once, except with the
+// chance alpha on each side.
 func (p *Payoffs) Interval(alpha float64) (low, high float64) {
 	half := HalfWidth(p.N, p.Squares, alpha)
 	return max(-1, p.Mean()-half), min(1, p.Mean()+half)
 }
 
-// Missing estimates how many more payoffs bring the interval within margin of 0; -1: it
-// cannot be said.
+// Missing estimates how many more payoffs bring the interval within margin of 0; -1: unknown.
 func (p *Payoffs) Missing(alpha, margin float64) int {
 	low, high := p.Interval(alpha)
 	if low >= -margin && high <= margin {
@@ -144,8 +140,8 @@ func (p *Payoffs) Missing(alpha, margin float64) int {
 	return More(p.N, half, room)
 }
 
-// More estimates how many more than n rounds narrow an interval from a width to what there is room
-// for, as it narrows about like 1/√n; -1: it cannot be said.
+// More estimates how many more than n rounds narrow an interval from width to room, as it narrows about
+// like 1/√n; -1: unknown.
 func More(n int, width, room float64) int {
 	grow := width / room
 	if more := float64(n) * (grow*grow - 1); n > 0 && room > 0 && more < 1e9 {

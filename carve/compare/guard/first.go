@@ -23,27 +23,26 @@ import (
 // Source: randomisation inference for cluster-randomised trials (Raudenbush 1997; Imbens & Rubin
 // 2015, ch. 9), played as eprocess.Blocks.
 type firsts struct {
-	// Waiting are first responses of one side, Of, since the other's last. With the other's next
-	// they make a block, so which responses make one depends on the order of the sides alone,
-	// never on what the responses are like.
+	// Waiting are first responses of one side, Of, since the other's last. They make a block with the
+	// other's next. So the order of the sides alone makes the blocks, never the responses themselves.
 	Waiting []response   `json:"waiting"`
 	Of      whittle.Side `json:"of"`
-	// Users are those seen in the present generation, and Marked how many.
+	// Users are the users seen in the present generation, and Marked their number.
 	Users  userSet `json:"users"`
 	Marked int     `json:"marked,omitempty"`
-	// Counted is how many users the candidate has had, those of each generation anew.
+	// Counted is how many users the candidate has had, each generation's counted anew.
 	Counted int `json:"counted"`
 	// Generation counts the generations of users, from 0. Stale grows with each of the candidate's
-	// responses to a user who was seen in it, and falls with each other one.
+	// responses to a user seen in it, and falls with each to a new one.
 	Generation int `json:"generation,omitempty"`
 	Stale      int `json:"stale,omitempty"`
-	// Paired is for how many more of the candidate's responses without a pair served exchanges
-	// count as compared: windowSize in all, of which the least watch share, 5 %, makes a hundred pairs.
+	// Paired is for how many more of the candidate's responses without a pair served exchanges count as
+	// compared: windowSize in all, of which the least watch share, 5 %, makes a hundred pairs.
 	Paired int `json:"paired"`
 }
 
-// waitMost is how many responses of one side, the newest, wait for one of the other. Further
-// ones would hardly add to a block of which one is the other's.
+// waitMost is how many responses of one side, the newest, wait for one of the other. Further ones would
+// hardly add to a block with one response of the other.
 const waitMost = 64
 
 // isFirst says whether this is a user's first response, and remembers the user.
@@ -61,20 +60,20 @@ func (f *firsts) isFirst(user uint64, side whittle.Side) bool {
 	return true
 }
 
-// A generation ends once the set of users is half full, and after staleMost of the
-// candidate's responses of which fewer than 1 in freshWorth + 1 were a user's first: held by
-// usersFillNothing in promisetest, where it takes about ten seconds.
+// A generation ends once the set of users is half full, or after staleMost of the candidate's responses
+// with fewer than 1 in freshWorth + 1 a user's first. usersFillNothing in promisetest holds this, where
+// it takes about ten seconds.
 const staleMost, freshWorth = 400, 7
 
-// came takes note of a response of the candidate, which is a user's first one or not.
+// came notes whether a response of the candidate is its user's first.
 func (f *firsts) came(first bool) {
 	if f.Stale++; first {
 		f.Stale = max(0, f.Stale-1-freshWorth)
 	}
 }
 
-// rollSpent begins another generation of users where the present one has little more to say. At a
-// full share nobody is left to hold them against (settleAlone).
+// rollSpent begins another generation where the present one has little more to say. At a full share no
+// users are left to compare with (settleAlone).
 func (g *Guard) rollSpent() {
 	if f := &g.Firsts; g.shifting() && g.Part != whittle.All && (2*f.Marked >= userSetBits || f.Stale >= staleMost) {
 		g.roll()
@@ -89,14 +88,13 @@ func (g *Guard) roll() {
 	g.forgetUsers()
 }
 
-// forgetUsers makes all users new.
 func (g *Guard) forgetUsers() {
 	f := &g.Firsts
 	g.letGo(len(f.Waiting))
 	f.Users, f.Marked, f.Stale = nil, 0, 0
 }
 
-// letGo takes the oldest n out of those that wait. The monolith's are past then.
+// letGo drops the oldest n of those that wait. The monolith's go to its past.
 func (g *Guard) letGo(n int) {
 	f := &g.Firsts
 	if f.Of == whittle.Monolith {
@@ -107,8 +105,8 @@ func (g *Guard) letGo(n int) {
 	f.Waiting = slices.Delete(f.Waiting, 0, n)
 }
 
-// first takes a user's first response: it makes a block with those of the other side that wait, or
-// waits itself. What was too long ago says nothing of how the two are now.
+// first takes a user's first response: it makes a block with the other side's waiting ones, or waits
+// itself. Responses from too long ago say nothing of how the two sides are now.
 func (g *Guard) first(side whittle.Side, a response) {
 	f := &g.Firsts
 	old := 0
@@ -146,10 +144,10 @@ func (g *Guard) settle(ms, cs []response) {
 	g.check()
 }
 
-// settleAlone plays a response of the candidate at a full share without pairs, where the monolith
-// gives none, against the upper bound on the monolith's rate: as it was with all users on it, where
-// that is known. The same users in the same proportions were all on the monolith before the first
-// of them moved. The chance that a bound is wrong is eprocess.OfReference of the error rate.
+// settleAlone plays a response of the candidate at a full share without pairs, where the monolith gives
+// none. It is tested against an upper bound on the monolith's rate, as it was with all users on it where
+// that is known: the same users in the same proportions were on the monolith before the first of them
+// moved. The bound is wrong with a chance of eprocess.OfReference of the error rate.
 func (g *Guard) settleAlone(a response) {
 	known, tau := g.Whole, g.WholeP99
 	if known.N == 0 {
@@ -169,16 +167,14 @@ func (g *Guard) settleAlone(a response) {
 	g.check()
 }
 
-// userSetBits is the size of the set of users that were seen, 4 KiB of a state of 64. Two users on
-// one bit count as one. That costs evidence but favours no side, because bit and side are
-// drawn by different hashes.
+// userSetBits is the size of the set of seen users: 4 KiB of a state of 64. Two users on one bit count
+// as one. That costs evidence but favours no side, because different hashes draw bit and side.
 const userSetBits = 1 << 15
 
-// userSet is a set of users by one bit each. The zero value is empty, and has no room.
+// userSet is a set of users, one bit each. The zero value is empty and takes no room.
 type userSet []byte
 
-// slotOf is a user's bit. It says nothing of the side, which is chosen by another mixture of the
-// same hash.
+// slotOf is a user's bit. It does not depend on the side, which another mixture of the same hash chooses.
 func slotOf(user uint64) uint64 { return digest.Mix(user^0x2545f4914f6cdd1d) % userSetBits }
 
 func (s userSet) has(at uint64) bool { return len(s) > 0 && s[at/8]&(1<<(at%8)) != 0 }

@@ -1,6 +1,5 @@
-// Package guard watches the candidate while users depend on it: sequential tests of
-// errors, latency and mismatch that say when to roll it back. Its error
-// rate is one for all attempts at a rollout.
+// Package guard watches the candidate while users depend on it: sequential tests of errors, latency and
+// mismatch say when to roll it back. All attempts at a rollout share one error rate.
 package guard
 
 import (
@@ -63,12 +62,11 @@ func New(g whittle.Guard) *Guard {
 // level is the error rate of each meter in this attempt.
 func (g *Guard) level() float64 { return g.alpha * eprocess.OfAttempts(g.Attempt) }
 
-// threshold is the e-value that decides. A tenth of the error rate is kept for
-// the bounds on the monolith's rates that some tests need.
+// threshold is the e-value that decides. A tenth of the error rate is kept for the bounds on the
+// monolith's rates that some tests need.
 func (g *Guard) threshold() float64 { return 1 / ((1 - eprocess.OfReference) * g.level()) }
 
-// Reset begins another attempt: it forgets the evidence and the breaches, and
-// keeps what is known of the monolith.
+// Reset begins another attempt: it forgets evidence and breaches, and keeps what is known of the monolith.
 func (g *Guard) Reset() {
 	g.Attempt++
 	g.forgetUsers()
@@ -78,8 +76,8 @@ func (g *Guard) Reset() {
 	g.Recent = window{}
 }
 
-// Share sets the candidate's share of the users from now on. Each change
-// moves users drawn by a hash, and begins a generation of users.
+// Share sets the candidate's share of the users. Each change moves users drawn by a hash, and begins a
+// generation of users.
 func (g *Guard) Share(s whittle.Share) {
 	if s == g.Part {
 		return
@@ -99,8 +97,8 @@ func (g *Guard) Share(s whittle.Share) {
 	}
 }
 
-// Outcome takes in one user's request. One that the client itself ended, or that was
-// never sent, says nothing of either side.
+// Outcome takes in one user's request. One that the client ended, or that was never sent, says nothing
+// of either side.
 func (g *Guard) Outcome(o whittle.Outcome) {
 	if o.Failure.Neutral() {
 		return
@@ -120,7 +118,6 @@ func (g *Guard) Outcome(o whittle.Outcome) {
 	g.candidate(o.User, a)
 }
 
-// monolith takes a response of the monolith.
 func (g *Guard) monolith(user uint64, a response) {
 	g.rollSpent()
 	if g.shifting() {
@@ -133,7 +130,6 @@ func (g *Guard) monolith(user uint64, a response) {
 	}
 }
 
-// candidate takes a response of the candidate.
 func (g *Guard) candidate(user uint64, a response) {
 	if g.Part == 0 {
 		return // a straggler from before a fall
@@ -165,8 +161,8 @@ func (g *Guard) check() {
 	}
 }
 
-// Pair takes in one request that both sides were asked. While no user depends
-// on the candidate it is about the monolith alone.
+// Pair takes in one request that both sides were asked. While no user depends on the candidate it is
+// about the monolith alone.
 func (g *Guard) Pair(p whittle.Pair) {
 	if p.Monolith.Failure.Neutral() || p.Candidate.Failure.Neutral() {
 		return
@@ -180,8 +176,8 @@ func (g *Guard) Pair(p whittle.Pair) {
 	}
 	g.Firsts.Paired = windowSize
 	if p.User == 0 {
-		// Without users, the monolith's responses to the same requests are a
-		// sample over the same time; at a full share they are the only one.
+		// Without users, the monolith's responses to the same requests are a sample over the same time.
+		// At a full share they are the only one.
 		o := p.Monolith
 		g.monolith(0, response{Bad: o.Bad(), Latency: o.Latency, At: p.At.UnixNano()})
 	}
@@ -191,12 +187,12 @@ func (g *Guard) Pair(p whittle.Pair) {
 type state struct {
 	// Attempt counts the shifts of users to the candidate, from 1.
 	Attempt int `json:"attempt"`
-	// Part is what part of the users the candidate has.
+	// Part is the candidate's part of the users.
 	Part whittle.Share `json:"share"`
 
 	Past   window `json:"past"`   // the monolith's responses that have left the blocks
 	Recent window `json:"recent"` // the candidate's responses
-	// Whole is what the monolith was when all users were last on it.
+	// Whole and WholeP99 are the monolith's when all users were last on it.
 	Whole    eprocess.Share `json:"whole"`
 	WholeP99 time.Duration  `json:"whole_p99"`
 	Firsts   firsts         `json:"firsts"`
@@ -211,8 +207,8 @@ type state struct {
 // MarshalBinary gives the state, below 64 KiB.
 func (g *Guard) MarshalBinary() ([]byte, error) { return json.Marshal(&g.state) }
 
-// UnmarshalBinary restores what MarshalBinary gave, into a guard of the same limits. That it is
-// unharmed and of this version is known to whoever kept it. After an error the guard is as it was.
+// UnmarshalBinary restores what MarshalBinary gave, into a guard of the same limits. Its keeper knows
+// that it is unharmed and of this version. After an error the guard is as it was.
 func (g *Guard) UnmarshalBinary(b []byte) error {
 	restored := New(g.cfg).state
 	if err := json.Unmarshal(b, &restored); err != nil {

@@ -18,7 +18,7 @@ func (g *Guard) Meters() []whittle.Meter {
 	return append(list, g.mismatchMeter())
 }
 
-// read begins a meter of errors or latency, and has the words that end its summary.
+// read begins a meter of errors or latency, and gives the words that end its summary.
 func (g *Guard) read(name string, e *grounds) (m whittle.Meter, words string) {
 	wealth, most := e.eValue(g.Firsts.Generation)
 	m = whittle.Meter{Name: name, EValue: wealth, Threshold: g.threshold(), Count: e.Candidate.N, Breached: e.Breached}
@@ -73,7 +73,7 @@ func (g *Guard) mismatchMeter() whittle.Meter {
 	return m
 }
 
-// words says what the evidence amounts to, and which attempt it is of.
+// words says what the evidence amounts to, and in which attempt.
 func (g *Guard) words(m *whittle.Meter) string {
 	attempt := ""
 	if g.Attempt > 1 {

@@ -10,11 +10,11 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// slowSlot is the time of which the mirrored exchanges make one bet.
+// slowSlot is the time whose mirrored exchanges make one bet.
 const slowSlot = time.Second
 
-// slowRoom is what a slow response lies above the monolith's percentile at least: a mirrored
-// request's own way through the gateway may cost so much on a busy machine.
+// slowRoom is the least that a slow response lies above the monolith's percentile. A mirrored request's
+// own way through the gateway may cost that much on a busy machine.
 const slowRoom = 5 * time.Millisecond
 
 // slowness delays a rise while mirrored responses of the candidate are slow. It never rolls back: a
@@ -36,15 +36,14 @@ const slowRoom = 5 * time.Millisecond
 type slowness struct {
 	Bets  eprocess.Bets `json:"bets"`
 	Waits bool          `json:"waits,omitempty"`
-	// End is where the open second ends, in Unix nanoseconds; Ahead is how many
-	// more of the candidate's responses in it were slow than of the monolith's.
+	// End is where the open second ends, in Unix nanoseconds. Ahead is how many more of the candidate's
+	// responses in it were slow than of the monolith's.
 	End   int64 `json:"end"`
 	Ahead int   `json:"ahead"`
 }
 
-// slowAbove is the latency above which a mirrored response of the candidate is
-// slow, for the monolith's percentile. order is the logarithm of how many times as
-// long the first one asked takes; known is false while nothing is known of it.
+// slowAbove is the latency above which a mirrored response of the candidate is slow, for the monolith's
+// percentile. order is the logarithm of how many times as long the side asked first takes, if known.
 func (g *Guard) slowAbove(tau time.Duration, order float64, known bool) time.Duration {
 	factor := g.cfg.P99 * max(g.cfg.P99, 1)
 	if known {
@@ -82,8 +81,8 @@ func (s *slowness) settle(alpha float64) {
 	}
 }
 
-// Wait says why a rise of the share waits, as a clause with what to do; empty: it
-// waits for nothing here. It is read before a shift and during it.
+// Wait says why a rise of the share waits, as a clause with what to do; empty where it does not wait. It
+// is read before a shift and during it.
 func (g *Guard) Wait() string {
 	s := &g.Slowness
 	if !s.Waits {

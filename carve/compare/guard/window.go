@@ -9,11 +9,10 @@ import (
 )
 
 const (
-	// sameTime is how far apart two responses may lie that are held against each other: a load
-	// that both sides have does not change more quickly (promisetest, TestGuardFalseAlarms).
+	// sameTime is how far apart two compared responses may lie: a load on both sides does not change
+	// faster (promisetest, TestGuardFalseAlarms).
 	sameTime = 10 * time.Minute
-	// windowSize is how many responses a sliding window holds: its 99th percentile lies above
-	// about 20 of them.
+	// windowSize is the size of a sliding window: about 20 of its responses lie above the 99th percentile.
 	windowSize = 2048
 )
 
@@ -26,7 +25,7 @@ type response struct {
 
 // window holds the last responses of one side.
 type window struct {
-	// Ring has the latency of each in microseconds, or a negative number of a bad one; the oldest is at Next once it is full.
+	// Ring has each latency in microseconds, negative for a bad one. Once full, the oldest is at Next.
 	Ring []int32 `json:"ring"`
 	Next int     `json:"next"`
 	Bad  int     `json:"bad"`
@@ -75,6 +74,5 @@ func (w *window) look() {
 // seen counts the responses and the bad ones among them.
 func (w *window) seen() eprocess.Share { return eprocess.Share{N: len(w.Ring), Differing: w.Bad} }
 
-// badRate is a guess at the share of bad responses, about 1 % before there are
-// any.
+// badRate is a guess at the share of bad responses, about 1 % before there are any.
 func (w *window) badRate() float64 { return (float64(w.Bad) + 0.05) / (float64(len(w.Ring)) + 5) }
