@@ -189,31 +189,13 @@ func TestBreakerTakesBackWhatWasVoid(t *testing.T) {
 	}
 }
 
-// Requests of which each ends for want of room do not wait for the candidate,
-// though there are always enough of them.
-func TestBreakerDoesNotTakeWantOfRoomForSilence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, got := opened(false)
-		defer b.Stop()
-		b.ObserveMirrored(time.Millisecond)
-		var passes []Permit
-		for range 20 {
-			p, _ := b.Admit(time.Now(), tight)
-			passes = append(passes, p)
-		}
-		for range 100 {
-			time.Sleep(minStallTimeout / 2)
-			b.Done(passes[0], Void, time.Now())
-			p, ok := b.Admit(time.Now(), tight)
-			if !ok {
-				t.Fatalf("not admitted; tripped for %q", got.reasons)
-			}
-			passes = append(passes[1:], p)
-		}
-		if len(got.reasons) > 0 {
-			t.Errorf("tripped for %q", got.reasons)
-		}
-	})
+// admitted are so many permits, none of which has ended.
+func admitted(b *Breaker, n int) (passes []Permit) {
+	for range n {
+		p, _ := b.Admit(time.Now(), tight)
+		passes = append(passes, p)
+	}
+	return passes
 }
 
 func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
@@ -239,11 +221,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 				if tt.pace > 0 {
 					b.ObserveMirrored(tt.pace)
 				}
-				var passes []Permit
-				for range tt.waiting {
-					p, _ := b.Admit(time.Now(), tight)
-					passes = append(passes, p)
-				}
+				passes := admitted(b, tt.waiting)
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if at != tt.trips {
@@ -269,33 +247,32 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 	}
 }
 
+// Neither good responses, one at a time, nor requests of which each ends for want of room
+// are silence of the candidate, though there are always enough that wait.
 func TestBreakerWaitsWhileResponsesKeepComing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, got := opened(false)
-		defer b.Stop()
-		b.ObserveMirrored(time.Millisecond)
-		var passes []Permit
-		for range 40 {
-			p, _ := b.Admit(time.Now(), tight)
-			passes = append(passes, p)
-		}
-		for range 20 {
-			time.Sleep(minStallTimeout - time.Millisecond)
-			b.Done(passes[0], Good, time.Now())
-			passes = passes[1:]
-			p, ok := b.Admit(time.Now(), tight)
-			if !ok {
-				t.Fatalf("not admitted; tripped for %q", got.reasons)
+	for _, how := range []Outcome{Good, Void} {
+		synctest.Test(t, func(t *testing.T) {
+			b, got := opened(false)
+			defer b.Stop()
+			b.ObserveMirrored(time.Millisecond)
+			passes := admitted(b, 40)
+			for range 100 {
+				time.Sleep(minStallTimeout - time.Millisecond)
+				b.Done(passes[0], how, time.Now())
+				p, ok := b.Admit(time.Now(), tight)
+				if !ok {
+					t.Fatalf("outcome %d: not admitted; tripped for %q", how, got.reasons)
+				}
+				passes = append(passes[1:], p)
 			}
-			passes = append(passes, p)
-		}
-		for _, p := range passes {
-			b.Done(p, Good, time.Now())
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(got.reasons) > 0 {
-			t.Errorf("tripped for %q", got.reasons)
-		}
-	})
+			for _, p := range passes {
+				b.Done(p, how, time.Now())
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if len(got.reasons) > 0 {
+				t.Errorf("outcome %d: tripped for %q", how, got.reasons)
+			}
+		})
+	}
 }

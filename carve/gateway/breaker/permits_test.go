@@ -16,10 +16,7 @@ import (
 func TestPermits(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		s := NewShared()
-		routes, trips := closed(s, 2)
-		for _, b := range routes {
-			b.Set(true, live, 1)
-		}
+		routes, trips := closed(s, 2, live)
 		within, now := Bounds{consecutive: 100, exposure: 50, Shared: s}, time.Unix(100, 0)
 		admit := func() (p Permit, ok bool) { return routes[0].Admit(now, within) }
 
@@ -76,12 +73,8 @@ func TestPermits(t *testing.T) {
 		for _, b := range routes {
 			b.Set(true, live, 5)
 		}
-		for range 3 { // the last of the permits, with nothing in flight
-			p, ok := admit()
-			if !ok || *trips != 0 {
-				t.Fatalf("live %v: the next shift: admitted %v, %d trips", live, ok, *trips)
-			}
-			routes[0].Done(p, Bad, now)
+		if met := fails(routes[0], 3, within); met != 3 || *trips != 0 { // the last of the permits, with nothing in flight
+			t.Fatalf("live %v: the next shift: admitted %d, %d trips", live, met, *trips)
 		}
 		if _, ok := admit(); ok || *trips == 0 {
 			t.Errorf("live %v: nobody can show any more that the candidate works: admitted %v, %d trips", live, ok, *trips)
@@ -102,16 +95,9 @@ func exposed(s *Shared) int {
 // the breaker trips as it does alone.
 func TestPermitsNeverLiftTheBound(t *testing.T) {
 	s := NewShared()
-	routes, trips := closed(s, 1)
+	routes, trips := closed(s, 1, false)
 	s.Permit(1000, time.Time{})
-	within, now := Bounds{consecutive: 1000, exposure: 50, Shared: s}, time.Unix(100, 0)
-	met := 0
-	for range 100 {
-		if p, ok := routes[0].Admit(now, within); ok {
-			met++
-			routes[0].Done(p, Bad, now)
-		}
-	}
+	met := fails(routes[0], 100, Bounds{consecutive: 1000, exposure: 50, Shared: s})
 	if met != 50 || *trips != 1 {
 		t.Errorf("%d met the broken candidate, %d trips", met, *trips)
 	}
@@ -130,7 +116,7 @@ func TestPermitsNeverLiftTheBound(t *testing.T) {
 // a process that was suspended has none when it goes on.
 func TestPermitsUntil(t *testing.T) {
 	s := NewShared()
-	routes, trips := closed(s, 1)
+	routes, trips := closed(s, 1, false)
 	within, now := Bounds{consecutive: 1, exposure: 50, Shared: s}, time.Now()
 	s.Permit(10, now.Add(time.Second))
 	for _, at := range []struct {

@@ -16,14 +16,8 @@ func TestRoutesShareTheExposure(t *testing.T) {
 			t.Run(fmt.Sprintf("live %v, hangs %v", live, hangs), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := NewShared()
-					var routes [10]*Breaker
-					var trips int
+					routes, trips := closed(s, 10, live)
 					within := Bounds{consecutive: 1000, exposure: 50, Shared: s}
-					for i := range routes {
-						routes[i] = New(func(string, uint64) { trips++ })
-						routes[i].Set(true, live, 1)
-					}
-					s.Bound(50, routes[:])
 					round := func(how Outcome, end bool) (met int) {
 						var under []func()
 						for i := range 500 {
@@ -49,8 +43,8 @@ func TestRoutesShareTheExposure(t *testing.T) {
 					if met := round(Bad, !hangs); met != 0 {
 						t.Errorf("%d more met it", met)
 					}
-					if want := len(routes); !hangs && trips != want {
-						t.Errorf("%d of %d routes tripped", trips, want)
+					if want := len(routes); !hangs && *trips != want {
+						t.Errorf("%d of %d routes tripped", *trips, want)
 					}
 					if hangs {
 						return // each route's own breaker sees that
@@ -68,22 +62,34 @@ func TestRoutesShareTheExposure(t *testing.T) {
 }
 
 // closed makes routes of one candidate whose breakers are closed, and counts their trips.
-func closed(s *Shared, n int) (routes []*Breaker, trips *int) {
+func closed(s *Shared, n int, live bool) (routes []*Breaker, trips *int) {
 	trips = new(int)
 	for range n {
 		b := New(func(string, uint64) { *trips++ })
-		b.Set(true, false, 1)
+		b.Set(true, live, 1)
 		routes = append(routes, b)
 	}
 	s.Bound(50, routes)
 	return routes, trips
 }
 
+// fails has a route's candidate fail at up to n requests, one after the other, and says how
+// many of them it met.
+func fails(b *Breaker, n int, within Bounds) (met int) {
+	for range n {
+		if p, ok := b.Admit(time.Now(), within); ok {
+			met++
+			b.Done(p, Bad, time.Now())
+		}
+	}
+	return met
+}
+
 // TestANewAttemptBeginsAfresh: what a broken candidate's last requests have used of the
 // common bound is not held against the next attempt, once all its routes have tripped.
 func TestANewAttemptBeginsAfresh(t *testing.T) {
 	s := NewShared()
-	routes, trips := closed(s, 2)
+	routes, trips := closed(s, 2, false)
 	within, now := Bounds{consecutive: 5, exposure: 50, Shared: s}, time.Unix(0, 0)
 	var under []func()
 	for i := range 50 {
@@ -112,16 +118,11 @@ func TestANewAttemptBeginsAfresh(t *testing.T) {
 // one has exposed counts, also after it is closed again.
 func TestOneRoutesTripGivesNothingBack(t *testing.T) {
 	s := NewShared()
-	routes, _ := closed(s, 2)
+	routes, _ := closed(s, 2, false)
 	within, now := Bounds{consecutive: 5, exposure: 50, Shared: s}, time.Unix(0, 0)
 	met := 0
 	for range 20 {
-		for range 5 {
-			if p, ok := routes[0].Admit(now, within); ok {
-				met++
-				routes[0].Done(p, Bad, now)
-			}
-		}
+		met += fails(routes[0], 5, within)
 		routes[0].Set(false, false, 2)
 		routes[0].Set(true, false, 3)
 		if met == 50 {
@@ -137,7 +138,7 @@ func TestOneRoutesTripGivesNothingBack(t *testing.T) {
 // now, does not trip with the one it had.
 func TestARouteThatHasLeftIsNotTripped(t *testing.T) {
 	s, other := NewShared(), NewShared()
-	routes, trips := closed(s, 2)
+	routes, trips := closed(s, 2, false)
 	within, now := Bounds{consecutive: 1000, exposure: 50, Shared: s}, time.Unix(0, 0)
 	moved := within
 	moved.Shared = other
@@ -146,11 +147,7 @@ func TestARouteThatHasLeftIsNotTripped(t *testing.T) {
 	}
 	s.Bound(50, routes[:1])
 	other.Bound(50, routes[1:])
-	for range 51 {
-		if p, ok := routes[0].Admit(now, within); ok {
-			routes[0].Done(p, Bad, now)
-		}
-	}
+	fails(routes[0], 51, within)
 	if _, ok := routes[1].Admit(now, moved); !ok || *trips != 1 {
 		t.Errorf("on the sound candidate: admitted %v, %d trips", ok, *trips)
 	}

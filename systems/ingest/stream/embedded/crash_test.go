@@ -117,9 +117,7 @@ func liveAndDie(t *testing.T, seed uint64, total *tally) {
 		}
 	}
 	disk.failing, disk.refusing, disk.capacity = 0, 0, 1<<40
-	l, err := Open("", o)
-	fatal.If(t, err)
-	defer closing(t, l)
+	l := openAt(t, "", o)
 	m.check(t, l)
 	r := m.Counts()
 	total.acknowledged += r.Acknowledged

@@ -32,13 +32,11 @@ func TestADrainedLogNeverFills(t *testing.T) {
 		disk.capacity = segments * 64 << 10
 		o := onFakeDisk(disk)
 		o.Held = true
-		local, err := Open("", o)
-		fatal.If(t, err)
+		local := opened(t, "", o)
 		far := func() *Log {
 			o := onFakeDisk(newFakeDisk(rand.New(rand.NewPCG(2, 0))))
 			o.MaxRecord, o.SegmentBytes = 16<<10, 256<<10
-			l, err := Open("", o)
-			fatal.If(t, err)
+			l := opened(t, "", o)
 			return l
 		}
 		r, err := relay.Open(local, far(), relay.Options{Dir: t.TempDir(), Refused: far(), Keep: true, Low: 4 * 64 << 10})
@@ -77,9 +75,7 @@ func TestCapacityCountsTheSpare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 		disk.capacity = 4 * 64 << 10
-		l, err := Open("", onFakeDisk(disk))
-		fatal.If(t, err)
-		defer closing(t, l)
+		l := openAt(t, "", onFakeDisk(disk))
 		const size = 3584 // of a batch with the record
 		for n := 0; ; n++ {
 			before := l.Capacity().Free
@@ -105,8 +101,7 @@ func TestCapacityCountsTheSpare(t *testing.T) {
 func TestUnreadableIsNotUnwritten(t *testing.T) {
 	killed, ids := written(t)
 	closed := copied(killed)
-	l, err := Open("", onFakeDisk(closed))
-	fatal.If(t, err)
+	l := opened(t, "", onFakeDisk(closed))
 	closing(t, l)
 	killedOpened, killedFailed := openUnread(t, killed, ids)
 	closedOpened, closedFailed := openUnread(t, closed, ids)
@@ -117,7 +112,7 @@ func TestUnreadableIsNotUnwritten(t *testing.T) {
 }
 
 // openUnread opens copies of a disk whose sectors cannot be read, in turn.
-func openUnread(t *testing.T, disk *fakeDisk, ids []string) (opened, failed int) {
+func openUnread(t *testing.T, disk *fakeDisk, ids []string) (opens, failed int) {
 	name := segmentName(0)
 	end := used(t, disk, name)
 	try := func(from, to int64) {
@@ -134,7 +129,7 @@ func openUnread(t *testing.T, disk *fakeDisk, ids []string) (opened, failed int)
 				t.Errorf("%s: the log did not open, and its files are others", about)
 			}
 		} else {
-			opened++
+			opens++
 			if _, next := span(t, l); next != uint64(len(ids)) {
 				t.Errorf("%s: the log ends at %d", about, next)
 			}
@@ -142,9 +137,7 @@ func openUnread(t *testing.T, disk *fakeDisk, ids []string) (opened, failed int)
 			closing(t, l)
 		}
 		d.unread = nil
-		if l, err = Open("", onFakeDisk(d)); err != nil {
-			t.Fatal(err)
-		}
+		l = opened(t, "", onFakeDisk(d))
 		defer closing(t, l)
 		if got := readIDs(t, l); len(got) < len(ids) || !slices.Equal(got[:len(ids)], ids) {
 			t.Errorf("%s: when they can be read again: %v", about, got)
@@ -155,5 +148,5 @@ func openUnread(t *testing.T, disk *fakeDisk, ids []string) (opened, failed int)
 			try(from, from+n*sector)
 		}
 	}
-	return opened, failed
+	return opens, failed
 }

@@ -35,12 +35,9 @@ func span(t *testing.T, l *Log) (first, next uint64) {
 
 func TestRetainsBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
-		o := onFakeDisk(disk)
+		o := onFakeDisk(newFakeDisk(rand.New(rand.NewPCG(1, 0))))
 		o.RetainBytes = 200 << 10
-		l, err := Open("", o)
-		fatal.If(t, err)
-		defer closing(t, l)
+		l := openAt(t, "", o)
 		fill(t, l, 0, 400)
 		until(t, 3*retainEvery)
 		first, next := span(t, l)
@@ -55,12 +52,9 @@ func TestRetainsBytes(t *testing.T) {
 
 func TestRetainsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
-		o := onFakeDisk(disk)
+		o := onFakeDisk(newFakeDisk(rand.New(rand.NewPCG(1, 0))))
 		o.RetainAge = time.Hour
-		l, err := Open("", o)
-		fatal.If(t, err)
-		defer closing(t, l)
+		l := openAt(t, "", o)
 		fill(t, l, 0, 100)
 		until(t, 50*time.Minute)
 		fill(t, l, 100, 200)
@@ -80,12 +74,9 @@ func TestRetainsAge(t *testing.T) {
 
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
-		o := onFakeDisk(disk)
+		o := onFakeDisk(newFakeDisk(rand.New(rand.NewPCG(1, 0))))
 		o.RetainBytes, o.Held = 64<<10, true
-		l, err := Open("", o)
-		fatal.If(t, err)
-		defer closing(t, l)
+		l := openAt(t, "", o)
 		fill(t, l, 0, 400)
 		until(t, time.Minute)
 		if first, _ := span(t, l); first != 0 {
@@ -107,9 +98,7 @@ func TestHold(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 	o := onFakeDisk(disk)
-	l, err := Open("", o)
-	fatal.If(t, err)
-	defer closing(t, l)
+	l := openAt(t, "", o)
 	keep(t, l, record("a", nil), record("b", []byte(strings.Repeat("b", 3000))), record("c", nil))
 	keep(t, l, record("d", nil))
 	r, err := l.Read(0)
@@ -271,14 +260,12 @@ func overwrite(path string, from, n int64) error {
 func TestStartsByWrongClocks(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	synctest.Test(t, func(t *testing.T) {
-		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
-		o := onFakeDisk(disk)
+		o := onFakeDisk(newFakeDisk(rand.New(rand.NewPCG(1, 0))))
 		o.RetainAge = time.Hour
 		records := 0
 		for life, ahead := range []time.Duration{0, year, year, 2 * year, -year, 0, year} {
 			o.now = func() time.Time { return time.Now().Add(ahead) }
-			l, err := Open("", o)
-			fatal.If(t, err)
+			l := opened(t, "", o)
 			fill(t, l, records, records+100)
 			until(t, 8*time.Minute)
 			fill(t, l, records+100, records+102)
@@ -290,9 +277,7 @@ func TestStartsByWrongClocks(t *testing.T) {
 			until(t, 100*time.Hour) // while nobody has it open
 		}
 		o.now = nil
-		l, err := Open("", o)
-		fatal.If(t, err)
-		defer closing(t, l)
+		l := openAt(t, "", o)
 		fill(t, l, records, records+100)
 		until(t, 62*time.Minute)
 		if first, next := span(t, l); first < uint64(records)-100 || next != uint64(records+100) {

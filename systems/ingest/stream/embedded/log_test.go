@@ -24,10 +24,17 @@ func small() Options {
 	return Options{MaxRecord: 64 << 10, MaxBatch: 32 << 10, SegmentBytes: 256 << 10}
 }
 
-func openAt(t *testing.T, dir string, o Options) *Log {
+func opened(t testing.TB, dir string, o Options) *Log {
 	t.Helper()
 	l, err := Open(dir, o)
 	fatal.If(t, err)
+	return l
+}
+
+// openAt closes the log when the test ends.
+func openAt(t *testing.T, dir string, o Options) *Log {
+	t.Helper()
+	l := opened(t, dir, o)
 	t.Cleanup(func() {
 		if err := l.Close(context.WithoutCancel(t.Context())); err != nil { // the folder goes next
 			t.Error(err)
@@ -42,8 +49,7 @@ func TestConformance(t *testing.T) {
 			dirs := map[stream.Stream]string{}
 			open := func(t *testing.T, dir string) stream.Stream {
 				t.Helper()
-				l, err := Open(dir, o)
-				fatal.If(t, err)
+				l := opened(t, dir, o)
 				dirs[l] = dir
 				return l
 			}
@@ -84,9 +90,7 @@ func until(t *testing.T, d time.Duration) {
 // TestAppendCopy: the records' memory is the caller's again once they are copied, and
 // it is told only where all of them are.
 func TestAppendCopy(t *testing.T) {
-	l, err := Open(t.TempDir(), Options{MaxRecord: 1 << 10})
-	fatal.If(t, err)
-	defer closing(t, l)
+	l := openAt(t, t.TempDir(), Options{MaxRecord: 1 << 10})
 	records := []stream.Record{{ID: "a", Value: []byte("one")}, {ID: "b", Value: []byte("two")}}
 	for i := range records {
 		records[i].Seal()

@@ -68,8 +68,7 @@ func written(t testing.TB) (*fakeDisk, []string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 3))
 	disk := newFakeDisk(random)
-	l, err := Open("", onFakeDisk(disk))
-	fatal.If(t, err)
+	l := opened(t, "", onFakeDisk(disk))
 	noise := func(n int) []byte {
 		b := make([]byte, n)
 		for i := range b {
@@ -120,8 +119,7 @@ func flipEveryBit(t *testing.T) {
 		if before.Corrupt+before.Damaged+uint64(before.Torn) == 0 {
 			t.Fatalf("bit %d of byte %d was flipped and not seen: %+v", bit, at, before)
 		}
-		l, err := Open("", onFakeDisk(d))
-		fatal.If(t, err)
+		l := opened(t, "", onFakeDisk(d))
 		keep(t, l, record("after", []byte("v")))
 		got := readIDs(t, l)
 		closing(t, l)
@@ -179,8 +177,7 @@ func TestEveryTornBatch(t *testing.T) {
 		if gone == 0 {
 			continue
 		}
-		l, err := Open("", onFakeDisk(d))
-		fatal.If(t, err)
+		l := opened(t, "", onFakeDisk(d))
 		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:last.at])) {
 			t.Errorf("sectors %b: %+v", kept, s)
 		}
@@ -189,9 +186,7 @@ func TestEveryTornBatch(t *testing.T) {
 		}
 		keep(t, l, record("after", nil))
 		closing(t, l)
-		if l, err = Open("", onFakeDisk(d)); err != nil {
-			t.Fatal(err)
-		}
+		l = opened(t, "", onFakeDisk(d))
 		if got := readIDs(t, l); !slices.Equal(got, append(slices.Clone(ids[:3]), "after")) {
 			t.Errorf("sectors %b: read %v afterwards", kept, got)
 		}
@@ -209,8 +204,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			disk := newFakeDisk(rand.New(rand.NewPCG(seed, 0)))
-			l, err := Open("", onFakeDisk(disk))
-			fatal.If(t, err)
+			l := opened(t, "", onFakeDisk(disk))
 			keep(t, l, record("a", nil))
 			disk.mu.Lock()
 			disk.failing, disk.dying = 1, true
@@ -222,17 +216,13 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 			closing(t, l)
 			disk.kill()
 			disk.failing = 0
-			if l, err = Open("", onFakeDisk(disk)); err != nil {
-				t.Fatal(err)
-			}
+			l = opened(t, "", onFakeDisk(disk))
 			shown := readIDs(t, l)
 			keep(t, l, record("c", nil))
 			disk.powerOff()
 			closing(t, l)
 			disk.lose()
-			if l, err = Open("", onFakeDisk(disk)); err != nil {
-				t.Fatal(err)
-			}
+			l = opened(t, "", onFakeDisk(disk))
 			if got := readIDs(t, l); !slices.Equal(got, append(shown, "c")) {
 				t.Errorf("read %v, before it was %v", got, shown)
 			}
@@ -246,9 +236,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 func TestSyncFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
-		l, err := Open("", onFakeDisk(disk))
-		fatal.If(t, err)
-		defer closing(t, l)
+		l := openAt(t, "", onFakeDisk(disk))
 		keep(t, l, record("a", nil))
 		fail := func(p float64) {
 			disk.mu.Lock()
@@ -289,8 +277,7 @@ func TestDiskFull(t *testing.T) {
 		disk.capacity = 4*64<<10 + 32<<10
 		o := onFakeDisk(disk)
 		o.Reserve = 16 << 10
-		l, err := Open("", o)
-		fatal.If(t, err)
+		l := opened(t, "", o)
 		kept := 0
 		var refused error
 		for ; refused == nil && kept < 1000; kept++ {
@@ -308,9 +295,7 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("%d bytes are left", free)
 		}
 		closing(t, l)
-		if l, err = Open("", o); err != nil { // a full disk is no reason not to open
-			t.Fatal(err)
-		}
+		l = opened(t, "", o) // a full disk is no reason not to open
 		defer closing(t, l)
 		if got := readIDs(t, l); len(got) != kept || slices.Contains(got, "corrupt") {
 			t.Errorf("%d records are there of %d", len(got), kept)
@@ -332,16 +317,13 @@ func TestDiskFull(t *testing.T) {
 // It was acknowledged, so it is named and not cut off.
 func TestClosedIsNotTorn(t *testing.T) {
 	disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
-	l, err := Open("", onFakeDisk(disk))
-	fatal.If(t, err)
+	l := opened(t, "", onFakeDisk(disk))
 	keep(t, l, record("a", nil))
 	keep(t, l, record("b", bytes.Repeat([]byte("b"), 2000)), record("c", nil))
 	closing(t, l)
 	clear(disk.seen[segmentName(0)].seen[3*sector : 4*sector])
 	for range 2 {
-		if l, err = Open("", onFakeDisk(disk)); err != nil {
-			t.Fatal(err)
-		}
+		l = opened(t, "", onFakeDisk(disk))
 		if got := readIDs(t, l); !slices.Equal(got, []string{"a", "corrupt", "c"}) {
 			t.Errorf("read %v", got)
 		}
