@@ -15,10 +15,9 @@ const (
 	boundDistribution = "distribution"
 )
 
-// bounds gives the three intervals, each at the confidence 1 - alpha at every
-// number of exchanges at once. EQUIVALENT needs all three, so it is
-// wrong only if the interval of the quantity that is outside its margin is
-// wrong: alpha need not be split (an intersection-union test, Berger 1982).
+// bounds gives the three intervals, each at the confidence 1 - alpha at every number of exchanges at
+// once. EQUIVALENT needs all three, so it is wrong only if the interval of the quantity outside its
+// margin is wrong. So alpha need not be split (an intersection-union test, Berger 1982).
 func (s *Method) bounds(alpha float64) []whittle.Bound {
 	m := s.c.Margin
 	list := []whittle.Bound{s.meanBound(m.Mean, alpha), s.spreadBound(m.Spread, alpha), s.distributionBound(m.Distribution, alpha)}

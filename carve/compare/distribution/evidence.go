@@ -8,7 +8,7 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// keptMost bounds what is kept: wrong values, a quarter of them of one size of request, values of
+// keptMost bounds what is kept: wrong values (a quarter of them of one size of request), values of
 // `per`, sizes of request on either side of 1.
 const keptMost = 96
 
@@ -28,7 +28,7 @@ type wrongValue struct {
 	Y   float64 `json:"y"`
 	// Noise is the monolith's spread for this request, in the response's unit.
 	Noise float64 `json:"noise"`
-	// Sample is the exchange, of a size's first few.
+	// Sample is the exchange, for a size's first few.
 	Sample []whittle.Sample `json:"sample,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type divisorTally struct {
 	Outlier int `json:"outliers"`
 }
 
-// sized counts the exchange under its divisor, as long as there is room.
+// sized counts the exchange under its divisor, while there is room.
 func (e *evidence) sized(per float64, outlier bool) {
 	i := slices.IndexFunc(e.Divisors, func(d divisorTally) bool { return d.Per == per })
 	if i < 0 {
@@ -53,7 +53,7 @@ func (e *evidence) sized(per float64, outlier bool) {
 	e.Divisors[i].Outlier += int(eprocess.Indicator(outlier))
 }
 
-// wrong keeps a wrong value, as long as it and its size of request have room.
+// wrong keeps a wrong value, while it and its size of request have room.
 func (e *evidence) wrong(show *display.View, x *whittle.Exchange, v wrongValue) {
 	alike := 0
 	for i := range e.Wrong {
@@ -68,8 +68,7 @@ func (e *evidence) wrong(show *display.View, x *whittle.Exchange, v wrongValue) 
 	e.Wrong = append(e.Wrong, v)
 }
 
-// countOf gives how many exchanges went wrong at the divisors of a group's
-// values, and how many there were.
+// countOf counts the exchanges at the divisors of a group's values, and those of them that went wrong.
 func (e *evidence) countOf(values []*wrongValue) (outlier, asked int) {
 	for _, d := range e.Divisors {
 		if slices.ContainsFunc(values, func(v *wrongValue) bool { return v.Per == d.Per }) {

@@ -10,8 +10,7 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// guess is a hypothesis about wrong values: what the right response would have
-// become if it were true.
+// guess is a hypothesis about wrong values: what the right response would have become if it were true.
 type guess struct {
 	// fits reports whether a wrong value is what the guess says.
 	fits func(v *wrongValue) bool
@@ -19,9 +18,8 @@ type guess struct {
 	says string
 }
 
-// tolerance is how far a value may be from what a guess says: eight times the
-// noise of the two responses, or 3 % of the monolith's, as the candidate may also
-// have another mean.
+// tolerance is how far a value may be from a guess: eight times the noise of the two responses, or 3 %
+// of the monolith's, since the candidate may also have another mean.
 func tolerance(v *wrongValue) float64 {
 	return max(outlierSpreads*math.Sqrt2*v.Noise, 0.03*math.Abs(v.X))
 }
@@ -34,9 +32,8 @@ type group struct {
 	values []*wrongValue
 }
 
-// explain sorts wrong values by the guesses that fit most of them, one cause
-// after the other. A cause needs fewOutlier values; what no guess fits is the
-// last group, without a cause.
+// explain sorts wrong values by the guesses that fit most of them, one cause after the other. A cause
+// needs fewOutlier values. Values that no guess fits are the last group, without a cause.
 func explain(values []wrongValue, perName string) (groups []group) {
 	left := make([]*wrongValue, len(values))
 	for i := range values {
@@ -54,7 +51,7 @@ func explain(values []wrongValue, perName string) (groups []group) {
 			return append(groups, group{"", left})
 		}
 		fit := slices.DeleteFunc(slices.Clone(left), func(v *wrongValue) bool { return !best.fits(v) })
-		// Of those at the sizes of request that the cause reaches, so that "9 of 9" is honest.
+		// Count at the sizes of request that the cause reaches, so that "9 of 9" is honest.
 		reached := count(left, func(v *wrongValue) bool {
 			return slices.ContainsFunc(fit, func(f *wrongValue) bool { return f.Per == v.Per })
 		})
@@ -71,8 +68,8 @@ func count(values []*wrongValue, is func(*wrongValue) bool) (n int) {
 	return n
 }
 
-// guesses are those of which the first is taken that fits most: that a total ran over the end of an
-// integer, that the response is one and the same, or that only whole blocks of `per` were worked on.
+// guesses lists the guesses; the first that fits most is taken. They are: a total ran over the end of an
+// integer, the response is always the same, only whole blocks of `per` were worked on.
 func guesses(values []*wrongValue, perName string) (list []guess) {
 	for _, bits := range []int{32, 16, 31, 64, 63, 8} {
 		modulus := math.Ldexp(1, bits)
@@ -106,8 +103,8 @@ func guesses(values []*wrongValue, perName string) (list []guess) {
 	return list
 }
 
-// class says which requests a group of wrong values came from: "request.times ≥ 60,000,000" where
-// every larger one went wrong too and not every smaller one, or the first few values.
+// class says which requests a group of wrong values came from: "request.times ≥ 60,000,000" where every
+// larger one went wrong too and not every smaller one, or the first few values.
 func class(values []*wrongValue, divisors []divisorTally, perName string) string {
 	if perName == "" || len(values) == 0 {
 		return ""

@@ -1,6 +1,5 @@
-// Package distribution compares responses whose numbers are random: their mean,
-// spread and distribution, and values that are wrong or come again, each by a test of its
-// own, with intervals for what EQUIVALENT stands on.
+// Package distribution compares responses whose numbers are random: their mean, spread and distribution,
+// wrong values and repeats. Each has a test, and what EQUIVALENT stands on has an interval.
 package distribution
 
 import (
@@ -13,30 +12,25 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// Limit is the share of responses that may differ in a fixed part though
-// they are random by nature.
+// Limit is the share of random responses that may differ in a fixed part.
 const Limit = 0.005
 
-// Method compares responses that are random by nature: it tests whether
-// both sides respond by the same distribution. Its null hypothesis is that, given the
-// request and the past, swapping the two responses changes nothing, which holds
-// if both draw independently by one distribution, whatever that distribution is. Its JSON is its
-// state.
+// Method tests whether the random responses of both sides follow the same distribution. Its null
+// hypothesis: given the request and the past, swapping the two responses changes nothing. That holds if
+// both draw independently from one distribution, whatever it is. Its JSON is its state.
 type Method struct {
 	c     whittle.Comparison
 	read  *reader
 	alpha float64
 	show  *display.View
-	// elder is the evidence of the order that came first, whose past of the monolith
-	// is longer. Nil: there is none.
+	// elder is the evidence of the order that came first, with a longer past of the monolith; nil: none.
 	elder *Method
 	state
 }
 
-// state is what is kept over a restart. It is bounded by the bounds of its parts and never holds a
-// number that is not finite.
+// state is what is kept over a restart. Its parts' bounds bound it, and all its numbers are finite.
 type state struct {
-	// N exchanges gave a number on both sides.
+	// N counts the exchanges with a number on both sides.
 	N      int    `json:"n"`
 	Strata strata `json:"strata"`
 
@@ -62,7 +56,7 @@ type blankEprocess struct {
 	Samples []whittle.Sample `json:"samples"`
 }
 
-// New makes the method, which spends alpha on what it tests. What it shows is redacted by show.
+// New makes the method, which spends alpha. show redacts what it shows.
 func New(c whittle.Comparison, alpha float64, show *display.View) (*Method, error) {
 	r, err := newReader(c)
 	if err != nil {
@@ -90,8 +84,7 @@ func marginOf(m whittle.Margin) whittle.Margin {
 	return m
 }
 
-// Follow has the monolith's distribution predicted by what another one knows of it,
-// where that has seen more.
+// Follow has the monolith's distribution predicted from another one's past, where that has seen more.
 func (s *Method) Follow(elder *Method) { s.elder = elder }
 
 // ShowAgain redacts what was restored.
@@ -109,7 +102,7 @@ func (s *Method) ShowAgain() {
 func (s *Method) Observe(x *whittle.Exchange) (o whittle.Observation, unread bool) {
 	per, ok := s.read.divisor(&x.Request)
 	if !ok || math.Abs(per) > largest {
-		// Whether it is left out must not depend on what was answered.
+		// Leaving it out must not depend on the responses.
 		return whittle.Observation{Skip: whittle.SkipUntranslated}, false
 	}
 	a, aOK := s.read.read(&x.Monolith)
@@ -134,8 +127,8 @@ func (s *Method) unread(x *whittle.Exchange, aOK, bOK bool) whittle.Observation 
 	return whittle.Observation{Differs: s.expected(whittle.FoundUnreadable, "") == ""}
 }
 
-// weigh takes a pair of numbers to every test. Each of them looks at the
-// past first and learns from the pair after it has bet.
+// weigh takes a pair of numbers to every test. Each looks at the past alone, and learns from the pair
+// after it has bet.
 func (s *Method) weigh(x *whittle.Exchange, per, a, b float64) whittle.Observation {
 	s.N++
 	again := s.Repeats.see(per, a, b, x.At.Unix(), s.alpha*eprocess.OfRandom, s.N)
@@ -156,8 +149,8 @@ func (s *Method) weigh(x *whittle.Exchange, per, a, b float64) whittle.Observati
 		}
 		s.askedAgain(x, &p, unit)
 	}
-	// Leaving out a pair of which either response is an outlier does not depend on
-	// which side gave it, so what is left is as exchangeable as before.
+	// Leaving out a pair with an outlier does not depend on which side gave it, so the rest is as
+	// exchangeable as before.
 	if known && !xOutlier && !yOutlier {
 		s.compareDistributions(&p)
 		t.Y.add(p.y)
@@ -167,11 +160,9 @@ func (s *Method) weigh(x *whittle.Exchange, per, a, b float64) whittle.Observati
 	return whittle.Observation{Differs: yOutlier && !xOutlier && s.expected(whittle.FoundWrongValue, "") == ""}
 }
 
-// predict gives the monolith's past for the next pair: that of its own stratum, or of
-// the elder one if that has seen more of the monolith. It uses the past alone, the same
-// for both responses, so the pair stays exchangeable. Thanks to the elder stratum, a
-// candidate that is wrong only when users ask it is found while few such responses
-// have been seen.
+// predict gives the monolith's past for the next pair: that of its own stratum, or of the elder one if that
+// has seen more. It uses the past alone, the same for both responses, so the pair stays exchangeable. The
+// elder stratum lets a candidate that is wrong only for users be found after few such responses.
 func (s *Method) predict(p *pair) (past *stratum, known bool) {
 	past, of := p.stratum, s.Strata
 	if s.elder != nil {
@@ -184,10 +175,9 @@ func (s *Method) predict(p *pair) (past *stratum, known bool) {
 	return past, known
 }
 
-// askedAgain takes the monolith's second response to the same request, where
-// there is one, to the test of the mean in the candidate's place. If the
-// monolith is found to differ from itself, responses depend on when one asks, the
-// pairs are not exchangeable, and nothing is shown by another distribution.
+// askedAgain takes the monolith's second response, where there is one, to the test of the mean in the
+// candidate's place. If the monolith differs from itself, responses depend on when one asks. The pairs
+// are then not exchangeable, and another distribution shows nothing.
 func (s *Method) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 	if x.Repeat == nil || x.Repeat.Failure != whittle.NoFailure || x.Repeat.Status != x.Monolith.Status {
 		return
@@ -197,7 +187,7 @@ func (s *Method) askedAgain(x *whittle.Exchange, p *pair, unit float64) {
 	}
 }
 
-// compareDistributions gives a pair without outliers to the tests of mean, spread and distribution.
+// compareDistributions tests mean, spread and distribution by a pair without outliers.
 func (s *Method) compareDistributions(p *pair) {
 	zx, zy := p.z(p.x), p.z(p.y)
 	s.Mean.bet(p.larger(p.y, p.x), s.Mean.stake(&p.stratum.Mean), &p.stratum.Mean, s.alpha*eprocess.OfRandom, p.n)
@@ -212,7 +202,7 @@ func (s *Method) compareDistributions(p *pair) {
 	}
 }
 
-// expected gives the reason of a declared difference of distribution; empty: none.
+// expected is the reason of a declared difference of distribution; empty: none.
 func (s *Method) expected(kind whittle.FindingKind, path string) string {
 	for _, e := range s.c.Expect {
 		if e.Kind == kind && (e.Path == "" || strings.EqualFold(e.Path, path)) {

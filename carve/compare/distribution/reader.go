@@ -24,10 +24,9 @@ const numberInBody = "number in the body"
 type reader struct {
 	value *vm.Program // nil: the first number in the body
 	per   *vm.Program // nil: 1
-	// which of the expressions' variables are read, so that nothing is parsed
-	// in vain.
+	// which of the expressions' variables are read, so that no others are parsed.
 	valueReads, perReads map[string]bool
-	// divisors are those of bodies of keptMost bytes and as many, as many requests are alike and
+	// divisors are remembered for keptMost bodies of up to keptMost bytes: many requests are alike, and
 	// parsing one costs more than all the statistics.
 	divisors map[string]divisor
 }
@@ -91,9 +90,8 @@ func compile(field, src string, variables any) (*vm.Program, map[string]bool, er
 	return program, f.reads, nil
 }
 
-// form looks through an expression: which variables it reads, and what it has that is not
-// supported. Without loops, ranges and patterns its cost is bounded by its length and by
-// what it reads.
+// form looks through an expression for the variables it reads and for what is not supported. Without
+// loops, ranges and patterns its length and what it reads bound its cost.
 type form struct {
 	reads   map[string]bool
 	refused string
@@ -117,7 +115,7 @@ func (f *form) Visit(n *ast.Node) {
 	}
 }
 
-// read gives the response's number; false where there is none to read.
+// read gives the response's number; false where there is none.
 func (r *reader) read(a *whittle.Response) (float64, bool) {
 	if r.value == nil {
 		return firstNumber(a.Body)
@@ -132,8 +130,7 @@ func (r *reader) read(a *whittle.Response) (float64, bool) {
 	return evaluate(r.value, vars)
 }
 
-// divisor gives what the response's number is divided by; false where the
-// request has none.
+// divisor gives what the response's number is divided by; false where the request has none.
 func (r *reader) divisor(q *whittle.Request) (float64, bool) {
 	if r.per == nil {
 		return 1, true
@@ -173,8 +170,7 @@ func (r *reader) work(q *whittle.Request) (float64, bool) {
 	return evaluate(r.per, vars)
 }
 
-// evaluate runs a program; an error, or a value that is not a finite number, means that
-// there is nothing to read.
+// evaluate runs a program; false after an error, or for a value that is not a finite number.
 func evaluate(p *vm.Program, variables any) (float64, bool) {
 	out, err := expr.Run(p, variables)
 	v, ok := out.(float64)
@@ -191,9 +187,8 @@ func firstOf(m map[string][]string) map[string]string {
 	return out
 }
 
-// numberAt is where a text's first number stands: digits, with a sign where one
-// stands directly before them and not behind a letter or digit, decimals and an
-// exponent. Without one both are the text's length.
+// numberAt is where a text's first number stands: digits, decimals, an exponent, and a sign directly
+// before them but not behind a letter or digit. Without a number both ends are the text's length.
 func numberAt(b []byte) (start, end int, ok bool) {
 	start = bytes.IndexAny(b, "0123456789")
 	if start < 0 {
@@ -216,7 +211,7 @@ func numberAt(b []byte) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// digitsAfter is where the digits from at end, or else where the number does without them.
+// digitsAfter is where the digits from at end, or without if there are none.
 func digitsAfter(b []byte, without, at int) int {
 	if end := jsondoc.SkipDigits(b, at); end > at {
 		return end
@@ -236,11 +231,11 @@ func firstNumber(b []byte) (float64, bool) {
 	return f, err == nil
 }
 
-// aPath is a value expression that is a path into the response's JSON.
+// aPath matches a value expression that is a path into the response's JSON.
 var aPath = regexp.MustCompile(`^(?:float\(|int\(|)json((?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\]|\["[^"\\]*"\])*)\)?$`)
 
-// NumberPath is the place of the number in the response's JSON, as compare.ignore has it. It is
-// empty where compare.value is another expression: then no number of a response is compared as it is.
+// NumberPath is the place of the number in the response's JSON, as compare.ignore has it. It is empty
+// where compare.value is another expression; then no number of a response is compared as it is.
 func NumberPath(c *whittle.Comparison) string {
 	found := aPath.FindStringSubmatch(strings.TrimSpace(c.Value))
 	if found == nil {
@@ -249,8 +244,8 @@ func NumberPath(c *whittle.Comparison) string {
 	return "$" + found[1]
 }
 
-// Around is what stands around the number of a response: its JSON, or its text with a sign in the
-// place of the first number, or of all of them where compare.value reads others.
+// Around is what stands around the number of a response: its JSON, or its text with a sign in place of
+// the first number, or of all where compare.value reads others.
 func (s *Method) Around(a *whittle.Response) []byte {
 	if s.IsJSON(a) {
 		return a.Body

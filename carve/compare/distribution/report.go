@@ -73,7 +73,7 @@ func earlier(a, b int) int {
 	return min(a, b)
 }
 
-// distributionFindings gives what is found of mean, spread and distribution.
+// distributionFindings gives the findings on mean, spread and distribution.
 func (s *Method) distributionFindings(bounds []whittle.Bound) (list []whittle.Finding) {
 	repeats := s.Repeats.DecidedAt() > 0
 	add := func(kind whittle.FindingKind, at int, peak float64, rounds int, tell func(*whittle.Finding)) {
@@ -92,8 +92,8 @@ func (s *Method) distributionFindings(bounds []whittle.Bound) (list []whittle.Fi
 		}
 		list = append(list, f)
 	}
-	// What repeats moves the mean a little and the share of each class of responses by itself:
-	// within the margin of the mean, or without another mean or spread, that is no finding of its own.
+	// Repeats alone move the mean a little and the share of each class of responses. Within the margin
+	// of the mean, or without another mean or spread, that is no finding of its own.
 	if x, y := s.means(); !repeats || math.Abs(y-x) > s.c.Margin.Mean*math.Abs(x) {
 		add(whittle.FoundMean, s.Mean.At, s.Mean.Peak, s.Mean.Rounds, s.tellMean)
 	}
@@ -125,8 +125,7 @@ func (s *Method) tellMean(f *whittle.Finding) {
 	f.Summary = fmt.Sprintf("the candidate's mean is %s%s against %s", much, display.Figure(y), f.Monolith)
 }
 
-// means gives both sides' scaled means, each size of request weighed by how
-// exactly its means are known.
+// means gives both sides' scaled means, each size of request weighed by how exactly its means are known.
 func (s *Method) means() (x, y float64) {
 	weight := math.SmallestNonzeroFloat64
 	for i := range s.Strata {
@@ -142,13 +141,12 @@ func (s *Method) means() (x, y float64) {
 }
 
 func (s *Method) tellSpread(f *whittle.Finding) {
-	// The root of the mean squares is what the ratio of two spreads means.
+	// The ratio of two spreads is the root of that of their mean squares.
 	f.Monolith, f.Candidate = "1", display.Figure(math.Sqrt(s.Spread.Y/s.Spread.X))
 	f.Summary = fmt.Sprintf("the candidate's responses spread %s times as wide as the monolith's", f.Candidate)
 }
 
-// leftOut says how many responses a sentence on the distribution does not speak
-// of; empty: it speaks of all.
+// leftOut says how many responses a sentence on the distribution leaves out; empty: none.
 func (s *Method) leftOut() string {
 	w := &s.Wrong
 	if w.Y == 0 {

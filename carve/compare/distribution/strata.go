@@ -8,10 +8,9 @@ import (
 )
 
 const (
-	// rawKey is the stratum of responses that are not divided, because the
-	// request's `per` is 0 or negative.
+	// rawKey is the stratum of responses that are not divided, because `per` is 0 or negative.
 	rawKey = math.MinInt
-	// enough responses of the monolith to know its centre and spread: held by
+	// enough responses of the monolith show its centre and spread: held by
 	// TestIdenticalServicesRaiseNoFalseAlarm.
 	enough = 5
 )
@@ -41,21 +40,19 @@ func (m *moments) spread() float64 {
 func drawIn(v, most float64) float64 { return max(-most, min(most, v)) }
 
 // largest bounds a divisor, a scaled response and a deviation in spreads, so that no sum of squares
-// of what a side may write leaves the floats.
+// overflows, whatever a side writes.
 const largest = math.MaxFloat32
 
 // stratum is what is known of the responses to requests of one size.
 type stratum struct {
 	Key int `json:"key"`
-	// X are the monolith's scaled responses, far ones drawn in to six spreads; Y
-	// the candidate's that are no outliers.
+	// X are the monolith's scaled responses, limited to six spreads; Y the candidate's without outliers.
 	X moments `json:"x"`
 	Y moments `json:"y"`
-	// Far is the largest deviation of a response of the monolith, in spreads as
-	// they were known then.
+	// Far is the monolith's largest deviation, in spreads as known at the time.
 	Far float64 `json:"far"`
 
-	// Mean and Spread are the skills of the bets on these at this size.
+	// Mean and Spread are the skills of these bets at this size.
 	Mean    skill   `json:"mean"`
 	Spread  skill   `json:"spread"`
 	Waiting waiting `json:"waiting"`
@@ -66,8 +63,7 @@ type stratum struct {
 // strata are the sizes seen, in the order of their first exchange.
 type strata []stratum
 
-// keyOfPer gives the stratum of a divisor, its power of two. What is beyond 2^±keptMost joins the
-// outermost.
+// keyOfPer gives the stratum of a divisor: its power of two. Those beyond 2^±keptMost join the outermost.
 func keyOfPer(per float64) int {
 	if !(per > 0) {
 		return rawKey
@@ -76,8 +72,7 @@ func keyOfPer(per float64) int {
 	return max(-keptMost, min(keptMost, e-1))
 }
 
-// unitOf is what a response is divided by: its divisor, or 1 where that is 0 or
-// negative.
+// unitOf is what a response is divided by: its divisor, or 1 where that is 0 or negative.
 func unitOf(per float64) float64 {
 	if per > 0 {
 		return per
@@ -85,12 +80,12 @@ func unitOf(per float64) float64 {
 	return 1
 }
 
-// place is where a size stands in the order of first exchanges, from 0; −1: it did not come.
+// place is a size's index in the order of first exchanges; −1: it did not come.
 func (s strata) place(key int) int {
 	return slices.IndexFunc(s, func(t stratum) bool { return t.Key == key })
 }
 
-// of gives the stratum of a key, opening it if it is new.
+// of gives the stratum of a key, and opens a new one.
 func (s *strata) of(key int) *stratum {
 	i := s.place(key)
 	if i < 0 {
@@ -100,11 +95,9 @@ func (s *strata) of(key int) *stratum {
 	return &(*s)[i]
 }
 
-// predict gives the centre and the spread of the next scaled response in a
-// stratum from the monolith's past; false where the past says nothing yet. A
-// size that is new borrows from the nearest known one, on the safe side: the
-// scaled spread is taken not to shrink with the size, and to grow like 1/per
-// towards smaller ones.
+// predict gives the centre and the spread of the next scaled response in a stratum from the monolith's
+// past; false where the past says nothing yet. A new size borrows from the nearest known one, on the
+// safe side: the scaled spread is taken not to shrink with the size, and to grow like 1/per below it.
 func (s strata) predict(t *stratum) (centre, spread float64, ok bool) {
 	if t.X.N >= enough {
 		return t.X.Mean, t.X.spread(), true
@@ -136,8 +129,8 @@ func (t *stratum) learn(p *pair, known bool) {
 	t.X.add(x)
 }
 
-// pair is one exchange as the tests see it: both responses to the same
-// request, scaled, and what the past predicts for them.
+// pair is one exchange as the tests see it: both responses to one request, scaled, and the prediction
+// from the past.
 type pair struct {
 	n    int // the exchange's number
 	x, y float64
@@ -146,8 +139,7 @@ type pair struct {
 	stratum        *stratum
 }
 
-// z is a value's deviation in spreads. Where the monolith has never varied,
-// another value is far away.
+// z is a value's deviation in spreads. Where the monolith never varied, another value is far away.
 func (p *pair) z(v float64) float64 {
 	d := v - p.centre
 	switch {
@@ -159,8 +151,7 @@ func (p *pair) z(v float64) float64 {
 	return math.Copysign(largest, d)
 }
 
-// skill is what past payoffs say about the next one: the stake that would have
-// been best, as a part in [-1, 1].
+// skill is what past payoffs say about the next one: the stake that would have been best, in [-1, 1].
 type skill struct {
 	Sum   float64 `json:"s"`
 	Sumsq float64 `json:"q"`
@@ -171,8 +162,8 @@ func (k *skill) learn(g float64) {
 	k.Sumsq += g * g
 }
 
-// lean bets on which side has the larger of something, within a size of request and overall. Its
-// payoffs are antisymmetric in the pair, and bounded so that no single response ruins it.
+// lean bets on which side has the larger value, within a size of request and overall. Its payoffs are
+// antisymmetric in the pair, and bounded so that no single response ruins it.
 type lean struct {
 	eprocess.Bets
 	Skill skill `json:"skill"`
@@ -185,7 +176,7 @@ func (l *lean) stake(within *skill) float64 {
 	return eprocess.Clamp((within.Sum + l.Skill.Sum/10) / (within.Sumsq + l.Skill.Sumsq/10 + 1))
 }
 
-// bet settles a payoff at a stake from before it.
+// bet settles a payoff at a stake chosen before it.
 func (l *lean) bet(g, stake float64, within *skill, alpha float64, n int) {
 	if math.IsNaN(g) {
 		return

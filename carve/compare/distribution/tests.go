@@ -7,10 +7,10 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// larger is the payoff of the mean: how much larger y is than x, in threes of spreads.
+// larger is the payoff of the mean: how much y exceeds x, in threes of spreads.
 func (p *pair) larger(y, x float64) float64 { return eprocess.Clamp((p.z(y) - p.z(x)) / 3) }
 
-// waiting is the first of two exchanges that are looked at together.
+// waiting is the first of two exchanges looked at together.
 type waiting struct {
 	Set    bool    `json:"set"`
 	X      float64 `json:"x"`
@@ -19,15 +19,14 @@ type waiting struct {
 	Stake  float64 `json:"stake"`
 }
 
-// spreadEprocess bets that one side's responses lie further apart. It looks at two exchanges of
-// one size at a time: on which side are the two responses further apart? No shift changes that.
-// Both pairs are swapped at once, so the stakes are those of before the first of the two. Where a
-// side gave the same response twice it says nothing of spread (but see
-// repeatsEprocess), and the later exchange takes the earlier one's place.
+// spreadEprocess bets that one side's responses lie further apart. It looks at two exchanges of one size at
+// a time: on which side are the two responses further apart? No shift changes that. Both pairs are swapped
+// at once, so the stakes are from before the first of the two. A side that gave the same response twice
+// says nothing of spread (see repeatsEprocess); then the later exchange replaces the earlier one.
 type spreadEprocess struct {
 	lean
-	// N pairs of exchanges were looked at; X and Y sum the squared distances, in spreads,
-	// between the responses of either side.
+	// N pairs of exchanges were looked at. X and Y sum the squared distances, in spreads, between either
+	// side's responses.
 	N int     `json:"n"`
 	X float64 `json:"x"`
 	Y float64 `json:"y"`
@@ -53,9 +52,9 @@ func (w *spreadEprocess) see(p *pair, alpha float64) {
 	w.Y += drawIn(dy*dy, largest)
 }
 
-// borders divide deviations into as many classes and one: equal steps of z/(1+|z|), fine near
-// the centre and open at both ends. So many cost a test 3 % of its exchanges, and a distance
-// between them is missed by less than its margin.
+// borders divide deviations into borders + 1 classes, in equal steps of z/(1+|z|): fine near the centre
+// and open at both ends. So many cost a test 3 % of its exchanges, and a distance between them is missed
+// by less than its margin.
 const borders = 31
 
 // classOf gives the class of a deviation.
@@ -64,9 +63,9 @@ func classOf(z float64) int {
 	return max(0, min(borders, int((u+1)*(borders+1)/2)))
 }
 
-// distances tests and bounds the distance between the two distribution functions, by the paired
-// differences of indicators 1[y <= t] - 1[x <= t] at each border t. The evidence is the highest
-// of the borders' by their number, which is at most their mean, and that is one. Source: eprocess.Payoffs.
+// distances tests and bounds the distance between the two distribution functions, by the paired differences
+// of indicators 1[y <= t] - 1[x <= t] at each border t. The evidence is the highest of the borders' divided
+// by their number. That is at most their mean, which is an e-process. Source: eprocess.Payoffs.
 type distances struct {
 	N int `json:"n"`
 	// Sum and Square are of the differences, per border.
@@ -88,9 +87,8 @@ func (s *distances) see(cx, cy int, alpha float64, n int) {
 	}
 }
 
-// weigh looks at the evidence of a border, where it may be higher than what is known: at slack 0
-// it is below exp(sum²/2 squares), which costs less. What is not suspected is not shown, and
-// evidence is shown up to a cap.
+// weigh looks at the evidence of a border where it may exceed what is known: at slack 0 it is below
+// exp(sum²/2 squares), which costs less. Only what is suspected is shown, up to a cap.
 func (s *distances) weigh(b int, alpha float64, n int) {
 	known := max(s.Peak, eprocess.Suspected) * borders
 	if known >= eprocess.EValueCap || s.Sum[b]*s.Sum[b] < 2*s.Square[b]*math.Log(known) {
@@ -100,9 +98,8 @@ func (s *distances) weigh(b int, alpha float64, n int) {
 	s.Pass(eprocess.AsNumber(p.LogEValue(0))/borders, alpha, n)
 }
 
-// interval gives the largest distance and its time-uniform interval. The upper
-// end needs no share of alpha per border: it is wrong only if the interval at
-// the one border where the true distance is largest is wrong.
+// interval gives the largest distance and its time-uniform interval. The upper end needs no share of alpha
+// per border: it is wrong only if the interval at the border with the largest true distance is wrong.
 func (s *distances) interval(alpha float64) (estimate, low, high float64) {
 	if s.N == 0 {
 		return 0, 0, 1
@@ -119,16 +116,16 @@ func (s *distances) interval(alpha float64) (estimate, low, high float64) {
 // meanSums are the relative differences of the pairs, bounded.
 type meanSums struct {
 	Sums eprocess.Payoffs `json:"sums"`
-	// Level is what the differences are relative to and Reach the largest one
-	// that counts in full; both are fixed from the first exchanges, which Warm gathers.
+	// Level is what the differences are relative to, and Reach the largest one that counts in full. The
+	// first exchanges, gathered in Warm, fix both.
 	Level   float64 `json:"level"`
 	Reach   float64 `json:"reach"`
 	Warm    moments `json:"warm"`
 	WarmAbs float64 `json:"warm_abs"`
 }
 
-// warmUp is how many exchanges fix the scale of the mean's interval: few of the 1,400 that a
-// verdict takes, and enough that ten times their spread is that of a heavy tail too.
+// warmUp is how many exchanges fix the scale of the mean's interval: few of the 1,400 that a verdict
+// takes, and enough that ten times their spread covers a heavy tail too.
 const warmUp = 24
 
 func (s *meanSums) see(p *pair) {
@@ -147,8 +144,7 @@ func (s *meanSums) see(p *pair) {
 	s.Sums.Squares += eprocess.Indicator(p.y != p.x)
 }
 
-// Interval gives the relative difference of the means with its time-uniform
-// interval.
+// Interval gives the relative difference of the means with its time-uniform interval.
 func (s *meanSums) Interval(alpha float64) (estimate, low, high float64) {
 	unit, sums := 0.0, &s.Sums
 	switch {
@@ -164,31 +160,29 @@ func (s *meanSums) Interval(alpha float64) (estimate, low, high float64) {
 // repeatSlots bounds the memory of each side's past responses.
 const repeatSlots = 1024
 
-// repeatsEprocess bets that the candidate gives responses again that it gave
-// before to a like request: a generator that is seeded alike, a cache. Two
-// tests must both reject.
+// repeatsEprocess bets that the candidate repeats its earlier responses to like requests, as with a
+// cache or a generator that is seeded alike. Two tests must both reject.
 //
-// With h the memory of the candidate's past responses, the first payoff is
-// h(y) - h(x), which is antisymmetric; for responses that repeat by nature both
-// terms are alike. The second, 1[the candidate repeated itself] - 1[the
-// monolith repeated itself], spares a candidate that repeats itself no more
-// than the monolith does.
+// With h the memory of the candidate's past responses, the first payoff is h(y) - h(x), which is
+// antisymmetric; where responses repeat by nature both terms are alike. The second, 1[the candidate
+// repeated itself] - 1[the monolith repeated itself], spares a candidate that repeats itself no more
+// than the monolith.
 type repeatsEprocess struct {
 	Bets eprocess.Bets `json:"bets"`
 	Own  eprocess.Bets `json:"own"`
 	// Candidate and Monolith are memories of either side's responses.
 	Candidate memory `json:"candidate"`
 	Monolith  memory `json:"monolith"`
-	// N exchanges, in Y of which the candidate and in X of which the monolith
-	// repeated itself; SameSecond of Y came in the second of the earlier one.
+	// Of N exchanges, the candidate repeated itself in Y and the monolith in X. SameSecond of Y came in
+	// the second of the earlier one.
 	N          int `json:"n"`
 	X          int `json:"x"`
 	Y          int `json:"y"`
 	SameSecond int `json:"second"`
 }
 
-// memory holds fingerprints of past responses and the seconds in which they came,
-// by the lowest bits of the fingerprint; the newest stays.
+// memory holds fingerprints of past responses and the seconds in which they came, by the fingerprint's
+// lowest bits. The newest stays.
 type memory [repeatSlots][2]uint32
 
 func (m *memory) slot(mark uint32) *[2]uint32 { return &m[mark%repeatSlots] }

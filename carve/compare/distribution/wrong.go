@@ -6,8 +6,8 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// Held by TestIdenticalServicesRaiseNoFalseAlarm, in worlds with heavy tails, and by
-// TestEachPublishedFlawIsNamed.
+// The bounds on outliers. Held by TestIdenticalServicesRaiseNoFalseAlarm, in worlds with heavy tails,
+// and by TestEachPublishedFlawIsNamed.
 const (
 	// A value is an outlier when it lies so many spreads from the centre...
 	outlierSpreads = 8
@@ -15,12 +15,11 @@ const (
 	outlierBeyond = 2
 	// ...and by this part of the centre itself.
 	outlierRelative = 0.1
-	// fewOutlier is how many wrong values in one size of request are the least
-	// that can be called a fault of that size.
+	// fewOutlier is the least number of wrong values in one size of request that is a fault of that size.
 	fewOutlier = 3
 )
 
-// wrongTally counts the outlying responses at one size of request.
+// wrongTally counts the outliers at one size of request.
 type wrongTally struct {
 	N int `json:"n"`
 	X int `json:"x"` // the monolith's
@@ -29,8 +28,7 @@ type wrongTally struct {
 	eprocess.Passed
 }
 
-// outlier reports whether a value of a pair is one that the monolith would not give, judged
-// by its past alone.
+// outlier reports whether the monolith would not give a value of a pair, judged by its past alone.
 func (t *stratum) outlier(p *pair, v float64) bool {
 	bar := outlierSpreads * (1 + 2*enough/float64(max(enough, t.X.N)))
 	return math.Abs(v-p.centre) > outlierRelative*math.Abs(p.centre) && math.Abs(p.z(v)) > max(bar, outlierBeyond*t.Far)
@@ -55,8 +53,8 @@ type wrongEprocess struct {
 	Y    int           `json:"y"` // outliers of the candidate
 }
 
-// see settles one exchange. place is the stratum's place in the order of first
-// exchanges, from 0, and alpha the e-process's part.
+// see settles one exchange. place is the stratum's place in the order of first exchanges, from 0, and
+// alpha the e-process's part.
 func (w *wrongEprocess) see(t *stratum, place int, xOutlier, yOutlier bool, alpha float64, n int) {
 	x, y := eprocess.Indicator(xOutlier), eprocess.Indicator(yOutlier)
 	w.N, w.X, w.Y = w.N+1, w.X+int(x), w.Y+int(y)
