@@ -1,6 +1,5 @@
-// Package body converts bodies in other formats to one JSON text, so that they are compared
-// by the same places: JSON behind a byte order mark or a guard against inclusion, JSON
-// Lines, the parts of multipart bodies, and XML trees.
+// Package body converts bodies of other formats to one JSON text, so that they are compared by the same
+// places: JSON behind a byte order mark or a guard against inclusion, JSON Lines, multipart bodies, XML.
 package body
 
 import (
@@ -21,13 +20,12 @@ import (
 const (
 	mark  = "\ufeff"
 	guard = ")]}'" // Angular, Gerrit and others put it before JSON
-	// most bounds the parts of a multipart body. What has more is a text, as is XML that is too deep for
-	// JSON with two levels for an element.
+	// most bounds the parts of a multipart body. With more it is a text, as is XML too deep for JSON
+	// with two levels for an element.
 	most = 1000
 )
 
-// Exchange is x with the bodies that are to be compared; x itself where they are as they
-// came.
+// Exchange is x with the bodies to compare; x itself where they need no change.
 func Exchange(x *whittle.Exchange) *whittle.Exchange {
 	before := before(&x.Monolith)
 	monolith, a := response(&x.Monolith, before)
@@ -56,9 +54,8 @@ func before(a *whittle.Response) string {
 	return string(a.Body[:len(a.Body)-len(rest)])
 }
 
-// response is a with the body that is to be compared, and whether that is another one.
-// guarded is what stands before the monolith's JSON: something else there is a difference,
-// since clients take off what they know.
+// response is a with the body to compare, and whether that is another one. guarded is what stands before
+// the monolith's JSON. Another start is a difference, since clients take off what they know.
 func response(a *whittle.Response, guarded string) (*whittle.Response, bool) {
 	text, ok := rewritten(a, guarded)
 	if !ok {
@@ -146,15 +143,15 @@ func parts(b []byte, boundary string) ([]byte, bool) {
 	}
 }
 
-// element is an element of XML that is being read. What is in it is a list of its
-// attributes, by name, and of texts and elements in their order.
+// element is an element of XML being read. It holds a list of its attributes, by name, and of its texts
+// and elements in order.
 type element struct {
 	in     []any
-	nested bool // something but text is in it
+	nested bool // it holds more than text
 }
 
-// tree is the tree of XML: {"feed": [{"@lang": "en"}, {"title": "x"}, …]}. Prefixes,
-// comments, the order of attributes and the white space between elements are no part of it.
+// tree is the tree of XML: {"feed": [{"@lang": "en"}, {"title": "x"}, …]}, without prefixes, comments,
+// the order of attributes and the white space between elements.
 func tree(b []byte) ([]byte, bool) {
 	var document element
 	ok := document.read(xml.NewDecoder(bytes.NewReader(b)), "", 0)
@@ -165,7 +162,7 @@ func tree(b []byte) ([]byte, bool) {
 	return encoded(list[0])
 }
 
-// read reads to the end of an element that stands in a namespace and in so many others.
+// read reads to the end of an element within a namespace, depth elements deep.
 func (e *element) read(d *xml.Decoder, space string, depth int) bool {
 	for {
 		token, err := d.Token()
@@ -189,7 +186,7 @@ func (e *element) read(d *xml.Decoder, space string, depth int) bool {
 	}
 }
 
-// attributes adds those that declare no prefix: the names have that.
+// attributes adds all but the declarations of prefixes, which the names include.
 func (e *element) attributes(list []xml.Attr) {
 	slices.SortFunc(list, func(a, b xml.Attr) int { return strings.Compare(named(a.Name, ""), named(b.Name, "")) })
 	for _, a := range list {
@@ -200,7 +197,7 @@ func (e *element) attributes(list []xml.Attr) {
 	}
 }
 
-// named is a name with its namespace, where that is not the one that it stands in.
+// named is a name with its namespace, unless that is the one around it.
 func named(n xml.Name, within string) string {
 	if n.Space == "" || n.Space == within {
 		return n.Local
@@ -208,7 +205,7 @@ func named(n xml.Name, within string) string {
 	return "{" + n.Space + "}" + n.Local
 }
 
-// say adds a text; two with a comment between them are one.
+// say adds a text. Two texts with a comment between them are one.
 func (e *element) say(text string) {
 	if n := len(e.in); n > 0 {
 		if last, ok := e.in[n-1].(string); ok {
@@ -219,7 +216,7 @@ func (e *element) say(text string) {
 	e.in = append(e.in, text)
 }
 
-// content is the text of an element that has nothing else, or the list of what is in it.
+// content is an element's text if it has nothing else, or the list of its content.
 func (e *element) content() any {
 	if !e.nested {
 		if len(e.in) == 0 {

@@ -1,6 +1,6 @@
-// Package cause explains how the candidate's value derives from the monolith's: by a rounding mode, a
-// time zone, a unit, another user's response. It guesses, counts in how many exchanges each guess
-// fits, and says so. Words are made when they are asked for.
+// Package cause guesses how the candidate's value derives from the monolith's: by a rounding mode, a
+// time zone, a unit, another user's response. It counts the exchanges that each guess fits, and says how
+// many. Words are made on demand.
 package cause
 
 import (
@@ -16,15 +16,14 @@ import (
 	"whittle/carve/compare/jsondiff"
 )
 
-// What makes a guess, held by TestNoCauseByChance and TestCausesOfRealBugs.
+// The bounds on a guess, held by TestNoCauseByChance and TestCausesOfRealBugs.
 const (
-	exchangesMost = 64 // exchanges that are looked at, which bounds what is kept
+	exchangesMost = 64 // exchanges looked at, which bounds what is kept
 	fitsLeast     = 3  // exchanges that a cause must fit, and different values where it could by chance
 	fitsShare     = 90 // percent of the exchanges that it must fit
 )
 
-// kind is a kind of cause. The more specific ones come first: their presence makes the others
-// fit too.
+// kind is a kind of cause. More specific ones come first, since where they fit the others fit too.
 type kind uint8
 
 const (
@@ -44,8 +43,8 @@ const (
 	oneValue
 )
 
-// kinds has each kind's words, with % for what an exchange says. A weak one fits one pair of values
-// by chance, so that several different ones have to.
+// kinds has each kind's words, with % for what an exchange says. A weak kind fits one pair of values by
+// chance, so several different pairs must fit.
 var kinds = [...]struct {
 	words string
 	weak  bool
@@ -66,7 +65,7 @@ var kinds = [...]struct {
 	oneValue:     {"the candidate gives one and the same value whatever the monolith gives", true},
 }
 
-// Cause is one guess. No piece of a value is in what it says; of a constant it has the hash.
+// Cause is one guess. What it says holds no piece of a value, and a constant's hash only.
 type Cause struct {
 	kind kind
 	says string
@@ -75,11 +74,10 @@ type Cause struct {
 // OneValue is the cause of a candidate that always gives the same value.
 func OneValue(hash uint64) Cause { return Cause{oneValue, strconv.FormatUint(hash, 16)} }
 
-// Tally counts which causes fit the exchanges that show one difference. It is
-// not kept over a restart, as it has hashes of what may be secret; the next few
-// differences bring it back.
+// Tally counts which causes fit the exchanges that show one difference. It holds hashes of possible
+// secrets, so it is not kept over a restart; the next few differences bring it back.
 type Tally struct {
-	n    int // exchanges that were looked at
+	n    int // exchanges looked at
 	fits map[Cause]int
 	// pairs are hashes of the first different pairs of values.
 	pairs []uint64
@@ -88,8 +86,7 @@ type Tally struct {
 // Wants reports whether the next exchange is to be looked at.
 func (t *Tally) Wants() bool { return t.n < exchangesMost }
 
-// Add counts one exchange with the causes that fit it, each once. pair distinguishes pairs of
-// values.
+// Add counts one exchange with the causes that fit it, each once. pair distinguishes pairs of values.
 func (t *Tally) Add(list []Cause, pair uint64) {
 	if t.fits == nil {
 		t.fits = map[Cause]int{}
@@ -105,9 +102,8 @@ func (t *Tally) Add(list []Cause, pair uint64) {
 	}
 }
 
-// Words names what fits nearly all of the exchanges, with how many; empty where nothing does. It
-// is a guess and says so. Of those that fit as well it is the first, and
-// of one kind the one that says least.
+// Words names the cause that fits nearly all of the exchanges, as a guess, with how many; empty where none
+// does. Of causes that fit equally well it takes the first, and of one kind the one that says least.
 func (t *Tally) Words() string {
 	var best Cause
 	most := 0
@@ -125,28 +121,28 @@ func (t *Tally) Words() string {
 	return "a guess: " + strings.Replace(kinds[best.kind].words, "%", best.says, 1) + " (fits " + display.Of(most, t.n) + ")"
 }
 
-// IsOne reports whether the same value has always stood against the same other one.
+// IsOne reports whether it was always the same value against the same other one.
 func (t *Tally) IsOne() bool { return t.n >= exchangesMost/4 && len(t.pairs) == 1 }
 
-// seed makes the hashes of one process. They are never kept, so nobody can try values against them.
+// seed makes the hashes of one process. It is never kept, so nobody can try values against them.
 var seed = maphash.MakeSeed()
 
-// Hash is what is remembered of a value; it differs from process to process.
+// Hash is what is remembered of a value. It differs between processes.
 func Hash(b []byte) uint64 { return maphash.Bytes(seed, b) }
 
-// Owners remembers which bodies the monolith returned to which request of late, so that a response
-// that belongs to another request is distinguished from one that is wrong otherwise. It stores
-// hashes only, of at most twice digest.Remembered bodies, and never on disk. The zero value is ready.
+// Owners remembers which bodies the monolith lately gave to which request, to tell a response that
+// belongs to another request from one that is wrong otherwise. It stores only hashes, of at most twice
+// digest.Remembered bodies, and never on disk. The zero value is ready.
 type Owners struct {
 	young, old map[uint64]given
 	json       jsondiff.Differ // scratch
 }
 
-// distinctive is how many bytes a body has at least that is taken for one request's own: of words such
-// as "ok" or {} either side may have said them by itself.
+// distinctive is the least length in bytes of a body taken for one request's own. Either side may have
+// said words such as "ok" or {} by itself.
 const distinctive = 8
 
-// given is what is known of a body: who got it last.
+// given is who got a body last.
 type given struct {
 	request, user uint64
 	many          bool // several requests got it
@@ -170,8 +166,8 @@ func (o *Owners) Remember(x *whittle.Exchange) {
 	o.young[key] = now
 }
 
-// Whose is the cause of a candidate's body that the monolith gave before, to one request alone; false:
-// it gave it to nobody, or to several requests.
+// Whose is the cause of a candidate's body that the monolith gave before to one request alone; false
+// where it gave it to none or several.
 func (o *Owners) Whose(x *whittle.Exchange) (Cause, bool) {
 	was, known := o.find(o.key(x.Candidate.Body))
 	now := askedIn(x)
@@ -199,9 +195,8 @@ func (o *Owners) find(key uint64) (was given, known bool) {
 	return was, known
 }
 
-// key distinguishes whole bodies. Two JSON bodies have one key where they have the
-// same members and values, however they are written: another implementation orders
-// and spaces them otherwise. Others have one where they have the same bytes.
+// key distinguishes whole bodies. JSON bodies with the same members and values have one key, since
+// another implementation orders and spaces them differently. Others are told apart by their bytes.
 func (o *Owners) key(body []byte) uint64 {
 	if len(body) > 0 && (body[0] == '{' || body[0] == '[') {
 		if key, ok := o.json.Key(body); ok {
@@ -211,7 +206,7 @@ func (o *Owners) key(body []byte) uint64 {
 	return Hash(body)
 }
 
-// askedIn is who asked in an exchange: which request, and of which user.
+// askedIn is which request an exchange is of, and which user's.
 func askedIn(x *whittle.Exchange) given {
 	var h maphash.Hash
 	h.SetSeed(seed)

@@ -18,11 +18,11 @@ import (
 	"whittle/internal/units"
 )
 
-// numberMost is how many bytes of a number are read, at most. It bounds the time that it takes.
+// numberMost bounds how many bytes of a number are read, and so the time it takes.
 const numberMost = 40
 
-// Of are the causes that fit what makes the candidate's value of the monolith's at a difference. from
-// and to are what stands there, nil where nothing does.
+// Of are the causes that turn the monolith's value into the candidate's at a difference. from and to are
+// the values, nil where there is none.
 func Of(d *jsondiff.Difference, from, to []byte) []Cause {
 	if len(from) > display.ValueRead || len(to) > display.ValueRead {
 		return nil
@@ -50,7 +50,7 @@ func Of(d *jsondiff.Difference, from, to []byte) []Cause {
 	return nil
 }
 
-// nothings name what stands for no value, as a service has it that is written in another language.
+// nothings name what stands for no value in a service written in another language.
 var nothings = map[string]string{
 	"": "what is left out", "null": "null", "0": "0", "false": "false", `""`: "an empty string", "[]": "an empty list", "{}": "an empty object",
 	`"0001-01-01T00:00:00Z"`: "the zero time",
@@ -70,7 +70,7 @@ func ofLists(from, to []byte) []Cause {
 	return []Cause{{listCut, strconv.Itoa(len(q))}}
 }
 
-// ofTexts are the causes of two texts that are not the same.
+// ofTexts are the causes of two different texts.
 func ofTexts(a, b string) []Cause {
 	if list, ok := ofNumbers(a, b); ok {
 		return list
@@ -87,7 +87,7 @@ func ofTexts(a, b string) []Cause {
 	return nil
 }
 
-// ofTimes are the causes of two written times; ok is false where one is none.
+// ofTimes are the causes of two written times; ok is false where one is not a time.
 func ofTimes(a, b string) (list []Cause, ok bool) {
 	x, errX := time.Parse(time.RFC3339, a)
 	y, errY := time.Parse(time.RFC3339, b)
@@ -105,7 +105,7 @@ func ofTimes(a, b string) (list []Cause, ok bool) {
 	return list, true
 }
 
-// decimalsOf is how many decimals a number has that is written without an exponent; -1: it is none.
+// decimalsOf is how many decimals a number without an exponent has; -1: it is no such number.
 func decimalsOf(s string) int {
 	if len(s) > numberMost || !jsonscan.IsNumber([]byte(s)) || strings.ContainsAny(s, "eE") {
 		return -1
@@ -114,7 +114,7 @@ func decimalsOf(s string) int {
 	return len(after)
 }
 
-// ofNumbers are the causes of two numbers that are not the same; ok is false where one is none.
+// ofNumbers are the causes of two different numbers; ok is false where one is not a number.
 func ofNumbers(a, b string) (list []Cause, ok bool) {
 	da, db := decimalsOf(a), decimalsOf(b)
 	if da < 0 || db < 0 {
@@ -146,8 +146,8 @@ func ofNumbers(a, b string) (list []Cause, ok bool) {
 	return list, true
 }
 
-// roundedAs are the ways in which x at d decimals is y. Where half up and half even cannot be told
-// apart, it is neither.
+// roundedAs are the ways to round x to y at d decimals, without half up and half even where they cannot
+// be told apart.
 func roundedAs(x, y *big.Rat, d int) (list []Cause) {
 	ten := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d)), nil))
 	x, y = new(big.Rat).Mul(x, ten), new(big.Rat).Mul(y, ten)

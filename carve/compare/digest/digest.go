@@ -1,14 +1,13 @@
-// Package digest hashes places, values and requests, so that they are recognized again.
-// The hashes are quick and the same in every process, so that they can be saved;
-// they are not cryptographic.
+// Package digest hashes places, values and requests, to recognize them again. The hashes are quick, not
+// cryptographic, and the same in every process, so they can be saved.
 package digest
 
-// Remembered is how many hashes a memory of what came holds: of requests' shapes, bodies or users.
-// It bounds the memory alone, to some 100 KiB each.
+// Remembered is how many hashes of requests' shapes, bodies or users a memory holds. It only bounds the
+// memory, to some 100 KiB each.
 const Remembered = 4096
 
-// Mix spreads the bits of a word (the finalizer of SplitMix64, Steele and others 2014). It makes
-// sums of hashes safe: without it equal bits would cancel.
+// Mix spreads the bits of a word (the finalizer of SplitMix64, Steele and others 2014), which makes sums
+// of hashes safe: without it equal bits would cancel.
 func Mix(h uint64) uint64 {
 	h ^= h >> 30
 	h *= 0xbf58476d1ce4e5b9
@@ -20,7 +19,7 @@ func Mix(h uint64) uint64 {
 // FNV is the 64-bit FNV-1a hash.
 func FNV(b []byte) uint64 { return FNVOn(14695981039346656037, b) }
 
-// FNVOn goes on with a hash that FNV gave.
+// FNVOn continues a hash of FNV.
 func FNVOn(h uint64, b []byte) uint64 {
 	for _, c := range b {
 		h = (h ^ uint64(c)) * 1099511628211
@@ -28,7 +27,7 @@ func FNVOn(h uint64, b []byte) uint64 {
 	return h
 }
 
-// Hash is FNV-1a over the bytes that it is given.
+// Hash is FNV-1a over the bytes given to it.
 type Hash uint64
 
 // Byte adds a byte.

@@ -1,6 +1,5 @@
-// Package display formats the evidence that findings show: values with invisible
-// characters spelt out, samples of exchanges, figures. Whatever it shows of an exchange
-// is redacted and bounded.
+// Package display formats the evidence in findings: values with invisible characters spelt out, samples
+// of exchanges, figures. All that it shows of an exchange is redacted and bounded.
 package display
 
 import (
@@ -19,9 +18,8 @@ import (
 	"whittle/internal/units"
 )
 
-// Redactor replaces secrets in the parts of exchanges that are kept and shown. Equal
-// secrets must become equal tokens, so that differences stay visible. No method may
-// change the bytes that it gets.
+// Redactor replaces secrets in the parts of exchanges that are kept and shown. Equal secrets must become
+// equal tokens, so that differences stay visible. No method may change its input.
 type Redactor interface {
 	Request(*whittle.Request)
 	Response(*whittle.Response)
@@ -29,17 +27,17 @@ type Redactor interface {
 	Value(place []jsonpath.Element, v []byte) []byte
 }
 
-// View makes what a finding shows of an exchange. Whether two responses are
-// the same is judged on what came; only what is shown is redacted. Nil redacts nothing.
+// View makes what a finding shows of an exchange. Comparison uses the original responses; only what is
+// shown is redacted. Nil redacts nothing.
 type View struct {
 	redactor Redactor
 	whole    *whittle.Exchange
 }
 
-// RedactBy has all that is shown redacted from now on.
+// RedactBy sets the redactor of all that is shown from now on.
 func (d *View) RedactBy(with Redactor) { d.redactor = with }
 
-// Redacts reports whether there is something to redact by.
+// Redacts reports whether there is a redactor.
 func (d *View) Redacts() bool { return d != nil && d.redactor != nil }
 
 // RedactRequest removes secrets from a request.
@@ -63,10 +61,10 @@ func (d *View) HeaderValue(name, value string) string {
 	return a.Header.Get(name)
 }
 
-// Whole has an exchange shown in place of the part of it that is compared; nil: no longer.
+// Whole has an exchange shown in place of its part that is compared; nil: no longer.
 func (d *View) Whole(x *whittle.Exchange) { d.whole = x }
 
-// What is shown of an exchange, at most.
+// The bounds on what is shown of an exchange.
 const (
 	ValueShown = 64  // bytes of a value in a finding
 	BodyShown  = 200 // bytes of a body in a sample
@@ -74,16 +72,15 @@ const (
 	MaxShown   = 20  // findings in a report
 )
 
-// ValueRead is how many bytes of a value are read to redact, explain or recognize it. It bounds the
-// time that it takes.
+// ValueRead is how many bytes of a value are read to redact, explain or recognize it. It bounds the time.
 const ValueRead = 4 << 10
 
-// Value is a JSON value, or several's beginning, fit to be shown.
+// Value is a JSON value, or the beginning of several, fit to be shown.
 func (d *View) Value(at []jsonpath.Element, v []byte) string {
 	return d.Bounded(at, v, ValueShown)
 }
 
-// Bounded is value with another bound.
+// Bounded is Value with another bound.
 func (d *View) Bounded(at []jsonpath.Element, v []byte, most int) string {
 	if d.Redacts() && len(v) > 0 {
 		v = d.redactor.Value(at, v[:min(len(v), ValueRead)])
@@ -91,8 +88,7 @@ func (d *View) Bounded(at []jsonpath.Element, v []byte, most int) string {
 	return Visible(v, most)
 }
 
-// Bodies are two bodies fit to be shown; ok is false where they are not, or
-// where they differ in nothing that may be shown.
+// Bodies are two bodies fit to be shown; ok is false where they are not, or show no difference.
 func (d *View) Bodies(a, b []byte) (_, _ []byte, ok bool) {
 	if !d.Redacts() {
 		return a, b, true
@@ -133,15 +129,14 @@ func (d *View) Sample(x *whittle.Exchange) whittle.Sample {
 	}
 }
 
-// SampleAt is an exchange in short with the place that differs.
+// SampleAt is Sample with the place that differs.
 func (d *View) SampleAt(x *whittle.Exchange, at Spot) whittle.Sample {
 	s := d.Sample(x)
 	s.Where, s.MonolithValue, s.CandidateValue = at.Where, at.From, at.To
 	return s
 }
 
-// Response is its body; where there is none, why not, which names no text of it
-// that is secret.
+// Response is the body, or why there is none, without any secret text.
 func (d *View) Response(a whittle.Response) string {
 	if a.Failure != whittle.NoFailure && a.Detail != "" {
 		return FailureWord(&a) + ": " + Snippet([]byte(d.Kept(nil, a.Detail)), BodyShown)
@@ -154,8 +149,8 @@ func (d *View) Response(a whittle.Response) string {
 	return Snippet(a.Body, BodyShown)
 }
 
-// Again redacts samples of an earlier process, which may have had fewer rules or none.
-// Tokens stay as they are. The samples are of one place.
+// Again redacts samples of an earlier process, which may have had fewer rules or none. Tokens stay. The
+// samples are of one place.
 func (d *View) Again(samples []whittle.Sample, at []jsonpath.Element) {
 	for i := range samples {
 		s := &samples[i]
@@ -168,12 +163,12 @@ func (d *View) Again(samples []whittle.Sample, at []jsonpath.Element) {
 	}
 }
 
-// hasName reports whether a place says by a name what stands there.
+// hasName reports whether a place has a name that says what stands there.
 func hasName(at []jsonpath.Element) bool {
 	return slices.ContainsFunc(at, func(p jsonpath.Element) bool { return p.Key != nil })
 }
 
-// Kept is again for a text that was kept of a place.
+// Kept is Again for a text kept of a place.
 func (d *View) Kept(at []jsonpath.Element, s string) string {
 	if !d.Redacts() || s == "" {
 		return s
@@ -181,10 +176,10 @@ func (d *View) Kept(at []jsonpath.Element, s string) string {
 	return string(d.redactor.Value(at, []byte(s)))
 }
 
-// Text is a sentence or a path without what in it has the shape of a secret.
+// Text is a sentence or a path without anything that has the shape of a secret.
 func (d *View) Text(s string) string { return d.Kept(nil, s) }
 
-// FailureWord is what came of a request in words, without any text of it.
+// FailureWord is the outcome of a request in words, without any text of it.
 func FailureWord(a *whittle.Response) string {
 	if a.Failure == whittle.NoFailure {
 		return "a response"
@@ -192,8 +187,7 @@ func FailureWord(a *whittle.Response) string {
 	return "no response (" + string(a.Failure) + ")"
 }
 
-// Snippet makes bytes fit to be shown: bounded, valid UTF-8, no control
-// characters.
+// Snippet makes bytes fit to be shown: bounded, valid UTF-8, without control characters.
 func Snippet(b []byte, most int) string {
 	s := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -210,10 +204,9 @@ func Snippet(b []byte, most int) string {
 // Spot is where an exchange differs, fit to be shown.
 type Spot struct{ Where, From, To string }
 
-// Visible writes bytes so that different texts look different: at most most bytes, and
-// a sign if there are more. Control characters become ␊ and the like, bytes that are
-// no UTF-8 \xe4, spaces at an end or next to each other ␠. Other spaces, marks without
-// a width and accents apart from their letter become \u00a0, \u200b, \u0301.
+// Visible writes at most most bytes so that different texts look different, with a sign if there are more.
+// Control characters become ␊ and the like, bytes that are not UTF-8 \xe4, spaces at an end or next to each
+// other ␠. Other spaces, marks without a width and separate accents become \u00a0, \u200b, \u0301.
 func Visible(b []byte, most int) string {
 	var out strings.Builder
 	for i := 0; i < len(b); {
@@ -250,14 +243,13 @@ func visibleRune(b []byte, i int, r rune, n int) string {
 	return string(b[i : i+n])
 }
 
-// lonely reports whether a space next to position i could be overlooked: at the
-// text's end, next to another space or a control character, or inside a quote that
-// is at the end.
+// lonely reports whether a space next to position i could be overlooked: at the text's end, next to
+// another space or a control character, or inside a quote at the end.
 func lonely(b []byte, i, end int) bool {
 	return i < 0 || i >= len(b) || b[i] <= ' ' || (b[i] == '"' && i == end)
 }
 
-// Figure writes a float with four significant digits, or all of an integer.
+// Figure writes a float with four significant digits, or an integer with all.
 func Figure(f float64) string {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
@@ -285,7 +277,7 @@ func Percent(p float64) string {
 	return strconv.FormatFloat(100*p, 'g', 4, 64) + " %"
 }
 
-// Reason is a declaration's reason in words, never empty.
+// Reason is a declaration's reason, never empty.
 func Reason(e whittle.Expectation) string {
 	if e.Reason == "" {
 		return "declared in the config"
@@ -293,5 +285,5 @@ func Reason(e whittle.Expectation) string {
 	return e.Reason
 }
 
-// Of says how many of how many.
+// Of says n of m.
 func Of(n, m int) string { return fmt.Sprintf("%d of %d", n, m) }
