@@ -35,10 +35,7 @@ func (r *Runtime) Load(ctx context.Context, path string) (*Module, error) {
 }
 
 // Function is a function that a module exports.
-type Function struct {
-	r     *Runtime
-	value Value
-}
+type Function struct{ value Value }
 
 // Function finds one by its name, which may lead into objects: "auth.login". Nil: the
 // module exports none of that name.
@@ -51,7 +48,7 @@ func (m *Module) Function(name string) *Function {
 			v = at(exports, "default."+name)
 		}
 		if IsFunction(v) {
-			found = &Function{r: m.r, value: v}
+			found = &Function{v}
 		}
 		done(nil)
 		return nil
@@ -73,25 +70,6 @@ func at(v Value, path string) Value {
 
 // Value is the function as a value of the engine.
 func (f *Function) Value() Value { return f.value }
-
-// Call calls the function with values of Go, waits for its promise if it returns one, and
-// returns what Export makes of the result.
-func (f *Function) Call(ctx context.Context, args ...any) (result any, err error) {
-	_, err = f.r.Invoke(ctx, func(vm *VM, done func(error)) error {
-		v, err := Apply(vm, f.value, nil, args...)
-		if err != nil {
-			return err
-		}
-		f.r.Await(vm, v, func(v Value, err error) {
-			if err == nil {
-				result, err = Export(v)
-			}
-			done(err)
-		})
-		return nil
-	}, nil)
-	return result, err
-}
 
 // Export is a value of script as one of Go: nil, bool, int64, float64, string, []any,
 // map[string]any. Functions are nil. It may be used only within Invoke, and what it

@@ -167,7 +167,7 @@ func (r *Runtime) setTimer(vm *VM, c sobek.FunctionCall) int64 {
 	r.timers[id] = time.AfterFunc(after, func() {
 		r.turn <- struct{}{}
 		defer func() { <-r.turn }()
-		if _, set := r.timers[id]; !set || r.closed {
+		if _, set := r.timers[id]; !set {
 			return
 		}
 		delete(r.timers, id)

@@ -80,7 +80,6 @@ type Runtime struct {
 	timers  map[int64]*time.Timer
 	timer   int64 // the number of the timer set last
 	lines   int   // printed so far
-	closed  bool
 	guard   guard
 }
 
@@ -113,31 +112,15 @@ func FolderFS(dir string) (fs.FS, error) {
 	return root.FS(), nil
 }
 
-// Close ends the scripts: timers that are set do not fire, and no call begins.
-func (r *Runtime) Close() {
-	r.turn <- struct{}{}
-	defer func() { <-r.turn }()
-	r.closed = true
-	r.dropTimers()
-}
-
 // Rest is called when a run is over: timers that are set do not fire, as they would not
 // if the process had ended, and once it returns no script runs. Further calls may follow.
 func (r *Runtime) Rest() {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
-	r.dropTimers()
-}
-
-// dropTimers stops all timers. The caller has the engine.
-func (r *Runtime) dropTimers() {
 	for id := range r.timers {
 		r.clearTimer(id)
 	}
 }
-
-// errClosed is what a call returns once the Runtime is closed.
-var errClosed = whittle.Errorf(whittle.Unavailable, "the run is over")
 
 // Invoke runs start, which calls done once, now or later, from within a script of the
 // same Runtime; then, unless ctx has ended or Options.WaitTime has passed before, finish
@@ -213,9 +196,6 @@ func (p *pending) wait(ctx context.Context, most time.Duration) error {
 // run runs script within its bounds. The caller has the engine. A panic of the engine
 // itself is an error of the script that caused it.
 func (r *Runtime) run(do func(*VM) error) (err error) {
-	if r.closed {
-		return errClosed
-	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = problem(fmt.Errorf("the JavaScript engine failed: %v", p))

@@ -29,7 +29,7 @@ func newRuntime(t *testing.T, o Options) *Runtime {
 	t.Helper()
 	o.CallTime = cmp.Or(o.CallTime, time.Hour) // a busy machine is slow; what is about time sets a bound
 	r := New(o)
-	t.Cleanup(r.Close)
+	t.Cleanup(r.Rest)
 	return r
 }
 
@@ -44,7 +44,15 @@ func call(t *testing.T, r *Runtime, args ...any) (any, error) {
 	if f == nil {
 		t.Fatal("p.js exports no f")
 	}
-	return f.Call(t.Context(), args...)
+	return called(t, r, f, args...)
+}
+
+// called calls a function of a runtime, and waits for what it returns.
+func called(t *testing.T, r *Runtime, f *Function, args ...any) (any, error) {
+	t.Helper()
+	p, err := Compile(BuiltinPrefix+"call", "f(...args)")
+	fatal.If(t, err)
+	return r.Run(context.WithoutCancel(t.Context()), p, map[string]any{"f": f.Value(), "args": args})
 }
 
 // TestExpressionsAreNodes: testdata/expressions.txt holds expressions over the language
@@ -174,7 +182,7 @@ exports.f = async what => {
 	results, begun := make(chan any), make(chan struct{})
 	go func() {
 		close(begun)
-		v, err := f.Call(context.Background(), "wait")
+		v, err := called(t, r, f, "wait")
 		if err != nil {
 			v = err
 		}
@@ -183,7 +191,7 @@ exports.f = async what => {
 	<-begun
 	// It may come before the other has begun to wait: then there is nothing to open yet.
 	for v := any(nil); v != "opened"; {
-		v, _ = f.Call(t.Context(), "open")
+		v, _ = called(t, r, f, "open")
 	}
 	if v := <-results; v != "waited" {
 		t.Errorf("%v", v)
@@ -236,12 +244,9 @@ func TestProgramsHaveTheirGlobals(t *testing.T) {
 // TestAnUnusedRuntimeHasNoEngine: a plan without scripts pays nothing.
 func TestAnUnusedRuntimeHasNoEngine(t *testing.T) {
 	r := New(Options{})
-	r.Close()
+	r.Rest()
 	if r.vm != nil {
 		t.Error("it has made an engine")
-	}
-	if _, err := r.Load(t.Context(), "p.js"); err == nil {
-		t.Error("a closed one loads")
 	}
 }
 
@@ -257,13 +262,13 @@ func TestNoTimerFiresOnceItRests(t *testing.T) {
 		default:
 		}
 	}})
-	defer r.Close()
+	defer r.Rest()
 	m, err := r.Load(t.Context(), "p.js")
 	fatal.If(t, err)
 	<-fired
 	r.Rest()
 	before := lines.Load()
-	if v, err := m.Function("f").Call(t.Context()); err != nil || v != int64(7) {
+	if v, err := called(t, r, m.Function("f")); err != nil || v != int64(7) {
 		t.Errorf("%v, %v", v, err)
 	}
 	if len(r.timers) != 0 || lines.Load() != before {
