@@ -10,51 +10,39 @@ import (
 )
 
 // meter measures the CPU time of the processes and servers that a run watches.
-type meter struct {
-	watch     []cpu.Process
-	processes []*cpu.Watch
-	pages     []*cpu.Page // read by themselves between start and finish
-}
+type meter struct{ watches []*cpu.Watch }
 
 // openMeter takes the first readings.
 func openMeter(ctx context.Context, o *Options) (*meter, error) {
-	m := &meter{watch: o.Watch}
-	var err error
-	if m.processes, err = cpu.WatchProcesses(o.Watch); err != nil {
-		return nil, err
-	}
-	if m.pages, err = cpu.OpenPages(ctx, o.WatchURLs); err != nil {
-		return nil, err
-	}
-	return m, nil
+	watches, err := cpu.Open(ctx, o.Watch, o.WatchURLs)
+	return &meter{watches}, err
 }
 
 // restart takes the first readings again, so that the CPU time of the flow before the
 // run is not counted.
-func (m *meter) restart(ctx context.Context) (err error) {
-	for _, s := range m.pages {
-		if err := s.Open(ctx); err != nil {
+func (m *meter) restart(ctx context.Context) error {
+	for _, w := range m.watches {
+		if err := w.Begin(ctx); err != nil {
 			return err
 		}
 	}
-	m.processes, err = cpu.WatchProcesses(m.watch)
-	return err
+	return nil
 }
 
 func (m *meter) start(ctx context.Context) {
-	for _, s := range m.pages {
-		s.Start(ctx)
+	for _, w := range m.watches {
+		w.Start(ctx)
 	}
 }
 
 func (m *meter) finish() {
-	for _, s := range m.pages {
-		s.Finish()
+	for _, w := range m.watches {
+		w.Finish()
 	}
 }
 
 func (m *meter) sample() {
-	for _, w := range m.processes {
+	for _, w := range m.watches {
 		w.Sample()
 	}
 }
@@ -62,12 +50,8 @@ func (m *meter) sample() {
 // used is the CPU time of all together since the first readings.
 func (m *meter) used() time.Duration {
 	sum := time.Duration(0)
-	for _, w := range m.processes {
+	for _, w := range m.watches {
 		used, _ := w.Used()
-		sum += used
-	}
-	for _, s := range m.pages {
-		used, _ := s.Used()
 		sum += used
 	}
 	return sum
@@ -75,20 +59,13 @@ func (m *meter) used() time.Duration {
 
 // fill sets the figures in a report whose responses are counted.
 func (m *meter) fill(r *report.Report) {
-	add := func(name string, pid int, used time.Duration, ended bool) {
-		p := report.ProcessReport{Name: name, PID: pid, CPU: latency.Milliseconds(used), Ended: ended}
+	for _, w := range m.watches {
+		used, gone := w.Used()
+		p := report.ProcessReport{Name: w.Name, PID: w.PID, CPU: latency.Milliseconds(used), Ended: gone}
 		if r.Completed > 0 {
 			p.CPUPerRequest = p.CPU / float64(r.Completed)
 		}
 		r.CPUPerRequest += p.CPUPerRequest
 		r.Processes = append(r.Processes, p)
-	}
-	for _, w := range m.processes {
-		used, gone := w.Used()
-		add(w.Name, w.PID, used, gone)
-	}
-	for _, s := range m.pages {
-		used, gone := s.Used()
-		add(s.Name(), 0, used, gone)
 	}
 }

@@ -3,7 +3,6 @@ package cpu
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"whittle"
@@ -31,112 +29,28 @@ const (
 	maxPages     = 16
 )
 
-// Page is a server's Prometheus metrics page, which has the CPU time that it has used.
-type Page struct {
-	url    string
-	name   string // the URL without what is secret, as reports and errors have it
-	client *http.Client
-	stop   context.CancelFunc
-	wg     sync.WaitGroup
-
-	mu sync.Mutex
-	// The following is guarded by mu.
-	first, last time.Duration
-	gone        bool
-	replaced    bool // the process has ended, and another has its page
-}
-
-// OpenPages takes the first reading of each page, or returns why there is none.
-func OpenPages(ctx context.Context, urls []string) ([]*Page, error) {
-	if len(urls) > maxPages {
-		return nil, whittle.Errorf(whittle.Invalid, "watch %d URLs: %d at most", len(urls), maxPages)
+// newPage watches a server's Prometheus metrics page. It opens a connection for each
+// reading: a kept one would add to those that the target holds.
+func newPage(raw string) (*Watch, error) {
+	at, err := url.Parse(raw)
+	if err != nil || (at.Scheme != "http" && at.Scheme != "https") || at.Host == "" {
+		return nil, whittle.Errorf(whittle.Invalid, "watch %q: not of the form http://host[:port]/metrics", raw)
 	}
-	var out []*Page
-	for _, raw := range urls {
-		u, err := url.Parse(raw)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-			return nil, whittle.Errorf(whittle.Invalid, "watch %q: not of the form http://host[:port]/metrics", raw)
-		}
-		p := newPage(u)
-		if err := p.Open(ctx); err != nil {
-			return nil, err
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-// newPage opens a connection for each reading: a kept one would add to those that the
-// target holds.
-func newPage(u *url.URL) *Page {
-	at := *u
 	if at.Path == "" {
 		at.Path = "/metrics"
 	}
-	shown := at
+	shown := *at
 	shown.User, shown.RawQuery = nil, ""
-	return &Page{
-		url: at.String(), name: shown.String(),
-		client: &http.Client{Timeout: pageTimeout, Transport: &http.Transport{DisableKeepAlives: true}},
-	}
+	p := page{url: at.String(), name: shown.String(), client: &http.Client{Timeout: pageTimeout, Transport: &http.Transport{DisableKeepAlives: true}}}
+	return &Watch{Process: Process{Name: p.name}, read: p.read, page: true}, nil
 }
 
-// Name is the page's in the report.
-func (p *Page) Name() string { return p.name }
-
-// Open takes the first reading; again, where time has passed before Start.
-func (p *Page) Open(ctx context.Context) (err error) {
-	p.first, err = p.read(ctx)
-	p.last = p.first
-	return err
+type page struct {
+	url, name string
+	client    *http.Client
 }
 
-// Start reads the page once a second until Finish. A server that hangs delays
-// only this goroutine.
-func (p *Page) Start(ctx context.Context) {
-	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	p.wg.Go(func() {
-		t := time.NewTicker(sampleEvery)
-		defer t.Stop()
-		for {
-			select {
-			case <-t.C:
-				p.sample(ctx)
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-}
-
-// Finish takes the last reading.
-func (p *Page) Finish() {
-	p.stop()
-	p.wg.Wait()
-	p.sample(context.Background())
-}
-
-func (p *Page) sample(ctx context.Context) {
-	d, err := p.read(ctx)
-	if errors.Is(err, context.Canceled) {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.replaced = p.replaced || err == nil && d < p.last
-	if p.gone = err != nil || p.replaced; !p.gone {
-		p.last = d
-	}
-}
-
-// Used is the CPU time since the first reading; gone: the last one failed.
-func (p *Page) Used() (d time.Duration, gone bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.last - p.first, p.gone
-}
-
-func (p *Page) read(ctx context.Context) (time.Duration, error) {
+func (p *page) read(ctx context.Context) (time.Duration, error) {
 	b, err := p.get(ctx)
 	if err != nil {
 		return 0, err
@@ -190,7 +104,7 @@ func parseMetricsPage(b []byte) (time.Duration, error) {
 
 // get reads the whole page. One that is too long is an error, and so is a response other
 // than 200.
-func (p *Page) get(ctx context.Context) ([]byte, error) {
+func (p *page) get(ctx context.Context) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.name, err)

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -49,34 +48,30 @@ func FuzzMetricsPage(f *testing.F) {
 }
 
 // serve gives a metrics page whose body is what page returns.
-func serve(t *testing.T, page func() string) *url.URL {
+func serve(t *testing.T, page func() string) (address string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page()) }))
 	t.Cleanup(s.Close)
-	u, err := url.Parse(s.URL)
-	fatal.If(t, err)
-	return u
+	return s.URL
 }
 
 // TestAPageIsReadWholeOrNotAtAll: a cut page may have a part of the processes, or of a number.
 func TestAPageIsReadWholeOrNotAtAll(t *testing.T) {
-	u := serve(t, func() string {
+	at := serve(t, func() string {
 		return cpuMetric + " 1\n" + strings.Repeat("#", maxPageBytes-len(cpuMetric)-6) + "\n" + cpuMetric + " 2\n"
 	})
-	if _, err := OpenPages(t.Context(), []string{u.String()}); whittle.CodeOf(err) != whittle.ResourceExhausted {
+	if _, err := Open(t.Context(), nil, []string{at}); whittle.CodeOf(err) != whittle.ResourceExhausted {
 		t.Errorf("a page of more than %d bytes: %v", maxPageBytes, err)
 	}
 }
 
 // TestAPageShowsNoPassword: its name is in reports and in errors.
 func TestAPageShowsNoPassword(t *testing.T) {
-	u := serve(t, func() string { return cpuMetric + " 1\n" })
-	u.User = url.UserPassword("me", "secret")
-	if p := newPage(u); p.Open(t.Context()) != nil || strings.Contains(p.Name(), "secret") {
-		t.Errorf("the page is called %s", p.Name())
+	at := strings.Replace(serve(t, func() string { return cpuMetric + " 1\n" }), "://", "://me:secret@", 1)
+	if all, err := Open(t.Context(), nil, []string{at}); err != nil || strings.Contains(all[0].Name, "secret") {
+		t.Errorf("%v: the page is %v", err, all)
 	}
-	u.Host = "127.0.0.1:1"
-	if err := newPage(u).Open(t.Context()); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := Open(t.Context(), nil, []string{"http://me:secret@127.0.0.1:1"}); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a page that is not there: %v", err)
 	}
 }
@@ -84,16 +79,16 @@ func TestAPageShowsNoPassword(t *testing.T) {
 // TestAProcessThatWasReplacedStaysEnded: the counter of the one after it is another.
 func TestAProcessThatWasReplacedStaysEnded(t *testing.T) {
 	readings := []string{"10", "12", "1", "30"}
-	p := newPage(serve(t, func() string {
+	all, err := Open(t.Context(), nil, []string{serve(t, func() string {
 		next := readings[0]
 		readings = readings[1:]
 		return cpuMetric + " " + next + "\n"
-	}))
-	fatal.If(t, p.Open(t.Context()))
+	})})
+	fatal.If(t, err)
 	for range 3 {
-		p.sample(t.Context())
+		all[0].sample(t.Context())
 	}
-	if used, gone := p.Used(); used != 2*time.Second || !gone {
+	if used, gone := all[0].Used(); used != 2*time.Second || !gone {
 		t.Errorf("%v, gone %t; want 2s of the first process, which has ended", used, gone)
 	}
 }
