@@ -38,8 +38,7 @@ type Queue[J any] struct {
 	resting []*worker[J]
 	waiting []J
 	// running has the jobs under way, by worker.
-	running map[int]J
-	serial  int
+	running map[*worker[J]]J
 	closed  bool
 	// idle is closed when a closed queue's last worker has ended.
 	idle chan struct{}
@@ -60,7 +59,7 @@ const (
 // NewQueue makes a queue; its workers call work for each job, and Close calls
 // abandon for each that it gives up. A worker stays for rest without work.
 func NewQueue[J any](rest time.Duration, work func(context.Context, J), abandon func(j J, begun bool)) *Queue[J] {
-	q := &Queue[J]{rest: rest, work: work, abandon: abandon, running: map[int]J{}, idle: make(chan struct{})}
+	q := &Queue[J]{rest: rest, work: work, abandon: abandon, running: map[*worker[J]]J{}, idle: make(chan struct{})}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
@@ -75,10 +74,7 @@ func (q *Queue[J]) Offer(j J, workers, wait int) Offered {
 	case q.closed:
 		return Closed
 	case len(q.running) < max(workers, 1):
-		id := q.serial
-		q.serial++
-		q.running[id] = j
-		q.start(id)
+		q.start(j)
 		return Accepted
 	case len(q.waiting) >= wait:
 		return Full
@@ -91,23 +87,23 @@ func (q *Queue[J]) Offer(j J, workers, wait int) Offered {
 type worker[J any] struct {
 	bell  *socket.Bell
 	until time.Time // when it ends if it has rested all the while
-
-	id    int  // of the job that it is to run; below 0: none. Guarded by the queue's mu
-	rests bool // it is among the resting; guarded by the queue's mu
+	rests bool      // it is among the resting; guarded by the queue's mu
 }
 
-// start has a worker run the job under way as id. The caller holds mu.
-func (q *Queue[J]) start(id int) {
+// start has a worker run a job. The caller holds mu.
+func (q *Queue[J]) start(j J) {
 	n := len(q.resting)
 	if n == 0 {
+		w := &worker[J]{}
 		q.workers++
-		go q.serve(&worker[J]{id: id})
+		q.running[w] = j
+		go q.serve(w, j)
 		return
 	}
 	w := q.resting[n-1]
 	q.resting[n-1] = nil
 	q.resting = q.resting[:n-1]
-	w.id, w.rests = id, false
+	q.running[w], w.rests = j, false
 	w.bell.Ring()
 }
 
@@ -115,10 +111,9 @@ func (q *Queue[J]) start(id int) {
 // workers end when they have no work.
 var bells = make(chan struct{}, 256)
 
-// serve is a worker's life.
-func (q *Queue[J]) serve(w *worker[J]) {
-	q.drain(w.id)
-	w.id = -1
+// serve is a worker's life, with its first job.
+func (q *Queue[J]) serve(w *worker[J], j J) {
+	q.drain(w, j)
 	if q.rest > 0 {
 		q.attendBell(w)
 	}
@@ -146,12 +141,9 @@ func (q *Queue[J]) attendBell(w *worker[J]) {
 	}
 }
 
-// drain runs jobs until the queue is empty, first the one under way as id.
-func (q *Queue[J]) drain(id int) {
-	q.mu.Lock()
-	j := q.running[id]
-	q.mu.Unlock()
-	for more := true; more; j, more = q.next(id) {
+// drain runs a worker's job, and others until the queue is empty.
+func (q *Queue[J]) drain(w *worker[J], j J) {
+	for more := true; more; j, more = q.next(w) {
 		q.work(q.ctx, j)
 	}
 }
@@ -162,8 +154,9 @@ func (q *Queue[J]) stays(w *worker[J]) bool {
 	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	_, has := q.running[w]
 	switch {
-	case w.id >= 0: // it has work, and its bell has rung
+	case has: // its bell has rung
 	case !w.rests:
 		q.lieDown(w)
 		q.keepUp(w, now)
@@ -190,13 +183,13 @@ func (q *Queue[J]) lieDown(w *worker[J]) {
 func (q *Queue[J]) attend(w *worker[J]) (more bool) {
 	for {
 		q.mu.Lock()
-		id, closed := w.id, q.closed
-		w.id = -1
+		j, has := q.running[w]
+		closed := q.closed
 		q.mu.Unlock()
-		if id < 0 {
+		if !has {
 			return !closed
 		}
-		q.drain(id)
+		q.drain(w, j)
 		if now := time.Now(); w.until.Sub(now) < q.rest/2 {
 			q.keepUp(w, now)
 		}
@@ -213,18 +206,18 @@ func (q *Queue[J]) endIfDone() {
 	}
 }
 
-// next takes the job that has waited longest, or ends the work under an id.
-func (q *Queue[J]) next(id int) (j J, more bool) {
+// next takes the job that has waited longest, or ends a worker's work.
+func (q *Queue[J]) next(w *worker[J]) (j J, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
-		delete(q.running, id)
+		delete(q.running, w)
 		return j, false
 	}
 	var none J
 	j, q.waiting[0] = q.waiting[0], none
 	q.waiting = q.waiting[1:]
-	q.running[id] = j
+	q.running[w] = j
 	return j, true
 }
 

@@ -3,6 +3,7 @@ package event
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -34,20 +35,11 @@ func (p *Parser) judge(f *facts) (s splicing, err error) {
 	if n := p.size(&s); n > p.limits.Event {
 		return s, tooLarge(n, p.limits.Event)
 	}
-	if !f.hasIP && !p.sharedIP() {
+	if !f.hasIP && !slices.ContainsFunc(p.shared.context, func(e extra) bool { return string(e.key) == "ip" }) {
 		s.context.ip = p.call.Address
 	}
 	p.clock(&s)
 	return s, nil
-}
-
-func (p *Parser) sharedIP() bool {
-	for i := range p.shared.context {
-		if string(p.shared.context[i].key) == "ip" {
-			return true
-		}
-	}
-	return false
 }
 
 // kind returns the event's kind: what the call says, which a type must not

@@ -23,11 +23,8 @@ type extra struct {
 // or an empty array: PHP writes an empty object so.
 func (p *Parser) extras(v span, n name) ([]extra, error) {
 	b := p.body
-	if v.none() || b[v.from] == 'n' || emptyArray(v.of(b)) {
-		return nil, nil
-	}
-	if b[v.from] != '{' {
-		return nil, invalid("%s is not an object", nameText[n])
+	if v.none() || b[v.from] != '{' {
+		return nil, p.shape(v, n)
 	}
 	var all []extra
 	s := &p.part

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"whittle"
 	"whittle/internal/adminport"
 	"whittle/systems/ingest/stream"
 )
@@ -60,15 +57,4 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // the client is gone
-}
-
-// listenAdmin takes the admin address.
-func listenAdmin(ctx context.Context, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", address, err).
-			WithHint("choose another address with --admin, or none with --admin=\"\"")
-	}
-	return l, nil
 }

@@ -11,12 +11,19 @@ import (
 
 	"whittle"
 	"whittle/cmdline"
+	"whittle/systems/ingest/stream"
 )
 
 // streams are the command's three files, so that tests can hold them.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+}
+
+// corrupt says that a record is, and has the reading go on.
+func (s streams) corrupt(e *stream.CorruptError) error {
+	fmt.Fprintf(s.err, "ingest: %v\n", e)
+	return nil
 }
 
 // cli is the command line: one field per verb, one file per verb.

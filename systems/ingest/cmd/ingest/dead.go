@@ -80,7 +80,7 @@ type letter struct {
 
 // each walks over the letters, damaged ones aside, which are told and make the exit
 // status 1.
-func (v *deadPlace) each(ctx context.Context, corrupt func(*stream.CorruptError), visit func(*letter) error) error {
+func (v *deadPlace) each(ctx context.Context, corrupt func(*stream.CorruptError) error, visit func(*letter) error) error {
 	dir := v.folder(v.Data, v.LogFirst)
 	l, err := embedded.Open(dir, embedded.Options{ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +100,7 @@ func (v *deadPlace) each(ctx context.Context, corrupt func(*stream.CorruptError)
 		return visit(&letter{d, e.Position.Offset})
 	}, func(e *stream.CorruptError) error {
 		bad++
-		corrupt(e)
-		return nil
+		return corrupt(e)
 	})
 	if err == nil && bad > 0 {
 		return whittle.Errorf(whittle.FallsShort, "%d dead letters cannot be read", bad)

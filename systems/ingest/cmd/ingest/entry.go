@@ -117,5 +117,3 @@ func show(e *stream.Entry) shown {
 }
 
 func formatPosition(p stream.Position) string { return p.Partition + "/" + p.Offset }
-
-func orNone(s string) string { return cmp.Or(s, "none") }

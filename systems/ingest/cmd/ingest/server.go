@@ -13,7 +13,6 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/listener"
-	"whittle/internal/listening"
 	"whittle/systems/daemon"
 	"whittle/systems/ingest/front"
 )
@@ -81,13 +80,13 @@ func (s *server) run(ctx context.Context, ready func()) error {
 	return errors.Join(err, others.Wait())
 }
 
-// listen takes the public address.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen takes an address. Where it cannot, the hint is what to do by which flag.
+func listen(ctx context.Context, address string, hint func(error) string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "listen on %s: %w", address, err).
-			WithHint(listening.Advice(err) + " (--port)")
+			WithHint(hint(err))
 	}
 	return l, nil
 }

@@ -70,17 +70,13 @@ func (f *streamFlags) openSink(ctx context.Context) (stream.Stream, error) {
 		if f.NatsURL == "" {
 			return nil, missing("--nats-url", "NATS_URL")
 		}
-		return opened(nats.Open(ctx, f.natsOptions()))
+		o := nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials}
+		if f.NatsCreate {
+			o.Create = &nats.Create{}
+		}
+		return opened(nats.Open(ctx, o))
 	}
 	return nil, whittle.Errorf(whittle.Internal, "open stream %q", f.Sink)
-}
-
-func (f *streamFlags) natsOptions() nats.Options {
-	o := nats.Options{URL: f.NatsURL, Stream: f.NatsStream, Subject: f.NatsSubject, Credentials: f.NatsCredentials}
-	if f.NatsCreate {
-		o.Create = &nats.Create{}
-	}
-	return o
 }
 
 func (f *streamFlags) openKafka(ctx context.Context) (stream.Stream, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 
 	"whittle"
 	"whittle/internal/units"
-	"whittle/systems/ingest/stream"
 )
 
 type deadVerb struct {
@@ -57,7 +57,7 @@ type deadShown struct {
 func (v *deadListVerb) Run(ctx context.Context, s streams) error {
 	var lines [][]byte
 	total := 0
-	err := v.each(ctx, s.tell, func(l *letter) error {
+	err := v.each(ctx, s.corrupt, func(l *letter) error {
 		total++
 		line, err := v.line(l)
 		if v.Count > 0 && len(lines) == v.Count {
@@ -75,9 +75,6 @@ func (v *deadListVerb) Run(ctx context.Context, s streams) error {
 	return err
 }
 
-// tell says that a record is corrupt.
-func (s streams) tell(e *stream.CorruptError) { fmt.Fprintf(s.err, "ingest: %v\n", e) }
-
 func (v *deadListVerb) line(l *letter) ([]byte, error) {
 	if v.JSON {
 		shown := deadShown{
@@ -93,5 +90,5 @@ func (v *deadListVerb) line(l *letter) ([]byte, error) {
 	if !l.Whole {
 		where = fmt.Sprintf("%s event %d at byte %d", l.Path, l.Index, l.Offset)
 	}
-	return fmt.Appendf(nil, "%-8s %s %s %s, %s: %q", l.name, l.Time.UTC().Format(time.RFC3339), orNone(l.Source), where, units.Bytes(len(l.Body)), l.Reason), nil
+	return fmt.Appendf(nil, "%-8s %s %s %s, %s: %q", l.name, l.Time.UTC().Format(time.RFC3339), cmp.Or(l.Source, "none"), where, units.Bytes(len(l.Body)), l.Reason), nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/listener"
+	"whittle/internal/listening"
 	"whittle/internal/units"
 	"whittle/systems/daemon"
 	"whittle/systems/ingest/event"
@@ -254,14 +255,16 @@ func (v *serveVerb) serve(ctx context.Context, s streams, log *slog.Logger, o fr
 	if err != nil {
 		return err
 	}
-	public, err := listen(ctx, net.JoinHostPort(v.Host, strconv.Itoa(int(v.Port))))
+	public, err := listen(ctx, net.JoinHostPort(v.Host, strconv.Itoa(int(v.Port))), func(err error) string {
+		return listening.Advice(err) + " (--port)"
+	})
 	if err != nil {
 		return err
 	}
 	h := &server{front: f, public: listener.Listener{Listener: public, TLS: secure}, log: log, drain: v.Drain, files: files}
 	adminAt := "off"
 	if v.Admin != "" {
-		a, err := listenAdmin(ctx, v.Admin)
+		a, err := listen(ctx, v.Admin, func(error) string { return `choose another address with --admin, or none with --admin=""` })
 		if err != nil {
 			public.Close()
 			return err

@@ -44,10 +44,7 @@ func (v *tailVerb) Run(ctx context.Context, s streams) error {
 	if v.Follow {
 		walk = l.Follow
 	}
-	return walk(ctx, from, func(e *stream.Entry) error { return v.print(s, e) }, func(e *stream.CorruptError) error {
-		fmt.Fprintf(s.err, "ingest: %v\n", e)
-		return nil
-	})
+	return walk(ctx, from, func(e *stream.Entry) error { return v.print(s, e) }, s.corrupt)
 }
 
 func (v *tailVerb) print(s streams, e *stream.Entry) error {
