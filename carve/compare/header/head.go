@@ -1,5 +1,5 @@
-// Package header has what stands before the body of two responses: the evidence on status,
-// content type and failures, and what the headers say as places.
+// Package header compares what stands before the bodies of two responses: status, content type and
+// failures as counts, headers as places.
 package header
 
 import (
@@ -12,19 +12,18 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// Head counts the exchanges in which the two sides gave another status, another content type, or
-// no response at all.
+// Head counts the exchanges in which the two sides gave another status, another content type, or no
+// response.
 //
-// A difference is shown when each of two hypotheses is rejected: that the two sides follow the same
-// distribution (Lean), and that the candidate differs in no more than the share that is allowed.
-// So neither a monolith that flaps by itself nor a rare and accepted difference raises an alarm.
-// Where the monolith was asked twice and differed from itself, a third must be rejected: that the
-// candidate differs no more often than the monolith's own second response.
+// A difference is shown when two hypotheses are rejected: that the two sides follow the same distribution
+// (Lean), and that the candidate differs in at most the allowed share. So neither a monolith that flaps by
+// itself nor a rare and accepted difference raises an alarm. Where the monolith differed from itself when
+// asked twice, a third must be rejected: that the candidate differs no more often than its second response.
 type Head struct {
 	Lean  Lean          `json:"lean"`
 	Share eprocess.Bets `json:"share"`
 	Self  eprocess.Bets `json:"self"`
-	// N exchanges, Count of which differed in a way nobody declared.
+	// N exchanges, of which Count differed undeclared.
 	N     int `json:"n"`
 	Count int `json:"count"`
 	// SelfCount of the Repeats, the monolith's second responses, differed from its first.
@@ -52,8 +51,7 @@ func NewHead() Head {
 type Pair struct {
 	From, To string // equal: no difference
 	Shape    uint64 // of the request
-	// Again says that the monolith was asked twice, Self that it then gave
-	// another response than before.
+	// Again says that the monolith was asked twice, Self that its second response differed.
 	Again, Self bool
 	Reason      string // the declared reason of this change
 	// OneWay says that the change from To to From is declared.
@@ -62,8 +60,7 @@ type Pair struct {
 	Show     *display.View
 }
 
-// ObserveSame settles one exchange in which nothing differed and nobody was asked
-// twice.
+// ObserveSame settles one exchange without a difference or a repeat.
 func (t *Head) ObserveSame(limit, alpha float64, n int) {
 	t.N++
 	t.Share.SeeShare(false, limit, alpha, n)
@@ -92,7 +89,7 @@ func (t *Head) See(o *Pair, limit, alpha float64, n int) bool {
 	return open
 }
 
-// bet bets on the direction of a change, of which one may be declared, but not both.
+// bet bets on the direction of a change. One direction may be declared, but not both.
 func (t *Head) bet(o *Pair, alpha float64, n int) {
 	opposed := OpposedOf(o.From, o.To)
 	opposed.Shape = o.Shape
@@ -107,8 +104,8 @@ func (t *Head) bet(o *Pair, alpha float64, n int) {
 	}
 }
 
-// keep counts a change and keeps samples of it. The first of them are distinguished; declared
-// ones have half of that room.
+// keep counts a change and keeps samples of it. It distinguishes the first changes; declared ones have
+// half of that room.
 func (t *Head) keep(o *Pair) {
 	for i := range t.Changes {
 		c := &t.Changes[i]
@@ -139,7 +136,7 @@ func (t *Head) DecidedAt() int {
 	return max(same, share, self)
 }
 
-// Findings gives one finding per change of value. what names it in a sentence: "status".
+// Findings gives one finding per change of value. what names it in a sentence, such as "status".
 func (t *Head) Findings(kind whittle.FindingKind, what string) []whittle.Finding {
 	at := t.DecidedAt()
 	list := make([]whittle.Finding, 0, len(t.Changes))
@@ -162,34 +159,34 @@ func Usable(r, first *whittle.Response) bool {
 	return r.Failure == whittle.NoFailure && !r.Truncated && r.Status == first.Status
 }
 
-// Most bounds what is kept of what stands before the body: changes of a head, headers that are not
-// compared, cookies whose values are, pairs of values that a Lean keeps apart, and how many exchanges
-// of one it remembers, so that a long past is outweighed.
+// Most bounds what is kept of headers: changes of a head, headers that are not compared, cookies whose
+// values are, pairs of values that a Lean keeps apart, and how many exchanges of a pair it remembers, so
+// that a long past is outweighed.
 const Most = 32
 
-// Lean bets on which of two sides says which of two values that differ. The hypothesis: the two
-// sides' responses are exchangeable given the request and the past, so that either is as likely to
-// say either. It needs no repeats, and shows a constant difference within a dozen exchanges.
+// Lean bets on which side says which of two different values. Hypothesis: the responses are exchangeable
+// given the request and the past, so either side is as likely to say either. It needs no repeats, and
+// shows a constant difference within a dozen exchanges.
 type Lean struct {
 	Bets  eprocess.Bets `json:"bets"`
 	Slots [Most]int     `json:"slots,omitzero"`
-	// Overall sums up the directions of all shapes, for one that has none yet.
+	// Overall sums the directions of all shapes, for a shape without one.
 	Overall int `json:"overall,omitempty"`
 }
 
 // NewLean is one before the first exchange.
 func NewLean() Lean { return Lean{Bets: eprocess.NewBets()} }
 
-// Opposed is what two sides say without saying who does, and who: 1 or -1.
+// Opposed is a pair of different values, whichever side says which, and the side: 1 or -1.
 type Opposed struct {
 	Pair uint64
 	Side int
-	// Shape is that of the request, where each has a direction of its own, as with a condition that is
-	// the wrong way round; 0: none has.
+	// Shape is the request's, where each shape has its own direction, as with a condition that is the
+	// wrong way round; 0: none has.
 	Shape uint64
 }
 
-// OpposedOf has two values that differ.
+// OpposedOf pairs two different values.
 func OpposedOf(monolith, candidate string) Opposed {
 	o, low, high := Opposed{Side: 1}, monolith, candidate
 	if low > high {
@@ -202,8 +199,8 @@ func OpposedOf(monolith, candidate string) Opposed {
 	return o
 }
 
-// Bet bets that the two values lie as they did more often, and settles it. only is the one side to
-// bet on, where the other is declared; 0: there is none.
+// Bet bets that the two values lie as they did more often, and settles it. only is the one side to bet
+// on, where the other is declared; 0: either.
 func (l *Lean) Bet(o Opposed, only int, alpha float64, n int) {
 	slot := &l.Slots[digest.Mix(o.Pair^o.Shape)%Most]
 	lean := cmp.Compare(*slot, 0)

@@ -17,14 +17,13 @@ import (
 	"whittle/internal/jsonscan"
 )
 
-// Texts writes what a response says in its headers as a JSON text, so that a header is a place
-// like a field of a body: {"Location":"/a","Set-Cookie":"sid; path=/","cookie":{"sid":"5f3a"}}.
-// Of cookies the attributes stand next to the other headers, and the values, which are compared
-// by form alone, apart.
+// Texts writes a response's headers as a JSON text, so that a header is a place like a field of a body:
+// {"Location":"/a","Set-Cookie":"sid; path=/","cookie":{"sid":"5f3a"}}. The attributes of cookies stand
+// next to the other headers. Their values stand apart and are compared by form alone.
 type Texts struct {
 	c    whittle.Comparison
 	show *display.View
-	// uncompared are the headers that differ and are not compared, with the reason why not.
+	// uncompared are the differing headers that are not compared, with the reason.
 	uncompared map[string]string
 
 	now   whittle.Exchange // scratch of Exchange
@@ -37,7 +36,7 @@ func NewTexts(c *whittle.Comparison, show *display.View) Texts {
 	return Texts{c: *c, show: show, uncompared: map[string]string{}}
 }
 
-// cookies is the member that has the values of cookies.
+// cookies is the member with the values of cookies.
 const cookies = "cookie"
 
 // IgnoredPath is where the values of cookies stand.
@@ -61,7 +60,7 @@ func NameOf(path string) string {
 	switch trail := form.TrailOf(path); {
 	case path == jsondiff.ManyPaths, len(trail) == 0:
 		return OtherHeaders
-	case path == "$.*": // a name that looks drawn
+	case path == "$.*": // a name that looks random
 		return "*"
 	case len(trail) > 1:
 		return SetCookie + " " + string(trail[1].Key)
@@ -70,11 +69,11 @@ func NameOf(path string) string {
 	}
 }
 
-// OtherHeaders is what differs beyond the places that are distinguished.
+// OtherHeaders stands for differences beyond the places that are distinguished.
 const OtherHeaders = "other headers"
 
-// Exchange is one whose bodies are what the responses say in their headers, until the next call.
-// Where they say the same there are none, unless whole is asked for.
+// Exchange is x with the responses' headers as bodies, until the next call. Equal headers give no
+// bodies, unless whole is set.
 func (t *Texts) Exchange(x *whittle.Exchange, whole bool) *whittle.Exchange {
 	x = withTrailers(x)
 	t.now = *x
@@ -100,14 +99,14 @@ func (t *Texts) Exchange(x *whittle.Exchange, whole bool) *whittle.Exchange {
 	return y
 }
 
-// Pair is an exchange whose bodies are what two responses to a request say in their headers.
+// Pair is an exchange whose bodies are the headers of two responses to a request.
 func (t *Texts) Pair(x *whittle.Exchange, a, b *whittle.Response) *whittle.Exchange {
 	of := *x
 	of.Monolith, of.Candidate, of.Repeat = *a, *b, nil
 	return t.Exchange(&of, true)
 }
 
-// names are those of the headers that are compared, sorted.
+// names are those of the compared headers, sorted.
 func (t *Texts) names(sides []*whittle.Response) (names []string) {
 	for _, a := range sides {
 		for name := range a.Header {
@@ -120,8 +119,8 @@ func (t *Texts) names(sides []*whittle.Response) (names []string) {
 	return names
 }
 
-// compares reports whether a difference in a header counts, in these responses. A strong Etag is
-// one that somebody chose to send; a weak one is what frameworks make of the body.
+// compares reports whether a difference in a header counts in these responses. Somebody chose to send a
+// strong Etag; frameworks make weak ones from the body.
 func (t *Texts) compares(name string, sides []*whittle.Response) bool {
 	return t.c.ComparesHeader(name) || whittle.ComparedByPresence(name) && t.c.ListsHeader(name) &&
 		slices.ContainsFunc(sides, func(a *whittle.Response) bool {
@@ -130,7 +129,7 @@ func (t *Texts) compares(name string, sides []*whittle.Response) bool {
 		})
 }
 
-// text is what a response says in the headers of these names.
+// text is what a response says in these headers.
 func (t *Texts) text(names []string, x *whittle.Exchange, a *whittle.Response) []byte {
 	b := []byte{'{'}
 	member := func(name string) {
@@ -162,7 +161,7 @@ func (t *Texts) text(names []string, x *whittle.Exchange, a *whittle.Response) [
 	return append(b, '}')
 }
 
-// Cookies are the names, sorted, of those that an exchange sets.
+// Cookies are the sorted names of the cookies that an exchange sets.
 func (t *Texts) Cookies(x *whittle.Exchange) (names []string) {
 	if !t.c.ComparesHeader(SetCookie) {
 		return nil
@@ -181,13 +180,12 @@ func (t *Texts) Cookies(x *whittle.Exchange) (names []string) {
 	return names
 }
 
-// keptCookies are the cookies of a response that are not removed.
+// keptCookies are a response's cookies, without those it removes.
 func keptCookies(a *whittle.Response, x *whittle.Exchange) []sentCookie {
 	return slices.DeleteFunc(cookiesOf(a.Header, x), func(c sentCookie) bool { return c.life.isOver() })
 }
 
-// differing are the names, sorted, of which two responses have not the same values, as far as
-// these count.
+// differing are the sorted names whose values differ between two responses, as far as counts says.
 func differing(a, b whittle.Header, counts func(name string) bool) (names []string) {
 	for i, header := range [2]whittle.Header{a, b} {
 		for name := range header {
@@ -200,8 +198,7 @@ func differing(a, b whittle.Header, counts func(name string) bool) (names []stri
 	return names
 }
 
-// Comparison is how the texts are compared: by value, what a declaration of a header covers at
-// its place.
+// Comparison is how the texts are compared: by value. A declaration of a header covers its place.
 func (t *Texts) Comparison() whittle.Comparison {
 	c := whittle.Comparison{
 		Kind: whittle.JSON, Confidence: t.c.Confidence, MinCompared: t.c.MinCompared, MaxDiffer: t.c.MaxDiffer,
@@ -218,7 +215,7 @@ func (t *Texts) Comparison() whittle.Comparison {
 	return c
 }
 
-// CookiesDeclared is why any difference in cookies is intended; empty: it is not.
+// CookiesDeclared is why every difference in cookies is intended; empty: not every one is.
 func (t *Texts) CookiesDeclared() string {
 	for _, e := range t.c.Expect {
 		if e.Kind == whittle.FoundHeader && (e.Path == "" || strings.EqualFold(e.Path, SetCookie)) && e.From == "" && e.To == "" {
@@ -235,15 +232,15 @@ func declaredWord(name, value string) string {
 	return headerWord(name, whittle.Header{name: {value}}, nil)
 }
 
-// partly are headers that clients act on and whose values are not compared, each with the reason.
+// partly are headers that clients act on but whose values are not compared, each with the reason.
 var partly = map[string]string{
 	"Age":           "how old a copy is, which is each cache's own",
 	"Expires":       "until when a response may be kept, which each server's clock says",
 	"Last-Modified": "the date itself: which each server may take from elsewhere",
 }
 
-// List notes which headers differ of those that servers add by themselves: in presence or form or, of
-// those that clients act on, in value. These differences decide nothing.
+// List notes differing headers that servers add by themselves: by presence or form or, where clients act
+// on them, by value. These differences decide nothing.
 func (t *Texts) List(x *whittle.Exchange) {
 	if !t.c.AllHeaders {
 		return
@@ -273,7 +270,7 @@ func (t *Texts) shown(name, word string) string {
 	return display.Visible([]byte(t.show.HeaderValue(name, word)), display.ValueShown)
 }
 
-// Cover names the headers that differ and are not compared, unless they are named already.
+// Cover names the differing headers that are not compared, unless they are named already.
 func (t *Texts) Cover(c *whittle.Coverage) {
 	for _, name := range slices.Sorted(maps.Keys(t.uncompared)) {
 		path := "header " + name
@@ -283,18 +280,18 @@ func (t *Texts) Cover(c *whittle.Coverage) {
 	}
 }
 
-// policies are the beginnings of names of headers that say what a response is or how it may be
-// used, and no state of a server.
+// policies are the beginnings of names of headers that say what a response is or how it may be used.
+// They show no state of a server.
 var policies = []string{
 	"Access-Control-", "Allow", "Cache-Control", "Content-", "Etag", "Link", "Location", "Set-Cookie", "Vary", "Www-Authenticate",
 }
 
-// IsPolicy reports whether what a header says is no state of a server.
+// IsPolicy reports whether a header shows no state of a server.
 func IsPolicy(name string) bool {
 	return slices.ContainsFunc(policies, func(s string) bool { return strings.HasPrefix(name, s) })
 }
 
-// fields redacts what stands at places of texts: by a header's name, and all of a cookie's value.
+// fields redacts what stands at places of texts: by a header's name, and a cookie's value as a whole.
 type fields struct{ of *display.View }
 
 // ViewOf shows places of texts, where of shows exchanges.
@@ -322,14 +319,13 @@ func (f fields) Value(place []jsonpath.Element, v []byte) []byte {
 	if len(v) == 0 || string(v) == Missing {
 		return v
 	}
-	if name == SetCookie { // it has no value, but a path
+	if name == SetCookie { // it has a path, no value
 		return []byte(f.of.Kept(nil, string(v)))
 	}
 	return []byte(f.of.HeaderValue(name, string(v)))
 }
 
-// withTrailers is an exchange whose responses have the fields of their trailers among
-// those of their headers, where clients of gRPC look for them too.
+// withTrailers is an exchange with the trailers' fields in the headers, where gRPC clients look too.
 func withTrailers(x *whittle.Exchange) *whittle.Exchange {
 	if len(x.Monolith.Trailer)+len(x.Candidate.Trailer) == 0 && (x.Repeat == nil || len(x.Repeat.Trailer) == 0) {
 		return x
@@ -342,8 +338,8 @@ func withTrailers(x *whittle.Exchange) *whittle.Exchange {
 	return &out
 }
 
-// withTrailer is a response with the fields of its trailer in its header, but for cookies, which no
-// client takes from there.
+// withTrailer is a response with the trailer's fields in its header, without cookies, which no client
+// takes from a trailer.
 func withTrailer(a *whittle.Response) *whittle.Response {
 	if len(a.Trailer) == 0 {
 		return a

@@ -14,16 +14,14 @@ import (
 	"whittle/carve/compare/form"
 )
 
-// The words for a header that is missing, which no header can have as its value, and
-// the word shown for it.
+// absent stands for a missing header. No value can equal it. Missing is the word shown for it.
 const (
 	absent  = "\x00"
 	Missing = "missing"
 )
 
-// wordAs is what a response says in a header of an exchange, in the monolith's words where these
-// say the same: an address on the host that was asked is the same with the host and without,
-// and so are lifetimes of cookies that no client can distinguish.
+// wordAs is what a response says in a header, in the monolith's words where these mean the same: an address
+// on the requested host with and without the host, and lifetimes of cookies that no client can distinguish.
 func wordAs(name string, x *whittle.Exchange, a *whittle.Response) string {
 	switch {
 	case name == SetCookie:
@@ -33,7 +31,7 @@ func wordAs(name string, x *whittle.Exchange, a *whittle.Response) string {
 	}
 	from, to := headerWord(name, x.Monolith.Header, x), headerWord(name, a.Header, x)
 	for _, ways := range [2][2]string{{from, to}, {to, from}} {
-		// To what was asked itself it leads by another scheme, or in a circle.
+		// An address of the request's own target leads to another scheme, or in a circle.
 		if bare, ok := onHost(ways[0], x.Request.Host); ok && bare == ways[1] && bare != x.Request.Target {
 			return from
 		}
@@ -57,14 +55,14 @@ func onHost(address, host string) (path string, ok bool) {
 	return path, true
 }
 
-// lists are the headers that are lists whose members have no order and, but for methods, no case.
+// lists are the headers that are lists without an order and, except for methods, without case.
 var lists = []string{
 	"Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Expose-Headers", "Allow",
 	"Cache-Control", "Content-Language", "Vary",
 }
 
-// members are the members of a list, each once. Whoever compresses adds Accept-Encoding to Vary,
-// where it says nothing.
+// members are the members of a list, each once. Whatever compresses adds Accept-Encoding to Vary, where
+// it says nothing.
 func members(name, v string) (out []string) {
 	if name != "Allow" && name != "Access-Control-Allow-Methods" {
 		v = strings.ToLower(v)
@@ -78,9 +76,8 @@ func members(name, v string) (out []string) {
 	return slices.Compact(out)
 }
 
-// headerWord is a header's value in a normal form, without details that no client acts
-// on: the order and case of directives. Of cookies it has all but the value. x gives
-// the time; nil: times are not compared.
+// headerWord is a header's value in a normal form, without details that no client acts on, such as the
+// order and case of directives. Of cookies it has all but the value. A nil x leaves times out.
 func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	values := h[name]
 	if len(values) == 0 {
@@ -105,7 +102,7 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	return strings.Join(out, ", ")
 }
 
-// dispositionWord has its parameters in one order and form.
+// dispositionWord has the parameters in one order and form.
 func dispositionWord(v string) string {
 	kind, params, err := mime.ParseMediaType(v)
 	if word := mime.FormatMediaType(kind, params); err == nil && word != "" && !strings.Contains(v, "*") { // some of those are dropped
@@ -114,8 +111,8 @@ func dispositionWord(v string) string {
 	return strings.TrimSpace(v)
 }
 
-// respondedAt is when a response was given, by its own clock where it is dated. Of a header
-// alone it is a day on which nothing that is kept has ended.
+// respondedAt is when a response was given, by its own Date if there is one. For a header alone it is a
+// day on which nothing that is kept has ended.
 func respondedAt(h whittle.Header, x *whittle.Exchange) time.Time {
 	switch at, dated := form.Date(h.Get("Date")); {
 	case dated:
@@ -129,25 +126,23 @@ func respondedAt(h whittle.Header, x *whittle.Exchange) time.Time {
 // SetCookie is the header of cookies.
 const SetCookie = "Set-Cookie"
 
-// sentCookie is what a response says of one cookie, as clients understand it (RFC 6265,
-// section 5.2: without a name where there is no =, unknown attributes left out,
-// Max-Age before Expires).
+// sentCookie is what a response says of one cookie, as clients understand it (RFC 6265, section 5.2: no
+// name without a =, unknown attributes ignored, Max-Age before Expires).
 type sentCookie struct {
 	name, value string
-	place       string   // its name, domain and path, which make it another cookie
+	place       string   // its name, domain and path, which identify it
 	says        []string // its attributes, but for the lifetime
 	life        lifetime
 }
 
-// lifetime is for how many seconds a client keeps a cookie; none: it removes it.
+// lifetime is how many seconds a client keeps a cookie; none: it removes it.
 type lifetime int64
 
 const (
 	forSession lifetime = math.MaxInt64
-	// longest is about 68 years; what lasts longer lasts as long.
+	// longest is about 68 years. Longer lifetimes count as this one.
 	longest lifetime = math.MaxInt32
-	// lifeSlack is how far apart lifetimes are that are the same: clocks tick between a Date and
-	// an Expires.
+	// lifeSlack is how far apart equal lifetimes may be: clocks tick between a Date and an Expires.
 	lifeSlack lifetime = 2
 )
 
@@ -172,8 +167,8 @@ func (c *sentCookie) word() string {
 	return strings.Join(out, "; ")
 }
 
-// cookiesOf are the cookies of a response, in an order that is no matter of the response's but
-// where a later one takes the place of another of its name, domain and path.
+// cookiesOf are a response's cookies in an order that does not depend on the response's. A later one
+// replaces an earlier one with its name, domain and path.
 func cookiesOf(h whittle.Header, x *whittle.Exchange) []sentCookie {
 	now := respondedAt(h, x)
 	var list []sentCookie
@@ -184,7 +179,7 @@ func cookiesOf(h whittle.Header, x *whittle.Exchange) []sentCookie {
 	return list
 }
 
-// readCookie reads one Set-Cookie of a response of a time.
+// readCookie reads one Set-Cookie of a response given now.
 func readCookie(v string, now time.Time) sentCookie {
 	first, rest, _ := strings.Cut(v, ";")
 	name, value, named := strings.Cut(first, "=")
@@ -243,7 +238,7 @@ func cookieWordOf(list []sentCookie) string {
 	return strings.Join(out, ", ")
 }
 
-// aged has cookies be kept for as long as those of another list, where no client can tell.
+// aged gives cookies the lifetimes of those in another list, where no client can tell.
 func aged(list, as []sentCookie) []sentCookie {
 	for i := range min(len(list), len(as)) {
 		a, b := list[i].life, as[i].life
