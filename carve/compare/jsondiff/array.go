@@ -10,7 +10,7 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// item is an element of an array in hand.
+// item is an element of an array at hand.
 type item struct {
 	node, index uint32
 	hash        uint64
@@ -48,8 +48,7 @@ func (j *Differ) element(i, k int) {
 	j.trail = j.trail[:len(j.trail)-1]
 }
 
-// sequence compares n elements one by one. If they differ, and would not in
-// another order, that is what is reported.
+// sequence compares n elements one by one. If they would not differ in another order, it reports the order.
 func (j *Differ) sequence(i, k, n int) {
 	reported, nodes := len(j.out), j.nodes
 	for e := 0; e < n && !j.done(); e++ {
@@ -63,10 +62,9 @@ func (j *Differ) sequence(i, k, n int) {
 	j.pairEqual(i, i+n, k, k+n)
 }
 
-// permuted reports whether two lists of n elements are the same but for their
-// order and for the fields whose values differ as a whole. A field pairs the elements if its
-// values are the same multiset on both sides; a field with new values in each response (an id)
-// does not.
+// permuted reports whether two lists of n elements are equal except for order and for fields whose
+// values differ as a whole. A field pairs the elements if its values are the same multiset on both
+// sides; a field with new values in each response (an id) does not.
 func (j *Differ) permuted(i, k, n int) bool {
 	j.suspect(i, i+n, k, k+n)
 	j.hashAll(&j.a, i, i+n)
@@ -86,8 +84,8 @@ func (j *Differ) sort(from, to int) {
 	})
 }
 
-// lengths compares lists of different lengths: what they begin and end with alike, and then
-// the rest one by one as far as it goes.
+// lengths compares lists of different lengths: their common beginning and end, then the rest one by one
+// as far as it goes.
 func (j *Differ) lengths(i, endA, k, endB int) {
 	j.report(HowLength, nil, nil, Elements(endA-i), Elements(endB-k))
 	clear(j.suspects)
@@ -108,8 +106,8 @@ func (j *Differ) lengths(i, endA, k, endB int) {
 // Elements says how many elements there are.
 func Elements(n int) string { return strconv.Itoa(n) + " elements" }
 
-// multiset compares lists regardless of order. First it pairs equal elements, then those
-// that are equal except for fields that differ as a whole, and then the rest one by one.
+// multiset compares lists regardless of order. It pairs equal elements, then those equal except for
+// fields that differ as a whole, and then the rest one by one.
 func (j *Differ) multiset(i, endA, k, endB int) {
 	if endA-i != endB-k {
 		j.report(HowLength, nil, nil, Elements(endA-i), Elements(endB-k))
@@ -125,8 +123,8 @@ func (j *Differ) multiset(i, endA, k, endB int) {
 	}
 }
 
-// pairEqual hashes and sorts both lists, compares those of equal hash with
-// each other, and moves the others to the front; it gives where they end.
+// pairEqual hashes and sorts both lists, compares elements of equal hash, and moves the others to the
+// front. It gives where they end.
 func (j *Differ) pairEqual(i, endA, k, endB int) (restA, restB int) {
 	j.hashAll(&j.a, i, endA)
 	j.hashAll(&j.b, k, endB)
@@ -147,8 +145,7 @@ func (j *Differ) pairEqual(i, endA, k, endB int) (restA, restB int) {
 	return restA, restB
 }
 
-// suspect finds the fields whose values, taken over all elements, are not the
-// same multiset on both sides.
+// suspect finds the fields whose values, over all elements, are not the same multiset on both sides.
 func (j *Differ) suspect(i, endA, k, endB int) {
 	clear(j.columns)
 	clear(j.suspects)
@@ -165,7 +162,7 @@ func (j *Differ) suspect(i, endA, k, endB int) {
 	}
 }
 
-// column adds up, per path below an element, the hashes of the values.
+// column adds up the values' hashes per path below an element.
 func (j *Differ) column(d *jsondoc.Document, x uint32, path, sign uint64) {
 	if j.steps++; j.done() {
 		return
@@ -197,8 +194,8 @@ func (j *Differ) hashAll(d *jsondoc.Document, from, to int) {
 	}
 }
 
-// hash is the same for values that do not differ: it leaves out what is
-// ignored, the values of suspect fields, and numbers where a tolerance is set.
+// hash is equal for values that do not differ: it leaves out ignored values, suspect fields, and numbers
+// where a tolerance is set.
 func (j *Differ) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint64 {
 	if j.steps++; j.done() {
 		return 0
@@ -245,7 +242,7 @@ func (j *Differ) hash(d *jsondoc.Document, x uint32, path uint64, it *item) uint
 	return h
 }
 
-// Key is a hash of a body by what it stands for, however it is written; false: it is no JSON.
+// Key is a hash of a body by its meaning, however it is written; false: it is not JSON.
 func (j *Differ) Key(body []byte) (key uint64, ok bool) {
 	if j.a.Scan(body) != jsondoc.Scanned {
 		return 0, false
@@ -254,7 +251,7 @@ func (j *Differ) Key(body []byte) (key uint64, ok bool) {
 	return j.hash(&j.a, 0, 1, nil), true
 }
 
-// leafHash is the hash of a value by what it stands for.
+// leafHash is the hash of a value by its meaning.
 func (j *Differ) leafHash(d *jsondoc.Document, x uint32) uint64 {
 	n, text := &d.Nodes[x], d.Text(x)
 	switch {

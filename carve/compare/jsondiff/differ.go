@@ -14,24 +14,23 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// MaxSteps bounds the work on one pair of bodies, in values looked at.
+// MaxSteps bounds the values looked at in one pair of bodies.
 const MaxSteps = 1 << 22
 
-// Differ lists how two bodies differ. It compares JSON texts by structure and value: the order of
-// members does not matter, the order of elements does unless declared otherwise, numbers are the
-// same if their values are. Other bodies, and all where the comparison is exact, it compares byte
-// by byte. It keeps its memory from one pair to the next.
+// Differ lists how two bodies differ. It compares JSON texts by structure and value: the order of members
+// does not matter, that of elements does unless declared otherwise, and numbers are the same if their
+// values are. Other bodies, and all in an exact comparison, it compares byte by byte. It reuses its memory.
 type Differ struct {
 	ignore, unordered []jsonpath.Path
 	tolerance         float64
-	whole             bool             // bodies are no JSON, whatever they are
+	whole             bool             // bodies are never taken for JSON
 	masks             []*regexp.Regexp // what is not compared in texts
 	// AnyNumber says that all numbers are the same.
 	AnyNumber bool
-	// AsText says that the bodies were sent as text, so that one which is a single
-	// value, as 1.0 is, is the same as another only if it is written alike.
+	// AsText says that the bodies were sent as text, where a single value, such as 1.0, only equals one
+	// that is written alike.
 	AsText bool
-	// Quiet says that nobody reads the words of a difference, From and To.
+	// Quiet says that nobody reads the words From and To of a difference.
 	Quiet  bool
 	expect []expectation
 	Show   *display.View
@@ -39,21 +38,21 @@ type Differ struct {
 	a, b  jsondoc.Document
 	probe jsondoc.Document // of masked
 	trail []jsondoc.Place
-	// trails has the trails of differences one behind the other.
+	// trails has the trails of differences one after the other.
 	trails []jsondoc.Place
-	// nodes are the values in hand, none where a side has none.
+	// nodes are the values at hand, none for a side without one.
 	nodes      [2]uint32
 	out        []Difference
 	pattern    []byte
 	steps      int
-	members    []member // a stack: each object in hand has its part
+	members    []member // a stack: each object at hand has its part
 	items      []item   // likewise for arrays
 	bufA, bufB []byte
 	columns    map[uint64]uint64
 	suspects   map[uint64]bool
 }
 
-// NewDiffer compiles the rules of a comparison, with what is declared of some kinds of findings.
+// NewDiffer compiles a comparison's rules, with the declarations for some kinds of findings.
 func NewDiffer(c whittle.Comparison, kinds ...whittle.FindingKind) (*Differ, error) {
 	expect, err := expectations(c, kinds)
 	if err != nil {
@@ -85,8 +84,7 @@ func NewDiffer(c whittle.Comparison, kinds ...whittle.FindingKind) (*Differ, err
 // Declared is how many differences are declared.
 func (j *Differ) Declared() int { return len(j.expect) }
 
-// Diff gives the differences of two bodies, none for bodies that are the same, until the next call.
-// Equal bytes are the same whatever they hold.
+// Diff gives the differences of two bodies, until the next call. Equal bytes never differ.
 func (j *Differ) Diff(monolith, candidate []byte) []Difference {
 	if bytes.Equal(monolith, candidate) {
 		return nil
@@ -115,13 +113,12 @@ func (j *Differ) Diff(monolith, candidate []byte) []Difference {
 	return j.out
 }
 
-// written reports whether both texts are single values, of which only the way in which
-// they are written is left to differ.
+// written reports whether both texts are single values that can only differ in how they are written.
 func (j *Differ) written() bool {
 	return !j.AnyNumber && j.tolerance == 0 && j.a.Nodes[0].Kind < jsondoc.Array && j.b.Nodes[0].Kind < jsondoc.Array
 }
 
-// done reports whether going on can change nothing.
+// done reports whether the bound on steps is reached.
 func (j *Differ) done() bool { return j.steps >= MaxSteps }
 
 // value compares node x of a with node y of b.
@@ -157,8 +154,8 @@ func (j *Differ) value(x, y uint32) {
 	}
 }
 
-// report adds a difference at the present place, unless a rule ignores it.
-// from and to are the values; the words stand for them where given.
+// report adds a difference at the present place, unless a rule ignores it. from and to are the values;
+// words replace them where given.
 func (j *Differ) report(how string, from, to []byte, fromWords, toWords string) {
 	if jsonpath.AnyCovers(j.ignore, j.trail) {
 		return
@@ -179,7 +176,7 @@ func (j *Differ) report(how string, from, to []byte, fromWords, toWords string) 
 			return
 		}
 	}
-	if len(j.out) == MaxPerBody { // which of the further ones are left out must not pass for noise
+	if len(j.out) == MaxPerBody { // the choice of those left out must not pass for noise
 		j.out = append(j.out, Difference{Path: ManyPaths, How: HowMore, From: "differs", To: "differs", Expect: -1})
 		return
 	}
@@ -196,7 +193,7 @@ func (j *Differ) report(how string, from, to []byte, fromWords, toWords string) 
 	j.out = append(j.out, d)
 }
 
-// words are those that are given for a value, or the value itself.
+// words are those given for a value, or the value itself.
 func (j *Differ) words(given string, value []byte) string {
 	if given != "" {
 		return given
@@ -204,8 +201,7 @@ func (j *Differ) words(given string, value []byte) string {
 	return j.Show.Value(j.trail, value)
 }
 
-// Values are what stands at a difference that Diff has just given of the two bodies, nil where nothing
-// does.
+// Values are the values at a difference that Diff has just given, nil where there is none.
 func (j *Differ) Values(d *Difference, monolith, candidate []byte) (from, to []byte) {
 	if d.nodes == noNodes {
 		return j.masked(monolith), j.masked(candidate)
@@ -219,7 +215,7 @@ func (j *Differ) Values(d *Difference, monolith, candidate []byte) (from, to []b
 	return from, to
 }
 
-// Spot is the place of one of the differences that Diff has just given, in words.
+// Spot is the place, in words, of a difference that Diff has just given.
 func (j *Differ) Spot(d *Difference) display.Spot {
 	s := display.Spot{Where: cmp.Or(d.At, j.where(d.trail)), From: d.From, To: d.To}
 	if d.nodes != noNodes && d.How != HowLength && d.How != HowOrder {
@@ -257,14 +253,14 @@ func (j *Differ) where(trail []jsondoc.Place) string {
 	return string(b)
 }
 
-// member is a member of an object in hand.
+// member is a member of an object at hand.
 type member struct {
 	key  []byte
 	node uint32 // of the value
 }
 
-// objects compares two objects: side by side where the keys come in the same
-// order, which is the rule, and by sorted keys otherwise.
+// objects compares two objects: side by side where the keys come in the same order, as a rule, and by
+// sorted keys otherwise.
 func (j *Differ) objects(x, y uint32) {
 	if !j.sameKeys(x, y) {
 		j.merge(x, y)
@@ -303,8 +299,8 @@ func (j *Differ) push(d *jsondoc.Document, x uint32) (from, to int) {
 	return from, len(j.members)
 }
 
-// merge compares two objects whose keys differ or come in another order. A key
-// that is given twice is compared occurrence by occurrence.
+// merge compares two objects whose keys differ or come in another order. A key given twice is compared
+// occurrence by occurrence.
 func (j *Differ) merge(x, y uint32) {
 	i, endA := j.push(&j.a, x)
 	k, endB := j.push(&j.b, y)
@@ -335,7 +331,7 @@ func (j *Differ) merge(x, y uint32) {
 	j.members = j.members[:base]
 }
 
-// lone reports a member that only one side has; the trail is left with it.
+// lone reports a member that only one side has. It leaves the trail with it.
 func (j *Differ) lone(m *member, how string) {
 	if j.trail = append(j.trail, jsondoc.Place{Key: m.key}); how == HowMissing {
 		j.report(how, j.a.Text(m.node), nil, "", noValue)
@@ -344,8 +340,8 @@ func (j *Differ) lone(m *member, how string) {
 	}
 }
 
-// sameNumber compares two valid JSON numbers by value, without rounding, or by
-// their relative difference where tolerance is above 0.
+// sameNumber compares two valid JSON numbers by value, without rounding, or by their relative difference
+// where tolerance is above 0.
 func (j *Differ) sameNumber(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -365,7 +361,7 @@ func within(a, b []byte, tolerance float64) bool {
 	return errX == nil && errY == nil && math.Abs(x-y) <= tolerance*max(math.Abs(x), math.Abs(y))
 }
 
-// sameString compares two strings by what they stand for.
+// sameString compares two strings by their meaning.
 func (j *Differ) sameString(a, b *jsondoc.Document, x, y uint32) bool {
 	s, t := a.Text(x), b.Text(y)
 	if bytes.Equal(s, t) {

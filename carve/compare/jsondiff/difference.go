@@ -1,5 +1,4 @@
-// Package jsondiff compares two response bodies, as JSON or byte by byte: where they
-// differ, how, and what stands there.
+// Package jsondiff compares two response bodies, as JSON or byte by byte: where they differ, and how.
 package jsondiff
 
 import (
@@ -15,30 +14,30 @@ import (
 
 // Difference is one way in which two bodies differ.
 type Difference struct {
-	// Path is the place as a pattern, array indices and ids as wildcards; empty: the whole.
+	// Path is the place as a pattern, with wildcards for array indices and ids; empty: the whole.
 	Path string
 	// How is what differs there: HowValue, HowMissing...
 	How string
 	// From and To are the monolith's and the candidate's side, bounded.
 	From, To string
-	// Times is at how many places of the pattern.
+	// Times is the number of places of the pattern that differ.
 	Times int
 	// At says where the first difference is, in words; empty: the path does.
 	At string
-	// Expect is the index of the expectation that declares it, -1 for none; Reversed says that one
-	// declares the difference that there would be if the two sides changed places.
+	// Expect is the index of the expectation that declares the difference, -1 for none. Reversed says
+	// that one declares it with the two sides swapped.
 	Expect   int
 	Reversed bool
 
-	// nodes are the first values in the two documents, or noNodes where the bodies are compared as
-	// whole texts, and trail leads to them where words are made; both until the next comparison.
+	// nodes are the first values in the two documents, or noNodes where whole texts are compared. trail
+	// leads to them where words are made. Both hold until the next comparison.
 	nodes [2]uint32
 	trail []jsondoc.Place
 }
 
 var noNodes = [2]uint32{jsondoc.None, jsondoc.None}
 
-// Hash distinguishes what stands on the two sides.
+// Hash distinguishes pairs of From and To.
 func (d *Difference) Hash() uint32 {
 	var h digest.Hash
 	h.Text(d.From)
@@ -47,8 +46,7 @@ func (d *Difference) Hash() uint32 {
 	return uint32(h) | 1
 }
 
-// The ways to differ at a place. A difference of type is HowType with both
-// types in alphabetical order.
+// The ways to differ at a place. A difference of type is HowType with both types in alphabetical order.
 const (
 	HowValue    = "value"
 	HowMissing  = "missing"
@@ -64,15 +62,14 @@ const (
 	WayPresence = "presence"
 )
 
-// MaxPerBody bounds the differences that are listed of one pair of bodies;
-// ManyPaths is the path of what stands for further ones.
+// MaxPerBody bounds the differences listed of one pair of bodies. ManyPaths stands for the rest.
 const (
 	MaxPerBody = 64
 	ManyPaths  = "$..*"
 )
 
-// Way is the class of noise that explains a way to differ: a value that
-// changes explains no missing field and no other type.
+// Way is the class of noise that explains a way to differ: a changing value explains no missing field
+// and no other type.
 func Way(how string) string {
 	switch how {
 	case HowMissing, HowExtra:
@@ -91,8 +88,7 @@ type expectation struct {
 	whittle.Expectation
 }
 
-// expectations takes the declared differences of some kinds; those of others belong to other
-// tests.
+// expectations takes the declared differences of some kinds. Other tests take the others.
 func expectations(c whittle.Comparison, kinds []whittle.FindingKind) (list []expectation, err error) {
 	for i, e := range c.Expect {
 		if !slices.Contains(kinds, e.Kind) {
@@ -122,8 +118,8 @@ func (j *Differ) declares(from, to []byte, fromWords, toWords string) int {
 	return -1
 }
 
-// sameValue compares a declared value with what came: the JSON text, a string
-// without its quotes, or the words of the finding ("missing").
+// sameValue compares a declared value with the actual one: the JSON text, a string without its quotes,
+// or the words of the finding ("missing").
 func sameValue(want string, value []byte, words string) bool {
 	if want == "" || want == words || want == string(value) {
 		return true

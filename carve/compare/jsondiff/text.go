@@ -15,11 +15,11 @@ import (
 // MaxMasks bounds the patterns of a comparison in the config.
 const MaxMasks = 16
 
-// blank stands in a text for what is not compared.
+// blank replaces what is not compared in a text.
 const blank = "‹…›"
 
-// masksOf compiles what a comparison leaves out of texts. A wrong pattern is a *whittle.Error with
-// Field compare.ignore_text.
+// masksOf compiles the patterns that a comparison leaves out of texts. A wrong one is a *whittle.Error
+// with Field compare.ignore_text.
 func masksOf(patterns []string) (list []*regexp.Regexp, err error) {
 	for i, pattern := range patterns {
 		re, err := MaskPattern(pattern)
@@ -31,8 +31,8 @@ func masksOf(patterns []string) (list []*regexp.Regexp, err error) {
 	return list, nil
 }
 
-// MaskPattern compiles a pattern of RE2's syntax that says what is not compared. One that
-// matches the empty text says nothing.
+// MaskPattern compiles a pattern of RE2's syntax for text that is not compared. A pattern that matches
+// the empty text is wrong.
 func MaskPattern(pattern string) (*regexp.Regexp, error) {
 	if len(pattern) > display.BodyShown {
 		return nil, whittle.Errorf(whittle.Invalid, "a pattern of %d bytes is longer than %d", len(pattern), display.BodyShown)
@@ -47,8 +47,8 @@ func MaskPattern(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// masked is a body as it is compared: a text without what the patterns match, their groups or all of
-// the match where they have none. JSON is compared as it is.
+// masked is a body as it is compared. In a text, each match's groups become blank, or the whole match if
+// it has none. JSON stays.
 func (j *Differ) masked(body []byte) []byte {
 	if len(j.masks) == 0 || !j.whole && j.probe.Scan(body) != jsondoc.NotJSON {
 		return body
@@ -59,7 +59,7 @@ func (j *Differ) masked(body []byte) []byte {
 	return body
 }
 
-// without is a body in which the groups of each match, or all of it, are masked.
+// without is a body with each match masked: its groups, or all of it.
 func without(body []byte, re *regexp.Regexp) []byte {
 	var out []byte
 	copied := 0

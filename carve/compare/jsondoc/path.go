@@ -11,10 +11,10 @@ import (
 	"whittle/internal/jsonpath"
 )
 
-// Place is one step of where a comparison stands.
+// Place is one step of a comparison's place.
 type Place = jsonpath.Element
 
-// ParsePath compiles a path, with the hint for whoever wrote it.
+// ParsePath compiles a path. Its error has a hint.
 func ParsePath(s string) (jsonpath.Path, error) {
 	p, err := jsonpath.Parse(s)
 	if err != nil {
@@ -36,7 +36,7 @@ func ParsePaths(field string, list []string) ([]jsonpath.Path, error) {
 	return paths, nil
 }
 
-// InField names the field of the config in which an error lies.
+// InField names the config field of an error.
 func InField(err error, field string) error {
 	if e, ok := errors.AsType[*whittle.Error](err); ok {
 		return e.WithField(field)
@@ -44,8 +44,7 @@ func InField(err error, field string) error {
 	return err
 }
 
-// AppendPattern writes the trail as a path in which every index, and every key
-// that looks like an id, is a wildcard.
+// AppendPattern writes the trail as a path with wildcards for indices and keys that look like ids.
 func AppendPattern(dst []byte, trail []Place) []byte {
 	dst = append(dst, '$')
 	for _, at := range trail {
@@ -82,7 +81,7 @@ func PlainKey(key []byte) bool {
 	return true
 }
 
-// plainBytes are those of plain keys.
+// plainBytes are the bytes of plain keys.
 var plainBytes = func() (is [256]bool) {
 	for c := ' ' + 1; c < 0x7f; c++ {
 		is[c] = !strings.ContainsRune(`.[]*"$\`, c)
@@ -90,9 +89,8 @@ var plainBytes = func() (is [256]bool) {
 	return is
 }()
 
-// looksLikeID reports whether a key names an entity rather than a field: an address,
-// all digits, eight and more hexadecimal characters (and dashes) with a digit, and
-// what looksRandom.
+// looksLikeID reports whether a key names an entity rather than a field: an address, all digits, eight
+// or more hexadecimal characters (and dashes) with a digit, and what looksRandom.
 func looksLikeID(key []byte) bool {
 	if bytes.IndexByte(key, '@') > 0 {
 		return true
@@ -111,11 +109,10 @@ func looksLikeID(key []byte) bool {
 	return digits > 0 && (hex == 0 || len(key) >= 8)
 }
 
-// looksRandom reports whether a key of 16 bytes and more was drawn, as tokens and keys
-// of APIs are. Within the words of a field name, digits and letters take turns at most
-// three times (secp256k1), and small letters, capitals and digits follow each other in
-// runs. In a random key they take turns more often, or it is of capitals and digits
-// alone. TestFieldNamesAgainstRandomKeys counts the mistakes.
+// looksRandom reports whether a key of 16 or more bytes was drawn, as tokens and keys of APIs are. In
+// the words of a field name, digits and letters take turns at most three times (secp256k1), and small
+// letters, capitals and digits follow each other in runs. In a random key they take turns more often, or
+// it has capitals and digits alone. TestFieldNamesAgainstRandomKeys counts the mistakes.
 func looksRandom(key []byte) bool {
 	const least, turnsLeast = 16, 4
 	if len(key) < least {
@@ -143,11 +140,11 @@ func looksRandom(key []byte) bool {
 	return coded || turns >= turnsLeast || 2*changes >= len(key)
 }
 
-// byteKind is what a key's byte is, so far as looksRandom distinguishes it.
+// byteKind is the kind of a key's byte for looksRandom.
 type byteKind uint8
 
 const (
-	otherByte byteKind = iota // it separates words
+	otherByte byteKind = iota // between words
 	smallByte
 	capitalByte
 	digitByte

@@ -1,5 +1,5 @@
-// Package jsondoc reads a JSON text into a flat list of nodes, without building a
-// tree, and writes places in it as patterns.
+// Package jsondoc reads a JSON text into a flat list of nodes, without building a tree, and writes
+// places in it as patterns.
 package jsondoc
 
 import (
@@ -12,7 +12,7 @@ import (
 	"whittle/internal/jsonscan"
 )
 
-// Bounds of a document that is compared in full.
+// The bounds of a document that is compared in full.
 const (
 	MaxDepth = 256
 	MaxNodes = 1 << 18
@@ -34,8 +34,8 @@ const (
 // KindNames are the kinds in words.
 var KindNames = [...]string{"null", "bool", "number", "string", "array", "object"}
 
-// node is one value, or one key, of a document. The nodes of a document lie in
-// the order of the text: those of a subtree are next to each other.
+// node is one value, or one key, of a document. Nodes lie in the order of the text, so those of a
+// subtree are next to each other.
 type node struct {
 	Kind Kind
 	// Escaped says that a string must be unquoted before it is compared.
@@ -48,8 +48,7 @@ type node struct {
 	Count uint32
 }
 
-// Document is a scanned JSON text. Its nodes are kept from one use to the
-// next, so that a steady stream of responses allocates nothing.
+// Document is a scanned JSON text. Its nodes are reused, so a steady stream of responses allocates nothing.
 type Document struct {
 	src   []byte
 	Nodes []node
@@ -59,14 +58,14 @@ type Document struct {
 // Result says whether a text could be read.
 type Result uint8
 
-// What becomes of a text.
+// The results of a scan.
 const (
 	Scanned    Result = iota
 	NotJSON           // not a JSON text of RFC 8259, or empty
 	OutOfLimit        // too deep or too many values
 )
 
-// None is no node: that of a side that lacks a value, and the parent of the whole document.
+// None is no node: of a side that lacks a value, or the parent of the whole document.
 const None = math.MaxUint32
 
 var kinds = [...]Kind{
@@ -74,7 +73,7 @@ var kinds = [...]Kind{
 	jsonscan.Array: Array, jsonscan.Object: Object,
 }
 
-// Scan reads a text; its grammar is RFC 8259's, as encoding/json has it.
+// Scan reads a text by RFC 8259, as encoding/json does.
 func (d *Document) Scan(src []byte) Result {
 	d.src, d.Nodes = src, d.Nodes[:0]
 	if len(src) > 1<<30 {
@@ -98,9 +97,8 @@ func (d *Document) Scan(src []byte) Result {
 	return NotJSON
 }
 
-// appendNodes reads as far as the text is right, or reports false where it has
-// too many values. Until a container is closed, its next is the container around
-// it.
+// appendNodes reads as far as the text is right; false where it has too many values. Until a container
+// is closed, its next is the container around it.
 func appendNodes(nodes []node, s *jsonscan.Scanner) (_ []node, ok bool) {
 	parent := uint32(None)
 	for {
@@ -123,8 +121,8 @@ func appendNodes(nodes []node, s *jsonscan.Scanner) (_ []node, ok bool) {
 				nodes[parent].Count++
 			}
 		}
-		// Field by field: a literal is written to the stack in small parts and
-		// read from there as a whole, which a processor waits for.
+		// Field by field: a literal is written to the stack in small parts and read from there as a
+		// whole, which a processor waits for.
 		nodes = slices.Grow(nodes, 1)[:self+1]
 		n := &nodes[self]
 		n.Kind, n.Escaped = kinds[kind], s.Escaped()
@@ -157,9 +155,8 @@ func KindOf(value []byte) (Kind, bool) {
 	return Null, true
 }
 
-// Unquote appends what a quoted JSON string stands for; ok is false where quoted
-// is none. Half of a surrogate pair stays itself, in the scheme of UTF-8; bytes that are
-// not UTF-8 stay.
+// Unquote appends the value of a quoted JSON string; ok is false where quoted is none. Half of a
+// surrogate pair stays itself, in the scheme of UTF-8; bytes that are not UTF-8 stay.
 func Unquote(dst, quoted []byte) (s []byte, ok bool) {
 	var scan jsonscan.Scanner
 	scan.Reset(quoted, 0, 0)
@@ -177,16 +174,16 @@ func SkipDigits(b []byte, i int) int {
 	return i
 }
 
-// Decimal is the exact value of a JSON number: ±0.digits × 10^exp, digits
-// without zeros at either end. No digits: zero.
+// Decimal is the exact value of a JSON number: ±0.digits × 10^exp, digits without zeros at either end.
+// No digits: zero.
 type Decimal struct {
 	Negative bool
 	Digits   []byte
 	Exp      int64
 }
 
-// ParseDecimal reads a valid JSON number; digits are appended to buf. One whose exponent no integer
-// holds is the same as another only if it is written alike.
+// ParseDecimal reads a valid JSON number and appends digits to buf. A number whose exponent no integer
+// holds only equals one written alike.
 func ParseDecimal(buf, number []byte) Decimal {
 	var d Decimal
 	if number[0] == '-' {
@@ -223,7 +220,7 @@ func Approximate(number []byte) float64 {
 	return f
 }
 
-// Key is the text that a key node stands for, never nil.
+// Key is the text of a key node, never nil.
 func (d *Document) Key(i uint32) []byte {
 	quoted := d.Text(i)
 	if !d.Nodes[i].Escaped {
