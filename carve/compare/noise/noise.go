@@ -1,5 +1,5 @@
-// Package noise keeps the changes that the monolith was seen to make by itself, and
-// bounds how much more often the candidate makes them.
+// Package noise keeps the changes that the monolith was seen to make by itself, and bounds how much more
+// often the candidate makes them.
 package noise
 
 import (
@@ -20,16 +20,16 @@ func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Path, o.Path), cmp.Compare(k.Way, o.Way))
 }
 
-// Learned is what the monolith was seen to change by itself. The evidence of both
-// orders shares one, since it is about the monolith alone.
+// Learned is what the monolith was seen to change by itself. The evidence of both orders shares one,
+// since it is about the monolith alone.
 type Learned struct {
 	Learnt map[Key]bool
 	// Own are those of Learnt at which each server holds a state of its own.
 	Own map[Key]bool
 	// Version changes whenever something is learned.
 	Version int
-	// N exchanges were compared, repeats of them asked twice; in so many of these
-	// the monolith changed a place by itself.
+	// N exchanges were compared, and the monolith asked twice in Repeats of them. Self counts the
+	// repeats that changed a place.
 	N, Repeats int
 	Self       map[Key]int
 }
@@ -42,7 +42,7 @@ func New() *Learned {
 // Most bounds the places of which noise is learned.
 const Most = 320
 
-// Learn reports whether a key was not known.
+// Learn learns a key and reports whether it was new.
 func (n *Learned) Learn(k Key) bool {
 	if n.Learnt[k] || len(n.Learnt) >= Most {
 		return false
@@ -52,7 +52,7 @@ func (n *Learned) Learn(k Key) bool {
 	return true
 }
 
-// LearnOwn takes note of a key at which each server holds a state of its own.
+// LearnOwn notes a key at which each server holds a state of its own.
 func (n *Learned) LearnOwn(k Key) {
 	if n.Learn(k); n.Learnt[k] && !n.Own[k] {
 		n.Own[k] = true
@@ -60,7 +60,7 @@ func (n *Learned) LearnOwn(k Key) {
 	}
 }
 
-// Join takes in what another one knows.
+// Join takes in what another one has learned.
 func (n *Learned) Join(other *Learned) {
 	for k := range other.Learnt {
 		n.Learn(k)
@@ -75,23 +75,22 @@ func (n *Learned) Join(other *Learned) {
 	n.Repeats += other.Repeats
 }
 
-// A candidate may change what counts as noise noiseFactor times as often as the
-// monolith itself, or in the share Slack of responses more often, whichever is
-// more.
+// A candidate may change noise noiseFactor times as often as the monolith, or in the share Slack of
+// responses more often, whichever is more.
 const (
 	noiseFactor = 2
 	Slack       = 0.02
 )
 
-// Changed counts how often one difference that counts as noise came: between the monolith's
-// response and the candidate's, in exchanges, and between the monolith's two, in repeats.
+// Changed counts how often one difference taken for noise came: between the monolith's response and the
+// candidate's in exchanges, and between the monolith's two in repeats.
 type Changed struct {
 	Path                string
 	Candidate, Monolith eprocess.Share
 	Excess              float64 // see Bound
 }
 
-// Worst is that of a list, which is not empty, whose excess is the largest at alpha.
+// Worst is the one of a list, which is not empty, with the largest excess at alpha.
 func Worst(list []Changed, alpha float64) Changed {
 	for i := range list {
 		list[i].Bound(alpha)
@@ -120,14 +119,14 @@ func (c *Changed) Bound(alpha float64) {
 // Beyond estimates the candidate's excess.
 func (c *Changed) Beyond() float64 { return Beyond(c.Candidate.Rate(), c.Monolith.Rate()) }
 
-// Beyond is the share of responses by which a candidate that changes the given share
-// of them exceeds what the monolith's share explains.
+// Beyond is by which share of responses a candidate that changes a given share of them exceeds what the
+// monolith's share explains.
 func Beyond(candidate, monolith float64) float64 {
 	return candidate - max(monolith, noiseFactor*monolith-Slack)
 }
 
-// Left estimates how many more exchanges bring the excess below its margin, if both sides go
-// on as they did, to a quarter; -1: it cannot be said.
+// Left estimates how many more exchanges bring the excess below its margin, to a quarter, if both sides
+// go on as they did; -1: unknown.
 func (c *Changed) Left(alpha float64) int {
 	if c.inside() {
 		return 0

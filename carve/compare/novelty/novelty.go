@@ -1,5 +1,5 @@
-// Package novelty counts the shapes of requests: which have been compared, and which
-// share of the requests has an unseen shape.
+// Package novelty counts the shapes of requests: which were compared, and which share of the requests
+// has an unseen shape.
 package novelty
 
 import (
@@ -16,9 +16,9 @@ import (
 	"whittle/internal/jsonscan"
 )
 
-// ShapeOf hashes what the beginning of a request looks like, without its particular values: the method, the path,
-// the names in the query, and the body's structure with its names. A number counts by how many
-// digits it has, and another value by its length in powers of two.
+// ShapeOf hashes the look of a request's beginning, without its particular values: the method, the path,
+// the names in the query, and the body's structure with its names. A number counts by its digits,
+// another value by its length in powers of two.
 func ShapeOf(q *whittle.Request) uint64 {
 	h := digest.Hash(digest.FNV(nil))
 	h.Text(q.Method)
@@ -34,7 +34,7 @@ func ShapeOf(q *whittle.Request) uint64 {
 	return digest.Mix(uint64(h))
 }
 
-// hashText hashes a text, each number in it by how many digits it has.
+// hashText hashes a text, each number in it by its count of digits.
 func hashText(h *digest.Hash, s string) {
 	for len(s) > 0 {
 		digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
@@ -50,7 +50,7 @@ func hashText(h *digest.Hash, s string) {
 	h.Byte(0)
 }
 
-// hashPairs hashes a query, or a body that is written like one.
+// hashPairs hashes a query, or a body written like one.
 func hashPairs(h *digest.Hash, s string) {
 	for pair := range strings.SplitSeq(s, "&") {
 		name, value, _ := strings.Cut(pair, "=")
@@ -59,7 +59,7 @@ func hashPairs(h *digest.Hash, s string) {
 	}
 }
 
-// hashJSON hashes the tokens of a JSON text up to where it ends or is wrong.
+// hashJSON hashes the tokens of a JSON text up to its end or an error.
 func hashJSON(h *digest.Hash, body []byte) {
 	var s jsonscan.Scanner
 	s.Reset(body, 0, jsonscan.MaxDepth)
@@ -76,9 +76,9 @@ func hashJSON(h *digest.Hash, body []byte) {
 	}
 }
 
-// Shapes remembers of which shapes of request a response was compared: at most four
-// times digest.Remembered. Those that did not come for the longest time are forgotten, and are new once
-// more. It is safe for concurrent use.
+// Shapes remembers the shapes of request whose responses were compared: at most four times
+// digest.Remembered. The shapes unseen for the longest time are forgotten, and new once more. It is safe
+// for concurrent use.
 type Shapes struct {
 	mu sync.Mutex // guards the following
 	kept
@@ -88,7 +88,7 @@ type Shapes struct {
 type kept struct {
 	Young map[uint64]bool `json:"young"`
 	Old   map[uint64]bool `json:"old"`
-	// Lately and Before count requests, and those of a shape that was not known.
+	// Lately and Before count requests, and those of an unknown shape.
 	Lately eprocess.Share `json:"lately"`
 	Before eprocess.Share `json:"before"`
 }
@@ -106,7 +106,7 @@ func (s *Shapes) See(shape uint64) {
 	s.Lately.See(!s.has(shape))
 }
 
-// Compared takes note that a response to a shape was compared.
+// Compared notes that a response to a shape was compared.
 func (s *Shapes) Compared(shape uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *Shapes) Compared(shape uint64) {
 	}
 }
 
-// Has reports whether a response to a shape is remembered to have been compared.
+// Has reports whether a response to a shape is remembered as compared.
 func (s *Shapes) Has(shape uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +124,7 @@ func (s *Shapes) Has(shape uint64) bool {
 
 func (s *Shapes) has(shape uint64) bool { return s.Young[shape] || s.Old[shape] }
 
-// Share is the share of the last few hundred requests that had a shape of which no response had been
-// compared; 1 before anything has been seen.
+// Share is the share of the last few hundred requests whose shape was never compared; 1 at first.
 func (s *Shapes) Share() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
