@@ -1,6 +1,5 @@
-// Package query judges the readings of a team's own Prometheus queries, as guardrails of
-// a rollout: by a sequential test of proportions where they are counters, else by a plain
-// limit rule. It is pure: readings in, a meter out.
+// Package query judges the readings of a team's own Prometheus queries as guardrails of a rollout: counters
+// by a sequential test of proportions, others by a plain limit rule. It is pure: readings in, a meter out.
 package query
 
 import (
@@ -20,8 +19,8 @@ type Guard struct {
 	alpha float64
 	state
 	from whittle.QueryReading // the last with data; At zero: none
-	last time.Time            // of the last that was not missing
-	// served says that users were on the candidate then.
+	last time.Time            // the last one that was not missing
+	// served says that users were on the candidate at from.
 	served bool
 }
 
@@ -29,18 +28,18 @@ type Guard struct {
 type state struct {
 	Attempt int  `json:"attempt"`
 	Looked  int  `json:"looked"`  // readings, in this attempt
-	Without int  `json:"without"` // of them, those with no data
-	Gone    int  `json:"gone"`    // readings with no data in a row, to the last
+	Without int  `json:"without"` // those with no data
+	Gone    int  `json:"gone"`    // readings with no data in a row, up to the last
 	Missing bool `json:"missing"` // no reading came yet
-	// Why there is no data; empty: there is.
+	// Why says why there is no data; empty: there is.
 	Why string `json:"why,omitempty"`
 
-	// Of a test: the wealth, on how many intervals it was played, and how many were left out since
-	// a side counted nothing or a counter went back.
+	// Of a test: the wealth, the intervals played, and those left out because a side counted nothing or
+	// a counter went back.
 	Test    eprocess.Blocks `json:"test"`
 	Bet     int             `json:"bet"`
 	LeftOut int             `json:"left_out"`
-	// Still is in how many intervals in a row, to the last, the candidate counted nothing.
+	// Still counts the intervals in a row, up to the last, in which the candidate counted nothing.
 	Still int `json:"still"`
 	// Seen says that there was a series of bad events.
 	Seen bool `json:"seen"`
@@ -57,8 +56,7 @@ type state struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// New makes the guardrail; alpha is the chance that a test of an equal candidate speaks
-// over all attempts.
+// New makes the guardrail. alpha is the chance that a test of an equal candidate speaks in any attempt.
 func New(q whittle.Query, alpha float64) *Guard {
 	return &Guard{cfg: q, alpha: alpha, state: state{Attempt: 1, Missing: true}}
 }
@@ -72,15 +70,14 @@ func (g *Guard) Is(q whittle.Query, alpha float64) bool { return g.cfg == q && g
 // threshold is the e-value that decides in this attempt.
 func (g *Guard) threshold() float64 { return 1 / (g.alpha * eprocess.OfAttempts(g.Attempt)) }
 
-// Reset begins another attempt: it forgets the evidence and the breach, and keeps what is
-// known of the monolith.
+// Reset begins another attempt: it forgets evidence and breach, and keeps what it knows of the monolith.
 func (g *Guard) Reset() {
 	g.state = state{Attempt: g.Attempt + 1, Missing: g.Missing, Gone: g.Gone, Why: g.Why, Past: g.Past, Seen: g.Seen, Last: g.Last}
 	g.from, g.served = whittle.QueryReading{}, false
 }
 
-// Take takes a reading; share is the candidate's part of the users. While it has none,
-// readings are no evidence, but what is missing, or beyond a limit, holds up a rise.
+// Take takes a reading; share is the candidate's part of the users. While it has none, readings are no
+// evidence, but a missing one, or one beyond a limit, holds up a rise.
 func (g *Guard) Take(r whittle.QueryReading, share whittle.Share) {
 	serving := share > 0
 	g.Missing = false
@@ -108,13 +105,13 @@ func (g *Guard) breach(why string) {
 	}
 }
 
-// lacks is why a reading says nothing, as a clause, or "". Before users are on it, the
-// candidate need not have figures to be compared with the monolith's.
+// lacks is why a reading says nothing, as a clause, or "". Before users are on it, the candidate need
+// not have figures to compare with the monolith's.
 func (g *Guard) lacks(r *whittle.QueryReading, serving bool) string {
 	switch {
 	case r.Missing != "":
 		return r.Missing
-	case g.last.Sub(r.At) > 2*g.cfg.Every: // it may have been wrong for a moment only
+	case g.last.Sub(r.At) > 2*g.cfg.Every: // it may have been wrong only for a moment
 		g.last = r.At
 		return "the server's clock went back"
 	case !r.At.After(g.last):
@@ -140,7 +137,7 @@ func (g *Guard) lacks(r *whittle.QueryReading, serving bool) string {
 	return ""
 }
 
-// alone reports whether the candidate's figure is held against a limit only.
+// alone reports whether the candidate's figure is compared with a limit only.
 func (g *Guard) alone() bool { return !g.cfg.Tests() && g.cfg.Value.Monolith == "" }
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
@@ -189,8 +186,8 @@ func (g *Guard) test(r *whittle.QueryReading, serving bool) {
 	}
 }
 
-// counted is what a side counted from one reading to the next, in whole events; false: a
-// counter went back, or more was bad than there was.
+// counted is what a side counted from one reading to the next, in whole events; false where a counter
+// went back or more was bad than there was.
 func counted(bad, all float64) (eprocess.Share, bool) {
 	bad, all = math.Round(bad), math.Round(all)
 	return eprocess.Share{N: int(all), Differing: int(bad)}, bad >= 0 && all >= bad && all <= eprocess.CountMost
@@ -230,7 +227,7 @@ func (g *Guard) limit(v *whittle.SideValues) float64 {
 // Breached reports whether the guardrail has spoken in this attempt.
 func (g *Guard) Breached() bool { return g.Spoke }
 
-// Wait is why a rise must wait, as a clause; empty: it need not.
+// Wait is why a rise must wait, as a clause; empty where it need not.
 func (g *Guard) Wait() string {
 	switch {
 	case g.Missing:

@@ -1,7 +1,6 @@
-// Package twosample tests whether two services draw alike what changes from call to call: which
-// side's number is the larger, and how often each of a few kinds of values comes. Of an exchange
-// it takes what the monolith and the candidate say at one place, of which nothing but a few sums
-// is kept.
+// Package twosample tests whether two services draw alike what changes from call to call: whose number
+// is larger, and how often each of a few kinds of values comes. It takes what both sides say at one
+// place of an exchange, and keeps a few sums.
 package twosample
 
 import (
@@ -20,25 +19,25 @@ type Value struct {
 	IsNumber bool
 }
 
-// Bounds of what is kept and looked at.
+// The bounds of what is kept and looked at.
 const (
-	kindsMost  = 24   // that are told apart; what comes later is one
+	kindsMost  = 24   // kinds told apart; later ones are one
 	windowMost = 1024 // exchanges of a window: TestLateSuspicions
 )
 
 // What counts as alike.
 const (
-	// slack is by which share of responses a kind may come more often on one side, and of pairs
-	// one side's number be the larger: TestFalseSuspicions.
+	// slack is how much more often, as a share of responses, a kind may come on one side, and, as a
+	// share of pairs, one side's number be larger: TestFalseSuspicions.
 	slack = 0.02
-	// Margin is the same of what EQUIVALENT allows: TestIntervalsHold.
+	// Margin is the same for EQUIVALENT: TestIntervalsHold.
 	Margin = 0.2
-	// suspect is the evidence from which the two sides are not said to draw alike, nor the monolith
-	// with itself: TestFalseSuspicions.
+	// suspect is the evidence against the two sides drawing alike, or the monolith drawing like itself,
+	// that makes a suspicion: TestFalseSuspicions.
 	suspect = 1000
 )
 
-// The kinds that the callers name by themselves are larger than these.
+// The kinds. Those that callers name are larger.
 const (
 	Position uint64 = iota // which side's number is the larger
 	Absent                 // no value
@@ -60,20 +59,20 @@ const (
 // so that a late change is found. Source: eprocess.Payoffs; Shekhar & Ramdas 2023, arXiv 2112.09162.
 type Test struct {
 	Rows []Row `json:"k,omitempty"`
-	// None is of a kind that never came, with which each begins.
+	// None is the trial of a kind that never came. Each kind begins with it.
 	None trial `json:"z"`
 }
 
 // Row is what is known of one kind.
 type Row struct {
 	Kind uint64 `json:"c"`
-	// Of says how often each side had it, in responses.
+	// Of counts the responses of each side that had it.
 	Of [2]float64 `json:"of"`
 	trial
 	now [3]float64 // in the present exchange
 }
 
-// trial is what the payoffs of one kind have come to.
+// trial sums the payoffs of one kind.
 type trial struct {
 	All     eprocess.Payoffs `json:"a"`
 	Window  eprocess.Payoffs `json:"w"`
@@ -96,8 +95,8 @@ func (t *trial) take(now *[3]float64, again bool) {
 	}
 }
 
-// logEValue is the logarithm of the evidence: half of the first wealth is on the whole past,
-// and of the other half 1/(k(k+1)) on the k-th window.
+// logEValue is the logarithm of the evidence. Half of the first wealth is on the whole past, and
+// 1/(k(k+1)) of the other half on the k-th window.
 func (t *trial) logEValue() float64 {
 	if max(math.Abs(t.All.Mean()), math.Abs(t.Window.Mean())) <= slack {
 		return 0 // at most
@@ -105,17 +104,15 @@ func (t *trial) logEValue() float64 {
 	return max(t.All.LogEValue(slack), t.Window.LogEValue(slack)+math.Log(eprocess.OfNth(1, t.Windows+1))) - math.Ln2
 }
 
-// bySecond reports whether the monolith's own second response was shown to deviate from its
-// first in the same direction, by half as much and more, so that it is the order of asking
-// that makes the difference.
+// bySecond reports whether the order of asking makes the difference: the monolith's second response was
+// shown to deviate from its first in the same direction, at least half as much.
 func (t *trial) bySecond() bool {
 	m, s := t.All.Mean(), t.Second.Mean()
 	return m*s > 0 && 2*math.Abs(s) >= math.Abs(m) && t.Second.LogEValue(0) >= math.Log(suspect)
 }
 
-// See takes what the two sides say in an exchange, and the monolith's second response; nil: there
-// was none. What the second response alone has counts too, else what is asked twice would be
-// chosen by what was said first.
+// See takes what the two sides say in an exchange, and the monolith's second response; nil: there was none.
+// What only the second response has counts too, or the first ones would choose what is asked twice.
 func (t *Test) See(monolith, candidate, again []Value) {
 	if len(monolith)+len(candidate)+len(again) == 0 {
 		return
@@ -140,7 +137,7 @@ func (t *Test) See(monolith, candidate, again []Value) {
 		r := &t.Rows[i]
 		if i < known {
 			r.take(&r.now, again != nil)
-		} else { // what names a kind is no bet on it
+		} else { // naming a kind is no bet on it
 			r.trial = t.None
 		}
 		r.Of[0] += r.now[0]
@@ -159,7 +156,7 @@ func (t *Test) count(side int, values []Value) {
 	}
 }
 
-// row is that of a kind, which is made where there is room. It is valid until the next call.
+// row is the row of a kind, made where there is room. It is valid until the next call.
 func (t *Test) row(kind uint64) *Row {
 	for i := range t.Rows {
 		if t.Rows[i].Kind == kind {
@@ -185,8 +182,8 @@ func meanOf(values []Value) (mean float64, ok bool) {
 	return mean, n > 0
 }
 
-// Share is the share of pairs in which one side's number is the larger, and of other kinds that of
-// the responses by which one side has it more often.
+// Share is the share of pairs in which one side's number is larger, and for other kinds the share of
+// responses by which one side has it more often.
 func (r *Row) Share() float64 {
 	if r.Kind == Position {
 		return (1 + math.Abs(r.All.Mean())) / 2
@@ -194,15 +191,14 @@ func (r *Row) Share() float64 {
 	return math.Abs(r.All.Mean())
 }
 
-// Often is in which share of its responses a side had the kind.
+// Often is the share of a side's responses with the kind.
 func (r *Row) Often(side int) float64 { return r.Of[side] / float64(max(1, r.All.N)) }
 
 // Count is Share in exchanges.
 func (r *Row) Count() int { return int(math.Round(r.Share() * float64(r.All.N))) }
 
-// Suspected is what speaks against that both sides draw alike: the first of the kinds that have
-// names, or else that of which most is known; nil where nothing does. sizes says that the
-// size of numbers counts.
+// Suspected is the evidence that the two sides do not draw alike: the first kind with a name, else the
+// one most is known of; nil where there is none. sizes says that the size of numbers counts.
 func (t *Test) Suspected(sizes bool) (found *Row) {
 	best := 0.0
 	for i := range t.Rows {
@@ -226,9 +222,9 @@ func (t *Test) Suspected(sizes bool) (found *Row) {
 	return found
 }
 
-// Open is that of the kinds which has to be known more closely that takes longest, nil where all are
-// known, and how many more exchanges it takes with values at the place, -1 where it cannot be
-// said. alpha is the chance that any interval of it is wrong on one side.
+// Open is the kind, of those not yet known closely enough, that takes longest; nil where there is none.
+// more is how many more exchanges with values at the place it takes, -1 where that is unknown. alpha is
+// the chance that any of its intervals is wrong on one side.
 func (t *Test) Open(sizes bool, alpha float64) (found *Row, more int) {
 	for i := range t.Rows {
 		r := &t.Rows[i]
@@ -243,9 +239,9 @@ func (t *Test) Open(sizes bool, alpha float64) (found *Row, more int) {
 	return found, more
 }
 
-// IsMoved reports whether asking itself makes the number another one, as that of views or of
-// requests that are left: the monolith's own second response was shown to be the larger one, or
-// the smaller one, in three of four pairs. What it says is what it was asked.
+// IsMoved reports whether asking itself changes the number, such as a count of views or of requests
+// left: the monolith's second response was shown to be larger, or smaller, in three of four pairs. Such
+// a number says how often it was asked for.
 func (t *Test) IsMoved() bool {
 	return slices.ContainsFunc(t.Rows, func(r Row) bool {
 		return r.Kind == Position && 2*math.Abs(r.Second.Mean()) >= 1 && r.Second.LogEValue(slack) >= math.Log(suspect)
