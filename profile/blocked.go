@@ -194,20 +194,17 @@ func (p *Profile) outermost(s *Sample) int32 {
 	if own := p.OutermostOwn(s); own >= 0 {
 		return own
 	}
-	for i := len(s.Stack) - 1; i >= 0; i-- {
-		if p.Functions[s.Stack[i].Function].Owner == Library {
-			return s.Stack[i].Function
-		}
-	}
-	return -1
+	return p.outermostOf(s, Library)
 }
 
 // OutermostOwn gives the function of the service's own that is nearest to a stack's
 // root, -1 where none is.
-func (p *Profile) OutermostOwn(s *Sample) int32 {
-	for i := len(s.Stack) - 1; i >= 0; i-- {
-		if p.Functions[s.Stack[i].Function].Owner == Own {
-			return s.Stack[i].Function
+func (p *Profile) OutermostOwn(s *Sample) int32 { return p.outermostOf(s, Own) }
+
+func (p *Profile) outermostOf(s *Sample, owner Owner) int32 {
+	for _, f := range slices.Backward(s.Stack) {
+		if p.Functions[f.Function].Owner == owner {
+			return f.Function
 		}
 	}
 	return -1

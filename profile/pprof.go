@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,14 +50,14 @@ var pprofTypes = map[Kind][2]string{
 // which a profile of what blocked is read as, too.
 func ReadPprof(b []byte, kind Kind) (*Profile, error) {
 	raw, err := gunzip(b)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: %w", err)
+	var in *profile.Profile
+	if err == nil {
+		in, err = profile.ParseUncompressed(raw)
 	}
-	in, err := profile.ParseUncompressed(raw)
-	if err != nil {
-		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: %w", err)
+	if err == nil {
+		err = in.CheckValid()
 	}
-	if err := in.CheckValid(); err != nil {
+	if err != nil {
 		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: %w", err)
 	}
 	if len(in.Sample) > MaxSamples {
@@ -106,12 +107,7 @@ func gunzip(b []byte) ([]byte, error) {
 // values; -1: not there.
 func pickValues(in *profile.Profile, kind Kind) (_ Kind, value, objects int) {
 	at := func(name string) int {
-		for i, t := range in.SampleType {
-			if t.Type == name {
-				return i
-			}
-		}
-		return -1
+		return slices.IndexFunc(in.SampleType, func(t *profile.ValueType) bool { return t.Type == name })
 	}
 	kinds := []Kind{kind}
 	if kind == "" {
@@ -134,19 +130,12 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 	if len(in.Mapping) > 0 {
 		p.Service = in.Mapping[0].File[strings.LastIndexByte(in.Mapping[0].File, '/')+1:]
 	}
-	index := make(map[*profile.Function]int32, len(in.Function))
-	intern := func(f *profile.Function) int32 {
-		i, ok := index[f]
-		if !ok {
-			i = int32(len(p.Functions))
-			index[f] = i
-			p.Functions = append(p.Functions, Function{
-				Name: f.Name, File: ShortFile(f.Filename), Line: int(f.StartLine),
-				Owner: goOwner(PackageOf(f.Name), f.Filename), Category: goCategory(f.Name),
-			})
+	intern := interner(p, func(f *profile.Function) Function {
+		return Function{
+			Name: f.Name, File: ShortFile(f.Filename), Line: int(f.StartLine),
+			Owner: goOwner(PackageOf(f.Name), f.Filename), Category: goCategory(f.Name),
 		}
-		return i
-	}
+	})
 	unknown := &profile.Function{Name: "(unknown)"}
 	for _, s := range in.Sample {
 		out := Sample{Value: s.Value[value], At: -1}
@@ -166,11 +155,7 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 				out.Stack = append(out.Stack, Frame{Function: intern(unknown)})
 			}
 			for _, line := range l.Line[:min(len(l.Line), MaxDepth)] { // the innermost inlined call first
-				fn := line.Function
-				if fn == nil {
-					fn = unknown
-				}
-				out.Stack = append(out.Stack, Frame{Function: intern(fn), Line: int32(line.Line)})
+				out.Stack = append(out.Stack, Frame{Function: intern(cmp.Or(line.Function, unknown)), Line: int32(line.Line)})
 			}
 		}
 		if err := p.Append(out); err != nil {

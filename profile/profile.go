@@ -229,6 +229,21 @@ func (p *Profile) AddFunction(name string, category Category) int32 {
 	return int32(len(p.Functions) - 1)
 }
 
+// interner gives the index in p.Functions of what stands for a function, which it adds
+// where it is new.
+func interner[K comparable](p *Profile, function func(K) Function) func(K) int32 {
+	index := map[K]int32{}
+	return func(k K) int32 {
+		i, ok := index[k]
+		if !ok {
+			i = int32(len(p.Functions))
+			index[k] = i
+			p.Functions = append(p.Functions, function(k))
+		}
+		return i
+	}
+}
+
 // AddThread adds the profile of another thread of the process, below a function of the
 // given name.
 func (p *Profile) AddThread(of *Profile, name string, thread int32) {

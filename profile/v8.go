@@ -82,7 +82,7 @@ func ReadV8CPU(b []byte, began time.Time) (*Profile, error) {
 		Kind: CPU, Runtime: Node, Began: began,
 		Clock: time.Duration(in.StartTime) * time.Microsecond, Duration: time.Duration(in.EndTime-in.StartTime) * time.Microsecond,
 	}
-	functions := p.interner()
+	functions := interner(p, functionOf)
 	for _, id := range in.Samples {
 		if n, ok := at[id]; ok {
 			in.Nodes[n].sampled++
@@ -244,22 +244,11 @@ const RegExpOf = "RegExp: "
 // Anonymous is the name of a function that has none.
 const Anonymous = "(anonymous)"
 
-// interner gives the index of a function in p.Functions, adding it where it is new.
-func (p *Profile) interner() func(callFrame) int32 {
-	index := map[callFrame]int32{}
-	return func(f callFrame) int32 {
-		i, ok := index[f]
-		if !ok {
-			i = int32(len(p.Functions))
-			index[f] = i
-			name := f.FunctionName
-			name = cmp.Or(name, Anonymous)
-			p.Functions = append(p.Functions, Function{
-				Name: name, File: ShortFile(f.URL), Line: max(f.LineNumber, -1) + 1,
-				Owner: OwnerOfScript(f.URL), Category: nodeCategory(name, f.URL),
-				Script: string(f.Script), Column: max(f.ColumnNumber, -1) + 1,
-			})
-		}
-		return i
+func functionOf(f callFrame) Function {
+	name := cmp.Or(f.FunctionName, Anonymous)
+	return Function{
+		Name: name, File: ShortFile(f.URL), Line: max(f.LineNumber, -1) + 1,
+		Owner: OwnerOfScript(f.URL), Category: nodeCategory(name, f.URL),
+		Script: string(f.Script), Column: max(f.ColumnNumber, -1) + 1,
 	}
 }

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,11 +67,8 @@ func inspectorAt(ctx context.Context, base string) (string, error) {
 // sameHost keeps to the host that was asked: what a response names is not trusted.
 func sameHost(ws, base string) (string, error) {
 	u, err := url.Parse(ws)
-	if err != nil {
-		return "", err
-	}
-	b, err := url.Parse(base)
-	if err != nil {
+	b, wrong := url.Parse(base)
+	if err = cmp.Or(err, wrong); err != nil {
 		return "", err
 	}
 	u.Scheme, u.Host = "ws", b.Host

@@ -33,38 +33,34 @@ const openPart = "{id}"
 // to be keys, such as "sku42" and "anna7": a version and a name as oauth2 are fewer.
 const fewKeys = 8
 
+// keyPlace is a place of a path, which is written with all parts open that have a digit.
+type keyPlace struct {
+	form string
+	at   int
+}
+
 // keyPlaces are the places of paths at which keys are that do not look like one by
-// themselves, by the path with all parts open that have a digit.
-type keyPlaces map[string]map[int]bool
+// themselves.
+type keyPlaces map[keyPlace]bool
 
 // keysIn finds them among the names of requests.
 func keysIn(names []string) keyPlaces {
-	texts := map[string]map[int]map[string]bool{}
+	texts := map[keyPlace]map[string]bool{}
 	for _, name := range names {
 		form := openParts(name, withDigit)
 		openParts(name, func(at int, part string) bool {
-			if withDigit(at, part) {
-				if texts[form] == nil {
-					texts[form] = map[int]map[string]bool{}
+			if p := (keyPlace{form, at}); withDigit(at, part) {
+				if texts[p] == nil {
+					texts[p] = map[string]bool{}
 				}
-				if texts[form][at] == nil {
-					texts[form][at] = map[string]bool{}
-				}
-				texts[form][at][part] = true
+				texts[p][part] = true
 			}
 			return false
 		})
 	}
 	out := keyPlaces{}
-	for form, places := range texts {
-		for at, all := range places {
-			if len(all) >= fewKeys {
-				if out[form] == nil {
-					out[form] = map[int]bool{}
-				}
-				out[form][at] = true
-			}
-		}
+	for p, all := range texts {
+		out[p] = len(all) >= fewKeys
 	}
 	return out
 }
@@ -73,6 +69,8 @@ func withDigit(_ int, part string) bool { return strings.ContainsAny(part, "0123
 
 // open is openPath, and leaves open the places of keys, too.
 func (k keyPlaces) open(name string) string {
-	places := k[openParts(name, withDigit)]
-	return openParts(name, func(at int, part string) bool { return profile.IsKey(part) || places[at] && withDigit(at, part) })
+	form := openParts(name, withDigit)
+	return openParts(name, func(at int, part string) bool {
+		return profile.IsKey(part) || k[keyPlace{form, at}] && withDigit(at, part)
+	})
 }

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +15,11 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/notify"
 )
 
-// openPID opens the inspector of a Node process on this machine. Among others the inspector is moved to a free port, so that the next one
-// finds the usual port free.
+// openPID opens the inspector of a Node process on this machine. Among others the inspector
+// is moved to a free port, so that the next one finds the usual port free.
 func openPID(ctx context.Context, pid int, among bool) (Source, error) {
 	if err := awaitNode(ctx, pid); err != nil {
 		return nil, err
@@ -145,24 +147,21 @@ func moveInspector(ctx context.Context, pid int, ws string) (string, error) {
 	return ws, err
 }
 
-// startTimeout is how long a process may take until it can be signalled.
-const startTimeout = 3 * time.Second
+// startTimeout is how long a process may take until it can be signalled, and pollEvery how
+// often it is looked at meanwhile.
+const (
+	startTimeout = 3 * time.Second
+	pollEvery    = 20 * time.Millisecond
+)
 
 // awaitNode waits for a process that is only starting, and refuses one that SIGUSR1
 // would end: one that is not Node's, or that handles the signal in no way.
 func awaitNode(ctx context.Context, pid int) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		err := checkNode(pid)
-		if err == nil || whittle.CodeOf(err) != whittle.FailedPrecondition {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if whittle.CodeOf(err) != whittle.FailedPrecondition || !notify.Sleep(ctx, pollEvery) {
 			return err
 		}
 	}
@@ -281,7 +280,7 @@ func inspected(pid int) bool {
 	})
 }
 
-// openWithin is how long the inspector may take to open before what the process
+// openTimeout is how long the inspector may take to open before what the process
 // listened on already is asked for one: somebody may have sent the signal before.
 const openTimeout = 2 * time.Second
 
@@ -292,8 +291,6 @@ const openTimeout = 2 * time.Second
 func awaitInspector(ctx context.Context, pid int, before []string) (ws string, opened bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
 	last, began := errors.New("it listens nowhere"), time.Now()
 	for {
 		addresses, err := listening(pid)
@@ -317,9 +314,7 @@ func awaitInspector(ctx context.Context, pid int, before []string) (ws string, o
 			}
 			last = err
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if !notify.Sleep(ctx, pollEvery) {
 			return "", false, fmt.Errorf("it did not open: %w", last)
 		}
 	}
@@ -401,11 +396,7 @@ func portOf(at string) (int, error) {
 	if err != nil || u.Host == "" {
 		return 0, whittle.Errorf(whittle.Invalid, "find the process at %s: not a URL", at)
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "h2c": "80", "https": "443"}[u.Scheme]
-	}
-	n, err := strconv.Atoi(port)
+	n, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "h2c": "80", "https": "443"}[u.Scheme]))
 	if err != nil {
 		return 0, whittle.Errorf(whittle.Invalid, "find the process at %s: no port", at)
 	}

@@ -16,6 +16,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
+	"whittle/internal/notify"
 	"whittle/systems/emojify/piece"
 	"whittle/systems/emojify/rpc"
 )
@@ -70,16 +71,9 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 func (s *Server) sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if err := s.store.Sweep(); err != nil {
-				s.log.Warn("removing old items failed", "err", err)
-			}
-		case <-ctx.Done():
-			return
+	for notify.Sleep(ctx, sweepEvery) {
+		if err := s.store.Sweep(); err != nil {
+			s.log.Warn("removing old items failed", "err", err)
 		}
 	}
 }
