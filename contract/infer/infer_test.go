@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,30 +20,6 @@ import (
 	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
-
-func TestShop(t *testing.T) {
-	var log []*capture.Entry
-	for i := range 40 {
-		phone := fmt.Sprintf(`"phone":"+31 %d"`, i)
-		if i%3 == 0 {
-			phone = `"phone":null`
-		}
-		user := fmt.Sprintf(`{"id":%d,"name":"Ann %d","createdAt":"2024-05-01T10:00:%02dZ","price":%d.5,"state":%q,"tags":["a"],%s,"address":{"city":"X","zip":"0%d"}}`,
-			i, i, i, i, []string{"OPEN", "CLOSED"}[i%2], phone, i)
-		log = append(log, entry("GET", fmt.Sprintf("/users/%d?full=true", i), "", user))
-		log = append(log, entry("GET", fmt.Sprintf("/users?page=%d", i), "", "["+user+"]"))
-		log = append(log, entry("POST", "/Count", fmt.Sprintf(`{"times":%d}`, i*100), fmt.Sprintf("Counted to %d \n", i*5000)))
-		log[len(log)-1].Response.Header["Content-Type"] = []string{"text/html; charset=utf-8"}
-	}
-	c := learn(t, Options{}, log...)
-	t.Logf("%s", c.Proto())
-	for _, m := range c.Methods {
-		t.Logf("%s %+v %+v", m.Name, m.HTTP, m.Compare)
-		for _, g := range m.Guesses {
-			t.Logf("   %s: %s, not %s: %s", g.Path, g.Chosen, g.Against, g.Evidence)
-		}
-	}
-}
 
 // TestHeadersOfResponses are listed, with which of them the gateway compares, and
 // what says who asked.
@@ -86,26 +63,20 @@ func sameNumbers(t *testing.T, before, after *contract.Contract) {
 		if now == nil {
 			continue // nothing refers to it any more: the field that did is reserved
 		}
-		reserved := map[int32]bool{}
-		for _, n := range now.Reserved {
-			reserved[n] = true
-		}
 		for _, n := range m.Reserved {
-			if !reserved[n] {
+			if !slices.Contains(now.Reserved, n) {
 				t.Fatalf("%s forgot that %d is reserved", m.Name, n)
 			}
 		}
 		for _, f := range m.Fields {
-			var is *contract.Field
-			for i := range now.Fields {
-				if now.Fields[i].Number == f.Number {
-					is = &now.Fields[i]
+			i := slices.IndexFunc(now.Fields, func(is contract.Field) bool { return is.Number == f.Number })
+			if i < 0 {
+				if !slices.Contains(now.Reserved, f.Number) {
+					t.Fatalf("%s lost %s = %d:\n%s\n%s", m.Name, f.Name, f.Number, before.Proto(), after.Proto())
 				}
+				continue
 			}
-			switch {
-			case is == nil && !reserved[f.Number]:
-				t.Fatalf("%s lost %s = %d:\n%s\n%s", m.Name, f.Name, f.Number, before.Proto(), after.Proto())
-			case is == nil:
+			switch is := &now.Fields[i]; {
 			case is.Name != f.Name || is.JSONName() != f.JSONName():
 				t.Fatalf("%s.%s = %d is %s now", m.Name, f.Name, f.Number, is.Name)
 			case is.Type != f.Type && (f.Type != contract.Int32 || is.Type != contract.Int64) || is.Repeated != f.Repeated || is.Map != f.Map || is.Ref != f.Ref:
@@ -148,12 +119,9 @@ func TestGroupsAreTheContractsEndpoints(t *testing.T) {
 		t.Errorf("a POST is of %q", got)
 	}
 	c := learn(t, Options{}, log[:120]...)
+	names := slices.Collect(maps.Values(g.byKey))
 	for _, pattern := range patterns(c) {
-		found := false
-		for _, name := range g.byKey {
-			found = found || name == pattern || name == "GET "+pattern
-		}
-		if !found {
+		if !slices.Contains(names, pattern) {
 			t.Errorf("the contract has %q and no group is it: %v", pattern, g.byKey)
 		}
 	}
@@ -251,13 +219,11 @@ func learn(t *testing.T, o Options, entries ...*capture.Entry) *contract.Contrac
 // method finds a method by its name.
 func methodOf(t *testing.T, c *contract.Contract, name string) *contract.Method {
 	t.Helper()
-	for i := range c.Methods {
-		if c.Methods[i].Name == name {
-			return &c.Methods[i]
-		}
+	i := slices.IndexFunc(c.Methods, func(m contract.Method) bool { return m.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no method %s in\n%s", name, c.Proto())
 	}
-	t.Fatalf("there is no method %s in\n%s", name, c.Proto())
-	return nil
+	return &c.Methods[i]
 }
 
 // compiles holds the .proto file against the descriptor: a compiler must make

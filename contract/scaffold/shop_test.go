@@ -1,7 +1,6 @@
 package scaffold
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"strconv"
@@ -16,10 +15,6 @@ import (
 // JSON with everything that may be missing, a path with a plain text, and a
 // list whose ids and times differ at each call.
 func shopContract() *contract.Contract {
-	responses := func(a contract.Response) contract.Response {
-		a.Status = cmp.Or(a.Status, 200)
-		return a
-	}
 	const asJSON = "application/json; charset=utf-8"
 	return &contract.Contract{
 		Package: "shop.v1", Service: "ShopService",
@@ -29,10 +24,10 @@ func shopContract() *contract.Contract {
 				Name: "Count", Input: "CountRequest", Output: "CountResponse", Safe: true, Seen: 20,
 				HTTP: contract.Binding{
 					Method: "POST", Pattern: "/Count", Body: contract.Body{Form: contract.Object, ContentType: "application/json"},
-					Response: responses(contract.Response{
-						ContentType: "text/html; charset=utf-8", Form: contract.Text,
+					Response: contract.Response{
+						Status: 200, ContentType: "text/html; charset=utf-8", Form: contract.Text,
 						Parts: []contract.Part{{Literal: "Counted to "}, {Field: "sum"}, {Literal: " \n"}},
-					}),
+					},
 				},
 				Compare: contract.Compare{Kind: whittle.Statistical, Value: "number in the body", Per: "request.times"},
 				Guesses: []contract.Guess{{Path: "response", Chosen: "a number in a text", Against: "text", Evidence: "20 of 20 responses"}},
@@ -42,10 +37,10 @@ func shopContract() *contract.Contract {
 				HTTP: contract.Binding{
 					Method: "POST", Pattern: "/orders", Query: []contract.Parameter{{Name: "dryRun", Field: "dry_run"}},
 					Body: contract.Body{Form: contract.Object, ContentType: "application/json", Unset: contract.Unset{Omits: []string{"$.items[*].tags"}}},
-					Response: responses(contract.Response{
+					Response: contract.Response{
 						Status: 201, ContentType: asJSON, Form: contract.Object,
 						Unset: contract.Unset{Nulls: []string{"$.note", "$.items[*].gift.card"}, Omits: []string{"$.items[*].tags", "$.byId"}},
-					}),
+					},
 				},
 				Failures: []contract.Failure{{Status: 422, ContentType: asJSON, Count: 2}},
 			},
@@ -53,11 +48,9 @@ func shopContract() *contract.Contract {
 				Name: "GetGreeting", Input: "GetGreetingRequest", Output: "GetGreetingResponse", Safe: true, Seen: 20,
 				HTTP: contract.Binding{
 					Method: "GET", Pattern: "/greetings/{name}/{times}", Body: contract.Body{Form: contract.NoBody},
-					Path:  []contract.Parameter{{Name: "name", Field: "name"}, {Name: "times", Field: "times"}},
-					Query: []contract.Parameter{{Name: "in", Field: "language"}},
-					Response: responses(contract.Response{
-						ContentType: "text/plain; charset=utf-8", Form: contract.Text, Parts: []contract.Part{{Field: "text"}},
-					}),
+					Path:     []contract.Parameter{{Name: "name", Field: "name"}, {Name: "times", Field: "times"}},
+					Query:    []contract.Parameter{{Name: "in", Field: "language"}},
+					Response: contract.Response{Status: 200, ContentType: "text/plain; charset=utf-8", Form: contract.Text, Parts: []contract.Part{{Field: "text"}}},
 				},
 			},
 			{
@@ -65,7 +58,7 @@ func shopContract() *contract.Contract {
 				HTTP: contract.Binding{
 					Method: "GET", Pattern: "/events", Body: contract.Body{Form: contract.NoBody},
 					Query:    []contract.Parameter{{Name: "limit", Field: "limit"}},
-					Response: responses(contract.Response{ContentType: asJSON, Form: contract.Whole, Field: "events", Unset: contract.Unset{Nulls: []string{"$[*].by"}}}),
+					Response: contract.Response{Status: 200, ContentType: asJSON, Form: contract.Whole, Field: "events", Unset: contract.Unset{Nulls: []string{"$[*].by"}}},
 				},
 				Compare: contract.Compare{Kind: whittle.JSON, Ignore: []string{"$[*].id", "$[*].at"}},
 			},
@@ -166,11 +159,5 @@ func shopLog() iter.Seq2[*capture.Entry, error] {
 		log = append(log, recorded("GET", "/greetings/n"+strconv.Itoa(i)+"/1", "", 200, asText, fmt.Sprintf("Hello n%d", i)))
 	}
 	log[0].Request.Header["Cookie"] = []string{"session=redacted-3f9a2c81d04e"}
-	return func(yield func(*capture.Entry, error) bool) {
-		for _, e := range log {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
+	return entriesOf(log)
 }

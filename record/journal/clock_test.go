@@ -1,9 +1,6 @@
 package journal
 
 import (
-	"context"
-	"errors"
-	"io"
 	"slices"
 	"testing"
 	"time"
@@ -31,33 +28,15 @@ func (m *machine) record(t *testing.T, w *Writer, from, to int) {
 		e.At = m.wall
 		fatal.If(t, w.Append(e))
 	}
-	m.flush(t, w)
-}
-
-func (m *machine) flush(t *testing.T, w *Writer) {
-	t.Helper()
 	fatal.If(t, w.Flush())
-}
-
-// has tells which exchanges a folder has.
-func has(t *testing.T, dir string) (all []string) {
-	t.Helper()
-	r, err := Open(dir)
-	fatal.If(t, err)
-	defer r.Close()
-	return follow(t, r)
 }
 
 func follow(t *testing.T, r *Reader) (all []string) {
 	t.Helper()
-	for {
-		e, err := r.Next(context.Background(), Filter{})
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		fatal.If(t, err)
+	for e := range entries(t, r, Filter{}) {
 		all = append(all, e.Request.Header.Get("X-N"))
 	}
+	return all
 }
 
 // What a wrong clock stamped goes with what was recorded after it, and holds
@@ -72,9 +51,9 @@ func TestWhatIsStampedInTheFuture(t *testing.T) {
 		m.record(t, w, i, i+1)
 		m.pass(day)
 	}
-	m.flush(t, w)
+	fatal.If(t, w.Flush())
 	finish(t, w)
-	if got := has(t, dir); !slices.Equal(got, []string{"5", "6", "7", "8", "9", "10", "11"}) {
+	if got := follow(t, open(t, dir)); !slices.Equal(got, []string{"5", "6", "7", "8", "9", "10", "11"}) {
 		t.Errorf("%v are left", got)
 	}
 }
@@ -85,16 +64,14 @@ func TestAFollowerOverAnEmptiedFolder(t *testing.T) {
 	m := &machine{wall: begun}
 	w := create(t, dir, m.options(Options{MaxAge: day}))
 	m.record(t, w, 0, 2)
-	r, err := Open(dir)
-	fatal.If(t, err)
-	defer r.Close()
+	r := open(t, dir)
 	if got := follow(t, r); !slices.Equal(got, []string{"0", "1"}) {
 		t.Fatal(got)
 	}
 	m.pass(3 * day)
-	m.flush(t, w)
+	fatal.If(t, w.Flush())
 	m.pass(3 * day)
-	m.flush(t, w)
+	fatal.If(t, w.Flush())
 	finish(t, w)
 	if all, _ := segments(dir); len(all) != 0 {
 		t.Fatalf("not emptied: %v", all)

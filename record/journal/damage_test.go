@@ -81,9 +81,7 @@ func TestATornTailCostsTheBlockBeingWritten(t *testing.T) {
 func TestAWriterLeavesATornTailAlone(t *testing.T) {
 	path, whole, blocks := written(t, 300)
 	spoil(t, path, whole[:blocks[2]+50])
-	w := create(t, filepath.Dir(path), Options{})
-	appendAll(t, w, 300, 400)
-	finish(t, w)
+	fill(t, filepath.Dir(path), Options{}, 300, 400)
 	got, damages := numbers(t, filepath.Dir(path), Filter{})
 	if !slices.Equal(got, without(400, 200, 300)) || len(damages) != 1 || damages[0].Bytes != 50 {
 		t.Fatalf("%d entries, %+v", len(got), damages)

@@ -32,9 +32,7 @@ func TestNobodyElseReadsTheLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
-	w := create(t, dir, Options{})
-	appendAll(t, w, 0, 1)
-	finish(t, w)
+	fill(t, dir, Options{}, 0, 1)
 	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, segmentPath(dir, 1): 0o600, filepath.Join(dir, lockName): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
@@ -193,9 +191,7 @@ func TestTheOldGoWhenTheirTimeHasCome(t *testing.T) {
 func TestReadingWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{SegmentBytes: 30_000})
-	r, err := Open(dir)
-	fatal.If(t, err)
-	defer r.Close()
+	r := open(t, dir)
 	const total = 20_000
 	done := make(chan error, 1)
 	go func() {
@@ -242,14 +238,10 @@ func TestReadingWhileWriting(t *testing.T) {
 
 func TestReadingStopsWhenAsked(t *testing.T) {
 	dir := t.TempDir()
-	w := create(t, dir, Options{})
-	appendAll(t, w, 0, 10)
-	finish(t, w)
+	fill(t, dir, Options{}, 0, 10)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r, err := Open(dir)
-	fatal.If(t, err)
-	defer r.Close()
+	r := open(t, dir)
 	if _, err := r.Next(ctx, Filter{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
