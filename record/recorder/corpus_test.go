@@ -69,21 +69,11 @@ func packed(s *sent, coding string, w func(io.Writer) io.WriteCloser) {
 const byItsShape = "any" // the secret is an e-mail address, a card number or a JWT
 
 // plants are the places, one of each way that something is carried. %s stands for the secret.
-// The names, and the forms of a text, are held by redact's tests.
+// The names, the forms of a text and the rules are held by redact's tests.
 func plants() (list []plant) {
 	add := func(name, shape string, put func(string, *sent)) { list = append(list, plant{name, put, shape}) }
-	for _, h := range []string{
-		"Authorization", "Proxy-Authorization", "X-Api-Key", "X-Auth-Token", "X-Csrf-Token", "X-Xsrf-Token", "X-Access-Token",
-		"X-Amz-Security-Token", "X-Company-Secret", "X-User-Password", "Api-Key", "X-Session-Id", "Authentication-Info",
-	} {
-		add("header "+h, "", func(s string, r *sent) { r.header.Set(h, s); r.response.Set(h, s) })
-	}
-	for _, h := range []string{"X-Note", "User-Agent", "X-Forwarded-User", "From"} {
-		add("shape in header "+h, byItsShape, func(s string, r *sent) { r.header.Set(h, "for "+s+"."); r.response.Set(h, s) })
-	}
-	for _, f := range []string{"Bearer %s", "bearer  %s", "Token %s", "%s", "Digest username=\"u\", response=\"%s\"", "AWS4-HMAC-SHA256 Credential=%s/x, Signature=y"} {
-		add("Authorization: "+f, "", func(s string, r *sent) { r.header.Set("Authorization", fmt.Sprintf(f, s)) })
-	}
+	add("header", "", func(s string, r *sent) { r.header.Set("X-Api-Key", s); r.response.Set("X-Api-Key", s) })
+	add("shape in header", byItsShape, func(s string, r *sent) { r.header.Set("X-Note", "for "+s+"."); r.response.Set("X-Note", s) })
 	add("Basic", "", func(s string, r *sent) {
 		r.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("bob:"+s)))
 	})
@@ -92,43 +82,14 @@ func plants() (list []plant) {
 		r.response.Add("Set-Cookie", "a=b; Path=/")
 		r.response.Add("Set-Cookie", "sid="+s+"; Path=/; HttpOnly")
 	})
-	add("websocket protocol", "", func(s string, r *sent) { r.header.Set("Sec-WebSocket-Protocol", "graphql-ws, "+s) })
-	for _, h := range []string{"Referer", "X-Original-Url", "X-Forwarded-Uri"} {
-		add("query in "+h, "", func(s string, r *sent) {
-			r.header.Set(h, "https://example.com/a?x=1&access_token="+url.QueryEscape(s)+"#b")
-		})
-		add("path in "+h, byItsShape, func(s string, r *sent) { r.header.Set(h, "https://example.com/u/"+url.PathEscape(s)+"/x") })
-	}
 	add("Location", "", func(s string, r *sent) {
 		r.status = http.StatusFound
 		r.response.Set("Location", "/cb?id_token="+url.QueryEscape(s)+"&state=1")
 	})
-	add("Link", "", func(s string, r *sent) { r.response.Set("Link", "</next?token="+url.QueryEscape(s)+">; rel=next") })
 	add("query", "", func(s string, r *sent) { r.target = "/x?a=b&p%61ssword=" + url.QueryEscape(s) + "&c=d" })
+	add("shape in path", byItsShape, func(s string, r *sent) { r.target = "/u/" + url.PathEscape(s) + "/x" })
 	add("form", "", func(s string, r *sent) {
 		r.both("application/x-www-form-urlencoded", "a=b&user[password]="+url.QueryEscape(s)+"&c=d")
-	})
-	add("multipart", "", func(s string, r *sent) {
-		r.both("multipart/form-data; boundary=b7", "--b7\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\ny\r\n--b7\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n"+s+"\r\n--b7--\r\n")
-	})
-	for kind, f := range map[string]string{
-		"application/json": `{"a":[{"b":1,"\u0070assword": "%s"},"c"],"log":"{\"token\":\"%s\"}"}`,
-		"text/plain":       "see password: %s\nand go",
-		"application/xml":  "<a><password x='1'>%s</password><b/></a>",
-		"text/html":        `<form><input type="hidden" name="csrf" value="%s"><input value='%s' id='csrf'></form>`,
-	} {
-		add("name in "+kind, "", func(s string, r *sent) { r.both(kind, strings.ReplaceAll(f, "%s", s)) })
-	}
-	add("shape in query", byItsShape, func(s string, r *sent) { r.target = "/x?q=" + url.QueryEscape(s) + "&p=to+" + url.QueryEscape(s) })
-	add("shape encoded twice", byItsShape, func(s string, r *sent) { r.target = "/x?next=" + url.QueryEscape("/y?q="+url.QueryEscape(s)) })
-	add("name encoded twice", "", func(s string, r *sent) { r.target = "/x?next=" + url.QueryEscape("/y?password="+url.QueryEscape(s)) })
-	add("shape in path", byItsShape, func(s string, r *sent) { r.target = "/u/" + url.PathEscape(s) + "/x" })
-	add("path parameter", "", func(s string, r *sent) { r.target = "/u;jsessionid=" + url.PathEscape(s) + "/x" })
-	add("Basic in a query", "", func(s string, r *sent) {
-		r.target = "/x?h=" + url.QueryEscape("Basic "+base64.StdEncoding.EncodeToString([]byte("bob:"+s)))
-	})
-	add("login in a URL", "", func(s string, r *sent) {
-		r.both("application/json", `{"repo":"https://bob:`+url.PathEscape(s)+`@example.com/x.git"}`)
 	})
 	for kind, f := range map[string]string{
 		"application/json":                  `{"a":{"note":"write to %s, please"},"l":["%s"]}`,
@@ -192,29 +153,9 @@ type planted struct {
 	sent
 }
 
-// underRules are rules that somebody might write, and ruled the places that are
-// secret by them alone.
-var underRules = redact.Rules{Patterns: []string{`/reset/([\w.@+-]+)`, `ref=(\w+)`}, Paths: []string{"$..address"}}
-
-func ruled() []plant {
-	return []plant{
-		{"target", func(s string, r *sent) { r.target = "/%72eset/" + s + "/confirm?a=b&ref=" + s }, ""},
-		{"redirect", func(s string, r *sent) {
-			r.header.Set("Referer", "https://example.com/x?next=%2Freset%2F"+s)
-			r.response.Set("Location", "/reset/"+s)
-			r.status = http.StatusFound
-		}, ""},
-		{"form", func(s string, r *sent) { r.both("application/x-www-form-urlencoded", "a=b&ref="+s+"&to=%2Freset%2F"+s) }, ""},
-		{"note", func(s string, r *sent) { r.header.Set("X-Note", "see /reset/"+s); r.response.Set("X-Note", "ref="+s) }, ""},
-		{"path in JSON", func(s string, r *sent) {
-			r.both("application/json", `{"a":{"address":"`+s+`"},"see":"\/reset\/`+s+`"}`)
-		}, ""},
-	}
-}
-
-func corpus(plants []plant) (list []planted) {
+func corpus() (list []planted) {
 	n := 0
-	for _, p := range plants {
+	for _, p := range plants() {
 		var secrets []string
 		kinds := byName
 		if p.shape == byItsShape {
@@ -245,12 +186,7 @@ func forms(secret string) []string {
 // TestCorpusThroughTheGateway records the corpus end to end and looks for the
 // secrets in the files themselves, decompressed.
 func TestCorpusThroughTheGateway(t *testing.T) {
-	t.Run("by the defaults", func(t *testing.T) { throughTheGateway(t, corpus(plants()), redact.Rules{}) })
-	t.Run("by rules", func(t *testing.T) { throughTheGateway(t, corpus(ruled()), underRules) })
-}
-
-func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
-	t.Helper()
+	list := corpus()
 	monolith := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		var n int
@@ -266,7 +202,7 @@ func throughTheGateway(t *testing.T, list []planted, by redact.Rules) {
 	dir := filepath.Join(t.TempDir(), "log")
 	key, err := Key(KeyPath(dir))
 	fatal.If(t, err)
-	rules, err := redact.New(by, key)
+	rules, err := redact.New(redact.Rules{}, key)
 	fatal.If(t, err)
 	rec, err := Open(Options{Dir: dir, Redactor: rules})
 	fatal.If(t, err)

@@ -56,20 +56,26 @@ func read(t *testing.T, dir string) (list []*capture.Entry) {
 	}
 }
 
-// TestExchangesWithoutAResponseAreCounted: a log of a monolith that is not there is not
-// taken for one of its traffic.
-func TestExchangesWithoutAResponseAreCounted(t *testing.T) {
-	r, err := Open(Options{Dir: filepath.Join(t.TempDir(), "log"), Redactor: redactor(t)})
+// records offers exchanges to a recorder, and closes it.
+func records(t *testing.T, dir string, exchanges ...*whittle.Exchange) *Recorder {
+	t.Helper()
+	r, err := Open(Options{Dir: dir, Redactor: redactor(t)})
 	fatal.If(t, err)
-	broken := exchange("/1")
-	broken.Monolith = whittle.Response{Failure: whittle.FailedConnect}
-	for _, x := range []*whittle.Exchange{broken, exchange("/2")} {
+	for _, x := range exchanges {
 		if !r.Offer(x) {
 			t.Fatal("there was room")
 		}
 	}
 	fatal.If(t, r.Close())
-	if c := r.Counts(); c.Recorded != 2 || c.Failed != 1 {
+	return r
+}
+
+// TestExchangesWithoutAResponseAreCounted: a log of a monolith that is not there is not
+// taken for one of its traffic.
+func TestExchangesWithoutAResponseAreCounted(t *testing.T) {
+	broken := exchange("/1")
+	broken.Monolith = whittle.Response{Failure: whittle.FailedConnect}
+	if c := records(t, filepath.Join(t.TempDir(), "log"), broken, exchange("/2")).Counts(); c.Recorded != 2 || c.Failed != 1 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -78,17 +84,10 @@ func TestExchangesWithoutAResponseAreCounted(t *testing.T) {
 // order, redacted, and the exchange itself is as it was.
 func TestRecord(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	r, err := Open(Options{Dir: dir, Redactor: redactor(t)})
-	fatal.If(t, err)
 	x := exchange("/1?token=no-hex-digits")
 	candidate := exchange("/2")
 	candidate.Served, candidate.Candidate = whittle.Candidate, whittle.Response{Status: 201, Body: []byte("\x00\x01binary")}
-	for _, x := range []*whittle.Exchange{x, candidate} {
-		if !r.Offer(x) {
-			t.Fatal("there was room")
-		}
-	}
-	fatal.If(t, r.Close())
+	r := records(t, dir, x, candidate)
 	if err := r.Close(); err != nil || r.Offer(x) {
 		t.Errorf("closed twice: %v, or open still", err)
 	}
@@ -304,14 +303,9 @@ func TestTheRulesAreKept(t *testing.T) {
 // TestABodyThatIsTooLong costs itself, not its exchange.
 func TestABodyThatIsTooLong(t *testing.T) {
 	dir := t.TempDir()
-	r, err := Open(Options{Dir: dir, Redactor: redactor(t)})
-	fatal.If(t, err)
 	x := exchange("/long")
 	x.Monolith.Header, x.Monolith.Body = nil, bytes.Repeat([]byte("a b "), capture.MaxBody/4+1)
-	if !r.Offer(x) {
-		t.Fatal("there was room")
-	}
-	fatal.If(t, r.Close())
+	r := records(t, dir, x)
 	if list := read(t, dir); len(list) != 1 || !list[0].Response.Truncated || list[0].Response.Body != nil {
 		t.Errorf("%d entries, %+v", len(list), r.Counts())
 	}
