@@ -49,11 +49,12 @@ func goStacks(stacks ...[]string) *Profile {
 	return p
 }
 
+const (
+	conn, server = "net/http.(*conn).serve", "net/http.serverHandler.ServeHTTP"
+	handle, mux  = "net/http.HandlerFunc.ServeHTTP", "net/http.(*ServeMux).ServeHTTP"
+)
+
 func TestHandlersWithoutSources(t *testing.T) {
-	const (
-		conn, server, handle = "net/http.(*conn).serve", "net/http.serverHandler.ServeHTTP", "net/http.HandlerFunc.ServeHTTP"
-		mux                  = "net/http.(*ServeMux).ServeHTTP"
-	)
 	for name, c := range map[string]struct {
 		stacks [][]string
 		want   []string
@@ -143,7 +144,6 @@ func TestAMiddlewareTwiceHidesNoRoute(t *testing.T) {
 // A route that a middleware in front of another router is registered for is no endpoint: its
 // own time is of none.
 func TestAMiddlewareWithARouteIsNoEndpoint(t *testing.T) {
-	const conn, server, mux, handle = "net/http.(*conn).serve", "net/http.serverHandler.ServeHTTP", "net/http.(*ServeMux).ServeHTTP", "net/http.HandlerFunc.ServeHTTP"
 	p := goStacks(
 		[]string{conn, server, mux, handle, "main.auth.func1", mux, handle, "main.items"},
 		[]string{conn, server, mux, handle, "main.auth.func1", "main.verify"},
@@ -161,7 +161,6 @@ func TestAMiddlewareWithARouteIsNoEndpoint(t *testing.T) {
 
 // What a wrapper defers is part of it: the handler that it calls stays the only one.
 func TestAWrapperThatDefers(t *testing.T) {
-	const conn, server, mux, handle = "net/http.(*conn).serve", "net/http.serverHandler.ServeHTTP", "net/http.(*ServeMux).ServeHTTP", "net/http.HandlerFunc.ServeHTTP"
 	p := goStacks(
 		[]string{conn, server, mux, handle, "main.register.func1", "main.work"},
 		[]string{conn, server, mux, handle, "main.register.func1", "main.register.func1.1", "main.note"},

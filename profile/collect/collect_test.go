@@ -153,8 +153,7 @@ func endpoints(p *profile.Profile) []string {
 func TestNodeByProcessID(t *testing.T) {
 	pid, base := node(t)
 	busy(t, request("POST", base+"/Count"), request("GET", base+"/things"))
-	before, err := listening(pid)
-	fatal.If(t, err)
+	before := listens(t, pid)
 	p := take(t, strconv.Itoa(pid), profile.CPU)
 	if got := endpoints(p.Profile); !slices.Contains(got, "POST /Count") || !slices.Contains(got, "GET /things") {
 		t.Errorf("endpoints %v", got)
@@ -248,19 +247,32 @@ func TestALookNeedsSomethingToSee(t *testing.T) {
 // attached opens a process of Node's until the test ends.
 func attached(t *testing.T, pid int) *inspector {
 	t.Helper()
+	i := opens(t, pid)
+	t.Cleanup(func() { _ = i.Close(context.Background()) }) // what it says is not these tests'
+	return i
+}
+
+// opens opens a process of Node's.
+func opens(t *testing.T, pid int) *inspector {
+	t.Helper()
 	s, err := Open(t.Context(), strconv.Itoa(pid))
 	fatal.If(t, err)
-	t.Cleanup(func() { _ = s.Close(context.Background()) }) // what it says is not these tests'
 	return s.(*inspector)
+}
+
+// listens gives the addresses at which a process listens.
+func listens(t *testing.T, pid int) []string {
+	t.Helper()
+	all, err := listening(pid)
+	fatal.If(t, err)
+	return all
 }
 
 // untilListening waits until a process listens on these addresses, and no other.
 func untilListening(t *testing.T, pid int, want []string) {
 	t.Helper()
 	process.Until(t, fmt.Sprintf("it listens on %v", want), func() bool {
-		got, err := listening(pid)
-		fatal.If(t, err)
-		return slices.Equal(got, want)
+		return slices.Equal(listens(t, pid), want)
 	})
 }
 
@@ -269,17 +281,14 @@ func untilListening(t *testing.T, pid int, want []string) {
 func TestNodeWithTwoWhittles(t *testing.T) {
 	pid, base := node(t)
 	busy(t, request("POST", base+"/Count"))
-	before, err := listening(pid)
-	fatal.If(t, err)
+	before := listens(t, pid)
 	var both [2]*inspector
 	for n := range both {
-		s, err := Open(t.Context(), strconv.Itoa(pid))
-		fatal.If(t, err)
-		both[n] = s.(*inspector)
+		both[n] = opens(t, pid)
 	}
-	during, err := listening(pid)
-	if err != nil || len(during) != len(before)+1 {
-		t.Fatalf("it listens on %v: %v", during, err)
+	during := listens(t, pid)
+	if len(during) != len(before)+1 {
+		t.Fatalf("it listens on %v", during)
 	}
 	both[0].lease.line.Close() // what its death does
 	both[0].conn.CloseNow()
@@ -297,9 +306,7 @@ func TestNodeWithItsInspectorOpen(t *testing.T) {
 	pid, base := node(t, "--inspect=127.0.0.1:0")
 	busy(t, request("POST", base+"/Count"))
 	var inspector string
-	all, err := listening(pid)
-	fatal.If(t, err)
-	for _, a := range all {
+	for _, a := range listens(t, pid) {
 		if "http://"+a != base {
 			inspector = "http://" + a
 		}
@@ -327,33 +334,27 @@ func TestNodeWithItsInspectorOpen(t *testing.T) {
 func TestNodeWhoseInspectorWasOpenedBySignal(t *testing.T) {
 	pid, base := node(t, "--inspect-port=127.0.0.1:0")
 	busy(t, request("POST", base+"/Count"))
-	closed, err := listening(pid)
-	fatal.If(t, err)
+	closed := listens(t, pid)
 	fatal.If(t, syscall.Kill(pid, syscall.SIGUSR1))
 	before := closed
 	process.Until(t, "its inspector is open", func() bool {
-		if before, err = listening(pid); err != nil {
-			t.Fatal(err)
-		}
+		before = listens(t, pid)
 		return len(before) != len(closed)
 	})
 	if p := take(t, strconv.Itoa(pid), profile.CPU); p.Total() == 0 {
 		t.Error("nothing was seen")
 	}
-	if after, err := listening(pid); err != nil || !slices.Equal(before, after) {
-		t.Errorf("it listened on %v before, and on %v after: %v", before, after, err)
+	if after := listens(t, pid); !slices.Equal(before, after) {
+		t.Errorf("it listened on %v before, and on %v after", before, after)
 	}
 }
 
 // Who comes as another whittle closes what it had opened opens it again.
 func TestNodeWhoseInspectorClosesMeanwhile(t *testing.T) {
 	pid, _ := node(t)
-	closed, err := listening(pid)
-	fatal.If(t, err)
-	other, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	before, err := listening(pid)
-	fatal.If(t, err)
+	closed := listens(t, pid)
+	other := opens(t, pid)
+	before := listens(t, pid)
 	fatal.If(t, other.Close(t.Context()))
 	i, err := opened(t.Context(), pid, before, false)
 	fatal.If(t, err)

@@ -167,13 +167,20 @@ func TestKeysAreKnownByHowManyThereAre(t *testing.T) {
 	}
 }
 
-// An application that replaced or broke what the marks use notices nothing of it, and has
-// nothing left of them.
-func TestMarksInHostileApplications(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), needs.Node(t), "testdata/hostile.js", "marks.js").Output()
+// marked runs a script with the marks, and gives what it says.
+func marked(t *testing.T, script string) []byte {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), needs.Node(t), script, "marks.js").Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	return out
+}
+
+// An application that replaced or broke what the marks use notices nothing of it, and has
+// nothing left of them.
+func TestMarksInHostileApplications(t *testing.T) {
+	out := marked(t, "testdata/hostile.js")
 	var noticed map[string][]string
 	if err := json.Unmarshal(out, &noticed); err != nil || len(noticed) != 9 {
 		t.Fatalf("%v: %s", err, out)
@@ -205,10 +212,7 @@ func TestMarksThatAreFull(t *testing.T) {
 // by piece of its body, once it responds after it waited, and behind its response. A request that ends in
 // its first turn changes no prototype of Node's, and nothing is left of the others.
 func TestTurnsOfRequests(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), needs.Node(t), "testdata/turns.js", "marks.js").Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out := marked(t, "testdata/turns.js")
 	var of struct {
 		Result  json.RawMessage `json:"result"`
 		Moments [][2]any        `json:"moments"`
@@ -225,11 +229,11 @@ func TestTurnsOfRequests(t *testing.T) {
 			t.Errorf("moment %d belongs to %q, want %q", n, got, moment[0])
 		}
 	}
-	counted := m.requests(func(name string) string { return name })
+	counted := m.requests(same)
 	if want := map[string]int64{"GET /sync": 4, "GET /promise": 4, "GET /after": 3, "GET /ticks": 3, "GET /later": 2, "POST /body": 1, "GET /broken": 1}; !reflect.DeepEqual(counted, want) {
 		t.Errorf("counted %v, want %v", counted, want)
 	}
-	f := m.flights(func(name string) string { return name })
+	f := m.flights(same)
 	if n := len(f.under); n == 0 || f.under[n-1] != 0 {
 		t.Errorf("in the end under way: %b", f.under)
 	}

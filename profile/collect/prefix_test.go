@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"strconv"
@@ -90,16 +91,22 @@ func TestATableIsHeldToTheRequests(t *testing.T) {
 	}
 }
 
-// A wrapper that needs nothing of its file has no module's scope around it: what it
-// wraps is a function's all the same.
-func TestWhatAWrapperWraps(t *testing.T) {
+// walks begins a walk through a process with routers, until the test ends.
+func walks(t *testing.T) *routerWalk {
+	t.Helper()
 	pid, _ := nodeOf(t, "testdata/routers.js")
-	i := attached(t, pid)
-	w := &routerWalk{i: i, ctx: t.Context(), left: walkValues}
+	w := &routerWalk{i: attached(t, pid), ctx: context.WithoutCancel(t.Context()), left: walkValues}
 	if !w.begin() {
 		t.Fatal("the walk does not begin")
 	}
-	defer w.done()
+	t.Cleanup(w.done)
+	return w
+}
+
+// A wrapper that needs nothing of its file has no module's scope around it: what it
+// wraps is a function's all the same.
+func TestWhatAWrapperWraps(t *testing.T) {
+	w := walks(t)
 	for expression, want := range map[string][2]int{ // around the function, and of its file
 		"process.mainModule.require('./wrap.js')(() => 1)": {1, 0},
 		"process.mainModule.require('./core.js').Core":     {0, 12},
@@ -116,13 +123,7 @@ func TestWhatAWrapperWraps(t *testing.T) {
 
 // Of many objects each has its own properties, in their order, also where one is no object.
 func TestObjectsThatAreAskedForAtOnce(t *testing.T) {
-	pid, _ := nodeOf(t, "testdata/routers.js")
-	s := attached(t, pid)
-	w := &routerWalk{i: s, ctx: t.Context(), left: walkValues}
-	if !w.begin() {
-		t.Fatal("the walk does not begin")
-	}
-	defer w.done()
+	w := walks(t)
 	objects := ids(w.list("Array.from({ length: 250 }, (_, i) => ({ i }))"))
 	if len(objects) != 250 {
 		t.Fatalf("%d objects", len(objects))

@@ -25,23 +25,26 @@ import (
 	"whittle/profile"
 )
 
-// The workers of a cluster are all attached at once, each on a port of its own, and
-// leave none open.
-func TestEveryWorkerOfACluster(t *testing.T) {
-	pid, base := nodeOf(t, "testdata/cluster.js")
-	var workers []int
+// cluster starts one of two workers.
+func cluster(t *testing.T) (pid int, base string, workers []int) {
+	t.Helper()
+	pid, base = nodeOf(t, "testdata/cluster.js")
 	process.Until(t, "it has two workers", func() bool { workers = Workers(pid); return len(workers) >= 2 })
 	if len(workers) != 2 {
 		t.Fatalf("workers %v", workers)
 	}
+	return pid, base, workers
+}
+
+// The workers of a cluster are all attached at once, each on a port of its own, and
+// leave none open.
+func TestEveryWorkerOfACluster(t *testing.T) {
+	_, base, workers := cluster(t)
 	busy(t, request("GET", base+"/sum"))
 	before := map[int][]string{}
 	var all []Source
 	for _, worker := range workers {
-		var err error
-		if before[worker], err = listening(worker); err != nil {
-			t.Fatal(err)
-		}
+		before[worker] = listens(t, worker)
 		s, err := OpenAmong(t.Context(), strconv.Itoa(worker))
 		fatal.If(t, err)
 		all = append(all, s)
@@ -69,9 +72,7 @@ func TestEveryWorkerOfACluster(t *testing.T) {
 
 // So are they with their first process, which hands the signal that opens its own on to them.
 func TestAClusterWithItsFirstProcess(t *testing.T) {
-	pid, _ := nodeOf(t, "testdata/cluster.js")
-	var workers []int
-	process.Until(t, "it has two workers", func() bool { workers = Workers(pid); return len(workers) >= 2 })
+	pid, _, workers := cluster(t)
 	targets, before := []string{strconv.Itoa(pid)}, map[string][]string{}
 	for _, worker := range workers {
 		targets = append(targets, strconv.Itoa(worker))
@@ -80,10 +81,8 @@ func TestAClusterWithItsFirstProcess(t *testing.T) {
 	targets = WorkersFirst(targets)
 	for _, target := range targets {
 		of, err := strconv.Atoi(target)
-		if err == nil {
-			before[target], err = listening(of)
-		}
 		fatal.If(t, err)
+		before[target] = listens(t, of)
 	}
 	for _, target := range targets {
 		s, err := OpenAmong(t.Context(), target)
@@ -107,9 +106,7 @@ func TestAWorkerThatStandsStill(t *testing.T) {
 	pid := script(t, `const { Worker } = require('worker_threads');
 new Worker("require('worker_threads').parentPort.postMessage(0); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)", { eval: true }).once('message', () => console.log());
 setInterval(() => {}, 1000)`)
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
-	i := s.(*inspector)
+	i := opens(t, pid)
 	i.attach(t.Context())
 	for _, lines := range []profile.Lines{profile.Cheap, ""} {
 		i.lines = lines
@@ -139,7 +136,7 @@ setInterval(() => {}, 1000)`)
 		t.Errorf("of %d workers: %v", len(i.workers), err)
 	}
 	i.detach(t.Context())
-	if err := s.Close(t.Context()); err != nil {
+	if err := i.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -182,8 +179,7 @@ func TestAProcessThatEndsMeanwhile(t *testing.T) {
 // for it.
 func TestAProcessThatIsStoppedMeanwhile(t *testing.T) {
 	pid := script(t, `setInterval(() => {}, 1000); console.log()`)
-	s, err := Open(t.Context(), strconv.Itoa(pid))
-	fatal.If(t, err)
+	s := opens(t, pid)
 	fatal.If(t, syscall.Kill(pid, syscall.SIGSTOP))
 	process.Until(t, "it is stopped", func() bool { return isStopped(pid) })
 	if _, err := s.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "was stopped meanwhile") {
@@ -252,8 +248,7 @@ func TestAProcessInAnotherNetwork(t *testing.T) {
 // a process that is idle, and so has not come to connect to whittle.
 func TestALeaveAtOnceClosesTheInspector(t *testing.T) {
 	pid, _ := node(t)
-	before, err := listening(pid)
-	fatal.If(t, err)
+	before := listens(t, pid)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s, err := Open(gone, strconv.Itoa(pid)); !errors.Is(err, context.Canceled) {
@@ -261,9 +256,7 @@ func TestALeaveAtOnceClosesTheInspector(t *testing.T) {
 	}
 	untilListening(t, pid, before)
 	for range 3 {
-		s, err := Open(t.Context(), strconv.Itoa(pid))
-		fatal.If(t, err)
-		if err := s.Close(t.Context()); err != nil {
+		if err := opens(t, pid).Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 		untilListening(t, pid, before)

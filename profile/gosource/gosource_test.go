@@ -73,18 +73,29 @@ func TestEveryFrameworksHandlerIsFound(t *testing.T) {
 // each of its functions, as a handler that a router called.
 func small(t *testing.T, source string) (string, func(function string, line int) string) {
 	t.Helper()
-	folder := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.com/x\n", "main.go": source} {
+	folder := moduleOf(t, map[string]string{"main.go": source})
+	return folder, func(function string, line int) string {
+		return served(folder, function, filepath.Join(folder, "main.go"), line)
+	}
+}
+
+// moduleOf writes the files of one, beside its go.mod.
+func moduleOf(t *testing.T, files map[string]string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	files["go.mod"] = "module example.com/x\n"
+	for name, text := range files {
+		fatal.If(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
 		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
-	return folder, func(function string, line int) string {
-		p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Functions: []profile.Function{
-			{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
-			{Name: function, File: filepath.Join(folder, "main.go"), Line: line, Owner: profile.Own},
-		}, Samples: []profile.Sample{{Value: 1, Stack: []profile.Frame{{Function: 1}, {Function: 0}}}}}
-		Label(folder, p)
-		return p.Samples[0].Endpoint
-	}
+	return folder
+}
+
+// served is the endpoint of a function that a router called, by the sources in a folder.
+func served(folder, function, file string, line int) string {
+	p := stacked(profile.Function{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard}, profile.Function{Name: function, File: file, Line: line, Owner: profile.Own})
+	Label(folder, p)
+	return p.Samples[0].Endpoint
 }
 
 // A checkout may be reached by a link.
@@ -92,12 +103,8 @@ func TestSourcesBehindALink(t *testing.T) {
 	folder, _ := small(t, "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n")
 	link := filepath.Join(t.TempDir(), "link")
 	fatal.If(t, os.Symlink(folder, link))
-	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Go, Functions: []profile.Function{
-		{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
-		{Name: "main.work", File: filepath.Join(link, "main.go"), Line: 4, Owner: profile.Own},
-	}, Samples: []profile.Sample{{Value: 1, Stack: []profile.Frame{{Function: 1}, {Function: 0}}}}}
-	if Label(link, p); p.Samples[0].Endpoint != "GET /a" {
-		t.Errorf("it serves %q", p.Samples[0].Endpoint)
+	if got := served(link, "main.work", filepath.Join(link, "main.go"), 4); got != "GET /a" {
+		t.Errorf("it serves %q", got)
 	}
 }
 
@@ -253,10 +260,8 @@ func (a *app) group(prefix string, fill func(*app)) { a.r.Route(prefix, func(r c
 func work(http.ResponseWriter, *http.Request) {}
 func logged(h http.Handler) http.Handler { return h }
 `)
-			p := stacked(profile.Function{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
-				profile.Function{Name: c.function, File: filepath.Join(folder, "main.go"), Owner: profile.Own})
-			if Label(folder, p); p.Samples[0].Endpoint != c.want {
-				t.Errorf("it serves %q, want %q", p.Samples[0].Endpoint, c.want)
+			if got := served(folder, c.function, filepath.Join(folder, "main.go"), 0); got != c.want {
+				t.Errorf("it serves %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -265,19 +270,13 @@ func logged(h http.Handler) http.Handler { return h }
 // A module's programs have functions of one name, and each its own routes: those of
 // another one are nobody's here, whether the build names whole paths or not.
 func TestAnotherProgramsRoutesAreNotThisOnes(t *testing.T) {
-	folder := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":           "module example.com/x\n",
+	folder := moduleOf(t, map[string]string{
 		"cmd/shop/main.go": "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
 		"cmd/jobs/main.go": "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /b\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
-	} {
-		fatal.If(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
-		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
-	}
+	})
 	for _, file := range []string{filepath.Join(folder, "cmd/shop/main.go"), "example.com/x/cmd/shop/main.go"} {
-		p := stacked(profile.Function{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard}, profile.Function{Name: "main.work", File: file, Line: 4, Owner: profile.Own})
-		if Label(folder, p); p.Samples[0].Endpoint != "GET /a" {
-			t.Errorf("%s: it serves %q", file, p.Samples[0].Endpoint)
+		if got := served(folder, "main.work", file, 4); got != "GET /a" {
+			t.Errorf("%s: it serves %q", file, got)
 		}
 	}
 }
@@ -285,16 +284,11 @@ func TestAnotherProgramsRoutesAreNotThisOnes(t *testing.T) {
 // A generator that lies in a package's folder is a program of its own, and hides none of
 // the package's routes.
 func TestAGeneratorHidesNoPackage(t *testing.T) {
-	folder := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":       "module example.com/x\n",
+	folder := moduleOf(t, map[string]string{
 		"main.go":      "package main\nfunc main() {}\n",
 		"api/a_gen.go": "// Made by hand.\n\n//go:build ignore\n\npackage main\nfunc main() {}\n",
 		"api/api.go":   "package api\nimport \"net/http\"\nfunc Routes() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
-	} {
-		fatal.If(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
-		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
-	}
+	})
 	p := stacked(
 		profile.Function{Name: "main.main", File: filepath.Join(folder, "main.go"), Line: 2, Owner: profile.Own},
 		profile.Function{Name: "net/http.(*ServeMux).ServeHTTP", Owner: profile.Standard},
