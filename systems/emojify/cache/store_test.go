@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -22,24 +21,13 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // clock is a time that tests set.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
+type clock struct{ at time.Time }
 
 func newClock() *clock { return &clock{at: time.Unix(1_800_000_000, 0)} }
 
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
+func (c *clock) now() time.Time { return c.at }
 
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
+func (c *clock) pass(d time.Duration) { c.at = c.at.Add(d) }
 
 func open(t testing.TB, dir string, o Options) *Store {
 	t.Helper()

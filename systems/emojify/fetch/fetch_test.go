@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -64,6 +65,17 @@ func TestAPictureComes(t *testing.T) {
 	}
 }
 
+// says responds with a status, a body and a header, which is names and values in turn.
+func says(status int, body []byte, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for pair := range slices.Chunk(header, 2) {
+			w.Header().Set(pair[0], pair[1])
+		}
+		w.WriteHeader(status)
+		w.Write(body)
+	}
+}
+
 func TestResponsesThatAreRefused(t *testing.T) {
 	small := dot(t, 30, 20)
 	huge := dot(t, 200, 200)
@@ -73,30 +85,14 @@ func TestResponsesThatAreRefused(t *testing.T) {
 		code whittle.Code
 		says string
 	}{
-		"not found": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, whittle.Invalid, "responded with 404"},
-		"part of it": {func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(206)
-			w.Write(small)
-		}, whittle.Invalid, "responded with 206"},
-		"busy":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, whittle.Unavailable, "responded with 429"},
-		"broken": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502) }, whittle.Unavailable, "responded with 502"},
-		"a page": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/html")
-			w.Write(small)
-		}, whittle.Invalid, "text/html"},
-		"a page that says it is a picture": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "image/png")
-			w.Write([]byte("<html>secret</html>"))
-		}, whittle.Invalid, "no JPEG, PNG or GIF"},
-		"compressed": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			w.Write(small)
-		}, whittle.Invalid, "compresses"},
-		"too many bytes, said": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "image/png")
-			w.Header().Set("Content-Length", "5001")
-			w.Write(make([]byte, 5001))
-		}, whittle.ResourceExhausted, "5000 bytes"},
+		"not found":                        {says(404, nil), whittle.Invalid, "responded with 404"},
+		"part of it":                       {says(206, small), whittle.Invalid, "responded with 206"},
+		"busy":                             {says(429, nil), whittle.Unavailable, "responded with 429"},
+		"broken":                           {says(502, nil), whittle.Unavailable, "responded with 502"},
+		"a page":                           {says(200, small, "Content-Type", "text/html"), whittle.Invalid, "text/html"},
+		"a page that says it is a picture": {says(200, []byte("<html>secret</html>"), "Content-Type", "image/png"), whittle.Invalid, "no JPEG, PNG or GIF"},
+		"compressed":                       {says(200, small, "Content-Encoding", "gzip"), whittle.Invalid, "compresses"},
+		"too many bytes, said":             {says(200, make([]byte, 5001), "Content-Type", "image/png", "Content-Length", "5001"), whittle.ResourceExhausted, "5000 bytes"},
 		"too many bytes, not said": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "image/png")
 			for range 100 {
@@ -104,26 +100,13 @@ func TestResponsesThatAreRefused(t *testing.T) {
 				w.(http.Flusher).Flush()
 			}
 		}, whittle.ResourceExhausted, "5000 bytes"},
-		"too many pixels": {func(w http.ResponseWriter, _ *http.Request) { w.Write(huge) }, whittle.ResourceExhausted, "200 by 200"},
-		"broken off": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "4000")
-			w.Write(small)
-		}, whittle.Unavailable, "cannot be reached"},
-		"a long header": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Long", strings.Repeat("a", 2*maxHeader))
-		}, whittle.Unavailable, "cannot be reached"},
-		"for ever": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) }, whittle.Invalid, "more than 3 times"},
-		"on to a file": {func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Location", "file:///etc/passwd")
-			w.WriteHeader(302)
-		}, whittle.Invalid, "http://"},
-		"on to metadata": {func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusTemporaryRedirect)
-		}, whittle.PermissionDenied, "not public"},
-		"on with a password": {func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Location", "http://a:b@127.0.0.1/")
-			w.WriteHeader(302)
-		}, whittle.Invalid, "password"},
+		"too many pixels":    {says(200, huge), whittle.ResourceExhausted, "200 by 200"},
+		"broken off":         {says(200, small, "Content-Length", "4000"), whittle.Unavailable, "cannot be reached"},
+		"a long header":      {says(200, nil, "X-Long", strings.Repeat("a", 2*maxHeader)), whittle.Unavailable, "cannot be reached"},
+		"for ever":           {says(302, nil, "Location", "/"), whittle.Invalid, "more than 3 times"},
+		"on to a file":       {says(302, nil, "Location", "file:///etc/passwd"), whittle.Invalid, "http://"},
+		"on to metadata":     {says(307, nil, "Location", "http://169.254.169.254/latest/meta-data/"), whittle.PermissionDenied, "not public"},
+		"on with a password": {says(302, nil, "Location", "http://a:b@127.0.0.1/"), whittle.Invalid, "password"},
 	} {
 		got, err := f.Fetch(t.Context(), serve(t, c.h).URL)
 		coded, ok := errors.AsType[*whittle.Error](err)
