@@ -79,36 +79,41 @@ func wire(t testing.TB, tr *Transcoder, json string) []byte {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := whittle.RPC{Protocol: whittle.Twirp, Descriptor: contract(t), Method: "shop.v1.Shop/Plain"}
 	for _, c := range []struct {
-		name   string
-		change func(*whittle.RPC)
-		field  string
-		says   string
+		change      func(*whittle.RPC)
+		field, says string
 	}{
-		{"bytes that are no descriptor", func(r *whittle.RPC) { r.Descriptor = []byte("{}") }, "candidate.rpc.descriptor", "read descriptor"},
-		{"a missing import", func(r *whittle.RPC) {
-			r.Descriptor = append([]byte(nil), r.Descriptor[len(r.Descriptor)/2:]...)
-		}, "candidate.rpc.descriptor", "read descriptor"},
-		{"an unknown method", func(r *whittle.RPC) { r.Method = "shop.v1.Shop/Nope" }, "candidate.rpc.method", "not in the descriptor"},
-		{"a message for a method", func(r *whittle.RPC) { r.Method = "shop.v1/Plain" }, "candidate.rpc.method", "not a method"},
-		{"a stream", func(r *whittle.RPC) { r.Method = "shop.v1.Shop/Watch" }, "candidate.rpc.method", "streams"},
-		{"an unknown protocol", func(r *whittle.RPC) { r.Protocol = "soap" }, "candidate.rpc.protocol", "soap"},
-		{"a broken template", func(r *whittle.RPC) { r.Template = "{{.I32" }, "candidate.response.template", "parse template"},
-		{"an unknown field", func(r *whittle.RPC) { r.Template = "{{.sum}}" }, "candidate.response.template", "sum"},
+		{func(r *whittle.RPC) { r.Descriptor = []byte("{}") }, "candidate.rpc.descriptor", "read descriptor"},
+		{func(r *whittle.RPC) { r.Descriptor = r.Descriptor[len(r.Descriptor)/2:] }, "candidate.rpc.descriptor", "read descriptor"}, // without the imports
+		{func(r *whittle.RPC) { r.Method = "shop.v1.Shop/Nope" }, "candidate.rpc.method", "not in the descriptor"},
+		{func(r *whittle.RPC) { r.Method = "shop.v1/Plain" }, "candidate.rpc.method", "not a method"},
+		{func(r *whittle.RPC) { r.Method = "shop.v1.Shop/Watch" }, "candidate.rpc.method", "streams"},
+		{func(r *whittle.RPC) { r.Protocol = "soap" }, "candidate.rpc.protocol", "soap"},
+		{func(r *whittle.RPC) { r.Template = "{{.I32" }, "candidate.response.template", "parse template"},
+		{func(r *whittle.RPC) { r.Template = "{{.sum}}" }, "candidate.response.template", "sum"},
+		{func(r *whittle.RPC) { r.Body = "x" }, "candidate.request.body", `no field "x"`},
+		{func(r *whittle.RPC) { r.Response = "x" }, "candidate.response.body", `no field "x"`},
+		{func(r *whittle.RPC) { r.Content = "xml" }, "candidate.request.content", "xml"},
+		{func(r *whittle.RPC) { r.Query = map[string]string{"q": "x"} }, "candidate.request.query.q", `"x"`},
+		{func(r *whittle.RPC) { r.Query = map[string]string{"q": "inner"} }, "candidate.request.query.q", "text can fill"},
+		{func(r *whittle.RPC) { r.Path = map[string]string{"q": "tags.x"} }, "candidate.request.path.q", `"tags.x"`},
+		{func(r *whittle.RPC) { r.Nulls = []string{"$.at", "$.x"} }, "candidate.response.nulls[1]", `"x"`},
+		{func(r *whittle.RPC) { r.Nulls = []string{"at"} }, "candidate.response.nulls[0]", "begins with $"},
+		{func(r *whittle.RPC) { r.Nulls = []string{"$"} }, "candidate.response.nulls[0]", "names no field"},
+		{func(r *whittle.RPC) { r.Nulls = []string{`$["at`} }, "candidate.response.nulls[0]", "names and [*]"},
+		{func(r *whittle.RPC) { r.Nulls = []string{"$..at"} }, "candidate.response.nulls[0]", "names and [*]"},
+		{func(r *whittle.RPC) { r.Nulls = []string{"$.on.x"} }, "candidate.response.nulls[0]", "nothing lies below"},
+		{func(r *whittle.RPC) { r.Nulls = []string{"$.inner[*].at"} }, "candidate.response.nulls[0]", "lists and maps"},
+		{func(r *whittle.RPC) { r.Absent = []string{"$.tags.at"} }, "candidate.response.absent[0]", "lists and maps"},
+		{func(r *whittle.RPC) { r.Absent = []string{"$.inner[0]"} }, "candidate.response.absent[0]", "names and [*]"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			rpc := good
-			c.change(&rpc)
-			_, err := New(rpc)
-			e, ok := errors.AsType[*whittle.Error](err)
-			if !ok {
-				t.Fatalf("New = %v, want a coded error", err)
-			}
-			if e.Field != c.field || !strings.Contains(e.Error(), c.says) {
-				t.Errorf("New = %q with field %q, want %q with field %q", e, e.Field, c.says, c.field)
-			}
-		})
+		rpc := whittle.RPC{Protocol: whittle.Twirp, Descriptor: contract(t), Method: "shop.v1.Shop/Rich"}
+		c.change(&rpc)
+		_, err := New(rpc)
+		e, ok := errors.AsType[*whittle.Error](err)
+		if !ok || e.Field != c.field || !strings.Contains(e.Error(), c.says) {
+			t.Errorf("New = %v with %+v, want %s at %s", err, e, c.says, c.field)
+		}
 	}
 }
 
@@ -209,11 +214,7 @@ func TestLossless(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rpc := whittle.RPC{Protocol: whittle.Connect, Descriptor: descriptor, Lossless: true}
 			c.change(&rpc)
-			var options []Option
-			if c.pattern != "" {
-				options = append(options, Pattern(c.pattern))
-			}
-			_, err := newTranscoder(t, rpc, options...).Request(c.r)
+			_, err := newTranscoder(t, rpc, Pattern(c.pattern)).Request(c.r)
 			if kept := err == nil; kept != c.kept {
 				t.Errorf("kept %v, want %v: %v", kept, c.kept, err)
 			}

@@ -2,7 +2,6 @@ package transcode
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -86,11 +85,7 @@ func TestMappedRequest(t *testing.T) {
 		{"a field of the wrong kind with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":[1]}`), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var options []Option
-			if c.pattern != "" {
-				options = append(options, Pattern(c.pattern))
-			}
-			tr := mapped(t, c.change, options...)
+			tr := mapped(t, c.change, Pattern(c.pattern))
 			got, err := tr.Request(c.r)
 			if c.want == "" {
 				if err == nil || whittle.CodeOf(err) != whittle.Invalid {
@@ -190,37 +185,6 @@ func TestWordlessResponse(t *testing.T) {
 	tr := mapped(t, func(r *whittle.RPC) { r.Protocol = whittle.TwirpJSON })
 	if a := tr.Response(response(200, "application/json", `{"color":"BLUE"}`)); a.Failure != whittle.FailedMalform || !strings.Contains(a.Detail, `"BLUE" is no value of shop.v1.Color`) {
 		t.Errorf("a name of no value: %+v", a)
-	}
-}
-
-func TestMappingRefuses(t *testing.T) {
-	for _, c := range []struct {
-		change      func(*whittle.RPC)
-		field, says string
-	}{
-		{func(r *whittle.RPC) { r.Body = "x" }, "candidate.request.body", `no field "x"`},
-		{func(r *whittle.RPC) { r.Response = "x" }, "candidate.response.body", `no field "x"`},
-		{func(r *whittle.RPC) { r.Content = "xml" }, "candidate.request.content", "xml"},
-		{func(r *whittle.RPC) { r.Query = map[string]string{"q": "x"} }, "candidate.request.query.q", `"x"`},
-		{func(r *whittle.RPC) { r.Query = map[string]string{"q": "inner"} }, "candidate.request.query.q", "text can fill"},
-		{func(r *whittle.RPC) { r.Path = map[string]string{"q": "tags.x"} }, "candidate.request.path.q", `"tags.x"`},
-		{func(r *whittle.RPC) { r.Nulls = []string{"$.at", "$.x"} }, "candidate.response.nulls[1]", `"x"`},
-		{func(r *whittle.RPC) { r.Nulls = []string{"at"} }, "candidate.response.nulls[0]", "begins with $"},
-		{func(r *whittle.RPC) { r.Nulls = []string{"$"} }, "candidate.response.nulls[0]", "names no field"},
-		{func(r *whittle.RPC) { r.Nulls = []string{`$["at`} }, "candidate.response.nulls[0]", "names and [*]"},
-		{func(r *whittle.RPC) { r.Nulls = []string{"$..at"} }, "candidate.response.nulls[0]", "names and [*]"},
-		{func(r *whittle.RPC) { r.Nulls = []string{"$.on.x"} }, "candidate.response.nulls[0]", "nothing lies below"},
-		{func(r *whittle.RPC) { r.Nulls = []string{"$.inner[*].at"} }, "candidate.response.nulls[0]", "lists and maps"},
-		{func(r *whittle.RPC) { r.Absent = []string{"$.tags.at"} }, "candidate.response.absent[0]", "lists and maps"},
-		{func(r *whittle.RPC) { r.Absent = []string{"$.inner[0]"} }, "candidate.response.absent[0]", "names and [*]"},
-	} {
-		rpc := whittle.RPC{Protocol: whittle.Twirp, Descriptor: contract(t), Method: "shop.v1.Shop/Rich"}
-		c.change(&rpc)
-		_, err := New(rpc)
-		e, ok := errors.AsType[*whittle.Error](err)
-		if !ok || e.Field != c.field || !strings.Contains(e.Error(), c.says) {
-			t.Errorf("New = %v with %+v, want %s at %s", err, e, c.says, c.field)
-		}
 	}
 }
 

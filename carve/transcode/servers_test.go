@@ -93,34 +93,41 @@ func call(t *testing.T, base string, http2 bool, r *whittle.Request) *whittle.Re
 	return &whittle.Response{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Trailer: whittle.Header(resp.Trailer), Body: body}
 }
 
+// answered is what the user gets where a server of the count contract is asked.
+func answered(t *testing.T, server *httptest.Server, contract whittle.RPC, body string) whittle.Response {
+	t.Helper()
+	var err error
+	contract.Descriptor, err = os.ReadFile(descriptor)
+	fatal.If(t, err)
+	contract.Method = "twirp.carved.Carved/Count"
+	tr, err := transcode.New(contract, transcode.Timeout(30e9))
+	fatal.If(t, err)
+	req, err := tr.Request(&whittle.Request{
+		Method: "POST", Target: "/Count", Body: []byte(body), Header: whittle.Header{"Content-Type": {"application/json; charset=utf-8"}},
+	})
+	fatal.If(t, err)
+	return tr.Response(call(t, server.URL, tr.HTTP2(), req))
+}
+
+const descriptor = "../../systems/count/count.binpb"
+
 // TestGeneratedServers asks the code that twirp and connect generate, in each
 // protocol, what the monolith's clients ask.
 func TestGeneratedServers(t *testing.T) {
-	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
-	fatal.If(t, err)
 	for protocol, server := range servers(t) {
 		for _, c := range []struct {
 			name, template, body string
-			method               string
 			status               int
 			want                 string
 		}{
-			{"text", "Counted to {{.Sum}} \n", `{"times":2147483647}`, "Count", 200, "Counted to 214748364700 \n"},
-			{"text from zero", "Counted to {{.Sum}} \n", `{"times":0}`, "Count", 200, "Counted to 0 \n"},
-			{"JSON", "", `{"times":"7","by":["ann"]}`, "Count", 200, `{"Sum":700}`},
-			{"JSON from nothing", "", ``, "Count", 200, `{"Sum":0}`},
-			{"the caller's fault", "", `{"times":-1}`, "Count", 400, "invalid_argument: times is below 0\n"},
+			{"text", "Counted to {{.Sum}} \n", `{"times":2147483647}`, 200, "Counted to 214748364700 \n"},
+			{"text from zero", "Counted to {{.Sum}} \n", `{"times":0}`, 200, "Counted to 0 \n"},
+			{"JSON", "", `{"times":"7","by":["ann"]}`, 200, `{"Sum":700}`},
+			{"JSON from nothing", "", ``, 200, `{"Sum":0}`},
+			{"the caller's fault", "", `{"times":-1}`, 400, "invalid_argument: times is below 0\n"},
 		} {
 			t.Run(string(protocol)+" "+c.name, func(t *testing.T) {
-				tr, err := transcode.New(whittle.RPC{
-					Protocol: protocol, Descriptor: descriptor, Method: "twirp.carved.Carved/Count", Template: c.template,
-				}, transcode.Timeout(30e9))
-				fatal.If(t, err)
-				req, err := tr.Request(&whittle.Request{
-					Method: "POST", Target: "/Count", Body: []byte(c.body), Header: whittle.Header{"Content-Type": {"application/json; charset=utf-8"}},
-				})
-				fatal.If(t, err)
-				a := tr.Response(call(t, server.URL, tr.HTTP2(), req))
+				a := answered(t, server, whittle.RPC{Protocol: protocol, Template: c.template}, c.body)
 				if a.Failure != "" || a.Status != c.status || string(a.Body) != c.want {
 					t.Errorf("answer %d %q, failure %q (%s); want %d %q", a.Status, a.Body, a.Failure, a.Detail, c.status, c.want)
 				}
@@ -132,14 +139,8 @@ func TestGeneratedServers(t *testing.T) {
 // TestWrongServer: a candidate that does not know the procedure is at fault,
 // and never tells a user 404.
 func TestWrongServer(t *testing.T) {
-	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
-	fatal.If(t, err)
 	for protocol, server := range servers(t) {
-		tr, err := transcode.New(whittle.RPC{Protocol: protocol, Prefix: "/elsewhere", Descriptor: descriptor, Method: "twirp.carved.Carved/Count"})
-		fatal.If(t, err)
-		req, err := tr.Request(&whittle.Request{Method: "POST", Target: "/Count"})
-		fatal.If(t, err)
-		if a := tr.Response(call(t, server.URL, tr.HTTP2(), req)); a.OK() || a.Status != 501 {
+		if a := answered(t, server, whittle.RPC{Protocol: protocol, Prefix: "/elsewhere"}, ""); a.OK() || a.Status != 501 {
 			t.Errorf("%s: answer %d %q, failure %q (%s); want 501", protocol, a.Status, a.Body, a.Failure, a.Detail)
 		}
 	}
@@ -177,8 +178,6 @@ func carrying(t *testing.T, members map[string]any) map[whittle.Protocol]*httpte
 // TestVerbatim holds that an error's response reaches the user as it was, over
 // every protocol, from servers that others generate.
 func TestVerbatim(t *testing.T) {
-	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
-	fatal.If(t, err)
 	const plain = "not_found: no such thing\n"
 	long := strings.Repeat("long ", 12<<10)
 	for _, c := range []struct {
@@ -203,13 +202,7 @@ func TestVerbatim(t *testing.T) {
 	} {
 		for protocol, server := range carrying(t, c.members) {
 			t.Run(c.name+" "+string(protocol), func(t *testing.T) {
-				tr, err := transcode.New(whittle.RPC{
-					Protocol: protocol, Descriptor: descriptor, Method: "twirp.carved.Carved/Count", Verbatim: !c.off,
-				})
-				fatal.If(t, err)
-				req, err := tr.Request(&whittle.Request{Method: "POST", Target: "/Count"})
-				fatal.If(t, err)
-				a := tr.Response(call(t, server.URL, tr.HTTP2(), req))
+				a := answered(t, server, whittle.RPC{Protocol: protocol, Verbatim: !c.off}, "")
 				if a.Failure != "" || a.Status != c.status || a.Header.Get("Content-Type") != c.contentType || string(a.Body) != c.body {
 					t.Errorf("%s %s: %d %q %.100q, want %d %q %.100q", a.Failure, a.Detail, a.Status, a.Header.Get("Content-Type"), a.Body, c.status, c.contentType, c.body)
 				}
@@ -221,16 +214,15 @@ func TestVerbatim(t *testing.T) {
 // FuzzVerbatim: whatever an error carries, users get a status that HTTP has and
 // a content type that fits a header.
 func FuzzVerbatim(f *testing.F) {
-	descriptor, err := os.ReadFile("../../systems/count/count.binpb")
+	contract, err := os.ReadFile(descriptor)
 	fatal.If(f, err)
 	f.Add([]byte(`{"code":"not_found","meta":{"http_status":"404","http_body":"x"}}`), "", false)
 	f.Add([]byte(`{"code":"not_found","details":[{"type":"google.protobuf.Struct","value":"CgA"}]}`), "", false)
 	f.Add([]byte{}, "CAUSABoA", true)
 	var trs [2]*transcode.Transcoder
 	for i, p := range []whittle.Protocol{whittle.Connect, whittle.GRPC} {
-		if trs[i], err = transcode.New(whittle.RPC{Protocol: p, Descriptor: descriptor, Method: "twirp.carved.Carved/Count", Verbatim: true}); err != nil {
-			f.Fatal(err)
-		}
+		trs[i], err = transcode.New(whittle.RPC{Protocol: p, Descriptor: contract, Method: "twirp.carved.Carved/Count", Verbatim: true})
+		fatal.If(f, err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, details string, grpc bool) {
 		tr, in := trs[0], whittle.Response{Status: 404, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: body}
