@@ -102,7 +102,7 @@ func TestCodes(t *testing.T) {
 			cluster := fake(t)
 			l := openAt(t, Options{Brokers: cluster.ListenAddrs(), Topic: "t", DeliveryTimeout: 2 * time.Second})
 			handle := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: c.err, Count: -1})
-			r := l.Append(t.Context(), []stream.Record{sealed("1", "k", "v"), sealed("2", "k", "v")})
+			r := l.Append(t.Context(), []stream.Record{streamtest.Record("1", "k", "v"), streamtest.Record("2", "k", "v")})
 			for i := range r {
 				code := whittle.CodeOf(r[i].Err)
 				behind := i > 0 && code == whittle.Unavailable // the first failed, and this is of its key
@@ -139,7 +139,7 @@ func TestARefusedBatchHalvesTheLimit(t *testing.T) {
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.MessageTooLarge, Count: 1})
 	records := make([]stream.Record, 20)
 	for i := range records {
-		records[i] = sealed(strconv.Itoa(i), "k", "v")
+		records[i] = streamtest.Record(strconv.Itoa(i), "k", "v")
 	}
 	for i, r := range l.Append(t.Context(), records) {
 		if r.Err != nil {
@@ -158,39 +158,24 @@ func TestWhatIsNoRecordsFaultShows(t *testing.T) {
 	l := openAt(t, Options{Brokers: cluster.ListenAddrs(), Topic: "t"})
 	for _, fault := range []*kerr.Error{kerr.InvalidTimestamp, kerr.TopicAuthorizationFailed, kerr.PolicyViolation, kerr.UnsupportedCompressionType, kerr.InvalidRequiredAcks} {
 		handle := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: fault, Count: -1})
-		r := l.Append(t.Context(), []stream.Record{sealed("1", "k", "v")})
+		r := l.Append(t.Context(), []stream.Record{streamtest.Record("1", "k", "v")})
 		named, ok := errors.AsType[*stream.Refusal](r[0].Err)
 		if whittle.CodeOf(r[0].Err) != whittle.Unavailable || !ok || named.Name != fault.Message || l.Capacity().Failing == nil || l.Capacity().Err != nil {
 			t.Errorf("%v: %v, %+v", fault, r[0].Err, l.Capacity())
 		}
 		handle.Remove()
-		if r := l.Append(t.Context(), []stream.Record{sealed("2", "k", "v")}); r[0].Err != nil || l.Capacity().Failing != nil {
+		if r := l.Append(t.Context(), []stream.Record{streamtest.Record("2", "k", "v")}); r[0].Err != nil || l.Capacity().Failing != nil {
 			t.Errorf("after %v: %v, %+v", fault, r[0].Err, l.Capacity())
 		}
 	}
 }
 
-// Close gives up when its context ends, and so do the appends that it waited for.
 func TestCloseGivesUp(t *testing.T) {
 	t.Parallel()
 	c := fake(t)
 	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
 	handle := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
-	appended := make(chan []stream.Result)
-	for range 4 {
-		go func() { appended <- l.Append(t.Context(), []stream.Record{sealed("", "k", "v")}) }()
-	}
-	fatal.If(t, handle.Wait(t.Context(), 1))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := l.Close(ctx); whittle.CodeOf(err) != whittle.DeadlineExceeded || err == nil {
-		t.Error(err)
-	}
-	for range 4 {
-		if r := <-appended; r[0].Err == nil {
-			t.Error("kept by brokers that never were in sync")
-		}
-	}
+	streamtest.CloseGivesUp(t, l, func() { fatal.If(t, handle.Wait(t.Context(), 1)) })
 }
 
 func TestCapacityKnowsThatBrokersAreGone(t *testing.T) {
@@ -222,7 +207,7 @@ func TestSecurity(t *testing.T) {
 			o := Options{Brokers: c.ListenAddrs(), Topic: "t", SASL: SASL{Mechanism: mechanism, User: "u", Password: "secret"}}
 			o.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com"} // the test certificate's name
 			l := openAt(t, o)
-			if r := l.Append(t.Context(), []stream.Record{sealed("", "", "v")}); r[0].Err != nil {
+			if r := l.Append(t.Context(), []stream.Record{streamtest.Record("", "", "v")}); r[0].Err != nil {
 				t.Fatal(r[0].Err)
 			}
 			if mechanism != "plain" {

@@ -25,12 +25,6 @@ import (
 	"whittle/systems/ingest/stream/streamtest"
 )
 
-func sealed(id, key, value string) stream.Record {
-	r := stream.Record{ID: id, Key: key, Time: time.Unix(1700000000, 123456789).UTC(), Value: []byte(value)}
-	r.Seal()
-	return r
-}
-
 func TestOpenRefuses(t *testing.T) {
 	address := []string{realBroker(t).Address()}
 	compacted := topicFor(t)
@@ -63,7 +57,7 @@ func TestOpenCreates(t *testing.T) {
 		if n := l.traits.partitions; n != defaultPartitions {
 			t.Errorf("%d partitions", n)
 		}
-		if r := l.Append(t.Context(), []stream.Record{sealed("", "", "v")}); r[0].Err != nil {
+		if r := l.Append(t.Context(), []stream.Record{streamtest.Record("", "", "v")}); r[0].Err != nil {
 			t.Error(r[0].Err)
 		}
 		if err := l.Close(t.Context()); err != nil {
@@ -80,7 +74,7 @@ func TestTopicTakesLess(t *testing.T) {
 	l := openAt(t, Options{Brokers: address, Topic: topic, Create: &Create{Partitions: 1}})
 	alter(t, address, topic, "max.message.bytes", "5000")
 	for deadline := time.Now().Add(10 * time.Second); ; { // the log itself learns of it a little later
-		if r := l.Append(t.Context(), []stream.Record{sealed("before", "", random(20_000))}); whittle.CodeOf(r[0].Err) == whittle.Invalid {
+		if r := l.Append(t.Context(), []stream.Record{streamtest.Record("before", "", random(20_000))}); whittle.CodeOf(r[0].Err) == whittle.Invalid {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -88,8 +82,8 @@ func TestTopicTakesLess(t *testing.T) {
 		}
 	}
 	records := []stream.Record{
-		sealed("1", "a", "small"), sealed("2", "b", random(20_000)),
-		sealed("3", "b", "behind the large one"), sealed("4", "a", "small too"),
+		streamtest.Record("1", "a", "small"), streamtest.Record("2", "b", random(20_000)),
+		streamtest.Record("3", "b", "behind the large one"), streamtest.Record("4", "a", "small too"),
 	}
 	got := l.Append(t.Context(), records)
 	for i, want := range []whittle.Code{-1, whittle.Invalid, whittle.Unavailable, -1} {

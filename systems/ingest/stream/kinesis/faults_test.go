@@ -87,7 +87,7 @@ func TestThrottledShardLeavesOthersAlone(t *testing.T) {
 
 	var stuck, free []stream.Record
 	for i := range 200 {
-		r := record(fmt.Sprint("key", i), fmt.Sprint(i), "v")
+		r := streamtest.Record(fmt.Sprint(i), fmt.Sprint("key", i), "v")
 		if throttled(r.Key) {
 			stuck = append(stuck, r)
 		} else {
@@ -140,7 +140,7 @@ func TestResultsSayWhatIsKnown(t *testing.T) {
 			// not known, as it is said: that is no response to what is asked here.
 			var err error
 			for range 5 {
-				if err = s.Append(t.Context(), []stream.Record{record("k", "", "v")})[0].Err; whittle.CodeOf(err) == c.want {
+				if err = s.Append(t.Context(), []stream.Record{streamtest.Record("", "k", "v")})[0].Err; whittle.CodeOf(err) == c.want {
 					break
 				}
 			}
@@ -156,7 +156,7 @@ func TestOutageShowsInCapacityAndEnds(t *testing.T) {
 	s := open(t, Options{Stream: newStream(t, 1), Endpoint: proxy.URL})
 	proxy.Set(always(kinesistest.Internal))
 	done := make(chan []stream.Result, 1)
-	go func() { done <- s.Append(t.Context(), []stream.Record{record("k", "", "v")}) }()
+	go func() { done <- s.Append(t.Context(), []stream.Record{streamtest.Record("", "k", "v")}) }()
 	process.Until(t, "an outage that shows", func() bool { return s.Capacity().Err != nil })
 	proxy.Set(kinesistest.Faults{})
 	if r := <-done; r[0].Err != nil {

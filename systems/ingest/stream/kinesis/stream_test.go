@@ -115,12 +115,6 @@ func open(t *testing.T, o Options) *Stream {
 	return s
 }
 
-func record(key, id, value string) stream.Record {
-	r := stream.Record{ID: id, Key: key, Time: time.Unix(1_700_000_000, 7).UTC(), Value: []byte(value), Header: []stream.Header{{Name: "A", Value: "b"}}}
-	r.Seal()
-	return r
-}
-
 func TestOpenNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	api := needAPI(t)
@@ -164,7 +158,7 @@ func TestConformance(t *testing.T) {
 // TestABareBodyIsAllThatThereIs on a raw stream.
 func TestABareBodyIsAllThatThereIs(t *testing.T) {
 	raw := open(t, Options{Stream: newStream(t, 1), Raw: true})
-	res := raw.Append(t.Context(), []stream.Record{record("k", "id", "foreign")})
+	res := raw.Append(t.Context(), []stream.Record{streamtest.Record("id", "k", "foreign")})
 	got := readShards(t, raw)[res[0].Position.Partition]
 	if len(got) != 1 || string(got[0].Value) != "foreign" || got[0].Key != "k" {
 		t.Errorf("raw: %+v", got)

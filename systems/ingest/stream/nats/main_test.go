@@ -14,7 +14,6 @@ import (
 
 	"whittle/internal/child"
 	"whittle/internal/fatal"
-	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/nats/natstest"
 )
 
@@ -103,10 +102,4 @@ func openAt(t *testing.T, o Options) *Log {
 func served(t *testing.T) *Log {
 	t.Helper()
 	return openAt(t, Options{URL: natstest.Start(t)})
-}
-
-func sealed(id, key, value string) stream.Record {
-	r := stream.Record{ID: id, Key: key, Time: time.Unix(1700000000, 123456789).UTC(), Value: []byte(value)}
-	r.Seal()
-	return r
 }

@@ -52,6 +52,27 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
+// CloseGivesUp closes a stream while four appends wait for a server that keeps nothing, which
+// busy waits for: the close ends with its context, and so do the appends.
+func CloseGivesUp(t *testing.T, st stream.Stream, busy func()) {
+	t.Helper()
+	appended := make(chan []stream.Result)
+	for range 4 {
+		go func() { appended <- st.Append(t.Context(), []stream.Record{Record("", "k", "v")}) }()
+	}
+	busy()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := st.Close(ctx); codeOf(err) != whittle.DeadlineExceeded {
+		t.Errorf("close: %v", err)
+	}
+	for range 4 {
+		if r := <-appended; r[0].Err == nil {
+			t.Error("kept by a server that keeps nothing")
+		}
+	}
+}
+
 func closing(t *testing.T, s stream.Stream) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -90,9 +111,9 @@ func (s *Suite) roundTrip(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(7, 7))
 	records := []stream.Record{
-		record("empty", "k", nil),
-		record("zeros", "k", make([]byte, 8<<10)),
-		record("", "", []byte("neither id nor key, but known by its value")),
+		Record[[]byte]("empty", "k", nil),
+		Record("zeros", "k", make([]byte, 8<<10)),
+		Record("", "", "neither id nor key, but known by its value"),
 		{ID: "times", Time: time.Unix(-86_400, 1).UTC(), Value: []byte("before 1970, no header")},
 		{ID: "headers", Key: "k", Time: time.Unix(0, 0).UTC(), Value: []byte("v"), Header: []stream.Header{
 			{Name: "", Value: ""}, {Name: "x", Value: "second of two"}, {Name: "X", Value: "other case"}, {Name: "x", Value: "\x00\r\n\xff"},
@@ -101,7 +122,7 @@ func (s *Suite) roundTrip(t *testing.T) {
 		{ID: "many", Time: time.Unix(0, 2).UTC(), Value: []byte("headers"), Header: make([]stream.Header, stream.MaxHeaders)},
 	}
 	for i, size := range []int{1, 2, 3, 100, 511, 512, 513, 1000, 4095, 4096, 4097, 20_000, 50_000} {
-		records = append(records, record(fmt.Sprint("random-", i), fmt.Sprint("user-", i%4), randomBytes(random, size)))
+		records = append(records, Record(fmt.Sprint("random-", i), fmt.Sprint("user-", i%4), randomBytes(random, size)))
 	}
 	for i := range records {
 		records[i].Seal()
@@ -133,7 +154,7 @@ func (s *Suite) roundTrip(t *testing.T) {
 func (s *Suite) memory(t *testing.T) {
 	st := s.Open(t)
 	value := []byte("as it was")
-	records := []stream.Record{record("a", "k", value)}
+	records := []stream.Record{Record("a", "k", value)}
 	at := keep(t, st, records...)
 	copy(value, "scribbled")
 	records[0].Header[0].Value = "scribbled"
@@ -148,17 +169,17 @@ func (s *Suite) memory(t *testing.T) {
 func (s *Suite) bounds(t *testing.T) {
 	st := s.Open(t)
 	long := func(n int) string { return strings.Repeat("x", n) }
-	headers := record("headers", "d", []byte("v"))
+	headers := Record("headers", "d", "v")
 	headers.Header = make([]stream.Header, stream.MaxHeaders+1)
 	records := []stream.Record{
-		record("first", "a", []byte("kept")),
-		record(long(stream.MaxID+1), "b", []byte("v")),
-		record("key", long(stream.MaxKey+1), []byte("v")),
+		Record("first", "a", "kept"),
+		Record(long(stream.MaxID+1), "b", "v"),
+		Record("key", long(stream.MaxKey+1), "v"),
 		headers,
-		record("large", "a", make([]byte, st.Limit()+1)),
-		record("behind", "a", []byte("an earlier one of its key was refused")),
-		record("no key", "", []byte("kept")),
-		record("last", "f", []byte("kept")),
+		Record("large", "a", make([]byte, st.Limit()+1)),
+		Record("behind", "a", "an earlier one of its key was refused"),
+		Record("no key", "", "kept"),
+		Record("last", "f", "kept"),
 	}
 	results := st.Append(t.Context(), records)
 	if len(results) != len(records) {
@@ -182,10 +203,10 @@ func (s *Suite) bounds(t *testing.T) {
 
 func (s *Suite) largest(t *testing.T) {
 	st := s.Open(t)
-	r := record("largest", "k", nil)
+	r := Record("largest", "k", "")
 	r.Value = randomBytes(rand.New(rand.NewPCG(1, 1)), st.Limit()-stream.EncodedLen(&r))
 	r.Seal()
-	over := record("over", "o", append(slices.Clone(r.Value), make([]byte, 64)...))
+	over := Record("over", "o", append(slices.Clone(r.Value), make([]byte, 64)...))
 	results := st.Append(t.Context(), []stream.Record{r, over})
 	if results[0].Err != nil || codeOf(results[1].Err) != whittle.Invalid {
 		t.Fatalf("at the limit: %v; over it: %v", results[0].Err, results[1].Err)
@@ -260,11 +281,11 @@ func (s *Suite) appendMidway(t *testing.T) {
 // surely not kept, or whoever reads it can tell; what comes behind it is kept.
 func (s *Suite) corrupt(t *testing.T) {
 	st := s.Open(t)
-	bad := record("bad", "k", []byte("a value"))
+	bad := Record("bad", "k", "a value")
 	bad.Sum ^= 1 << 7
-	at := keep(t, st, record("before", "k", []byte("v")))
+	at := keep(t, st, Record("before", "k", "v"))
 	result := st.Append(t.Context(), []stream.Record{bad})[0]
-	keep(t, st, record("behind", "k", []byte("v")))
+	keep(t, st, Record("behind", "k", "v"))
 	var read []string
 	for _, e := range s.Read(t, st)[at[0].Partition] {
 		if e.Intact() {
@@ -307,10 +328,10 @@ func (s *Suite) reopened(t *testing.T) {
 	}
 }
 
-// record makes a sealed one.
-func record(id, key string, value []byte) stream.Record {
+// Record makes a sealed one.
+func Record[V string | []byte](id, key string, value V) stream.Record {
 	r := stream.Record{
-		ID: id, Key: key, Time: time.Unix(1_700_000_000, 123_456_789).UTC(), Value: value,
+		ID: id, Key: key, Time: time.Unix(1_700_000_000, 123_456_789).UTC(), Value: []byte(value),
 		Header: []stream.Header{{Name: "Content-Type", Value: "application/json"}},
 	}
 	r.Seal()
@@ -319,7 +340,7 @@ func record(id, key string, value []byte) stream.Record {
 
 func numbered(key string, n int) stream.Record {
 	id := fmt.Sprintf("%s-%d", key, n)
-	return record(id, key, []byte("value of "+id))
+	return Record(id, key, "value of "+id)
 }
 
 func randomBytes(random *rand.Rand, n int) []byte {
