@@ -35,7 +35,7 @@ func (j *Judge) coverage() *whittle.Coverage {
 	return c
 }
 
-// cover adds what of bodies is compared by value, by form, and not at all.
+// cover adds which places of bodies are compared by value, by form, and not at all.
 func (m *match) cover(c *whittle.Coverage) {
 	c.ByValue, c.WholeBody = 1, true
 	if m.c.Kind == whittle.JSON {

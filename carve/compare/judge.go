@@ -1,16 +1,13 @@
-// Package compare turns pairs of responses into findings and a verdict. It is
-// pure: no I/O, no clock, no goroutine; what it says depends on the exchanges
-// alone, in the order in which they came.
+// Package compare turns pairs of responses into findings and a verdict. It is pure: no I/O, no clock, no
+// goroutine. What it says depends only on the exchanges and their order.
 //
-// An exchange goes from Judge.Observe (judge.go) to the series of its order (series.go), which
-// compares status, content type and failure, the headers (header) and then the body, by its
-// method: match.go for exact and json, random.go for random responses, whose numbers go to
-// distribution and whose rest to a match. A match takes the differences that jsondiff finds as
-// marks and bets on them (mark.go), learns what the monolith changes by itself
-// (match_noise.go), tells a state of each server's own from a fault (match_own.go, own), and has
-// what varies compared by its form (form). Differences that are asked about again come to
-// rechecks.go. The verdict is put together in judge_verdict.go, and what it stands on in
-// coverage.go.
+// An exchange goes from Judge.Observe (judge.go) to the series of its order (series.go). That compares
+// status, content type and failure, the headers (header) and then the body, by its method: match.go for
+// exact and json, random.go for random responses, whose numbers go to distribution and whose rest to a
+// match. A match takes the differences that jsondiff finds as marks and bets on them (mark.go), learns
+// what the monolith changes by itself (match_noise.go), tells a state of each server's own from a fault
+// (match_own.go, own), and has varying values compared by form (form). Differences that are asked about
+// again come to rechecks.go. judge_verdict.go makes the verdict, and coverage.go says what it stands on.
 package compare
 
 import (
@@ -26,16 +23,15 @@ import (
 	"whittle/carve/compare/novelty"
 )
 
-// Judge compares the two responses of each exchange of one route and gives a verdict on
-// the candidate. It is deterministic. Only Known is safe for concurrent use.
+// Judge compares the two responses of each exchange of one route and gives a verdict on the candidate.
+// It is deterministic. Only Known is safe for concurrent use.
 //
-// It promises: if both sides respond independently by the same distribution, the
-// probability that it ever says DIFFERENT is at most 1 - Confidence, even if it is
-// read after every exchange.
+// It promises: if both sides respond independently by the same distribution, the probability that it
+// ever says DIFFERENT is at most 1 - Confidence, even if it is read after every exchange.
 //
-// There are three bodies of evidence, each with a part of the error rate: exchanges in
-// which the monolith was asked first, those in which the candidate was, and rechecks. Where
-// nobody was served, the order was drawn, and says nothing of users: all belong to the first.
+// Three bodies of evidence each have a part of the error rate: exchanges in which the monolith was asked
+// first, those in which the candidate was, and rechecks. Where nobody was served, the order was drawn
+// and says nothing of users: all of these belong to the first.
 type Judge struct {
 	c    whittle.Comparison
 	show *display.View
@@ -48,12 +44,11 @@ type Judge struct {
 	seconds          seconds
 
 	verdict *whittle.Verdict // nil: something came since
-	shownAt int              // after how many exchanges DIFFERENT was said last; 0: never
+	shownAt int              // the exchanges when DIFFERENT was said last; 0: never
 }
 
-// NewJudge makes the judge of a route. A wrong expression or path is a
-// *whittle.Error with code Invalid and Field relative to the route
-// ("compare.per").
+// NewJudge makes the judge of a route. A wrong expression or path is a *whittle.Error with code Invalid
+// and Field relative to the route ("compare.per").
 func NewJudge(c whittle.Comparison) (*Judge, error) {
 	show := &display.View{}
 	mirrored, err := newSeries(c, eprocess.OfMirrored, show)
@@ -92,11 +87,10 @@ func (j *Judge) shareNoise() {
 	}
 }
 
-// IsOfALog says that the exchanges are those of a log, of which no more will come. chosen: the
-// requests that are repeated are not drawn by chance from all, but those that the log has twice, so
-// that what is seen of them holds for them alone. headers: the noise of headers is learned from
-// repeats, also where none is learned of bodies, so that a text that the monolith makes anew is no
-// difference.
+// IsOfALog says that the exchanges are those of a log, of which no more will come. chosen: the repeated
+// requests are those that the log has twice, not drawn by chance from all, so what is seen of them holds
+// for them alone. headers: the noise of headers is learned from repeats even where none is learned of
+// bodies, so that a text that the monolith makes anew is no difference.
 func (j *Judge) IsOfALog(chosen, headers bool) {
 	for _, s := range []*series{j.mirrored, j.served} {
 		for _, m := range []*match{s.headers.match, s.match} {
@@ -122,9 +116,9 @@ func (j *Judge) compared() int { return j.mirrored.Compared + j.served.Compared 
 // Observation is what became of one exchange.
 type Observation = whittle.Observation
 
-// Observe takes one exchange. It does not compare one in which the monolith did not
-// respond or a body was cut off, with one exception: a different status counts
-// whatever the bodies are, as in a candidate's error whose body was not read.
+// Observe takes one exchange. It does not compare one in which the monolith did not respond or a body
+// was cut off. Exception: a different status counts whatever the bodies are, as in a candidate's error
+// whose body was not read.
 func (j *Judge) Observe(x *whittle.Exchange) Observation {
 	switch {
 	case x.Monolith.Failure.Neutral() || x.Candidate.Failure.Neutral():
@@ -179,8 +173,7 @@ func cutOff(x *whittle.Exchange) bool {
 	return (x.Monolith.Truncated || x.Candidate.Truncated) && (!responded || x.Monolith.Status == x.Candidate.Status)
 }
 
-// Known reports whether a request has a shape of which a response was compared. It
-// may be called at any time, by any goroutine.
+// Known reports whether a response to a request of this shape was compared. It is safe for concurrent use.
 func (j *Judge) Known(q *whittle.Request) bool { return j.shapes.Has(novelty.ShapeOf(q)) }
 
 // Served is what is known of responses that users got from the candidate.
@@ -195,21 +188,19 @@ func (j *Judge) Served() whittle.Served {
 	return out
 }
 
-// ServedNeeded is how many exchanges that the candidate served, none of them
-// differing, bring the bound on their share to most.
+// ServedNeeded is how many exchanges that the candidate served, none of them differing, bring the bound
+// on their share to most.
 func (j *Judge) ServedNeeded(most float64) int { return ServedNeeded(most, j.c) }
 
-// ServedNeeded is how many responses that users got from the candidate have to be
-// compared, none of them differing, until at most the given share can differ, at
-// the confidence of a comparison.
+// ServedNeeded is how many of the candidate's responses to users have to be compared, none of them
+// differing, until at most the given share can differ, at a comparison's confidence.
 func ServedNeeded(most float64, c whittle.Comparison) int {
 	return eprocess.NeededFor(most, alphaOf(c))
 }
 
 func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 
-// mediaType is the content type with its parameters, but for those of multipart bodies
-// that are made anew with each.
+// mediaType is the content type with its parameters, except those new in each multipart body.
 func mediaType(a *whittle.Response) string {
 	raw := a.Header.Get("Content-Type")
 	if raw == "" {
@@ -232,9 +223,8 @@ func mediaType(a *whittle.Response) string {
 	return display.Snippet([]byte(kind), 120)
 }
 
-// Redactor takes what is secret out of what is kept and shown of exchanges.
+// Redactor removes secrets from what is kept and shown of exchanges.
 type Redactor = display.Redactor
 
-// Redact has what the judge shows and keeps of exchanges redacted from now on.
-// Without it samples are as they came.
+// Redact sets the redactor of what the judge shows and keeps. Without one, samples are as they came.
 func (j *Judge) Redact(with display.Redactor) { j.show.RedactBy(with) }

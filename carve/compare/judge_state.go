@@ -14,7 +14,7 @@ import (
 	"whittle/carve/compare/novelty"
 )
 
-// keptJudge is the state of a judge as it is written, and what is read into it.
+// keptJudge is the state of a judge as it is written and read.
 type keptJudge struct {
 	Whole    bool            `json:"whole"` // it is one
 	Mirrored keptSeries      `json:"mirrored"`
@@ -52,9 +52,8 @@ func (j *Judge) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary restores what MarshalBinary kept, into a new judge made for the same comparison. That
-// it is unharmed and of this version is known to whoever kept it. After an error the judge must not
-// be used.
+// UnmarshalBinary restores what MarshalBinary kept, into a new judge for the same comparison. Its keeper
+// knows that it is unharmed and of this version. After an error the judge must not be used.
 func (j *Judge) UnmarshalBinary(b []byte) error {
 	k := j.kept()
 	k.Whole = false

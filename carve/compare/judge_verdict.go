@@ -13,8 +13,8 @@ import (
 	"whittle/internal/units"
 )
 
-// Verdict says what is known so far. It is computed when asked for and kept
-// until the next exchange; its slices belong to the judge.
+// Verdict says what is known so far. It is computed on demand and kept until the next exchange. Its
+// slices belong to the judge.
 func (j *Judge) Verdict() whittle.Verdict {
 	if j.verdict == nil {
 		v := j.judge()
@@ -27,8 +27,8 @@ func (j *Judge) Verdict() whittle.Verdict {
 	return *j.verdict
 }
 
-// takenBack says that somebody was told DIFFERENT, and why it is no longer said. What had shown
-// it stood on draws that are independent; what has come since shows that they are not.
+// takenBack says that DIFFERENT was said, and why it no longer is: the proof stood on independent draws,
+// and later exchanges show that they are not.
 func (j *Judge) takenBack(v *whittle.Verdict) string {
 	if j.shownAt == 0 || v.State == whittle.Different {
 		return ""
@@ -60,7 +60,7 @@ func (j *Judge) judge() whittle.Verdict {
 		v.State, v.MoreNeeded = whittle.Different, 0
 	case j.mirrored.Compared >= j.c.MinCompared && j.allInside(&v) && !j.openWhenFirst():
 		v.State, v.MoreNeeded = whittle.Equivalent, 0
-	case v.MoreNeeded > 0 && j.mirrored.Asked > 0: // of what comes, as much is compared as so far
+	case v.MoreNeeded > 0 && j.mirrored.Asked > 0: // as much of the coming exchanges is compared as so far
 		v.MoreNeeded = int(min(1e9, float64(v.MoreNeeded)*(1+float64(j.mirrored.Excused)/float64(j.mirrored.Asked))))
 	}
 	v.Coverage = j.coverage()
@@ -68,7 +68,7 @@ func (j *Judge) judge() whittle.Verdict {
 	return v
 }
 
-// findings are those of one order, with what asking again has shown, and its bounds.
+// findings are those of one order, with the results of rechecks, and its bounds.
 func (j *Judge) findings(s *series) ([]whittle.Finding, []whittle.Bound) {
 	found, bounds := s.findings(j.explained(s))
 	for i := range found {
@@ -77,9 +77,8 @@ func (j *Judge) findings(s *series) ([]whittle.Finding, []whittle.Bound) {
 	return found, bounds
 }
 
-// addServed adds what was found where the candidate was asked first. A difference
-// that the other order shows as well is listed once, unless it is decided here
-// alone.
+// addServed adds what was found where the candidate was asked first. A difference that the other order
+// shows as well is listed once, unless it is decided only here.
 func (j *Judge) addServed(v *whittle.Verdict) {
 	found, _ := j.findings(j.served)
 	for i := range found {
@@ -104,9 +103,9 @@ func (j *Judge) addServed(v *whittle.Verdict) {
 	}
 }
 
-// openWhenFirst reports whether users of the candidate met more differences than
-// may be excused, which nothing explains, or whether the candidate is suspected to
-// be odd where the monolith is not, or to keep to a difference that noise excuses.
+// openWhenFirst reports whether the candidate's users met more unexplained differences than may be
+// excused, or whether it is suspected to be odd where the monolith is not, or to keep to a difference
+// that noise excuses.
 func (j *Judge) openWhenFirst() bool {
 	for _, t := range []*spacedBets{&j.rechecks.First, &j.rechecks.Second, &j.rechecks.Kept} {
 		if t.Now >= eprocess.Suspected {
@@ -126,10 +125,9 @@ func (j *Judge) explained(s *series) int {
 	return s.explained(elder, &j.rechecks)
 }
 
-// annotate adds what asking again has shown. Where the monolith itself responded otherwise when
-// it got the request once more, as to a proof that is good for one use, a status, type
-// or failure is not decided unless the monolith's own repeats show that the candidate
-// differs more often.
+// annotate adds the results of rechecks. Where the monolith itself responded otherwise to the request
+// sent again, as to a proof good for one use, a status, type or failure is decided only if the
+// monolith's repeats show that the candidate differs more often.
 func (j *Judge) annotate(s *series, f *whittle.Finding) {
 	j.rechecks.annotate(f, s.order)
 	if head := headOf(f.Kind); head < 0 || f.Expected != "" || s.Heads[head].Self.Decided() {
@@ -147,8 +145,7 @@ func (j *Judge) annotate(s *series, f *whittle.Finding) {
 	}
 }
 
-// shown reports whether a difference is shown that nobody declared and that is
-// not itself shown to be too small to matter.
+// shown reports whether an undeclared difference is shown, and not shown to be negligible.
 func (j *Judge) shown(v *whittle.Verdict) bool {
 	for i := range v.Findings {
 		f := &v.Findings[i]
@@ -165,13 +162,11 @@ func negligible(f *whittle.Finding, bounds []whittle.Bound) bool {
 		slices.ContainsFunc(bounds, func(b whittle.Bound) bool { return b.What == string(f.Kind) && b.Inside })
 }
 
-// ofDistribution are the kinds of findings that have a bound of their own, which is named as they
-// are.
+// ofDistribution are the kinds of findings with a bound of their own, which has the same name.
 var ofDistribution = []whittle.FindingKind{whittle.FoundMean, whittle.FoundSpread, whittle.FoundDistribution}
 
-// allInside reports whether every bound lies inside its margin, but for those of a distribution
-// of which a difference is declared. A declaration of another kind covers its place alone, and
-// what is of other places stays open.
+// allInside reports whether every bound lies inside its margin, except those of a distribution with a
+// declared difference. A declaration of another kind covers only its place; other places stay open.
 func (j *Judge) allInside(v *whittle.Verdict) bool {
 	return !slices.ContainsFunc(v.Bounds, func(b whittle.Bound) bool {
 		return !b.Inside && !slices.ContainsFunc(j.c.Expect, func(e whittle.Expectation) bool {
@@ -180,8 +175,8 @@ func (j *Judge) allInside(v *whittle.Verdict) bool {
 	})
 }
 
-// moreFor estimates how many more exchanges bring all bounds inside their margins; -1, that it cannot
-// be said, where it cannot be said of any.
+// moreFor estimates how many more exchanges bring all bounds inside their margins; -1 where that is
+// unknown for all.
 func moreFor(bounds []whittle.Bound) (more int) {
 	for i := range bounds {
 		switch b := &bounds[i]; {
@@ -195,7 +190,7 @@ func moreFor(bounds []whittle.Bound) (more int) {
 	return more
 }
 
-// summarize says a verdict in one sentence. So many exchanges came that were not compared.
+// summarize says a verdict in one sentence. excused exchanges came that were not compared.
 func summarize(v *whittle.Verdict, excused int) string {
 	after := fmt.Sprintf("%s after %s exchanges: ", v.State, units.Grouped(v.Compared))
 	if v.Compared == 1 {
@@ -234,7 +229,7 @@ func summarize(v *whittle.Verdict, excused int) string {
 	return after + words + errorWords(v)
 }
 
-// provenWords name what decided findings are about.
+// provenWords name the subjects of decided findings.
 func provenWords(findings []whittle.Finding) string {
 	var names []string
 	for _, f := range findings {
@@ -249,7 +244,7 @@ func provenWords(findings []whittle.Finding) string {
 	return someOf(names)
 }
 
-// errorWords says that nothing but errors was compared.
+// errorWords says that only errors were compared.
 func errorWords(v *whittle.Verdict) string {
 	if v.Compared == 0 || v.Errors < v.Compared {
 		return ""
@@ -257,7 +252,7 @@ func errorWords(v *whittle.Verdict) string {
 	return "; each of the monolith's responses was an error (4xx or 5xx)"
 }
 
-// unseenWords says of what share of the requests the verdict does not speak.
+// unseenWords says of which share of the requests the verdict says nothing.
 func unseenWords(share float64) string {
 	if share < 0.0005 {
 		return ""
@@ -265,9 +260,9 @@ func unseenWords(share float64) string {
 	return ", for requests of the shapes that came; about " + display.InPercent(share) + " of the requests are of others"
 }
 
-// orderFindings sorts findings: shown and undeclared ones first, then suspected ones,
-// then declared ones. Within each group those that affect most requests come first, so
-// that a small effect with a known cause hides no larger one.
+// orderFindings sorts findings: shown undeclared ones, then suspected ones, then declared ones. In each
+// group those that affect most requests come first, so a small effect with a known cause hides no larger
+// one.
 func orderFindings(list []whittle.Finding) {
 	slices.SortStableFunc(list, func(a, b whittle.Finding) int {
 		return cmp.Or(priority(&a)-priority(&b), cmp.Compare(b.Count, a.Count))

@@ -24,9 +24,8 @@ type markKey struct {
 
 func (k markKey) noise() noise.Key { return noise.Key{Path: k.Path, Way: jsondiff.Way(k.How)} }
 
-// learnable reports whether what the monolith changes by itself there can be
-// distinguished from what it does not: one name for many places says nothing of each,
-// and a body that is compared as a whole is all that a response says.
+// learnable reports whether what the monolith changes by itself there can be told from what it does not.
+// One name for many places says nothing of each, and a body compared as a whole is the whole response.
 func (k markKey) learnable() bool {
 	switch k.How {
 	case jsondiff.HowLimit, jsondiff.HowBytes, jsondiff.HowSyntax:
@@ -35,7 +34,7 @@ func (k markKey) learnable() bool {
 	return k.Path != jsondiff.ManyPaths
 }
 
-// change is a value of the monolith and the candidate's instead.
+// change is a monolith's value and the candidate's instead.
 type change struct {
 	From  string `json:"f"`
 	To    string `json:"t"`
@@ -47,18 +46,16 @@ type mark struct {
 	markKey
 	// Born is the exchange that first showed it; its tests begin after it.
 	Born int `json:"born"`
-	// Count is in how many exchanges the candidate showed it, Again in how many of
-	// those that were repeated, Self in how many repeats the monolith did.
+	// The candidate showed it in Count exchanges, Again of them repeated, and the monolith in Self repeats.
 	Count int `json:"n"`
 	Again int `json:"again,omitempty"`
 	Self  int `json:"self,omitempty"`
-	// Pair bets on repeated requests, Rate on all of them. Settled is the last
-	// exchange that Rate has counted.
+	// Pair bets on repeated requests, Rate on all. Settled is the last exchange that Rate has counted.
 	Pair eprocess.Bets `json:"pair"`
 	// State says what may move there, and Own that each server holds a state of its own.
 	State own.State `json:"state"`
 	Own   bool      `json:"own,omitempty"`
-	// Direct bets on which side says what, of a header's.
+	// Direct bets on which side says what, for a header's difference.
 	Direct  *direction       `json:"direct,omitempty"`
 	Rate    eprocess.Bets    `json:"rate"`
 	Settled int              `json:"settled"`
@@ -68,8 +65,8 @@ type mark struct {
 	// holds says whether what differs is the same for all requests, until exchange last.
 	holds own.Holding
 	last  int
-	// now is at how many places the present exchange shows it, on the candidate's side and on that
-	// of the monolith's second response.
+	// now is at how many places the present exchange shows it: on the candidate's side, and on that of
+	// the monolith's second response.
 	now [2]int
 	// why counts the causes that fit.
 	why cause.Tally
@@ -79,8 +76,7 @@ func newMark(key markKey, born int) mark {
 	return mark{markKey: key, Born: born, Settled: born, Pair: eprocess.NewBets(), Rate: eprocess.NewBets()}
 }
 
-// event lets the rate's test know that exchange n shows the difference and those
-// since the last event do not.
+// event tells the rate's test that exchange n shows the difference and those since the last event do not.
 func (k *mark) event(limit, alpha float64, n int) {
 	k.Rate.Allow(1, n-k.Settled-1)
 	k.Rate.SeeShare(true, limit, alpha, n)
@@ -125,7 +121,7 @@ func (k *mark) saw(d *jsondiff.Difference, n int) {
 	}
 }
 
-// top is the most frequent of the changes that are counted; the zero value where there is none.
+// top is the most frequent of the counted changes; zero where there is none.
 func (k *mark) top() change {
 	var best change
 	for _, c := range k.Changes {
@@ -136,8 +132,8 @@ func (k *mark) top() change {
 	return best
 }
 
-// isOpen reports whether a mark counts as a difference: not declared, and not
-// the monolith's own noise, unless the candidate was shown to do it more often.
+// isOpen reports whether a mark counts as a difference: undeclared, and not the monolith's noise, unless
+// the candidate was shown to do it more often.
 func (m *match) isOpen(i int) bool {
 	mk := m.marks[i]
 	return mk.Expect < 0 && (mk.decided() || !m.noise.Learnt[mk.noise()])
@@ -147,7 +143,7 @@ func (m *match) anyOpen(list []int) bool {
 	return slices.ContainsFunc(list, m.isOpen)
 }
 
-// test settles the present exchange in every test that it concerns.
+// test settles the present exchange in every test it concerns.
 func (m *match) test(repeated bool) {
 	if !m.learn || m.direct {
 		for _, i := range m.cand {
@@ -184,11 +180,11 @@ func (m *match) test(repeated bool) {
 	}
 }
 
-// directPart is how much of what bets on repeats may spend those on direction may.
+// directPart is the part that bets on direction have of what bets on repeats have.
 const directPart = 5. / 6
 
-// markAlpha is the error rate of bets on repeats at the mark at index i; the sum, with those on
-// direction, is alpha*places.
+// markAlpha is the error rate of bets on repeats at the mark at index i. With those on direction, the
+// sum is alpha*places.
 func (m *match) markAlpha(i int) float64 {
 	if m.direct {
 		return eprocess.OfNth(m.alpha*m.places/(1+directPart), i+1)
@@ -196,11 +192,10 @@ func (m *match) markAlpha(i int) float64 {
 	return eprocess.OfNth(m.alpha*m.places, i+1)
 }
 
-// bet settles a repeated exchange, by which of the candidate's response and the monolith's second
-// one is further from the first: g is 1 for the candidate's. Given the first they are exchangeable,
-// but not where each server holds a state of its own that moves little by little: two responses of
-// one server are nearer to each other then. So where the monolith often varies nothing is decided;
-// it keeps EQUIVALENT from being said (isFurther).
+// bet settles a repeated exchange by which response is further from the first: the candidate's, where g is
+// 1, or the monolith's second one. Given the first they are exchangeable, but not where each server holds a
+// state of its own that moves in small steps: two responses of one server are nearer to each other then. So
+// where the monolith often varies nothing is decided, only EQUIVALENT prevented (isFurther).
 func (m *match) bet(i int, g float64) {
 	mk, alpha := m.marks[i], m.markAlpha(i)
 	if mk.State.Often() {
@@ -209,24 +204,24 @@ func (m *match) bet(i int, g float64) {
 	mk.Pair.Bet(g, alpha, m.n)
 }
 
-// isFurther reports whether the candidate seems to differ more often or at more places than the
-// monolith from itself, where that often varies.
+// isFurther reports whether the candidate seems to differ more often or at more places than the monolith
+// from itself, at a place where the monolith often varies.
 func (k *mark) isFurther() bool {
 	return k.State.Often() && k.Pair.Now >= eprocess.Suspected && !k.decided()
 }
 
-// direction is the evidence on which side says what. It speaks only where one side never has the
-// value, or the same two values come again and again and never change places: two counters do
-// neither, nor do random values, however they are distributed, nor a state of each server's that
-// moves. What the monolith changes by itself it does not show either. Forms may take turns.
+// direction is the evidence on which side says what. It speaks only where one side never has the value,
+// or where the same two values come again and again and never change places. Counters, random values of
+// any distribution, and moving states of each server's own do neither. It shows no noise of the
+// monolith's either. Forms may take turns.
 type direction struct {
 	header.Lean
-	// Pair is what the two sides said first, without saying who did, and Side who; Broken says
-	// that they said something else since, or changed places. Noisy says that the monolith does.
+	// Pair is what the two sides said first, whichever said which, and Side which did. Broken says that
+	// they said something else since, or changed places; Noisy that the monolith does.
 	Pair   uint64 `json:"pair,omitempty"`
 	Side   int    `json:"side,omitempty"`
 	Broken bool   `json:"broken,omitempty"`
-	// Any says that other values each time are bet on as well, as in words around a random number.
+	// Any says that values that differ each time are bet on too, as in words around a random number.
 	Any   bool `json:"any,omitempty"`
 	Noisy bool `json:"noisy,omitempty"`
 
@@ -234,7 +229,7 @@ type direction struct {
 	declared bool // now, so that not all directions are seen
 }
 
-// directOf has what two sides say at a difference.
+// directOf is what two sides say at a difference.
 func directOf(d *jsondiff.Difference, from, to []byte) header.Opposed {
 	switch {
 	case from == nil:
@@ -254,8 +249,8 @@ func directOf(d *jsondiff.Difference, from, to []byte) header.Opposed {
 	return header.OpposedOf(string(from), string(to))
 }
 
-// isDeclaredAt reports whether a declaration covers one of an exchange's differences at a place, or one
-// that there would be if the two sides changed places.
+// isDeclaredAt reports whether a declaration covers one of an exchange's differences at a place, as it
+// is or with the two sides swapped.
 func (m *match) isDeclaredAt(path string, ds []jsondiff.Difference) bool {
 	return m.differ.Declared() > 0 && (path == jsondiff.ManyPaths || slices.ContainsFunc(ds, func(d jsondiff.Difference) bool {
 		return d.Path == path && (d.Expect >= 0 || d.Reversed)
@@ -280,8 +275,8 @@ func (d *direction) bet(how string, alpha float64, n int) {
 	}
 }
 
-// directedAt is the exchange at which a header's difference was shown, by direction or by repeats,
-// to come more often than the config allows; 0: it is not.
+// directedAt is the exchange at which a header's difference was shown, by direction or by repeats, to
+// come more often than the config allows; 0: not.
 func (k *mark) directedAt() int {
 	if k.Rate.At == 0 || k.Own || k.isExplained() {
 		return 0
@@ -296,8 +291,7 @@ func (k *mark) directedAt() int {
 	return max(at, k.Rate.At)
 }
 
-// howForm is another form of a header's value: one that differs in more than what services make
-// for each response.
+// howForm is another form of a header's value: more differs than services make for each response.
 const howForm = "form"
 
 func shapeOf(quoted []byte) string {
@@ -305,7 +299,7 @@ func shapeOf(quoted []byte) string {
 	return form.Shape(string(text))
 }
 
-// directWays has the ways to differ that stay when the two sides change places: present or not,
+// directWays replaces the ways to differ by those that stay when the two sides swap: present or not,
 // another form, another value.
 func (m *match) directWays(list []jsondiff.Difference, a, b []byte) []jsondiff.Difference {
 	for i := range list {

@@ -16,7 +16,7 @@ import (
 	"whittle/carve/compare/own"
 )
 
-// Bounds of what a match keeps.
+// The bounds of what a match keeps.
 const (
 	maxMarks  = 160 // different differences
 	maxExpect = 32  // declared differences
@@ -42,16 +42,16 @@ type match struct {
 	differ *jsondiff.Differ
 	show   *display.View
 	learn  bool
-	direct bool // the direction of differences is bet on, too
+	direct bool // bets on the direction of differences too
 	alpha  float64
-	places float64     // the part of alpha for differences at single places; the form of what varies has the rest
-	forms  *form.Forms // of exact none
+	places float64     // the part of alpha for differences at single places; forms have the rest
+	forms  *form.Forms // nil for exact
 	others *cause.Owners
 	evidence
 
-	// learnAfter repeats are wanted before any exchange is called different.
+	// learnAfter repeats must come before any exchange is called different.
 	learnAfter int
-	// chosen says that the requests that are repeated are no random ones.
+	// chosen says that the repeated requests were not drawn by chance.
 	chosen bool
 	// log says that the exchanges are those of a log.
 	log bool
@@ -68,7 +68,7 @@ type evidence struct {
 	told       int // the noise's version that the marks know of
 	share      eprocess.Share
 	samples    int     // in all marks
-	opened     int     // exchanges that differed in no known noise when they came
+	opened     int     // exchanges that differed beyond the noise known then
 	earlier    earlier // learned anew in each process
 }
 
@@ -76,7 +76,6 @@ func newEvidence() evidence {
 	return evidence{index: map[markKey]int{}, noise: noise.New()}
 }
 
-// bodyKind is the kind of a finding about a place in a body.
 func bodyKind(c whittle.Comparison) whittle.FindingKind {
 	if c.Kind == whittle.JSON {
 		return whittle.FoundField
@@ -84,8 +83,8 @@ func bodyKind(c whittle.Comparison) whittle.FindingKind {
 	return whittle.FoundBody
 }
 
-// newMatch makes one whose findings are of a kind, as what is declared of it and of others. A wrong
-// path is a *whittle.Error with Field relative to the route.
+// newMatch makes a match with findings of one kind. Declarations of that kind and of others count. A
+// wrong path is a *whittle.Error with Field relative to the route.
 func newMatch(c whittle.Comparison, show *display.View, kind whittle.FindingKind, others ...whittle.FindingKind) (*match, error) {
 	m := &match{
 		c: c, kind: kind, show: show, alpha: methodAlpha(c), places: eprocess.OfMain,
@@ -140,7 +139,7 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 		m.learnFrom(m.self)
 	}
 	m.recall(x)
-	open, early := m.anyOpen(m.cand), m.learning() // with what was learned just now
+	open, early := m.anyOpen(m.cand), m.learning() // with what was just learned
 	m.opened += int(eprocess.Indicator(open))
 	o := Observation{
 		Differs: open && !early, Early: open && early, Ask: slices.ContainsFunc(m.cand, m.worthAsking),
@@ -150,22 +149,22 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	return o
 }
 
-// readBy has bodies read as what the content type says that they are.
+// readBy has bodies read as their content type says.
 func (m *match) readBy(a *whittle.Response) {
 	sent := a.Header.Get("Content-Type")
 	m.differ.AsText = sent != "" && !strings.Contains(strings.ToLower(sent), "json")
 }
 
-// worthAsking reports whether both sides are to be asked about a difference again:
-// nobody declared it, the monolith does not vary there as a rule, and the servers hold
-// no state of their own there, of which both would say the same again.
+// worthAsking reports whether both sides are to be asked again about a difference: nobody declared it,
+// the monolith does not vary there as a rule, and no server holds a state of its own there, which would
+// just be repeated.
 func (m *match) worthAsking(i int) bool {
 	mk := m.marks[i]
 	return mk.Expect < 0 && !m.noise.Own[mk.noise()] && (!m.noise.Learnt[mk.noise()] || m.rare(mk.noise()))
 }
 
-// note turns differences into indices of marks, each once. With x they are the
-// candidate's, and the marks keep what they saw.
+// note turns differences into indices of marks, each once. With x they are the candidate's, and the
+// marks keep what they saw.
 func (m *match) note(list []int, ds []jsondiff.Difference, x *whittle.Exchange, repeated bool) []int {
 	for i := range ds {
 		j := m.mark(&ds[i])
@@ -210,8 +209,8 @@ func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 	}
 }
 
-// mark finds or makes the entry of a difference. When the table is full, what
-// is new is kept under one entry, and one for each declaration.
+// mark finds or makes the entry of a difference. When the table is full, new ones share one entry, and
+// one for each declaration.
 func (m *match) mark(d *jsondiff.Difference) int {
 	key := markKey{Path: d.Path, How: d.How, Expect: d.Expect}
 	if i, ok := m.index[key]; ok {
@@ -263,7 +262,7 @@ func (m *match) Open() int {
 	return m.share.Differing
 }
 
-// tell has the marks know of what was learned of noise since.
+// tell tells the marks what was learned of noise since.
 func (m *match) tell() {
 	if m.told != m.noise.Version {
 		m.told = m.noise.Version
@@ -272,10 +271,9 @@ func (m *match) tell() {
 	}
 }
 
-// refresh brings the share of responses that differ up to date. Noise that is learned later
-// explains what came before it. There are at most as many as differed when they came, unless
-// what was noise then is shown to be none, and at most as many as all open places count
-// together; so what it is shown to be is never too little.
+// refresh updates the share of responses that differ, since noise learned later explains earlier
+// differences. At most as many differ as did when they came, unless their noise is shown to be none, and
+// at most as many as all open places count together. So the share is never too small.
 func (m *match) refresh() {
 	m.tell()
 	sum, most := 0, m.opened

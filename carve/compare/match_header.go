@@ -11,13 +11,13 @@ import (
 	"whittle/carve/compare/header"
 )
 
-// headers compares the headers of responses as places, by the evidence that fields of JSON bodies
-// have, and by the direction of their differences.
+// headers compares the headers of responses as places: by the evidence that fields of JSON bodies have,
+// and by the direction of their differences.
 type headers struct {
 	*match
 	texts   header.Texts
-	cookies []string // the places of those of which the values are compared by form
-	more    bool     // there were further ones
+	cookies []string // the places of cookies whose values are compared by form
+	more    bool     // there were further cookies
 }
 
 // newHeaders compares the headers that a comparison names, with an error rate of twice alpha.
@@ -32,8 +32,8 @@ func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (header
 	return h, nil
 }
 
-// see takes an exchange in which the status is the same. loose: an undeclared header differs
-// that the monolith was never seen to vary. differs: that is known.
+// see takes an exchange with equal status. loose says that an undeclared header differs that the
+// monolith was never seen to vary, differs that this is known.
 func (h *headers) see(x *whittle.Exchange) (loose, differs bool) {
 	h.texts.List(x)
 	h.nameCookies(x)
@@ -43,8 +43,7 @@ func (h *headers) see(x *whittle.Exchange) (loose, differs bool) {
 	return o.Differs || o.Early, o.Differs
 }
 
-// nameCookies has the values of cookies compared by form, of each name from the first exchange
-// that sets it.
+// nameCookies has each cookie's values compared by form, from the first exchange that sets it.
 func (h *headers) nameCookies(x *whittle.Exchange) {
 	for _, name := range h.texts.Cookies(x) {
 		path := header.CookiePath(name)
@@ -59,8 +58,8 @@ func (h *headers) nameCookies(x *whittle.Exchange) {
 	}
 }
 
-// differing lists the headers in which two responses to the same request differ undeclared, and
-// in a way in which the monolith was not seen to vary.
+// differing lists the headers in which two responses to one request differ undeclared, in a way in which
+// the monolith was not seen to vary.
 func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Response) (names []string) {
 	of := h.texts.Pair(x, a, b)
 	list, _ := h.Places(&of.Monolith, &of.Candidate)
@@ -70,7 +69,7 @@ func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Response) (names 
 	return names
 }
 
-// asked takes note of what both sides said in their headers when they were asked again.
+// asked notes what both sides said in their headers when they were asked again.
 func (h *headers) asked(r *whittle.Recheck) {
 	first := *h.texts.Pair(r.Exchange, &r.Exchange.Monolith, &r.Exchange.Candidate)
 	of := whittle.Recheck{Exchange: &first}
@@ -82,7 +81,7 @@ func (h *headers) asked(r *whittle.Recheck) {
 	h.match.asked(&of)
 }
 
-// varies takes note that the monolith gave two different responses to a request.
+// varies notes that the monolith gave two different responses to a request.
 func (h *headers) varies(x *whittle.Exchange, a, b *whittle.Response) {
 	of := h.texts.Pair(x, a, b)
 	h.Varies(&of.Monolith, &of.Candidate)
@@ -93,7 +92,7 @@ func (h *headers) report(alpha float64) (findings []whittle.Finding, bounds []wh
 	findings, bounds = h.doubts(alpha)
 	for i := range findings {
 		f := &findings[i]
-		if f.Kind == whittle.FoundForm && f.Cause != "" { // a form is declared for fields of JSON alone
+		if f.Kind == whittle.FoundForm && f.Cause != "" { // only fields of JSON may declare a form
 			f.Cause = "if it is each side's own, " + h.settles(f.Path) + "; if not, the candidate's is wrong"
 		}
 		f.Kind, f.Path = whittle.FoundHeader, header.NameOf(f.Path)
@@ -114,7 +113,7 @@ func (h *headers) noisy() (list []string) {
 	return slices.Compact(list)
 }
 
-// cover adds what of headers is compared by form, and not at all.
+// cover adds which headers are compared by form, and which not at all.
 func (h *headers) cover(c *whittle.Coverage) {
 	h.forms.Cover(c, h.n)
 	h.texts.Cover(c)

@@ -12,16 +12,14 @@ import (
 // boundNoise is the name of the bound on what noise excuses.
 const boundNoise = "noise"
 
-// noiseBound bounds by how much more often than the monolith itself the candidate
-// changes what was learned as noise, at the place where that is worst (noise.Beyond).
-// Without this bound one change seen in one repeat would excuse a candidate that is wrong there in
-// any share of responses, until the bets on repeats have found it. ok is false
-// where nothing was learned.
+// noiseBound bounds how much more often than the monolith the candidate changes what was learned as
+// noise, at the worst place (noise.Beyond). Without it, one change in one repeat would excuse a
+// candidate that is wrong there in any share of responses, until the bets on repeats find it. ok is
+// false where nothing was learned.
 //
-// Both shares have a confidence sequence (eprocess.Share) at alpha/2, so the difference
-// holds at all times at once with 1 − alpha. EQUIVALENT is wrong here only if the
-// interval of the place that is outside its margin is wrong, so alpha is not
-// split over the places (an intersection–union test, Berger 1982).
+// Both shares have a confidence sequence (eprocess.Share) at alpha/2, so the difference holds at all
+// times at once with 1 − alpha. EQUIVALENT is wrong here only if the interval of the place outside its
+// margin is wrong, so the places need not split alpha (an intersection–union test, Berger 1982).
 func (m *match) noiseBound(alpha float64) (b whittle.Bound, ok bool) {
 	list := m.changedByNoise()
 	if len(list) == 0 {
@@ -33,8 +31,7 @@ func (m *match) noiseBound(alpha float64) (b whittle.Bound, ok bool) {
 	return b, true
 }
 
-// changedByNoise counts what was learned and excuses a difference, in the order
-// in which it was first seen.
+// changedByNoise counts the learned noise that excuses a difference, in the order of first sight.
 func (m *match) changedByNoise() []noise.Changed {
 	var list []noise.Changed
 	for _, k := range m.marks {
@@ -55,23 +52,21 @@ func (m *match) changed(k *mark) noise.Changed {
 	return noise.Changed{Candidate: eprocess.Share{N: m.n, Differing: k.Count}, Monolith: eprocess.Share{N: m.repeats, Differing: k.Self}}
 }
 
-// rare reports whether the monolith was seen to vary at a place in few of its
-// repeats, so that it is asked about like any other difference.
+// rare reports whether the monolith varied at a place in so few of its repeats that it is asked about
+// like any other difference.
 func (m *match) rare(k noise.Key) bool {
 	return m.noise.Repeats >= own.Enough && float64(m.noise.Self[k]) <= own.Seldom*float64(m.noise.Repeats)
 }
 
-// learnCompared is after how many exchanges the candidate is called different although too few
-// were repeated.
+// learnCompared is after how many exchanges the candidate is called different despite too few repeats.
 const learnCompared = 500 // exchanges
 
-// learning reports whether too few requests have been repeated to tell noise
-// from difference.
+// learning reports whether too few requests were repeated to tell noise from difference.
 func (m *match) learning() bool {
 	return m.learn && m.noise.Repeats < m.learnAfter && m.noise.N < learnCompared
 }
 
-// learnFrom takes what the monolith changed by itself as noise.
+// learnFrom learns the monolith's changes as noise.
 func (m *match) learnFrom(self []int) {
 	for _, i := range self {
 		if k := m.marks[i]; k.Direct == nil || k.Expect < 0 {
@@ -81,7 +76,7 @@ func (m *match) learnFrom(self []int) {
 	m.tell()
 }
 
-// learnOf takes a difference of the monolith's own as noise. What varies in form varies in value.
+// learnOf learns a difference of the monolith's own as noise. What varies in form varies in value.
 func (m *match) learnOf(k markKey) {
 	if !k.learnable() || !m.forms.Teaches(k.noise()) {
 		return
@@ -92,8 +87,7 @@ func (m *match) learnOf(k markKey) {
 	m.noise.Learn(k.noise())
 }
 
-// Varies implements method. What it teaches does not count among the repeats,
-// which are drawn by chance.
+// Varies implements method. What it teaches does not count among the repeats, which are drawn by chance.
 func (m *match) Varies(a, b *whittle.Response) {
 	if !m.learn || !header.Usable(b, a) {
 		return
@@ -123,7 +117,7 @@ func (m *match) diffShown(monolith, candidate []byte) []jsondiff.Difference {
 	return m.diff(monolith, candidate)
 }
 
-// seeForms has the form of what varies compared in the present exchange.
+// seeForms has the forms of varying values compared in the present exchange.
 func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
 	if m.kind == whittle.FoundBody {
 		return

@@ -13,28 +13,27 @@ import (
 	"whittle/carve/compare/noise"
 )
 
-// That the candidate's response and the monolith's second one are exchangeable given the
-// first breaks where each server holds a state of its own that moves (own): two responses of
-// one server at one moment are nearer to each other then than to another server's. What both
-// sides said at other times, to the same request or, where that is no matter, to any, tells such
-// a state from a candidate that is wrong.
+// Given the monolith's first response, the candidate's and the monolith's second one are exchangeable,
+// except where each server holds a moving state of its own (own): two responses of one server at one
+// moment are nearer to each other than to another server's. Earlier responses of both sides tell such a
+// state from a wrong candidate: those to the same request or, where the request does not matter, to any.
 
-// watches reports whether the values at a mark may be those of a state of each server's.
+// watches reports whether the values at a mark may be a state of each server's own.
 func (m *match) watches(k *mark) bool {
 	return k.Expect < 0 && !k.Own && k.learnable() && !k.State.Often() && !m.forms.Replaces(k.noise())
 }
 
-// watching reports whether what both sides say is to be held against what they said before.
+// watching reports whether both sides' responses are to be compared with earlier ones.
 func (m *match) watching() bool {
 	return (m.learn || m.kind == whittle.FoundHeader) && slices.ContainsFunc(m.marks, m.watches)
 }
 
-// recall holds what both sides say in the present exchange against what they said before.
+// recall compares what both sides say in the present exchange with what they said before.
 func (m *match) recall(x *whittle.Exchange) {
 	if !m.watching() {
 		return
 	}
-	if !m.log { // a log is as long as it is, so nobody waits for more of it
+	if !m.log { // a log has an end, so nobody waits for more of it
 		for _, i := range m.cand {
 			m.marks[i].State.Watch(x.At)
 		}
@@ -43,7 +42,7 @@ func (m *match) recall(x *whittle.Exchange) {
 	if before, ok := m.earlier.due(requestHash(&x.Request), now); ok {
 		m.look(m.watches, m.cand, &before, &now)
 	}
-	now.user = 0 // is no matter, nor is the request, where values are held
+	now.user = 0 // where values are held, neither user nor request matters
 	held := func(k *mark) bool { return k.holds.Moves() && m.watches(k) }
 	if !slices.ContainsFunc(m.marks, held) {
 		return
@@ -53,7 +52,7 @@ func (m *match) recall(x *whittle.Exchange) {
 	}
 }
 
-// asked does so with what both sides said when they were asked again.
+// asked does the same with the responses to a recheck.
 func (m *match) asked(r *whittle.Recheck) {
 	if !m.watching() {
 		return
@@ -73,10 +72,10 @@ func (m *match) asked(r *whittle.Recheck) {
 	}
 }
 
-// look takes in which sides' values have moved at those of the marks that are watched. Where a
-// side is like the other one now, it may have caught up with it, and has not moved by itself.
-// Where both have moved and it is another user's exchange, they may say it of the user. That no state
-// of each server's explains a difference, though one does, is shown with a chance of m.alpha in all.
+// look takes in which sides' values moved at the watched marks. Where a side now equals the other one,
+// it may have caught up with it, and has not moved by itself. Where both moved and it is another user's
+// exchange, the values may depend on the user. The chance to show wrongly that no state of each server's
+// own explains a difference is m.alpha in all.
 func (m *match) look(watches func(*mark) bool, differ []int, before, now *said) {
 	monolith := m.placesOf(before.monolith, now.monolith)
 	candidate := m.placesOf(before.candidate, now.candidate)
@@ -104,9 +103,9 @@ func (m *match) placesOf(a, b []byte) map[string]bool {
 	return places
 }
 
-// markOwn takes note of the marks at which each server turns out to hold a state of its own, where
-// bets that take the responses for exchangeable show nothing. EQUIVALENT still takes that noise
-// explains how often the candidate differs there (noiseBound).
+// markOwn notes the marks at which each server turns out to hold a state of its own, where bets on
+// exchangeable responses show nothing. EQUIVALENT still takes that noise explains how often the
+// candidate differs there (noiseBound).
 func (m *match) markOwn() {
 	for _, k := range m.marks {
 		if k.Direct != nil {
@@ -118,30 +117,29 @@ func (m *match) markOwn() {
 	}
 }
 
-// isExplained reports whether a state of each server's may be what the bets have won on.
-// Where the monolith varies often, no bet counts.
+// isExplained reports whether the bets may have won on a state of each server's own. Where the monolith
+// often varies, no bet counts.
 func (k *mark) isExplained() bool { return k.State.Often() || k.isMoving() || k.isEarly() }
 
-// isMoving reports whether what moves at a mark may be a state of each server's.
+// isMoving reports whether what moves at a mark may be a state of each server's own.
 func (k *mark) isMoving() bool { return k.State.Explains(k.holds.Holds()) }
 
-// isEarly reports whether a mark is the same for all requests, and has not been watched for long
-// enough for a state of each server's to be seen to move. A policy is set once for all servers.
+// isEarly reports whether a mark is the same for all requests, and was not watched long enough to see a
+// state of each server's own move. A policy is set once for all servers.
 func (k *mark) isEarly() bool {
 	return k.State.Brief() && k.holds.Holds() && (k.Direct == nil || !header.IsPolicy(header.NameOf(k.Path)))
 }
 
-// anyEarly reports whether one of these places has not been watched for long enough (isEarly).
+// anyEarly reports whether one of these places was not watched long enough (isEarly).
 func (m *match) anyEarly(places []string) bool {
 	return slices.ContainsFunc(m.marks, func(k *mark) bool { return m.watches(k) && k.isEarly() && slices.Contains(places, k.Path) })
 }
 
-// isOpenState reports whether the bets on a mark would be shown, if it were known that no
-// server holds a state of its own there.
+// isOpenState reports whether the bets on a mark would be shown if no server held a state of its own there.
 func (k *mark) isOpenState() bool { return k.Pair.At > 0 && !k.Own && k.isExplained() }
 
-// isUnsure reports whether the candidate differs at a mark more often, or at more places,
-// than the monolith from itself, which is not shown to be the candidate's fault.
+// isUnsure reports whether the candidate differs at a mark more often, or at more places, than the
+// monolith from itself, without being shown to be at fault.
 func (m *match) isUnsure(k *mark) bool {
 	c := m.changed(k)
 	return k.Own && c.Beyond() > noise.Slack || k.isOpenState() || k.isFurther()
@@ -162,17 +160,16 @@ func (m *match) unsureWords(k *mark) string {
 		"nothing tells a fault from a state of its own that moves in each server: if it is one, " + settles + "; if not, the candidate's is wrong"
 }
 
-// settles says how a place is left out whose values are each server's own.
+// settles says how to leave out a place whose values are each server's own.
 func (m *match) settles(path string) string {
 	if m.kind != whittle.FoundHeader {
 		return "ignore the path, or give it a form"
 	}
-	name, _, _ := strings.Cut(header.NameOf(path), " ") // of a cookie
+	name, _, _ := strings.Cut(header.NameOf(path), " ") // a cookie's
 	return "compare.headers: {except: [" + name + "]} leaves it out"
 }
 
-// unsureBound keeps EQUIVALENT from being said while a candidate seems to differ at
-// more places than the monolith from itself.
+// unsureBound prevents EQUIVALENT while a mark is unsure (isUnsure).
 func (m *match) unsureBound() (b whittle.Bound, ok bool) {
 	for _, k := range m.marks {
 		if m.isUnsure(k) {
@@ -184,22 +181,21 @@ func (m *match) unsureBound() (b whittle.Bound, ok bool) {
 	return b, false
 }
 
-// Bounds of what is remembered of earlier responses, of all requests together.
+// The bounds on what is remembered of earlier responses, of all requests together.
 const (
 	earlierRequests = 64
 	earlierBytes    = 1 << 20
-	// earlierKept is how long a response is held against later ones.
+	// earlierKept is how long later responses are compared with one.
 	earlierKept = 5 * time.Minute
-	// earlierApart is how far apart a request's responses are looked at.
+	// earlierApart is the least time between two looks at a request's responses.
 	earlierApart = 200 * time.Millisecond
 )
 
 // anyRequest stands for the last exchange, whatever its request.
 const anyRequest = 0
 
-// earlier remembers what both sides said to some requests, so that what they say to the
-// same requests later can be held against it. It is learned anew in each process, and is
-// neither shown nor kept anywhere else.
+// earlier remembers what both sides said to some requests, to compare it with what they say to the same
+// requests later. It is learned anew in each process, and neither shown nor kept anywhere else.
 type earlier struct {
 	of    map[uint64]said
 	bytes int
@@ -218,8 +214,8 @@ func saidIn(x *whittle.Exchange) said {
 
 func (s *said) size() int { return len(s.monolith) + len(s.candidate) }
 
-// due gives what was said to a request at least earlierApart ago, and remembers what is said
-// now in its place. ok is false where nothing is remembered, or something too old.
+// due gives what was said to a request at least earlierApart ago, and remembers what is said now in its
+// place. ok is false where nothing is remembered, or only something too old.
 func (e *earlier) due(request uint64, now said) (before said, ok bool) {
 	before, ok = e.of[request]
 	age := now.at.Sub(before.at)

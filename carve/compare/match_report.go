@@ -16,9 +16,8 @@ import (
 	"whittle/internal/units"
 )
 
-// Noise lists what the monolith was seen to change by itself, and what is
-// therefore not counted as a difference: "$.id (value)", "$.items (order)",
-// sorted. Nil where the kind of comparison learns none.
+// Noise lists what the monolith was seen to change by itself, which therefore is no difference: "$.id
+// (value)", "$.items (order)", sorted. Nil where the kind of comparison learns none.
 func (j *Judge) Noise() []string {
 	if m := j.mirrored.match; m != nil {
 		return m.noisyPlaces()
@@ -35,9 +34,9 @@ func (m *match) noisyPlaces() []string {
 	return list
 }
 
-// NoisyHeaders lists the compared headers that the monolith was seen to change by
-// itself. Where noise is learned, a difference of the kind in which they vary counts
-// only beyond a bound; elsewhere it counts like any other.
+// NoisyHeaders lists the compared headers that the monolith was seen to change by itself. Where noise is
+// learned, a difference of the kind in which they vary counts only beyond a bound; elsewhere it counts
+// like any other.
 func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.noisy() }
 
 // Report implements method.
@@ -57,7 +56,7 @@ func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound) {
 	}
 	if b.Estimate > m.c.MaxDiffer {
 		b.Summary += seenTooOften(m.c.MaxDiffer)
-		b.More = -1 // nobody knows when what was seen will be explained
+		b.More = -1 // nobody knows when the differences will be explained
 	}
 	return findings, append([]whittle.Bound{b}, bounds...)
 }
@@ -84,8 +83,7 @@ func (m *match) doubts(alpha float64) (findings []whittle.Finding, bounds []whit
 	return findings, bounds
 }
 
-// findings lists open and declared differences, decided ones first, then by
-// how often they came.
+// findings lists open and declared differences: decided ones first, then the most frequent.
 func (m *match) findings() []whittle.Finding {
 	list := make([]whittle.Finding, 0, len(m.marks))
 	for i, k := range m.marks {
@@ -171,10 +169,10 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// oneForAll is said where one value of each side's stands against one of the other's.
+// oneForAll is said where each side always gives one value.
 const oneForAll = "each side says one and the same in every response, as a host name, a version or the time of its start: if it is each server's own, %s; if not, the candidate's is wrong"
 
-// guess is why the candidate may differ; empty: nothing is known.
+// guess is why the candidate may differ; empty: unknown.
 func (m *match) guess(k *mark) string {
 	words := k.why.Words()
 	if m.kind == whittle.FoundHeader && header.IsPolicy(header.NameOf(k.Path)) {
@@ -186,8 +184,7 @@ func (m *match) guess(k *mark) string {
 	return words
 }
 
-// noRepeats is said of a difference that nothing has held against the monolith's
-// own changes.
+// noRepeats is said of a difference that was never compared with the monolith's own changes.
 const noRepeats = "no request has been repeated to the monolith, so it may be noise: if it is, declare it in compare.expect"
 
 func (m *match) cause(k *mark) string {
@@ -210,7 +207,7 @@ func (m *match) cause(k *mark) string {
 	return ""
 }
 
-// explained counts which causes fit what the present exchange shows at a mark.
+// explained counts which causes fit the present exchange at a mark.
 func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 	if k.Path == jsondiff.ManyPaths || !k.why.Wants() {
 		return

@@ -10,12 +10,12 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// random compares responses whose numbers are random: the numbers by their distribution, and what
-// stands around them as places, by direction and repeats.
+// random compares responses whose numbers are random: numbers by distribution, and what stands around
+// them as places, by direction and repeats.
 type random struct {
 	*distribution.Method
 	around    *match
-	anyNumber bool             // compare.value is no path to one
+	anyNumber bool             // compare.value is no path to a number
 	now       whittle.Exchange // scratch of textsOf
 	again     whittle.Response
 }
@@ -58,8 +58,8 @@ func (r *random) Observe(x *whittle.Exchange) Observation {
 	return o
 }
 
-// textsOf is an exchange with what stands around its numbers, until the next call; without bodies
-// where that is the same.
+// textsOf is an exchange with the texts around its numbers, until the next call; without bodies where
+// they are the same.
 func (r *random) textsOf(x *whittle.Exchange) *whittle.Exchange {
 	r.now = *x
 	y := &r.now
@@ -77,8 +77,7 @@ func (r *random) textsOf(x *whittle.Exchange) *whittle.Exchange {
 	return y
 }
 
-// readBy has no number of JSON compared where compare.value may be any of them. In a text they have
-// a sign in their place.
+// readBy leaves out all numbers of JSON where compare.value may be any of them. Texts have signs instead.
 func (r *random) readBy(a, b *whittle.Response) {
 	r.around.differ.AnyNumber = r.anyNumber && r.IsJSON(a) && r.IsJSON(b)
 }
@@ -117,8 +116,8 @@ func (r *random) ShowAgain() {
 	r.around.ShowAgain()
 }
 
-// keptRandom is the state of random responses as it is written, and what is read into it. What is
-// learned of numbers is encoded: one may have the shape of a secret, as of a card, and is no text then.
+// keptRandom is the state of random responses as it is written and read. The state of numbers is
+// encoded, since a number may look like a secret, such as a card's, and is no text then.
 type keptRandom struct {
 	Numbers []byte `json:"numbers"`
 	Around  *match `json:"around"`

@@ -10,29 +10,26 @@ import (
 	"whittle/carve/compare/eprocess"
 )
 
-// When both sides are asked again about a difference: twice at once, then after
-// these times, so that a side that lags behind has caught up by the last.
+// recheckAfter says when both sides are asked again about a difference: twice at once, then after these
+// times, so that a side that lags behind has caught up by the last.
 var recheckAfter = [...]time.Duration{0, 0, time.Second, 4 * time.Second}
 
 const (
-	// reproducedEvery is how far apart two reproduced differences must lie to
-	// count as two: a value that both sides keep for a while, each from another
-	// moment, differs for as long and then no more.
+	// reproducedEvery is how far apart two reproduced differences must lie to count as two. A value that
+	// each side keeps for a while, from another moment, differs that long and then no more.
 	reproducedEvery = 30 * time.Second
-	// movesMost is the share of the compared exchanges in which data may move between the two
-	// sides' responses without the place being known to vary: what moves more often has
-	// shown that in the thousands of mirrored exchanges before (their rechecks repeat it to the
-	// monolith). Set by TestLateAndRare.
+	// movesMost is the share of compared exchanges in which data may move between the two sides'
+	// responses at a place not known to vary. What moves more often has shown that in the thousands of
+	// mirrored exchanges before, whose rechecks repeat it to the monolith. Set by TestLateAndRare.
 	movesMost = 0.001
-	// suspectFor is for how many compared exchanges after the candidate alone was odd all of
-	// its responses to users are worth comparing.
+	// suspectFor is for how many compared exchanges after the candidate alone was odd all its responses
+	// to users are worth comparing.
 	suspectFor = 2000
 )
 
-// oddEvery is how far apart two odd responses must lie to count as two: until the
-// last round of the one is over, it and the other may have one cause, such as a copy
-// that one side took later than the other. At a place that is not known to vary, what
-// is gone in the first two rounds counts anew after oddAtOnceEvery.
+// oddEvery is how far apart two odd responses must lie to count as two: until the last round of the one
+// is over, both may have one cause, such as a copy that one side took later. At a place not known to
+// vary, what is gone in the first two rounds counts anew after oddAtOnceEvery.
 var oddEvery, oddAtOnceEvery = recheckAfter[2] + recheckAfter[3], recheckAfter[2]
 
 // rechecks are what came of asking both sides again about differences. Each test bets with its part
@@ -73,20 +70,19 @@ type rechecks struct {
 	Users      map[uint64]bool `json:"users"` // of First
 	Places     []recheckPlace  `json:"places"`
 
-	// ownCount is of how many places it was known that each server holds a state of its own,
-	// when the wealth was last looked at.
+	// ownCount is at how many places each server was known to hold a state of its own when the wealth
+	// was last looked at.
 	ownCount int
 }
 
-// spacedBets are bets on what lies apart in time.
+// spacedBets are bets on events that lie apart in time.
 type spacedBets struct {
 	eprocess.Bets
 	Last time.Time `json:"last"`
 }
 
-// due reports whether a moment lies so far after the last one that was bet on, which it
-// then is. Exchanges that come out of order, as from gateways whose clocks differ, are of
-// the latest moment that came before them.
+// due reports whether a moment lies far enough after the last one bet on, and then takes its place.
+// Exchanges out of order, as from gateways whose clocks differ, count as of the latest moment before them.
 func (b *spacedBets) due(at time.Time, every time.Duration) bool {
 	if at.Sub(b.Last) < every {
 		return false
@@ -95,10 +91,10 @@ func (b *spacedBets) due(at time.Time, every time.Duration) bool {
 	return true
 }
 
-// lopsided bets that of the two sides the candidate is odd alone more often than the monolith.
+// lopsided bets that, of the two sides, the candidate alone is odd more often than the monolith alone.
 //
-// Hypothesis: given the past, the candidate is odd alone in a round with a probability of at most
-// the monolith's plus movesMost.
+// Hypothesis: given the past, the candidate is odd alone in a round with a probability of at most the
+// monolith's plus movesMost.
 type lopsided struct {
 	spacedBets
 	// Quiet counts the rounds since the last oddity, Since those since the candidate's last.
@@ -118,11 +114,10 @@ func (b *lopsided) odd(candidate bool, alpha float64, n int) {
 	b.Bet(2*eprocess.Indicator(candidate)-1, alpha, n)
 }
 
-// lately reports whether the candidate was odd alone of late.
+// lately reports whether the candidate lately was odd alone.
 func (b *lopsided) lately() bool { return b.Since < suspectFor }
 
-// recheckPlace counts what rechecks showed at one place, where the monolith was asked first and
-// where the candidate was.
+// recheckPlace counts what rechecks showed at one place, by the side that was asked first.
 type recheckPlace struct {
 	Place string   `json:"place"`
 	Seen  [2]asked `json:"seen"`
@@ -131,7 +126,7 @@ type recheckPlace struct {
 // asked is what rechecks showed at a place in one order.
 type asked struct {
 	whittle.Asked
-	// Kept is in how many both sides kept to a difference although the monolith is known to vary there.
+	// Kept counts the rechecks in which both sides kept to a difference despite the monolith's noise.
 	Kept int `json:"kept,omitempty"`
 }
 
@@ -141,7 +136,7 @@ func newRechecks() rechecks {
 	return rechecks{Reproduced: bold, Kept: bold, Second: bold, First: bold, Lopsided: late, Users: map[uint64]bool{}}
 }
 
-// outcome is what a recheck has come to.
+// recheckOutcome is the result of a recheck.
 type recheckOutcome struct {
 	places              []string
 	noisy               bool // the monolith is known to vary at all of them
@@ -149,23 +144,22 @@ type recheckOutcome struct {
 	after               time.Duration
 }
 
-// counted is where so many rounds of a place are counted.
+// counted is the count for a place after rounds.
 func (o *recheckOutcome) counted(a *whittle.Asked, rounds int) *int {
 	switch {
 	case o.monolith:
 		return &a.Noise
 	case !o.candidate:
 		return &a.Reproducible
-	case rounds > 2: // it stayed what it was at first
+	case rounds > 2: // it stayed as at first
 		return &a.Stale
 	}
 	return &a.Intermittent
 }
 
-// Recheck takes both sides' responses to a request that was sent again, of all rounds
-// so far. more: it must be sent once more, that long after the last round. Otherwise
-// the difference is settled, and r must not be passed again. A round in which a side
-// did not respond settles it without evidence.
+// Recheck takes both sides' responses to a request that was sent again, of all rounds so far. more: it
+// must be sent again, after that long from the last round. Otherwise the difference is settled, and r
+// must not be passed again. A round in which a side did not respond settles it without evidence.
 func (j *Judge) Recheck(r *whittle.Recheck) (after time.Duration, more bool) {
 	if j.c.Kind == whittle.JSON {
 		r = rewritten(r)
@@ -185,8 +179,7 @@ func (j *Judge) Recheck(r *whittle.Recheck) (after time.Duration, more bool) {
 		monolith := j.varied(s, x, &x.Monolith, &round.Monolith, o.places)
 		candidate := j.varied(s, x, &x.Candidate, &round.Candidate, o.places)
 		if !monolith && !candidate && !j.varied(s, x, &round.Monolith, &round.Candidate, o.places) {
-			// It is gone, and lay in what varies around it: an order of elements of which
-			// others have come since.
+			// It is gone and lay in what varies around it: an order of elements, with others since.
 			monolith, candidate = true, true
 		}
 		o.monolith, o.candidate = o.monolith || monolith, o.candidate || candidate
@@ -200,7 +193,7 @@ func (j *Judge) Recheck(r *whittle.Recheck) (after time.Duration, more bool) {
 	return 0, false
 }
 
-// rewritten is r with the bodies that are compared.
+// rewritten is r with the bodies to compare.
 func rewritten(r *whittle.Recheck) *whittle.Recheck {
 	out := &whittle.Recheck{Exchange: body.Exchange(r.Exchange), Rounds: slices.Clone(r.Rounds)}
 	for i := range out.Rounds {
@@ -224,7 +217,7 @@ func (j *Judge) varied(s *series, x *whittle.Exchange, before, now *whittle.Resp
 	return slices.ContainsFunc(places, func(p string) bool { return slices.Contains(list, p) || slices.Contains(rare, p) })
 }
 
-// settle counts a recheck that has come to an end.
+// settle counts a finished recheck.
 func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	x, t := r.Exchange, &j.rechecks
 	if m := s.match; m != nil && m.learn {
@@ -238,7 +231,7 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 			s.headers.varies(x, &x.Monolith, &r.Rounds[i].Monolith)
 		}
 	}
-	// By now the monolith has responded to what was under way at the same time, too.
+	// By now the monolith has also responded to what was under way at the same time.
 	anothers := eprocess.Indicator(!o.monolith && s.match != nil && j.others.IsAnothers(x))
 	for _, place := range o.places {
 		p := t.at(place)
@@ -260,12 +253,12 @@ func (j *Judge) settle(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	j.bet(s, r, o)
 }
 
-// bet bets on how a recheck has ended.
+// bet bets on how a recheck ended.
 func (j *Judge) bet(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	x, t := r.Exchange, &j.rechecks
 	n, alpha := j.compared(), eprocess.OfRest*alphaOf(j.c)
 	same := !o.monolith && !o.candidate
-	early := s.match != nil && s.match.anyEarly(o.places) // a state of each server's stays apart for as long
+	early := s.match != nil && s.match.anyEarly(o.places) // a state of each server's own stays apart that long
 	if e := eprocess.Indicator(same) * float64(uint(1)<<(2*len(r.Rounds))); o.noisy && t.Kept.due(x.At, reproducedEvery) {
 		t.Kept.See(e, alpha, n)
 	} else if !o.noisy && !early && t.Reproduced.due(x.At, reproducedEvery) {
@@ -279,7 +272,7 @@ func (j *Judge) bet(s *series, r *whittle.Recheck, o *recheckOutcome) {
 		every = oddAtOnceEvery
 	}
 	served := x.First() == whittle.Candidate
-	if served == o.candidate && (atOnce || t.First.due(x.At, oddEvery)) { // the side that was asked first was odd
+	if served == o.candidate && (atOnce || t.First.due(x.At, oddEvery)) { // the side asked first was odd
 		t.odd(x, served, alpha, n)
 	}
 	if s == j.served && atOnce && t.Lopsided.due(x.At, every) {
@@ -290,8 +283,8 @@ func (j *Judge) bet(s *series, r *whittle.Recheck, o *recheckOutcome) {
 	}
 }
 
-// voidOwn takes back what was won where each server turns out to hold a state of its own:
-// that values stay apart for seconds, or that one side's move alone, proves nothing then.
+// voidOwn takes back what was won once each server turns out to hold a state of its own. Then it proves
+// nothing that values stay apart for seconds, or that one side moves alone.
 func (t *rechecks) voidOwn(places int) {
 	if places > t.ownCount {
 		for _, b := range []*spacedBets{&t.Reproduced, &t.Kept, &t.Second, &t.First, &t.Lopsided.spacedBets} {
@@ -302,7 +295,7 @@ func (t *rechecks) voidOwn(places int) {
 	t.ownCount = places
 }
 
-// odd bets on which side a user is on whose first response was odd.
+// odd bets on the side of a user whose first response was odd.
 func (t *rechecks) odd(x *whittle.Exchange, served bool, alpha float64, n int) {
 	share := x.FirstChance
 	if !(share > 0 && share < 1) {
@@ -336,7 +329,7 @@ func (t *rechecks) find(place string) *recheckPlace {
 	return &t.Places[i]
 }
 
-// varied is in how many of the rechecks of a place in one order the monolith itself changed.
+// varied counts the rechecks of a kind in one order, and those in which the monolith itself changed.
 func (t *rechecks) varied(kind whittle.FindingKind, order int) (noise, times int) {
 	if p := t.find(string(kind)); p != nil {
 		return p.Seen[order].Noise, p.Seen[order].Times

@@ -34,8 +34,7 @@ func findingAt(place string, body whittle.FindingKind) whittle.Finding {
 	return whittle.Finding{Kind: body, Path: place}
 }
 
-// annotate adds to a finding what asking again has shown of it, and decides it where
-// that is proof.
+// annotate adds the results of rechecks to a finding, and decides it where they prove it.
 func (t *rechecks) annotate(f *whittle.Finding, order int) {
 	p := t.find(placeOfFinding(f))
 	if f.Expected != "" || p == nil || p.Seen[order].Times == 0 {
@@ -43,7 +42,7 @@ func (t *rechecks) annotate(f *whittle.Finding, order int) {
 	}
 	a := p.Seen[order].Asked
 	f.Asked = &a
-	if a.Noise == 0 { // asking again has repeated it to the monolith
+	if a.Noise == 0 { // rechecks have repeated it to the monolith
 		f.Cause = strings.TrimPrefix(strings.TrimPrefix(f.Cause, noRepeats), "; ")
 	}
 	for _, shown := range append(t.proofs(p, order), proof{count: a.Reproducible, by: &t.Reproduced.Bets}) {
@@ -60,7 +59,7 @@ func (t *rechecks) annotate(f *whittle.Finding, order int) {
 	}
 }
 
-// askedWords says what asking again showed.
+// askedWords says what rechecks showed.
 func askedWords(a *whittle.Asked) string {
 	s := fmt.Sprintf("asked again %s: ", timesOf(a.Times))
 	switch {
@@ -83,15 +82,14 @@ func timesOf(n int) string {
 	return units.Grouped(n) + " times"
 }
 
-// proof is what asking again has shown of a place beyond its noise: in how many
-// rechecks, by which test, and in words.
+// proof is what rechecks have shown of a place beyond its noise: in how many, by which test, and in words.
 type proof struct {
 	count int
 	by    *eprocess.Bets
 	words string
 }
 
-// proofs are what speaks of a place in one order, 1 being that of users.
+// proofs are the evidence on a place in one order; 1 is that of users.
 func (t *rechecks) proofs(p *recheckPlace, order int) []proof {
 	seen := &p.Seen[order]
 	alone := proof{seen.Intermittent + seen.Stale, &t.Second.Bets, "is another one on the candidate where the monolith stays the same"}
@@ -104,11 +102,9 @@ func (t *rechecks) proofs(p *recheckPlace, order int) []proof {
 	return list
 }
 
-// unlisted are findings at places where the monolith was seen to vary, so that no other
-// method lists them, but where asking again has shown a difference: noise explains
-// that a place varies, not that the candidate varies where the monolith does not. Of
-// the places of one proof it names those with at least half the evidence of the
-// strongest.
+// unlisted are findings of rechecks at places where the monolith was seen to vary, which no other method
+// lists. Noise explains that a place varies, not that the candidate varies where the monolith does not.
+// Of the places of one proof it names those with at least half the evidence of the strongest.
 func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) (list []whittle.Finding) {
 	known := map[string]bool{}
 	for i := range listed {

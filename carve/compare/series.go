@@ -17,9 +17,9 @@ import (
 	"whittle/internal/units"
 )
 
-// series is the evidence of the exchanges in which one side was asked first: the
-// monolith for mirrored requests, the candidate for served ones. The two orders are
-// judged apart, because a candidate can be right in one of them only.
+// series is the evidence of the exchanges in which one side was asked first: the monolith for mirrored
+// requests, the candidate for served ones. The two orders are judged apart, because a candidate can be
+// right in only one of them.
 type series struct {
 	c      whittle.Comparison
 	order  int     // 0 where the monolith was asked first, 1 where the candidate was
@@ -34,31 +34,28 @@ type series struct {
 	bound time.Duration
 }
 
-// tallies are what is counted, and kept over a restart as it is.
+// tallies are counts, kept over a restart as they are.
 type tallies struct {
-	// Compared counts the exchanges with both responses; Asked also those in
-	// which the candidate gave none, and Loose those of Asked that differed
-	// undeclared in status, content type or by giving no response; of random
-	// responses also those that were wrong or unreadable by themselves, or said
-	// something else around the number.
+	// Compared counts the exchanges with both responses, Asked also those without the candidate's. Loose
+	// counts those of Asked that differed undeclared in status, content type or by giving no response;
+	// of random responses also those that were wrong or unreadable, or differed around the number.
 	Compared int `json:"compared"`
 	Asked    int `json:"asked"`
 	Loose    int `json:"loose"`
-	// Errors counts those of Compared in which the monolith's status was 400 or above, Partly
-	// those of which nothing else was looked at, since status or content type differ as
-	// declared (goesOn).
+	// Errors counts those of Compared with a monolith's status of 400 or above, Partly those in which
+	// nothing else was looked at, since status or content type differ as declared (goesOn).
 	Errors int `json:"errors,omitempty"`
 	Partly int `json:"partly,omitempty"`
 	// Failed counts the requests at which the monolith failed where the candidate might not have:
-	// it gave no response, or one after the time at which the candidate is given up.
+	// without a response, or with one after the time at which the candidate is given up.
 	Failed int `json:"failed,omitempty"`
-	// Excused counts the exchanges that came and were not compared.
+	// Excused counts the exchanges that came but were not compared.
 	Excused int `json:"excused,omitempty"`
 
 	Heads [len(heads)]header.Head `json:"heads"`
 }
 
-// heads are what is compared of every exchange, before anything else.
+// heads are what is compared of every exchange first.
 var heads = [...]struct {
 	kind  whittle.FindingKind
 	words string // how a sentence about one begins
@@ -80,7 +77,7 @@ const (
 	typeHead
 )
 
-// headOf is the index of a kind; -1: it is none of a head.
+// headOf is the index of a kind's head; -1: it has none.
 func headOf(kind whittle.FindingKind) int {
 	for i := range heads {
 		if heads[i].kind == kind {
@@ -90,8 +87,7 @@ func headOf(kind whittle.FindingKind) int {
 	return -1
 }
 
-// newSeries makes the evidence of one order, which spends a part of the error
-// rate of the comparison.
+// newSeries makes the evidence of one order, which spends a part of the comparison's error rate.
 func newSeries(c whittle.Comparison, part float64, show *display.View) (*series, error) {
 	m, err := newMethod(c, part, show)
 	if err != nil {
@@ -106,7 +102,7 @@ func newSeries(c whittle.Comparison, part float64, show *display.View) (*series,
 	return s, err
 }
 
-// monolithFailed takes note of a request to which the monolith gave no response.
+// monolithFailed notes a request to which the monolith gave no response.
 func (s *series) monolithFailed(x *whittle.Exchange) {
 	s.Failed++
 	if x.Candidate.Failure == whittle.NoFailure {
@@ -114,10 +110,10 @@ func (s *series) monolithFailed(x *whittle.Exchange) {
 	}
 }
 
-// late reports whether the candidate was given up at a bound that the monolith exceeded as
-// well. The monolith's own bound is longer, so of two services that are slow alike the
-// candidate alone would fail. Where the monolith alone exceeded it, that speaks as its failure
-// would: if both are as slow, either is as likely to be the one.
+// late reports whether the candidate was given up at a bound that the monolith exceeded as well. The
+// monolith's own bound is longer, so of two equally slow services the candidate alone would fail. Where
+// the monolith alone exceeded it, that counts like its failure: if both are as slow, either is as likely
+// to be the one.
 func (s *series) late(x *whittle.Exchange) bool {
 	took := x.Monolith.Latency
 	if x.Candidate.Failure == whittle.FailedTimeout && x.Candidate.Latency > 0 {
@@ -132,7 +128,7 @@ func (s *series) late(x *whittle.Exchange) bool {
 	return false
 }
 
-// observe takes an exchange to which the monolith gave a response.
+// observe takes an exchange to which the monolith responded.
 func (s *series) observe(x *whittle.Exchange) Observation {
 	if s.late(x) {
 		s.Excused++
@@ -172,8 +168,8 @@ func (s *series) observe(x *whittle.Exchange) Observation {
 	return o
 }
 
-// seeHead takes an exchange to one of the heads; it reports whether the two
-// sides differ undeclared, and whether they are the same.
+// seeHead takes an exchange to one of the heads. It reports whether the two sides differ undeclared, and
+// whether they are the same.
 func (s *series) seeHead(x *whittle.Exchange, head int, n int) (differs, same bool) {
 	h, is := &s.Heads[head], &heads[head]
 	if x.Repeat == nil && is.alike(&x.Monolith, &x.Candidate) {
@@ -192,9 +188,9 @@ func (s *series) seeHead(x *whittle.Exchange, head int, n int) (differs, same bo
 	return h.See(&o, s.limit(), s.alpha, n), o.From == o.To
 }
 
-// limit is the share of responses that may differ in status or content type, or
-// be missing, and still count as none. A distribution is known only to its margin, so
-// the statistical kind does not ask for more than one in two hundred.
+// limit is the share of responses that may differ in status or content type, or be missing, and still
+// count as none. A distribution is known only to its margin, so the statistical kind asks for no more
+// than one in two hundred.
 func (s *series) limit() float64 {
 	if s.c.Kind == whittle.Statistical {
 		return max(s.c.MaxDiffer, distribution.Limit)
@@ -202,19 +198,18 @@ func (s *series) limit() float64 {
 	return s.c.MaxDiffer
 }
 
-// marginOf is the share of responses up to which EQUIVALENT may be said that could differ: as many
-// as may be seen to differ or, where none may, as many as could without one having been seen.
+// marginOf is the share of responses that could differ up to which EQUIVALENT may be said: as many as
+// may be seen to differ or, where none may, as many as could without one having been seen.
 func marginOf(limit float64) float64 { return cmp.Or(limit, distribution.Limit) }
 
 func (s *series) margin() float64 { return marginOf(s.limit()) }
 
-// looseNow is loose with the differences in headers that are no noise.
+// looseNow is Loose with the differences in headers that are no noise.
 func (s *series) looseNow() int { return min(s.Asked, s.Loose+s.headers.Open()) }
 
-// explained is how many of looseNow the monolith itself explains: at each of status, content
-// type and failure no more than it was seen to vary there, in proportion. So one failure of
-// its own excuses about one, and nothing elsewhere. elder is the evidence of the other
-// order, of the same monolith.
+// explained is how many of looseNow the monolith itself explains: at each of status, content type and
+// failure at most as often as it was seen to vary there, in proportion. So one failure of its own
+// excuses about one, and nothing elsewhere. elder is the other order's evidence, of the same monolith.
 func (s *series) explained(elder *series, asked *rechecks) int {
 	sum := 0.0
 	for i := range heads {
@@ -230,9 +225,8 @@ func (s *series) explained(elder *series, asked *rechecks) int {
 	return int(sum)
 }
 
-// looseBound bounds the share of exchanges that differ by themselves, whatever
-// the others are. Those that were seen are within the limit only if there are no
-// more than it allows beyond what the monolith explains.
+// looseBound bounds the share of exchanges that differ by themselves, whatever the others are. Those
+// seen are within the limit only if there are no more than it allows beyond what the monolith explains.
 func (s *series) looseBound(explained int) whittle.Bound {
 	loose, alpha := s.looseNow(), alphaOf(s.c)
 	share := eprocess.Share{N: s.Asked, Differing: loose}
@@ -257,12 +251,12 @@ func (s *series) looseBound(explained int) whittle.Bound {
 	return b
 }
 
-// seenTooOften says that no number of equal responses makes good what was seen to differ.
+// seenTooOften says that no number of equal responses outweighs the differences seen.
 func seenTooOften(limit float64) string {
 	return fmt.Sprintf("; only %s may be seen to differ (compare.max_differ), so fix and reset, or declare the difference", display.InPercent(limit))
 }
 
-// within reports whether the limit allows so many differences of n.
+// within reports whether the limit allows k differences of n.
 func (s *series) within(k, n int) bool { return float64(k) <= s.limit()*float64(n) }
 
 // findings are those of the series, decided ones first.
@@ -276,19 +270,17 @@ func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound) {
 	return slices.Concat(list, ofHeaders, found), append(append(bounds, further...), s.looseBound(explained))
 }
 
-// open is how many of how many exchanges differ in a way that nobody declared and
-// that the monolith does not explain.
+// open is how many of n exchanges differ undeclared and unexplained by the monolith.
 func (s *series) open() (k, n int) {
 	k, n = s.looseNow(), s.Asked
-	if s.c.Kind != whittle.Statistical { // whose own differences are in loose
+	if s.c.Kind != whittle.Statistical { // whose own differences are in Loose
 		k += s.method.Open()
 	}
 	return min(k, n), n
 }
 
-// places are where two responses differ undeclared, as names that are the same
-// for every exchange: "status", "header Link", "$.items[*].id". noisy ones are
-// those at which the monolith is known to vary now and then.
+// places are where two responses differ undeclared, by names that are the same for every exchange:
+// "status", "header Link", "$.items[*].id". At noisy ones the monolith is known to vary now and then.
 func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, noisy []string) {
 	for i := range heads {
 		is := &heads[i]
@@ -305,10 +297,9 @@ func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, nois
 	return append(s.headers.differing(x, a, b), body...), rare
 }
 
-// goesOn reports whether the rest of two responses is compared although they differ in status
-// or content type: as is declared, between statuses of one class that have a body, or in the
-// parameters of a type, or between two of JSON. Of others, such as a page for a 404, the rest
-// is as different as the declaration says.
+// goesOn reports whether the rest of two responses is compared although status or content type differ:
+// where the difference is declared, between statuses of one class that have a body, in a type's parameters,
+// or between two types of JSON. For others, such as a page for a 404, the declaration covers the rest too.
 func (s *series) goesOn(head int, a, b *whittle.Response) bool {
 	is := &heads[head]
 	if reasonFor(s.c.Expect, is.kind, is.word(a), is.word(b)) == "" {
@@ -321,7 +312,7 @@ func (s *series) goesOn(head int, a, b *whittle.Response) bool {
 	return head == typeHead && formatOf(a) == formatOf(b)
 }
 
-// formatOf is a media type without its parameters, the same of all JSON.
+// formatOf is a media type without its parameters, the same for all JSON.
 func formatOf(a *whittle.Response) string {
 	format, _, _ := strings.Cut(mediaType(a), ";")
 	if strings.HasSuffix(format, "json") {
@@ -330,8 +321,7 @@ func formatOf(a *whittle.Response) string {
 	return format
 }
 
-// reasonFor gives the reason of the declaration that covers a change; empty:
-// none does.
+// reasonFor gives the reason of the declaration that covers a change; empty: none does.
 func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, from, to string) string {
 	for _, e := range list {
 		if e.Kind == kind && (e.From == "" || strings.EqualFold(e.From, from)) && (e.To == "" || strings.EqualFold(e.To, to)) {
@@ -341,24 +331,21 @@ func reasonFor(list []whittle.Expectation, kind whittle.FindingKind, from, to st
 	return ""
 }
 
-// method is one kind of comparison of two responses with equal status and
-// content type. It is deterministic and not safe for concurrent use.
+// method is one kind of comparison of two responses with equal status and content type. It is
+// deterministic and not safe for concurrent use.
 type method interface {
-	// Observe takes an exchange to which both responses came, whole.
+	// Observe takes an exchange with both responses, whole.
 	Observe(x *whittle.Exchange) Observation
-	// Report gives the findings and bounds so far, these at the level alpha, the same at every call.
+	// Report gives the findings, and the bounds at the level alpha. Every call gives the same.
 	Report(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound)
-	// Open is how many exchanges differ undeclared at a place at which the
-	// monolith was not seen to vary.
+	// Open is how many exchanges differ undeclared at a place where the monolith was not seen to vary.
 	Open() int
-	// Places are where two bodies differ undeclared, each once. rare are those at
-	// which the monolith varies by itself, but seldom.
+	// Places are where two bodies differ undeclared, each once. At rare ones the monolith seldom varies.
 	Places(a, b *whittle.Response) (list, rare []string)
-	// Varies takes note that the monolith gave two different responses to the same
-	// request.
+	// Varies notes that the monolith gave two different responses to one request.
 	Varies(a, b *whittle.Response)
 
-	// ShowAgain has what was restored redacted.
+	// ShowAgain redacts what was restored.
 	ShowAgain()
 
 	json.Marshaler
@@ -370,11 +357,10 @@ func alphaOf(c whittle.Comparison) float64 {
 	return eprocess.Alpha(c.Confidence)
 }
 
-// methodAlpha is the part of the error rate that a method may spend.
+// methodAlpha is a method's part of the error rate.
 func methodAlpha(c whittle.Comparison) float64 { return eprocess.OfMain * alphaOf(c) }
 
-// newMethod makes the method of a comparison, which spends the part of
-// methodAlpha on what it tests, and shows exchanges by show.
+// newMethod makes a comparison's method, which spends a part of methodAlpha and shows by show.
 func newMethod(c whittle.Comparison, part float64, show *display.View) (method, error) {
 	switch c.Kind {
 	case whittle.Exact, whittle.JSON:

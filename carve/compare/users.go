@@ -24,16 +24,15 @@ type users struct {
 	Level int             `json:"level"`
 	Seen  map[uint64]bool `json:"seen"` // true: met an unexplained difference
 	Open  int             `json:"open"` // how many of them did
-	// Requests are those of remembered users, of which some were the first of a user.
-	// From holds them at the last powers of two.
+	// Requests are those of remembered users; the event is a user's first. From holds them at the last
+	// powers of two.
 	Requests eprocess.Share    `json:"requests"`
 	From     [2]eprocess.Share `json:"from"`
 }
 
 func newUsers() users { return users{Seen: map[uint64]bool{}} }
 
-// see takes one compared request of a user. Those of whom nothing is known, 0,
-// count as one.
+// see takes one compared request of a user. All unknown users, 0, count as one.
 func (u *users) see(user uint64, open bool) {
 	h := digest.Mix(user ^ 0x7f4a7c15)
 	if bits.TrailingZeros64(h) < u.Level {
@@ -62,9 +61,8 @@ func (u *users) see(user uint64, open bool) {
 	}
 }
 
-// bound is the upper bound on the share of users, or of requests of users, that
-// could be wrong without one having been seen; n is how many users it stands on. Where all
-// differences are explained by now, it forgets who has met one.
+// bound is the upper bound on the share of users, or of their requests, that could be wrong unseen; n is
+// how many users it stands on. Once all differences are explained, it forgets who met one.
 func (u *users) bound(alpha float64, explained bool) (high float64, n int) {
 	if explained && u.Open > 0 {
 		for h := range u.Seen {
@@ -80,16 +78,15 @@ func (u *users) bound(alpha float64, explained bool) (high float64, n int) {
 	return high, len(u.Seen) << u.Level
 }
 
-// seconds counts the different seconds with a compared exchange. Exchanges of one
-// second have much in common: the data, the load, a fault that comes and goes. A
-// fault that returns at least every n seconds has shown itself once n seconds were
-// counted, with the probability that one exchange meets it.
+// seconds counts the seconds with a compared exchange. Exchanges of one second have much in common: the
+// data, the load, a fault that comes and goes. A fault that returns at least every n seconds has shown
+// itself once n seconds were counted, with the probability that one exchange meets it.
 type seconds struct {
 	N    int       `json:"n"`
 	Last time.Time `json:"last"`
 }
 
-// see takes an exchange. One that is older than the last says nothing new.
+// see takes an exchange. An older one than the last says nothing new.
 func (s *seconds) see(at time.Time) {
 	if now := at.Truncate(time.Second); now.After(s.Last) {
 		s.N++
