@@ -173,20 +173,12 @@ func TestBrokerKilled(t *testing.T) {
 // TestConformance holds a topic of a real broker to what every stream must do.
 func TestConformance(t *testing.T) {
 	address := []string{realBroker(t).Address()}
-	open := func(t *testing.T, topic string) stream.Stream {
-		t.Helper()
-		l, err := Open(t.Context(), Options{Brokers: address, Topic: topic})
-		fatal.If(t, err)
-		return l
-	}
 	streamtest.Run(t, streamtest.Suite{
-		Open: func(t *testing.T) stream.Stream {
-			topic := topicFor(t)
-			makeTopic(t, address, topic, 3)
-			return open(t, topic)
+		Open: func(t *testing.T) stream.Stream { return openAt(t, Options{Brokers: address}) },
+		Reopen: func(t *testing.T, closed stream.Stream) stream.Stream {
+			return openAt(t, Options{Brokers: address, Topic: closed.(*Log).o.Topic})
 		},
-		Reopen: func(t *testing.T, closed stream.Stream) stream.Stream { return open(t, closed.(*Log).o.Topic) },
-		Read:   readAll,
+		Read: readAll,
 	})
 }
 
@@ -219,12 +211,8 @@ func readAll(t testing.TB, s stream.Stream) map[string][]stream.Entry {
 			t.Fatalf("%v: read up to %v", err, left)
 		}
 		got.EachRecord(func(k *kgo.Record) {
-			e, err := fromKafka(k)
-			if err != nil {
-				e = stream.Entry{Record: stream.Record{Sum: 1}, Position: position(k.Partition, k.Offset)}
-			}
 			name := strconv.Itoa(int(k.Partition))
-			all[name] = append(all[name], e)
+			all[name] = append(all[name], stream.Entry{Record: fromKafka(k), Position: position(k.Partition, k.Offset)})
 			if k.Offset+1 >= left[k.Partition] {
 				delete(left, k.Partition)
 			}
@@ -233,41 +221,24 @@ func readAll(t testing.TB, s stream.Stream) map[string][]stream.Entry {
 	return all
 }
 
-// fromKafka is toKafka's inverse. The entry's Value is the Kafka record's.
-func fromKafka(k *kgo.Record) (stream.Entry, error) {
-	e := stream.Entry{Position: position(k.Partition, k.Offset)}
-	corrupt := func(reason string) (stream.Entry, error) {
-		return stream.Entry{}, &stream.CorruptError{Position: e.Position, Reason: reason}
-	}
-	if len(k.Headers) < reserved || k.Headers[0].Key != headerSum ||
-		k.Headers[1].Key != headerTime || k.Headers[2].Key != headerID {
-		return corrupt("it was not appended by this service: the reserved headers are missing")
+// fromKafka is toKafka's inverse. The record's Value is the Kafka record's.
+func fromKafka(k *kgo.Record) stream.Record {
+	foreign := stream.Record{Sum: 1}
+	if len(k.Headers) < reserved || k.Headers[0].Key != headerSum || k.Headers[1].Key != headerTime || k.Headers[2].Key != headerID {
+		return foreign
 	}
 	sum, err := hex.DecodeString(string(k.Headers[0].Value))
-	if err != nil || len(sum) != 4 {
-		return corrupt("its checksum cannot be read")
+	nanos, err2 := strconv.ParseInt(string(k.Headers[1].Value), 10, 64)
+	if err != nil || err2 != nil || len(sum) != 4 {
+		return foreign
 	}
-	nanos, err := strconv.ParseInt(string(k.Headers[1].Value), 10, 64)
-	if err != nil {
-		return corrupt("its time cannot be read")
+	r := stream.Record{
+		ID: string(k.Headers[2].Value), Key: string(k.Key), Time: time.Unix(0, nanos).UTC(), Value: k.Value, Sum: binary.BigEndian.Uint32(sum),
 	}
-	e.Record = stream.Record{
-		ID:    string(k.Headers[2].Value),
-		Key:   string(k.Key),
-		Time:  time.Unix(0, nanos).UTC(),
-		Value: k.Value,
-		Sum:   binary.BigEndian.Uint32(sum),
+	for _, h := range k.Headers[reserved:] {
+		r.Header = append(r.Header, stream.Header{Name: h.Key, Value: string(h.Value)})
 	}
-	if own := k.Headers[reserved:]; len(own) > 0 {
-		e.Header = make([]stream.Header, len(own))
-		for i, h := range own {
-			e.Header[i] = stream.Header{Name: h.Key, Value: string(h.Value)}
-		}
-	}
-	if !e.Intact() {
-		return corrupt("its value is not what was sealed (CRC-32C)")
-	}
-	return e, nil
+	return r
 }
 
 // shared is the one real broker of this package's tests, started by the first
