@@ -34,8 +34,9 @@ func TestReadPlanFindsItsFile(t *testing.T) {
 	}
 }
 
-// FuzzPlan checks that no text makes the reader crash, and that what it
-// accepts can be prepared and rendered as one well-formed request.
+// FuzzPlan checks that no text makes the readers crash, that errors have a kind and name the
+// file, and that what is accepted of Artillery's can be prepared and rendered as one
+// well-formed request.
 func FuzzPlan(f *testing.F) {
 	f.Add("config: {target: 'http://x', phases: [{duration: 1, arrivalRate: 2, rampTo: 3}], variables: {a: [1, b]}}\n" + small)
 	f.Add("scenarios: [{weight: 2, flow: [{loop: [{post: {url: '/{{ $uuid }}', json: {a: '{{ $loopCount }}'}}}, {think: 1s}], count: 2}]}]")
@@ -47,12 +48,23 @@ func FuzzPlan(f *testing.F) {
 	}
 	f.Add("config: {ensure: {conditions: [{expression: http.requests > 1 and max(1, 2) in (2)}]}}\nscenarios: [{flow: [{parallel: [{get: {url: '{{ a " +
 		"}}', ifTrue: a.b ~= \"x\", cookie: {c: d}, auth: {user: u, pass: p}, formData: {f: '{{ a }}'}, capture: {regexp: '(x)', group: 1, as: a}}}], limit: 2}]}]")
+	for _, inner := range []string{ // short ones: the fuzzer takes minutes to shorten a long one
+		get("/a", `<ResponseAssertion/><hashTree/><RegexExtractor/><hashTree/>`),
+		`<CSVDataSet>` + prop("filename", "x") + `</CSVDataSet><hashTree/>` + get("${x}", ""),
+		`<IfController>` + prop("IfController.condition", `"${x}" == 1`) + `</IfController><hashTree>` + get("", "") + `</hashTree>`,
+		`<LoopController>` + prop("LoopController.loops", "3") + `</LoopController><hashTree><ConstantTimer/><hashTree/>` + get("", "") + `</hashTree>`,
+		get("/${__time(yyyy,x)}${__RandomString(3,ab,y)}${__jexl3(1+1)}", ""),
+	} {
+		f.Add(jmx(threads(1, 1, inner)))
+	}
 	f.Fuzz(func(t *testing.T, src string) {
 		p, err := Parse("p", []byte(src), plan.Source{Getenv: func(string) string { return "" }})
-		if err != nil {
-			if c := whittle.CodeOf(err); c == whittle.Internal {
-				t.Fatalf("an error of no kind: %v", err)
-			}
+		switch {
+		case err != nil && (whittle.CodeOf(err) == whittle.Internal || !strings.HasPrefix(err.Error(), "p:")):
+			t.Fatalf("an error of no kind or place: %v", err)
+		case err == nil && (len(p.Scenarios) == 0 || len(p.Names) == 0):
+			t.Fatal("a plan without requests passed")
+		case err != nil || p.Closed(): // JMeter's needs its users
 			return
 		}
 		n, err := wire.NewNetwork(wire.Config{Plan: p, Target: "http://h", Now: time.Now})

@@ -158,23 +158,6 @@ func csvText(text string) func(string) ([]byte, error) {
 	}
 }
 
-// What the reader accepts can be sent is FuzzPlan's question, in the room
-// above; this one asks for an error with its place, or a whole plan.
-func FuzzParse(f *testing.F) {
-	f.Add("config: {target: 'http://x', phases: [{duration: 1, arrivalRate: 2, rampTo: 3}], variables: {a: [1, b]}}\n" + smallest)
-	f.Add("scenarios: [{weight: 2, flow: [{loop: [{post: {url: '/{{ $uuid }}', json: {a: '{{ $loopCount }}'}}}, {think: 1s}], count: 2}]}]")
-	f.Add("a: &x {url: /, qs: {q: '{{ $randomString(3) }}'}}\nscenarios: [{flow: [{get: *x}]}]")
-	f.Fuzz(func(t *testing.T, src string) {
-		p, err := Parse("p", []byte(src), plan.Source{Getenv: func(string) string { return "" }})
-		switch {
-		case err == nil && (len(p.Scenarios) == 0 || len(p.Names) == 0):
-			t.Error("a plan without requests passed")
-		case err != nil && (whittle.CodeOf(err) == whittle.Internal || !strings.HasPrefix(err.Error(), "p:")):
-			t.Errorf("an error of no kind or place: %v", err)
-		}
-	})
-}
-
 // What a plan has too much of for a report is said with its number.
 func TestTooMuchForAReportIsCounted(t *testing.T) {
 	var flow, odd strings.Builder

@@ -104,25 +104,6 @@ func TestWhatIsNotSentSaysWhy(t *testing.T) {
 	}
 }
 
-func FuzzJMX(f *testing.F) {
-	// Short ones: the fuzzer takes minutes to shorten a long one.
-	for _, inner := range []string{
-		threadGroup(1, 1, sampler("/a", `<ResponseAssertion/><hashTree/><RegexExtractor/><hashTree/>`)),
-		threadGroup(2, -1, `<CSVDataSet><stringProp name="filename">x</stringProp></CSVDataSet><hashTree/>`+sampler("${x}", "")),
-		threadGroup(1, 1, `<IfController><stringProp name="IfController.condition">"${x}" == 1</stringProp></IfController><hashTree>`+sampler("", "")+`</hashTree>`),
-		threadGroup(1, 1, `<LoopController><stringProp name="LoopController.loops">3</stringProp></LoopController><hashTree><ConstantTimer/><hashTree/>`+sampler("", "")+`</hashTree>`),
-	} {
-		f.Add([]byte(testPlan(inner)))
-	}
-	f.Add([]byte(testPlan(threadGroup(1, 1, sampler("/${__time(yyyy,x)}${__RandomString(3,ab,y)}${__jexl3(1+1)}", "")))))
-	f.Fuzz(func(t *testing.T, src []byte) {
-		p, err := Parse("f.jmx", src, plan.Source{})
-		if err == nil && len(p.Names) == 0 {
-			t.Error("a plan without requests passed")
-		}
-	})
-}
-
 // testPlan wraps thread groups into a test plan.
 func testPlan(inner string) string {
 	return `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="P"/><hashTree>` + inner + `</hashTree></hashTree></jmeterTestPlan>`
