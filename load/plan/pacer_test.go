@@ -10,12 +10,7 @@ import (
 
 // arrivals lists all arrivals of some phases.
 func arrivals(phases []Phase, seed uint64) []Arrival {
-	var out []Arrival
-	p := NewPacer(phases, rand.New(rand.NewPCG(seed, 0)))
-	for a, ok := p.Next(); ok; a, ok = p.Next() {
-		out = append(out, a)
-	}
-	return out
+	return allArrivals(NewPacer(phases, rand.New(rand.NewPCG(seed, 0))).Next)
 }
 
 func TestArrivalsAreExact(t *testing.T) {
@@ -83,17 +78,7 @@ func TestARampFollowsTheArithmeticSecondBySecond(t *testing.T) {
 func TestArrivalsAreInOrderAndWithinTheirPhase(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 200 {
-		var phases []Phase
-		for range 1 + rng.IntN(4) {
-			phases = append(phases, Phase{
-				Duration: time.Duration(1+rng.IntN(5000)) * time.Millisecond, Rate: rng.Float64() * 200,
-				Ramp: rng.IntN(3) == 0, RampTo: rng.Float64() * 200,
-				HasCount: rng.IntN(4) == 0, Count: rng.IntN(100), Poisson: rng.IntN(2) == 0,
-			})
-			if last := &phases[len(phases)-1]; last.Ramp {
-				last.HasCount = false
-			}
-		}
+		phases := somePhases(rng)
 		var before Arrival
 		for _, a := range arrivals(phases, rng.Uint64()) {
 			start := TotalLength(phases[:a.Phase])
