@@ -172,15 +172,10 @@ scenarios: [{flow: [{get: {url: "/{{ name }}"}}]}]`), plan.Source{Open: openText
 // What a plan's scripts go on with by themselves ends with each run: of the plan, of its
 // blocks, and of one that sends nothing.
 func TestScriptsRestWhenARunIsOver(t *testing.T) {
-	dir := t.TempDir()
-	for name, src := range map[string]string{
+	p := planOf(t, map[string]string{
 		"plan.yml": "config: {processor: ./p.js}\nscenarios: [{flow: [{get: {url: /, beforeRequest: f}}]}]",
 		"p.js":     "setInterval(() => console.log('still here'), 1); exports.f = (r, c, e, next) => next()",
-	} {
-		fatal.If(t, os.WriteFile(dir+"/"+name, []byte(src), 0o600))
-	}
-	p, err := ReadPlan(dir + "/plan.yml")
-	fatal.If(t, err)
+	})
 	rests := 0
 	rest := p.Rest
 	p.Rest = func() { rest(); rests++ }
@@ -195,8 +190,7 @@ func TestScriptsRestWhenARunIsOver(t *testing.T) {
 // An async method of an object or a class is awaited like every async function; a plain
 // method that is called async has its callback.
 func TestAsyncMethodsAreAwaited(t *testing.T) {
-	dir := t.TempDir()
-	for name, src := range map[string]string{
+	p := planOf(t, map[string]string{
 		"plan.yml": "config: {processor: ./p.js}\nscenarios: [{flow: [{function: f}, {function: s}, {function: async}, {get: {url: '/', beforeRequest: b}}]}]",
 		"p.js": `class C { static async s(c) { await null; c.vars.s = 's' } }
 			module.exports = {
@@ -204,11 +198,7 @@ func TestAsyncMethodsAreAwaited(t *testing.T) {
 				async(c, e, done) { setTimeout(() => { c.vars.a = 'a'; done() }, 1) },
 				async b(r, c) { await null; r.url = '/' + c.vars.f + c.vars.s + c.vars.a },
 			}`,
-	} {
-		fatal.If(t, os.WriteFile(dir+"/"+name, []byte(src), 0o600))
-	}
-	p, err := ReadPlan(dir + "/plan.yml")
-	fatal.If(t, err)
+	})
 	d := newAsked(t, func(w http.ResponseWriter, _ *http.Request) {})
 	run(t, p, Options{Target: d.URL})
 	if asked := d.read(); len(asked) != 1 || !strings.Contains(asked[0], "/fsa") {

@@ -20,7 +20,6 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"whittle"
 	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 	"whittle/load/report"
@@ -119,19 +118,6 @@ func TestHTTP2IsCutWithTheRun(t *testing.T) {
 		fatal.If(t, err)
 		if r.Unfinished != 5 || r.Failed != 0 {
 			t.Errorf("pool %d: %d unfinished, %d failed %v; want 5 and none", pool, r.Unfinished, r.Failed, r.Errors)
-		}
-	}
-}
-
-func TestProtocolsAreChecked(t *testing.T) {
-	p := parsed(t, small)
-	for want, o := range map[string]Options{
-		`the protocol "h3" is neither`: {Protocol: "h3"},
-		`the protocol "grpc" is`:       {Protocol: "grpc"},
-	} {
-		o.Target = "http://127.0.0.1:1"
-		if _, err := Run(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), want) || whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

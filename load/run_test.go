@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -39,6 +40,18 @@ func TestMain(m *testing.M) {
 func parsed(t testing.TB, src string) *plan.Plan {
 	t.Helper()
 	p, err := Parse("plan.yml", []byte(src), plan.Source{})
+	fatal.If(t, err)
+	return p
+}
+
+// planOf reads plan.yml of a folder with these files.
+func planOf(t testing.TB, files map[string]string) *plan.Plan {
+	t.Helper()
+	dir := t.TempDir()
+	for name, src := range files {
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600))
+	}
+	p, err := ReadPlan(filepath.Join(dir, "plan.yml"))
 	fatal.If(t, err)
 	return p
 }
@@ -135,10 +148,11 @@ func TestWhatMeansNothingIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer srv.Close()
 	for says, o := range map[string]Options{
-		"a pool of -1":                {Pool: -1},
-		"-2 users at once":            {MaxInFlight: -2},
-		"a schedule error of at most": {MaxLate: -time.Second},
-		"no target":                   {},
+		"a pool of -1":                 {Pool: -1},
+		"-2 users at once":             {MaxInFlight: -2},
+		"a schedule error of at most":  {MaxLate: -time.Second},
+		`the protocol "h3" is neither`: {Protocol: "h3"},
+		"no target":                    {},
 	} {
 		if says != "no target" {
 			o.Target = srv.URL

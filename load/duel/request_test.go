@@ -8,8 +8,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -93,15 +91,6 @@ const scripted = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="p"
 <JSR223PostProcessor testname="look"><stringProp name="scriptLanguage">groovy</stringProp><stringProp name="script">if (prev.getResponseDataAsString() == "bad") throw new Exception("it is bad")</stringProp></JSR223PostProcessor><hashTree/>
 </hashTree></hashTree></hashTree></hashTree></jmeterTestPlan>`
 
-func scriptedPlan(t *testing.T) *plan.Plan {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "p.jmx")
-	fatal.If(t, os.WriteFile(path, []byte(scripted), 0o600))
-	p, err := load.Workload{Plan: path, Target: "http://127.0.0.1:1"}.Read()
-	fatal.If(t, err)
-	return p
-}
-
 func says(t *testing.T, text string) *httptest.Server {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
 	t.Cleanup(srv.Close)
@@ -112,24 +101,21 @@ func says(t *testing.T, text string) *httptest.Server {
 // the blocks.
 func TestADuelSaysWhichScriptsFailed(t *testing.T) {
 	t.Parallel()
+	p, err := load.Parse("p.jmx", []byte(scripted), plan.Source{})
+	fatal.If(t, err)
 	c, err := Duel{
-		Plan: scriptedPlan(t), A: Side{Target: says(t, "good").URL}, B: Side{Target: says(t, "bad").URL},
+		Plan: p, A: Side{Target: says(t, "good").URL}, B: Side{Target: says(t, "bad").URL},
 		Length: 300 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
 	fatal.If(t, err)
 	if len(c.A.ScriptFailures) != 0 || len(c.B.ScriptFailures) != 1 || c.B.ScriptFailures[0].Count != c.B.Completed || c.B.Completed == 0 {
 		t.Errorf("A %+v, B %+v of %d", c.A.ScriptFailures, c.B.ScriptFailures, c.B.Completed)
 	}
-	saidOfB(t, c.WriteSummary, "")
-}
-
-func saidOfB(t *testing.T, write func(io.Writer) error, times string) {
-	t.Helper()
 	var b strings.Builder
-	fatal.If(t, write(&b))
+	fatal.If(t, c.WriteSummary(&b))
 	text := b.String()
 	if strings.Contains(text, "SCRIPT FAILED, target A") || !strings.Contains(text, "SCRIPT FAILED, target B: JSR223PostProcessor") ||
-		!strings.Contains(text, "p.jmx:4)"+times) || !strings.Contains(text, "it is bad") {
+		!strings.Contains(text, "p.jmx:4)") || !strings.Contains(text, "it is bad") {
 		t.Errorf("it says %.3000s", text)
 	}
 }
