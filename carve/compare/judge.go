@@ -44,7 +44,7 @@ type Judge struct {
 	seconds          seconds
 
 	verdict *whittle.Verdict // nil: something came since
-	shownAt int              // the exchanges when DIFFERENT was said last; 0: never
+	shownAt int              // exchanges compared when DIFFERENT was last said; 0: never
 }
 
 // NewJudge makes the judge of a route. A wrong expression or path is a *whittle.Error with code Invalid
@@ -226,5 +226,5 @@ func mediaType(a *whittle.Response) string {
 // Redactor removes secrets from what is kept and shown of exchanges.
 type Redactor = display.Redactor
 
-// Redact sets the redactor of what the judge shows and keeps. Without one, samples are as they came.
+// Redact has what the judge shows and keeps redacted from now on. Without it samples are as they came.
 func (j *Judge) Redact(with display.Redactor) { j.show.RedactBy(with) }

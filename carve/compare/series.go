@@ -360,7 +360,7 @@ func alphaOf(c whittle.Comparison) float64 {
 // methodAlpha is a method's part of the error rate.
 func methodAlpha(c whittle.Comparison) float64 { return eprocess.OfMain * alphaOf(c) }
 
-// newMethod makes a comparison's method, which spends a part of methodAlpha and shows by show.
+// newMethod makes a comparison's method, which spends a part of methodAlpha. show formats what it shows.
 func newMethod(c whittle.Comparison, part float64, show *display.View) (method, error) {
 	switch c.Kind {
 	case whittle.Exact, whittle.JSON:

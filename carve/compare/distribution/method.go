@@ -28,7 +28,7 @@ type Method struct {
 	state
 }
 
-// state is what is kept over a restart. Its parts' bounds bound it, and all its numbers are finite.
+// state is what is kept over a restart. The bounds of its parts bound it, and its numbers are finite.
 type state struct {
 	// N counts the exchanges with a number on both sides.
 	N      int    `json:"n"`

@@ -108,7 +108,7 @@ func (s Share) MoreUntil(alpha, limit float64) int {
 	return -1
 }
 
-// NeededFor is how many rounds without the event bring its upper bound to p; 0 for a p beyond 0 to 1.
+// NeededFor is how many rounds without the event bring its upper bound to p; 0 unless 0 < p < 1.
 func NeededFor(p, alpha float64) int {
 	if p >= 1 || p <= 0 {
 		return 0

@@ -82,7 +82,7 @@ func (p *formPath) lead() *twosample.Row {
 	return p.Alike.Suspected(p.isRanged())
 }
 
-// leads says how the two sides draw differently.
+// leads says in what the two sides draw differently, and how each draws.
 func (p *formPath) leads(l *twosample.Row, x *whittle.Finding) {
 	x.Count, x.Of, x.Cause = l.Count(), l.All.N, p.leadCause(l.Kind)
 	if l.Kind != twosample.Position {

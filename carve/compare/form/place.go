@@ -135,8 +135,8 @@ func (p *formPath) isSet() bool {
 	return 2*f.count(again) > f.N && p.top().hasMembers()
 }
 
-// isMember reports whether both sides draw from one set: one in four of the candidate's values is one of
-// the monolith's, where servers with ids of their own share none.
+// isMember reports whether both sides draw from one set: at least one in four of the candidate's values
+// is one of the monolith's, where servers with ids of their own share none.
 func (p *formPath) isMember() bool { return p.isSet() && p.Said > 0 && 4*p.Shared >= p.Said }
 
 // isCompared reports whether it is compared which member goes with a request: for a cookie, as long as

@@ -92,7 +92,7 @@ const (
 	formValue = "value"
 )
 
-// value is what is kept of one value during its exchange. Memories keep form, size and hashes.
+// value is what is kept of one value during its exchange. Only form, size and hashes are remembered.
 type value struct {
 	form form
 	// hash distinguishes values, and end the last thirds of long ids; 0 where there is none.
@@ -172,7 +172,7 @@ const (
 	furtherLower
 	furtherUpper
 	dash
-	base64Mark // base64Mark is not a dash
+	base64Mark // other than a dash
 	otherChar
 
 	hexLetter    = lowerHex | upperHex

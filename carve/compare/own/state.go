@@ -19,8 +19,8 @@ const (
 	Enough = 10 // repeats
 	// Seldom is the share of exchanges in which the monolith's two responses may differ where bets decide.
 	Seldom = 0.1
-	// Early is how long what is the same for all requests is watched before it is taken for constant. A
-	// state that moves once a minute stays so with a chance of 1/e, and is taken back when it moves.
+	// Early is how long a value that is the same for all requests is watched before it counts as constant.
+	// A state that moves once a minute passes for one with a chance of 1/e, until it moves.
 	Early = time.Minute
 	// often is how many times as often as at once the monolith must have moved between two looks for
 	// time to have moved it.
