@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,54 +56,23 @@ func TestAddressesBehindAProxyAreUsers(t *testing.T) {
 // trusted, with what mends it, and of none where there is none.
 func TestUnnamedProxyIsLogged(t *testing.T) {
 	origin := serving(t, http.NotFoundHandler())
+	byAddress, byUser := whittle.Sticky{By: "address"}, whittle.Sticky{By: "header", Name: "X-User"}
 	for name, c := range map[string]struct {
-		sticky  whittle.Sticky
-		request func(i int, r *http.Request)
-		want    int
+		sticky whittle.Sticky
+		peers  []string // of requests in turn; # is a request's number
+		header http.Header
+		want   int
 	}{
-		"a proxy": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
-			r.RemoteAddr = fmt.Sprintf("172.16.0.1:%d", i)
-			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i%50))
-		}, 1},
-		"a proxy among other clients": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
-			r.RemoteAddr = "172.16.0.1:1"
-			if i%3 == 0 {
-				r.RemoteAddr = fmt.Sprintf("203.0.113.%d:1", i%200)
-			}
-			r.Header.Set("Forwarded", fmt.Sprintf("for=198.51.100.%d", i%50))
-		}, 1},
-		"without the user's header": {whittle.Sticky{By: "header", Name: "X-User"}, func(i int, r *http.Request) {
-			r.RemoteAddr = "172.16.0.1:1"
-			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i%50))
-		}, 1},
-		"users known by a header": {whittle.Sticky{By: "header", Name: "X-User"}, func(i int, r *http.Request) {
-			r.RemoteAddr = "172.16.0.1:1"
-			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i%50))
-			r.Header.Set("X-User", "u")
-		}, 1},
-		"a proxy next to it": {whittle.Sticky{By: "header", Name: "X-User"}, func(_ int, r *http.Request) {
-			r.RemoteAddr = "127.0.0.1:1"
-			r.Header.Set("X-Forwarded-Proto", "https")
-		}, 1},
-		"two proxies of its network": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
-			r.RemoteAddr = fmt.Sprintf("[fd12::%d]:1", i%2)
-			r.Header.Set("X-Real-IP", "198.51.100.1")
-		}, 2},
-		"a trusted proxy": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
-			r.RemoteAddr = "10.0.0.1:1"
-			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i%50))
-		}, 0},
-		"clients of their own": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
-			r.RemoteAddr = fmt.Sprintf("198.51.100.%d:1", i%50)
-		}, 0},
-		"clients that forge": {whittle.Sticky{By: "address"}, func(i int, r *http.Request) {
-			r.RemoteAddr = fmt.Sprintf("198.51.100.%d:1", i%50)
-			r.Header.Set("X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i%200))
-		}, 0},
-		"one client that names itself": {whittle.Sticky{By: "address"}, func(_ int, r *http.Request) {
-			r.RemoteAddr = "192.0.2.1:1"
-			r.Header.Set("X-Forwarded-For", "192.168.0.2")
-		}, 0},
+		"a proxy":                      {byAddress, []string{"172.16.0.1:#"}, http.Header{"X-Forwarded-For": {"198.51.100.#"}}, 1},
+		"a proxy among other clients":  {byAddress, []string{"203.0.113.#:1", "172.16.0.1:1", "172.16.0.1:1"}, http.Header{"Forwarded": {"for=198.51.100.#"}}, 1},
+		"without the user's header":    {byUser, []string{"172.16.0.1:1"}, http.Header{"X-Forwarded-For": {"198.51.100.#"}}, 1},
+		"users known by a header":      {byUser, []string{"172.16.0.1:1"}, http.Header{"X-Forwarded-For": {"198.51.100.#"}, "X-User": {"u"}}, 1},
+		"a proxy next to it":           {byUser, []string{"127.0.0.1:1"}, http.Header{"X-Forwarded-Proto": {"https"}}, 1},
+		"two proxies of its network":   {byAddress, []string{"[fd12::1]:1", "[fd12::2]:1"}, http.Header{"X-Real-Ip": {"198.51.100.1"}}, 2},
+		"a trusted proxy":              {byAddress, []string{"10.0.0.1:1"}, http.Header{"X-Forwarded-For": {"198.51.100.#"}}, 0},
+		"clients of their own":         {byAddress, []string{"198.51.100.#:1"}, nil, 0},
+		"clients that forge":           {byAddress, []string{"198.51.100.#:1"}, http.Header{"X-Forwarded-For": {"203.0.113.#"}}, 0},
+		"one client that names itself": {byAddress, []string{"192.0.2.1:1"}, http.Header{"X-Forwarded-For": {"192.168.0.2"}}, 0},
 	} {
 		var log bytes.Buffer
 		candidate := quick(origin)
@@ -114,7 +84,10 @@ func TestUnnamedProxyIsLogged(t *testing.T) {
 		fatal.If(t, err)
 		for i := range 100 {
 			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
-			c.request(i, r)
+			r.RemoteAddr = strings.ReplaceAll(c.peers[i%len(c.peers)], "#", strconv.Itoa(i))
+			for field, values := range c.header {
+				r.Header.Set(field, strings.ReplaceAll(values[0], "#", strconv.Itoa(i%50)))
+			}
 			g.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		remarks := g.Remarks()

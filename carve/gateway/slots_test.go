@@ -113,26 +113,31 @@ func TestMirroringWaitsForNoConnection(t *testing.T) {
 	}
 }
 
-// TestARemovedRouteReturnsItsMemory: a route whose candidate hangs is removed, again
-// and again. What its copies held is there for others, and no reload waits for it.
-func TestARemovedRouteReturnsItsMemory(t *testing.T) {
-	candidate := hanging(t, false, func(_ http.ResponseWriter, r *http.Request, end <-chan struct{}) {
+// stuck is a gateway with a route whose candidate hangs, and its options.
+func stuck(t *testing.T, grace time.Duration) (*Gateway, Options) {
+	t.Helper()
+	candidate := upstreamAt(hanging(t, false, func(_ http.ResponseWriter, r *http.Request, end <-chan struct{}) {
 		select {
 		case <-r.Context().Done():
 		case <-end:
 		}
-	})
-	m := serving(t, says(200, "fine"))
+	}).URL)
+	candidate.Timeout = time.Hour
 	spec := everything()
-	at := upstreamAt(candidate.URL)
-	at.Timeout = time.Hour
-	spec.Candidate = &at
-	o := Options{Monolith: upstreamAt(m), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: 50 * time.Millisecond}}
+	spec.Candidate = &candidate
+	o := Options{Monolith: upstreamAt(serving(t, says(200, "fine"))), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: grace}}
 	g, err := New(o)
 	fatal.If(t, err)
+	g.Apply("/work", whittle.Position{Generation: 1, Phase: whittle.PhaseShadow})
+	return g, o
+}
+
+// TestARemovedRouteReturnsItsMemory: a route whose candidate hangs is removed, again
+// and again. What its copies held is there for others, and no reload waits for it.
+func TestARemovedRouteReturnsItsMemory(t *testing.T) {
+	g, o := stuck(t, 50*time.Millisecond)
 	long := strings.Repeat("x", 32<<10)
 	for range 3 {
-		g.Apply("/work", whittle.Position{Generation: 1, Phase: whittle.PhaseShadow})
 		for range 20 { // more than are asked at once
 			r := httptest.NewRequest(http.MethodGet, "/work", http.NoBody)
 			r.Header.Set("X-Long", long)
@@ -144,33 +149,20 @@ func TestARemovedRouteReturnsItsMemory(t *testing.T) {
 		fatal.If(t, g.Reload(o.Monolith, nil))
 		waits(t, time.Minute, func() bool { return g.copiesHeld.Load() == 0 })
 		fatal.If(t, g.Reload(o.Monolith, o.Routes))
+		g.Apply("/work", whittle.Position{Generation: 1, Phase: whittle.PhaseShadow})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := g.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, g.Close(ctx))
 }
 
 // TestAReloadWaitsForNobody: a route that hangs is removed within its grace, while
 // the others go on.
 func TestAReloadWaitsForNobody(t *testing.T) {
-	candidate := hanging(t, false, func(_ http.ResponseWriter, _ *http.Request, end <-chan struct{}) { <-end })
-	m := serving(t, says(200, "fine"))
-	spec := everything()
-	at := upstreamAt(candidate.URL)
-	at.Timeout = time.Hour
-	spec.Candidate = &at
-	g, err := New(Options{Monolith: upstreamAt(m), Routes: []whittle.Route{spec}, Limits: whittle.Limits{Grace: time.Hour}})
-	fatal.If(t, err)
-	g.Apply("/work", whittle.Position{Generation: 1, Phase: whittle.PhaseShadow})
+	g, o := stuck(t, time.Hour)
 	g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work", http.NoBody))
-	if err := g.Reload(upstreamAt(m), nil); err != nil { // it would take the hour
-		t.Fatal(err)
-	}
+	fatal.If(t, g.Reload(o.Monolith, nil)) // it would take the hour
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // nor does an end that is to be at once wait for it
-	if err := g.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, g.Close(ctx))
 }

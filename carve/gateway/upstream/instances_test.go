@@ -83,10 +83,12 @@ func upstreamOf(t *testing.T, spec whittle.Upstream) *Upstream {
 	return u
 }
 
-// asks sends a GET for a user.
-func asks(ctx context.Context, u *Upstream) whittle.Response {
-	return u.Call(ctx, &whittle.Request{Method: http.MethodGet, Target: "/", Host: "h", Header: whittle.Header{}}, 0, nil)
+func get() *whittle.Request {
+	return &whittle.Request{Method: http.MethodGet, Target: "/", Host: "h", Header: whittle.Header{}}
 }
+
+// asks sends a GET for a user.
+func asks(ctx context.Context, u *Upstream) whittle.Response { return u.Call(ctx, get(), 0, nil) }
 
 // responders counts by whom to n requests.
 func responders(t *testing.T, u *Upstream, n int) map[string]int {
@@ -122,9 +124,8 @@ func TestFailuresInARowEject(t *testing.T) {
 	if got := responders(t, u, 50); got["a"] > 0 {
 		t.Errorf("an ejected instance had %d users' requests", got["a"])
 	}
-	q := &whittle.Request{Method: http.MethodGet, Target: "/", Host: "h", Header: whittle.Header{}}
 	for a.asked.Load() == before { // it is drawn as often as the others
-		if r, spared := u.Aside(t.Context(), q, 0, 0, nil); !spared || r.Failure != whittle.NoFailure {
+		if r, spared := u.Aside(t.Context(), get(), 0, 0, nil); !spared || r.Failure != whittle.NoFailure {
 			t.Fatal(r)
 		}
 	}
@@ -203,18 +204,13 @@ func TestAsideHasTheTimeOfTheUsersResponse(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	u, err := New(whittle.Upstream{URL: srv.URL, Timeout: 200 * time.Millisecond}, false, nil)
-	fatal.If(t, err)
-	defer u.Close()
-	q := func() *whittle.Request {
-		return &whittle.Request{Method: http.MethodGet, Target: "/", Host: "h", Header: whittle.Header{}}
-	}
+	u := upstreamOf(t, whittle.Upstream{URL: srv.URL, Timeout: 200 * time.Millisecond})
 	long := make(chan whittle.Response)
 	go func() {
-		a, _ := u.Aside(t.Context(), q(), time.Minute, 0, nil)
+		a, _ := u.Aside(t.Context(), get(), time.Minute, 0, nil)
 		long <- a
 	}()
-	if a, _ := u.Aside(t.Context(), q(), 0, 0, nil); a.Failure != whittle.FailedTimeout {
+	if a, _ := u.Aside(t.Context(), get(), 0, 0, nil); a.Failure != whittle.FailedTimeout {
 		t.Errorf("without it: %+v", a)
 	}
 	close(release)
@@ -282,9 +278,7 @@ func unreached(t *testing.T, n int) (*Upstream, []*instance) {
 	for i := range n - 1 {
 		spec.Others = append(spec.Others, fmt.Sprintf("http://127.0.0.1:%d", i+2))
 	}
-	u, err := New(spec, false, nil)
-	fatal.If(t, err)
-	t.Cleanup(u.Close)
+	u := upstreamOf(t, spec)
 	return u, u.group.Load().all
 }
 
