@@ -18,30 +18,20 @@ func (r *Report) machineSection() chart.Section {
 	return s
 }
 
-// coreAverages is how busy each core was over the run.
-func (r *Report) coreAverages(cores int) []float64 {
-	out, span := make([]float64, cores), make([]float64, cores)
-	for i := range r.Series {
-		p := &r.Series[i]
-		for c, v := range p.Cores {
-			out[c] += v * p.Span
-			span[c] += p.Span
-		}
-	}
-	for c := range out {
-		if span[c] > 0 {
-			out[c] /= span[c]
-		}
-	}
-	return out
-}
-
 // machineBusy is the part of all cores' time that was used, by anything; 0
 // where nobody knows.
 func (r *Report) machineBusy() float64 {
-	sum, n := 0.0, 0.0
-	for _, a := range r.coreAverages(r.coreCount()) {
-		sum, n = sum+a, n+1
+	cores, sum := r.coreCount(), 0.0
+	for c := range cores {
+		used, span := 0.0, 0.0
+		for i := range r.Series {
+			if p := &r.Series[i]; c < len(p.Cores) {
+				used, span = used+p.Cores[c]*p.Span, span+p.Span
+			}
+		}
+		if span > 0 {
+			sum += used / span
+		}
 	}
-	return sum / max(n, 1)
+	return sum / float64(max(cores, 1))
 }

@@ -373,7 +373,7 @@ func (s *session) follow(ctx context.Context, files *parcel) {
 	defer pulse.Stop()
 	defer second.Stop()
 	ended := ctx.Done()
-	for !s.through() {
+	for slices.ContainsFunc(s.members, func(m *member) bool { return !m.over }) {
 		select {
 		case <-ended:
 			ended, s.early = nil, true
@@ -400,11 +400,6 @@ func (s *session) follow(ctx context.Context, files *parcel) {
 func (s *session) end() {
 	s.ending = true
 	s.publish(message{Kind: toPulse, End: true})
-}
-
-// through reports whether nothing more is expected of anybody.
-func (s *session) through() bool {
-	return !slices.ContainsFunc(s.members, func(m *member) bool { return !m.over })
 }
 
 // listenFor loses the workers that have been silent for too long.
