@@ -106,17 +106,16 @@ func fieldNames(known map[string]func(*node)) string {
 // and think times of config.http.defaults stand in place of those of
 // config.defaults, whole; captures may fail where either says so.
 func (r *reader) useDefaults() {
-	headers, cookies, think := &r.legacyDefaults, &r.legacyDefaults, &r.legacyDefaults
-	if r.httpDefaults.hasHeaders {
-		headers = &r.httpDefaults
+	for _, d := range []*defaults{&r.legacyDefaults, &r.httpDefaults} {
+		if d.hasHeaders {
+			r.Plan.HTTP.Headers = d.headers
+		}
+		if d.hasCookies {
+			r.cookies = d.cookies
+		}
+		if d.hasThink {
+			r.jitter, r.jitterPart = d.jitter, d.jitterPart
+		}
+		r.lenient = r.lenient || d.lenient
 	}
-	if r.httpDefaults.hasCookies {
-		cookies = &r.httpDefaults
-	}
-	if r.httpDefaults.hasThink {
-		think = &r.httpDefaults
-	}
-	r.Plan.HTTP.Headers, r.cookies = headers.headers, cookies.cookies
-	r.jitter, r.jitterPart = think.jitter, think.jitterPart
-	r.lenient = r.legacyDefaults.lenient || r.httpDefaults.lenient
 }

@@ -24,23 +24,19 @@ func (r *reader) scenarios(n *node) {
 			"name":   str(&s.Name),
 			"weight": func(n *node) { s.Weight = r.weight(n) },
 		})
-		if only != nil && !only(s.Name) {
-			s.Weight = 0
-		} else {
+		switch {
+		case only == nil:
+		case only(s.Name):
+			s.Weight = 1
 			chosen++
+		default:
+			s.Weight = 0
 		}
 		r.Plan.Weight += s.Weight
 		r.Plan.Scenarios = append(r.Plan.Scenarios, s)
 	}
 	if only != nil && chosen != 1 {
 		panic(n.Invalid("%d scenarios are named %q; wanted is one", chosen, r.Source.Scenario))
-	}
-	if only != nil {
-		for i := range r.Plan.Scenarios {
-			if s := &r.Plan.Scenarios[i]; only(s.Name) {
-				s.Weight, r.Plan.Weight = 1, 1
-			}
-		}
 	}
 	if r.Plan.Weight <= 0 {
 		panic(n.Invalid("the scenarios' weights add up to 0"))
