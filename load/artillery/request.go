@@ -1,7 +1,6 @@
 package artillery
 
 import (
-	"encoding/base64"
 	"math"
 	"net/url"
 	"slices"
@@ -158,15 +157,7 @@ func (r *reader) auth(d *draft, n *node) {
 	r.fields(n, "auth", map[string]func(*node){
 		"user": read(&user), "username": read(&user), "pass": read(&pass), "password": read(&pass),
 	})
-	both := user.Literal(":").Join(pass)
-	basic := func(credentials string) string {
-		return "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
-	}
-	t := expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value { return expr.TextValue(basic(string(both.Render(nil, s)))) }}, expr.AsText)
-	if fixed, ok := both.Constant(); ok {
-		t = expr.Template(nil).Literal(basic(fixed))
-	}
-	d.headers = plan.MergeHeaders(d.headers, []plan.HeaderField{{Name: "authorization", Value: t}})
+	d.headers = plan.MergeHeaders(d.headers, []plan.HeaderField{{Name: "authorization", Value: user.Literal(":").Join(pass).Map(plan.Basic)}})
 }
 
 // cookie reads a mapping of names to values, put over those that are there.

@@ -121,6 +121,14 @@ func (t Template) Join(o Template) Template {
 	return t
 }
 
+// Map is a template whose text goes through a function.
+func (t Template) Map(f func(string) string) Template {
+	if text, ok := t.Constant(); ok {
+		return Template(nil).Literal(f(text))
+	}
+	return Template(nil).Expression(Expression{Eval: func(s *Scope) Value { return TextValue(f(t.Text(s))) }}, AsText)
+}
+
 func (e Encoding) append(dst []byte, v Value) []byte {
 	if v.JSON == "" {
 		v = undefinedValue

@@ -42,9 +42,9 @@ func restart(plan.User) bool      { return false }
 func nextOfLoop(u plan.User) bool { return leave(u, nextRound) }
 func breakLoop(u plan.User) bool  { return leave(u, breaks) }
 
-// login reads the names and passwords of the managers around a sampler. The innermost
+// logins reads the names and passwords of the managers around a sampler. The innermost
 // manager counts.
-func (j *reader) login(managers []*element) *plan.Login {
+func (j *reader) logins(managers []*element) []plan.Login {
 	if len(managers) == 0 {
 		return nil
 	}
@@ -54,19 +54,15 @@ func (j *reader) login(managers []*element) *plan.Login {
 	if list == nil {
 		return nil
 	}
-	out := &plan.Login{}
+	out := []plan.Login{}
 	for _, a := range list.children {
 		switch mechanism := j.fixed(a, "Authorization.mechanism"); mechanism {
 		case "", "BASIC", "BASIC_DIGEST":
 		default:
 			panic(a.where("Authorization.mechanism").Errorf(whittle.Unsupported, "the mechanism %s is not supported: BASIC is", mechanism))
 		}
-		text := func(name string) expr.Template {
-			return j.text(a, "Authorization."+name)
-		}
-		out.Entries = append(out.Entries, plan.LoginEntry{
-			URL: text("url"), User: text("username"), Password: text("password"),
-		})
+		text := func(name string) expr.Template { return j.text(a, "Authorization."+name) }
+		out = append(out, plan.Login{URL: text("url"), User: text("username"), Password: text("password")})
 	}
 	return out
 }

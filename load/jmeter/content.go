@@ -39,16 +39,6 @@ func formDecode(text string) string {
 	return text
 }
 
-// mapped is a template whose text goes through a function.
-func mapped(t expr.Template, f func(string) string) expr.Template {
-	if text, ok := t.Constant(); ok {
-		return expr.Template(nil).Literal(f(text))
-	}
-	return expr.Template(nil).Expression(expr.Expression{Eval: func(s *expr.Scope) expr.Value {
-		return expr.TextValue(f(t.Text(s)))
-	}}, expr.AsText)
-}
-
 // content reads where a sampler sends and what.
 func (j *reader) content(s *sample, q *plan.Request) {
 	set := j.charsetOf(s)
@@ -143,8 +133,8 @@ func (j *reader) pairs(arguments []*tag, form bool) expr.Template {
 		default:
 			write = asIs
 		}
-		name := mapped(j.text(a, "Argument.name"), write)
-		val := mapped(j.text(a, "Argument.value"), write)
+		name := j.text(a, "Argument.name").Map(write)
+		val := j.text(a, "Argument.value").Map(write)
 		if len(t) > 0 {
 			t = t.Literal("&")
 		}

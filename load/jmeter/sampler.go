@@ -95,7 +95,7 @@ func (j *reader) sampler(e *element, env elementScope) []plan.Step {
 	if server, err := url.Parse(q.Origin); err == nil && env.cookies != nil { // one that is known has been parsed before
 		q.Cookies, q.KeepCookies = j.ownCookies(env.cookies, server.Hostname()), true
 	}
-	q.Login = j.login(env.auths)
+	q.Logins = j.logins(env.auths)
 	j.closing(s, q)
 	j.addChecks(q, env)
 	j.samplerName(e, q, env.prefix)
@@ -215,7 +215,7 @@ func (j *reader) sent(t expr.Template) expr.Template {
 	if text, ok := t.Constant(); !ok || encoded(text) != text {
 		j.odd = true
 	}
-	return mapped(t, encoded)
+	return t.Map(encoded)
 }
 
 // encoded is a URL or its path as it is sent.
@@ -271,7 +271,7 @@ func (j *reader) address(s *sample, q *plan.Request, query expr.Template) {
 	if base == s.base() && base != "" {
 		origin = origin.Join(j.port(s))
 	}
-	path := mapped(j.compile(p.at, text, expr.AsText), shownPath)
+	path := j.compile(p.at, text, expr.AsText).Map(shownPath)
 	if _, fixed := path.Constant(); !fixed && strings.HasPrefix(text, "${") {
 		q.Address = j.addressOrPath(q, p.at, text, origin, query)
 		j.hostPort(s, q, base)
@@ -338,7 +338,7 @@ func (j *reader) port(s *sample) expr.Template {
 	if strings.EqualFold(strings.TrimSpace(s.find("HTTPSampler.protocol").text), "https") {
 		own = 443
 	}
-	return mapped(j.compile(p.at, strings.TrimSpace(p.text), expr.AsText), func(text string) string {
+	return j.compile(p.at, strings.TrimSpace(p.text), expr.AsText).Map(func(text string) string {
 		if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32); err == nil && n != 0 && n != own {
 			return ":" + strconv.FormatInt(n, 10)
 		}
@@ -368,7 +368,7 @@ func (j *reader) hostPort(s *sample, q *plan.Request, base string) {
 	// The origin and the header's value in one text, so that both may vary.
 	both := origin.Literal("\x00").Join(q.Headers[i].Value)
 	q.Headers = slices.Clone(q.Headers)
-	q.Headers[i].Value = mapped(both, func(text string) string {
+	q.Headers[i].Value = both.Map(func(text string) string {
 		origin, host, _ := strings.Cut(text, "\x00")
 		port := trailingPort.FindString(host)
 		host = strings.TrimSuffix(host, port)

@@ -202,7 +202,7 @@ func (j *reader) ownCookies(e *element, host string) []plan.HeaderField {
 			panic(c.at.Invalid("%q is not a cookie's name", name))
 		}
 		t := j.text(c, "Cookie.value")
-		out = append(out, plan.HeaderField{Name: name, Value: mapped(t, quotedCookie), Path: path, Domain: domain, Secure: c.is("Cookie.secure")})
+		out = append(out, plan.HeaderField{Name: name, Value: t.Map(quotedCookie), Path: path, Domain: domain, Secure: c.is("Cookie.secure")})
 	}
 	return out
 }

@@ -72,14 +72,8 @@ func WithQuery(t expr.Template, text string, query expr.Template) expr.Template 
 	return t.Literal(sep).Join(query)
 }
 
-// Login is what a request logs in with, unasked.
+// Login is a name and a password for all URLs with a beginning.
 type Login struct {
-	// Entries are tried in turn: the first whose URL the request's begins with counts.
-	Entries []LoginEntry
-}
-
-// LoginEntry is a name and a password for all URLs with a beginning.
-type LoginEntry struct {
 	URL, User, Password expr.Template
 }
 
@@ -152,8 +146,11 @@ func BasicLogin(user *url.Userinfo) string {
 		return ""
 	}
 	password, _ := user.Password()
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+	return Basic(user.Username() + ":" + password)
 }
+
+// Basic is the header's value of a name and a password with a colon between them (RFC 7617).
+func Basic(pair string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(pair)) }
 
 // ParseBase reads a base URL: scheme, server and perhaps a login and a path. Errors have
 // the code whittle.Invalid, and do not show the password.

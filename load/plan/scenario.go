@@ -113,8 +113,9 @@ type Request struct {
 	// Illegal says why a request of a rendered target is not sent; empty: it is. Nil: all
 	// are.
 	Illegal func(target string) string
-	// Login is nil where the request does not log in.
-	Login *Login
+	// Logins are what the request logs in with, unasked: the first whose URL its own begins
+	// with. Nil: it does not, but for what the base URL has.
+	Logins []Login
 	// NoCookies says that the request neither sends nor stores cookies.
 	NoCookies bool
 	// NoEmptyCookies says that a cookie which its response sets to nothing is removed.

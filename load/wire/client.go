@@ -148,7 +148,7 @@ func (c *Client) compose(q *request, scope *expr.Scope, now time.Time) (*request
 
 func (c *Client) render(q *request, scope *expr.Scope, now time.Time) {
 	c.renderWith(q, scope, now)
-	if q.Login != nil {
+	if q.Logins != nil {
 		c.logInAhead(q, scope, now)
 	}
 }

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"encoding/base64"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,24 +9,9 @@ import (
 	"whittle/load/plan"
 )
 
-// loginFor is the name and password for a request's URL; nil: none.
-func (c *Client) loginFor(q *request, target string, scope *expr.Scope) *plan.LoginEntry {
-	if q.Login == nil {
-		return nil
-	}
-	url := scheme(q.endpoint) + q.endpoint.host + target
-	for i := range q.Login.Entries {
-		e := &q.Login.Entries[i]
-		if strings.HasPrefix(url, string(e.URL.Render(nil, scope))) {
-			return e
-		}
-	}
-	return nil
-}
-
 // basic is RFC 7617's header value. What is not ASCII is a question mark, as JMeter's
 // client writes it.
-func basic(e *plan.LoginEntry, scope *expr.Scope) string {
+func basic(e *plan.Login, scope *expr.Scope) string {
 	pair := e.User.Render(nil, scope)
 	pair = e.Password.Render(append(pair, ':'), scope)
 	ascii := strings.Map(func(r rune) rune {
@@ -35,13 +20,15 @@ func basic(e *plan.LoginEntry, scope *expr.Scope) string {
 		}
 		return r
 	}, string(pair))
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(ascii))
+	return plan.Basic(ascii)
 }
 
 // logInAhead gives a rendered request its name and password where it sends them
 // unasked.
 func (c *Client) logInAhead(q *request, scope *expr.Scope, now time.Time) {
-	if e := c.loginFor(q, requestTarget(c.out), scope); e != nil && !q.HasHeader("authorization") {
-		c.renderWith(q, scope, now, "authorization", basic(e, scope))
+	url := scheme(q.endpoint) + q.endpoint.host + requestTarget(c.out)
+	i := slices.IndexFunc(q.Logins, func(l plan.Login) bool { return strings.HasPrefix(url, string(l.URL.Render(nil, scope))) })
+	if i >= 0 && !q.HasHeader("authorization") {
+		c.renderWith(q, scope, now, "authorization", basic(&q.Logins[i], scope))
 	}
 }

@@ -62,7 +62,7 @@ func prepareRequest(r *plan.Request, at origin) *request {
 	if r.HasBody && r.ContentType != "" {
 		q.head = q.head.Literal("content-type: " + r.ContentType + "\r\n")
 	}
-	if q.login != "" && !r.HasHeader("authorization") && r.Login == nil {
+	if q.login != "" && !r.HasHeader("authorization") && r.Logins == nil {
 		q.head = q.head.Literal("authorization: " + q.login + "\r\n")
 	}
 	if !r.HasHeader("user-agent") {
