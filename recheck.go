@@ -31,11 +31,12 @@ type Observation struct {
 	// Early says that they differ, but that too few requests have been repeated to know what
 	// the monolith changes by itself.
 	Early bool
-	// Ask says that both sides should be asked again about the difference.
+	// Ask says that both sides should be asked again about the difference: the monolith changes there
+	// seldom or never.
 	Ask bool
 	// Repeated says that the monolith was asked twice. SelfDiffers says that its two responses
-	// had a difference that is not declared.
-	Repeated, SelfDiffers bool
+	// had a difference that is not declared, SelfAsk that they had one where it changes seldom.
+	Repeated, SelfDiffers, SelfAsk bool
 }
 
 // Pair is one request that went to both sides, as the guards see it.
@@ -48,8 +49,8 @@ type Pair struct {
 	First Side
 	// Monolith and Candidate are both sides' outcomes of the same request.
 	Monolith, Candidate Outcome
-	// Compared says that the two responses were compared. Differs, Repeated and SelfDiffers
-	// are then those of the observation.
-	Compared                       bool
-	Differs, Repeated, SelfDiffers bool
+	// Compared says that the two responses were compared. The others are then those of the
+	// observation.
+	Compared                                     bool
+	Differs, Ask, Repeated, SelfDiffers, SelfAsk bool
 }

@@ -143,7 +143,7 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.opened += int(eprocess.Indicator(open))
 	o := Observation{
 		Differs: open && !early, Early: open && early, Ask: slices.ContainsFunc(m.cand, m.worthAsking),
-		Repeated: repeated, SelfDiffers: selfAny,
+		Repeated: repeated, SelfDiffers: selfAny, SelfAsk: slices.ContainsFunc(m.self, m.worthAsking),
 	}
 	m.seeForms(x, repeated)
 	return o

@@ -54,9 +54,11 @@ func New(g whittle.Guard) *Guard {
 	if g.P99 > 0 {
 		meters++
 	}
-	return &Guard{cfg: g, alpha: eprocess.OfGuards * eprocess.Alpha(g.Confidence) / meters, state: state{
-		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Mismatch: newMismatch(g.Mismatch, eprocess.Share{}), Slowness: slowness{Bets: eprocess.NewBets()},
+	made := &Guard{cfg: g, alpha: eprocess.OfGuards * eprocess.Alpha(g.Confidence) / meters, state: state{
+		Attempt: 1, Errors: newGrounds(), Slow: newGrounds(), Slowness: slowness{Bets: eprocess.NewBets()},
 	}}
+	made.Mismatch = newMismatch(&mismatch{}, g.Mismatch, made.level())
+	return made
 }
 
 // level is the error rate of each meter in this attempt.
@@ -71,8 +73,7 @@ func (g *Guard) Reset() {
 	g.Attempt++
 	g.forgetUsers()
 	g.Errors, g.Slow, g.Firsts = newGrounds(), newGrounds(), firsts{}
-	g.Mismatch = newMismatch(g.cfg.Mismatch, g.Mismatch.Own)
-	g.Mismatch.bound(g.cfg.Mismatch, g.level())
+	g.Mismatch = newMismatch(&g.Mismatch, g.cfg.Mismatch, g.level())
 	g.Recent = window{}
 }
 

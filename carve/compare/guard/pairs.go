@@ -5,6 +5,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/noise"
 )
 
 // pairs has the medians of log(candidate ÷ monolith) by the order of asking. The side asked second often
@@ -96,41 +97,54 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 	g.Pairs.CandidateFirst.see(ratio)
 }
 
-// mismatch is the state of the test of differences.
+// mismatch is the state of the tests of differences.
 //
 // Equal services may differ: one of them is odd now and then, and the exchange differs whichever it was.
 // The monolith's repeats show how often. Hypothesis: the share of exchanges that differ is at most the
 // limit plus an upper bound on how often the monolith differs from itself. Source:
-// eprocess.Bets.SeeShare; the bound is a confidence sequence (eprocess.Share), wrong with at most
-// OfReference of the level. Served and mirrored exchanges are tested apart, so that mirrored ones do not
+// eprocess.Bets.SeeShare; the bounds are confidence sequences (eprocess.Share), wrong with at most
+// OfReference of the level in all. Served and mirrored exchanges are tested apart, so that mirrored ones do not
 // drown a candidate that is right only when asked second. The meter has the mean of the e-values.
 //
-// A place where the monolith was seen to vary is noise and does not count: the judge asks about it.
+// These two do not count a place where the monolith was seen to vary. A third test does, in users'
+// responses, where it varies seldom. It has the room that a verdict leaves to noise: noise.Slack, and
+// twice the bound.
+//
 // Where the monolith was never asked twice (mirror.repeat_every: 0) there is only the limit.
 type mismatch struct {
-	Tests     [2]eprocess.Bets `json:"tests"` // by the side asked first
+	Tests     [3]eprocess.Bets `json:"tests"` // by the side asked first, and where it varies seldom
 	Candidate eprocess.Share   `json:"candidate"`
 	Breached  bool             `json:"breached,omitempty"`
-	// Own counts the monolith's repeats in all attempts, and those that differed.
-	Own eprocess.Share `json:"own"`
-	// Limit is the share of differences that proves nothing.
-	Limit float64 `json:"limit"`
+	// Own counts the monolith's repeats in all attempts, and those that differed. Seldom counts those
+	// that differed where it varies seldom.
+	Own    eprocess.Share `json:"own"`
+	Seldom eprocess.Share `json:"seldom"`
+	// Limits are the shares of differences that prove nothing, one of each test.
+	Limits [3]float64 `json:"limits"`
 }
 
-func newMismatch(limit float64, own eprocess.Share) mismatch {
-	return mismatch{Limit: limit, Own: own, Tests: [2]eprocess.Bets{eprocess.NewBets(), eprocess.NewBets()}}
+func newMismatch(of *mismatch, allowed, level float64) mismatch {
+	bets := eprocess.NewBets()
+	m := mismatch{Own: of.Own, Seldom: of.Seldom, Tests: [3]eprocess.Bets{bets, bets, bets}}
+	m.bound(allowed, level)
+	return m
 }
 
-// bound finds the limit anew.
+// bound finds the limits anew.
 func (m *mismatch) bound(allowed, level float64) {
-	m.Limit = allowed
+	own, seldom := 0.0, 0.0
 	if m.Own.N > 0 {
-		m.Limit += m.Own.High(eprocess.OfReference * level)
+		own, seldom = m.Own.High(eprocess.OfReference/2*level), m.Seldom.High(eprocess.OfReference/2*level)
 	}
+	m.Limits = [3]float64{allowed + own, allowed + own, allowed + noise.Slack + 2*seldom}
 }
 
 func (m *mismatch) eValue() float64 {
-	return min(eprocess.EValueCap, (m.Tests[0].Now+m.Tests[1].Now)/2)
+	sum := 0.0
+	for i := range m.Tests {
+		sum += m.Tests[i].Now / float64(len(m.Tests))
+	}
+	return min(eprocess.EValueCap, sum)
 }
 
 // pairMismatch takes a compared exchange. Failures are the errors guard's.
@@ -139,14 +153,20 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 		return
 	}
 	m := &g.Mismatch
+	see := func(test int, differs bool) {
+		m.Tests[test].SeeShare(differs, m.Limits[test], g.level(), m.Tests[test].Rounds+1)
+	}
 	if g.shifting() {
 		m.Candidate.See(p.Differs)
-		test := &m.Tests[p.First&1]
-		test.SeeShare(p.Differs, m.Limit, g.level(), test.Rounds+1)
+		see(int(p.First&1), p.Differs)
+		if p.First == whittle.Candidate {
+			see(2, p.Ask)
+		}
 		m.Breached = m.Breached || m.eValue() >= g.threshold()
 	}
 	if p.Repeated {
 		m.Own.See(p.SelfDiffers)
+		m.Seldom.See(p.SelfAsk)
 		m.bound(g.cfg.Mismatch, g.level())
 	}
 }
