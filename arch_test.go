@@ -76,7 +76,7 @@ var rooms = map[string]int{
 	"whittle/carve/compare/eprocess":     1,
 	"whittle/carve/compare/display":      1,
 	"whittle/carve/compare/novelty":      2,
-	"whittle/carve/compare/guard":        2,
+	"whittle/carve/compare/guard":        3,
 	"whittle/carve/compare/query":        2,
 	"whittle/carve/compare/own":          2,
 	"whittle/carve/compare/jsondoc":      2,
