@@ -54,23 +54,7 @@ type Workload struct {
 }
 
 // Request is the one request of a Workload whose Plan is a URL.
-type Request struct {
-	// Method is GET unless given, or POST where there is a body.
-	Method string
-	// Headers are of the form "Name: value".
-	Headers []string
-	// JSON, Body and the contents of BodyFile are sent as they are, JSON with its
-	// content type; one of them at most. They may hold Artillery's {{ templates }}.
-	JSON, Body, BodyFile string
-	// Name groups the figures. Empty: method and path.
-	Name string
-	// Timeout bounds one request. 0: 10 s.
-	Timeout time.Duration
-	// Think is how long a user waits between a response and its next request.
-	Think time.Duration
-	// Insecure accepts any TLS certificate.
-	Insecure bool
-}
+type Request = artillery.Request
 
 // IsURL distinguishes a URL from the path of a plan's file, or of a report.
 func IsURL(text string) bool {
@@ -178,8 +162,7 @@ func (w *Workload) quick() (*plan.Plan, error) {
 		bare, _ := plan.SplitLogin(w.Plan)
 		return nil, whittle.Errorf(whittle.Invalid, "%s goes with a plan's file, and %s is a URL", flag, bare)
 	}
-	q := &w.Request
-	body := q.Body
+	q := w.Request
 	if q.BodyFile != "" {
 		if q.Body != "" {
 			return nil, whittle.Errorf(whittle.Invalid, "either --body is given or --body-file")
@@ -188,9 +171,10 @@ func (w *Workload) quick() (*plan.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		body = string(b)
+		q.Body = string(b)
 	}
-	address, headers := credentials(w.Plan, q.Headers)
+	var address string
+	address, q.Headers = credentials(w.Plan, q.Headers)
 	duration, total := w.Duration, w.Requests
 	if total > 0 && w.Rate > 0 {
 		if duration != 0 {
@@ -200,9 +184,8 @@ func (w *Workload) quick() (*plan.Plan, error) {
 		duration, total = time.Duration((float64(total)+1e-6)/w.Rate*float64(time.Second))+time.Nanosecond, 0
 	}
 	return artillery.Quick{
-		URL: address, Method: q.Method, Headers: headers, Body: body, JSON: q.JSON, Name: q.Name,
-		Rate: w.Rate, Duration: duration, Closed: plan.Closed{Users: w.Users, Ramp: w.Ramp, Loops: w.Loops, Total: total},
-		Timeout: q.Timeout, Insecure: q.Insecure, Think: q.Think,
+		URL: address, Request: q, Rate: w.Rate, Duration: duration,
+		Closed: plan.Closed{Users: w.Users, Ramp: w.Ramp, Loops: w.Loops, Total: total},
 	}.Plan()
 }
 
@@ -219,21 +202,6 @@ func credentials(address string, headers []string) (string, []string) {
 		}
 	}
 	return bare, append(slices.Clip(headers), "Authorization: "+plan.BasicLogin(user))
-}
-
-// Given is the flag of the first setting that is set; empty: none is.
-func (q *Request) Given() string {
-	return cmp.Or(
-		plan.FlagIf(q.Method != "", "--method"),
-		plan.FlagIf(len(q.Headers) > 0, "--header"),
-		plan.FlagIf(q.JSON != "", "--json-body"),
-		plan.FlagIf(q.Body != "", "--body"),
-		plan.FlagIf(q.BodyFile != "", "--body-file"),
-		plan.FlagIf(q.Name != "", "--name"),
-		plan.FlagIf(q.Timeout != 0, "--timeout"),
-		plan.FlagIf(q.Think != 0, "--think"),
-		plan.FlagIf(q.Insecure, "--insecure"),
-	)
 }
 
 // MaxBodyFile bounds the file of a body or a descriptor: each virtual user holds

@@ -80,7 +80,7 @@ const paced = "paced_1000"
 // send loads a server by a scenario.
 func (c scenario) send(ctx context.Context, s settings, addr string, during time.Duration) (*report.Report, error) {
 	q := artillery.Quick{
-		URL: "http://" + addr + c.path, JSON: c.body, Timeout: time.Minute,
+		URL: "http://" + addr + c.path, Request: load.Request{JSON: c.body, Timeout: time.Minute},
 		Closed: plan.Closed{Users: c.conns, Duration: during},
 	}
 	if c.paced {

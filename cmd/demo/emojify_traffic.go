@@ -21,7 +21,9 @@ import (
 
 // traffic asks for the finished picture, at the demo's rate.
 func (d *emojifyDemo) traffic(ctx context.Context, length time.Duration) (*loadBlock, error) {
-	plan, err := artillery.Quick{URL: "http://" + d.api.Public + d.picture, Name: "GET /cache/{id}", Rate: d.times.rate, Duration: length}.Plan()
+	plan, err := artillery.Quick{
+		URL: "http://" + d.api.Public + d.picture, Request: load.Request{Name: "GET /cache/{id}"}, Rate: d.times.rate, Duration: length,
+	}.Plan()
 	if err != nil {
 		return nil, err
 	}

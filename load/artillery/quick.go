@@ -1,6 +1,7 @@
 package artillery
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -20,28 +21,48 @@ import (
 type Quick struct {
 	// URL is absolute; its scheme and host become the plan's target.
 	URL string
-	// Method is GET unless given, or POST where there is a body.
-	Method string
-	// Headers are of the form "Name: value".
-	Headers []string
-	// Body is sent as it is; JSON too, with its content type. At most one of
-	// the two; empty: none.
-	Body, JSON string
-	// Name groups the figures. Empty: method and path.
-	Name string
+	Request
 	// Rate is of open arrivals per second, for Duration. 0: the model is closed.
 	Rate     float64
 	Duration time.Duration
 	// Closed are the users of the closed model, where there is no Rate. Zero Users:
 	// 1.
 	Closed plan.Closed
-	// Think is how long a closed user waits between a response and its next
-	// request.
-	Think time.Duration
+}
+
+// Request is what is sent to a URL. The zero value is a GET.
+type Request struct {
+	// Method is GET unless given, or POST where there is a body.
+	Method string
+	// Headers are of the form "Name: value".
+	Headers []string
+	// JSON, Body and the contents of BodyFile are sent as they are, JSON with its
+	// content type; one of them at most. They may hold {{ templates }}. Who makes a Quick
+	// has read BodyFile.
+	JSON, Body, BodyFile string
+	// Name groups the figures. Empty: method and path.
+	Name string
 	// Timeout bounds one request. 0: 10 s.
 	Timeout time.Duration
+	// Think is how long a closed user waits between a response and its next request.
+	Think time.Duration
 	// Insecure accepts any TLS certificate.
 	Insecure bool
+}
+
+// Given is the flag of the first setting that is set; empty: none is.
+func (q *Request) Given() string {
+	return cmp.Or(
+		plan.FlagIf(q.Method != "", "--method"),
+		plan.FlagIf(len(q.Headers) > 0, "--header"),
+		plan.FlagIf(q.JSON != "", "--json-body"),
+		plan.FlagIf(q.Body != "", "--body"),
+		plan.FlagIf(q.BodyFile != "", "--body-file"),
+		plan.FlagIf(q.Name != "", "--name"),
+		plan.FlagIf(q.Timeout != 0, "--timeout"),
+		plan.FlagIf(q.Think != 0, "--think"),
+		plan.FlagIf(q.Insecure, "--insecure"),
+	)
 }
 
 // flags is where errors in a quick plan point.

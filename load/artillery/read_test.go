@@ -242,18 +242,18 @@ func TestQuickMistakesAreReported(t *testing.T) {
 	for says, q := range map[string]Quick{
 		"is not a URL":                {URL: "127.0.0.1:80"},
 		"not a URL such":              {URL: "ftp://x/"},
-		"is not JSON":                 {URL: at, JSON: "{"},
-		"one body":                    {URL: at, JSON: "{}", Body: "x"},
-		"form \"Name: value\"":        {URL: at, Headers: []string{"X"}},
-		"is not a header's name":      {URL: at, Headers: []string{": x"}},
-		"is not a method":             {URL: at, Method: "G T"},
+		"is not JSON":                 {URL: at, Request: Request{JSON: "{"}},
+		"one body":                    {URL: at, Request: Request{JSON: "{}", Body: "x"}},
+		"form \"Name: value\"":        {URL: at, Request: Request{Headers: []string{"X"}}},
+		"is not a header's name":      {URL: at, Request: Request{Headers: []string{": x"}}},
+		"is not a method":             {URL: at, Request: Request{Method: "G T"}},
 		"either a rate":               {URL: at, Rate: 1, Duration: time.Second, Closed: plan.Closed{Users: 2}},
 		"--rate needs --duration":     {URL: at, Rate: 1},
 		"a rate of -1":                {URL: at, Rate: -1, Duration: time.Second},
-		"a think time of -1":          {URL: at, Think: -1},
-		"a timeout of -1":             {URL: at, Timeout: -1},
+		"a think time of -1":          {URL: at, Request: Request{Think: -1}},
+		"a timeout of -1":             {URL: at, Request: Request{Timeout: -1}},
 		"users are not within":        {URL: at, Closed: plan.Closed{Users: plan.MaxClosed + 1}},
-		"nothing in the plan defines": {URL: at, Body: "{{ x }}"},
+		"nothing in the plan defines": {URL: at, Request: Request{Body: "{{ x }}"}},
 	} {
 		_, err := q.Plan()
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "flags:") || whittle.CodeOf(err) != whittle.Invalid {
