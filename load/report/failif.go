@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,8 @@ type FailIf struct {
 	share            bool
 }
 
-var failIfOps = []string{">=", "<=", ">", "<"} // the longer ones first
+// failIfPattern parts a condition at its comparison.
+var failIfPattern = regexp.MustCompile(`(?s)^([^<>]*)(>=|<=|>|<)(.*)$`)
 
 const failIfGrammar = `a condition is FIGURE OP NUMBER, such as "p99 > 200ms" or "errors > 1%", with OP one of >, >=, <, <= and FIGURE one of ` +
 	"min, mean, median, p50, p75, p90, p95, p99, p999, max (a time, from when requests were due; success.p99 and the like leave out requests that failed), " +
@@ -40,17 +42,11 @@ func ParseFailIf(texts []string) ([]FailIf, error) {
 
 func parseFailIf(text string) (FailIf, error) {
 	f := FailIf{text: strings.Join(strings.Fields(text), " ")}
-	at := strings.IndexAny(text, "<>")
-	if at < 0 || len(text) > 200 {
+	parts := failIfPattern.FindStringSubmatch(text)
+	if parts == nil || len(text) > 200 {
 		return f, fmt.Errorf("it has no comparison")
 	}
-	f.figure = strings.TrimSpace(text[:at])
-	for _, op := range failIfOps {
-		if rest, ok := strings.CutPrefix(text[at:], op); ok {
-			f.op, text = op, strings.TrimSpace(rest)
-			break
-		}
-	}
+	f.figure, f.op, text = strings.TrimSpace(parts[1]), parts[2], strings.TrimSpace(parts[3])
 	summary := strings.TrimPrefix(f.figure, succeeded)
 	if _, timed := latencyNames[summary]; timed || summary == mean {
 		d, err := time.ParseDuration(text)

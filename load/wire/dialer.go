@@ -184,13 +184,13 @@ type endpoint struct {
 	http2   bool // uses HTTP/2, by prior knowledge where there is no TLS
 }
 
-func parseEndpoint(base string, insecure bool) (*endpoint, error) {
+func parseEndpoint(base string, insecure, http2 bool) (*endpoint, error) {
 	u, err := plan.ParseBase(base)
 	if err != nil {
 		return nil, err
 	}
 	e := &endpoint{
-		host: u.Host, address: u.Host,
+		host: u.Host, address: u.Host, http2: http2,
 		prefix: string(expr.AppendTarget(nil, strings.TrimSuffix(u.EscapedPath(), "/"))),
 	}
 	if u.Port() == "" {
@@ -201,26 +201,17 @@ func parseEndpoint(base string, insecure bool) (*endpoint, error) {
 		e.address = net.JoinHostPort(u.Hostname(), port)
 	}
 	if u.Scheme == "https" {
-		e.tls = &tls.Config{
-			ServerName: u.Hostname(), InsecureSkipVerify: insecure, NextProtos: []string{"http/1.1"},
+		protocol := HTTP1
+		if http2 {
+			protocol = HTTP2
 		}
+		e.tls = &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: insecure, NextProtos: []string{protocol}}
 	}
 	return e, nil
 }
 
 // plain reports whether event loops speak to the endpoint: without TLS.
 func (e *endpoint) plain() bool { return e.tls == nil }
-
-// setProtocol selects the protocol; HTTP/1.1 is the default.
-func (e *endpoint) setProtocol(protocol string) {
-	if protocol != HTTP2 {
-		return
-	}
-	e.http2 = true
-	if e.tls != nil {
-		e.tls.NextProtos = []string{"h2"}
-	}
-}
 
 // stream is a connection: TCP or TLS of the system, or a Socket of an event loop.
 type stream interface {

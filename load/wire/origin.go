@@ -46,11 +46,10 @@ func (o *origins) find(base string) (origin, error) {
 	if found, ok := o.known[base]; ok {
 		return found, nil
 	}
-	e, err := parseEndpoint(base, o.insecure)
+	e, err := parseEndpoint(base, o.insecure, o.protocol == HTTP2)
 	if err != nil {
 		return origin{}, err
 	}
-	e.setProtocol(o.protocol)
 	if err := o.goesStraight(base); err != nil {
 		return origin{}, err
 	}

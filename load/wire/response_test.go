@@ -87,7 +87,7 @@ func TestAnIdleConnectionIsKeptPastItsLastDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := start(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			defer srv.Close()
-			e, err := parseEndpoint(srv.URL, true)
+			e, err := parseEndpoint(srv.URL, true, false)
 			fatal.If(t, err)
 			d := newDialer(1, time.Now)
 			c, err := d.dial(t.Context(), e, nil, time.Now().Add(time.Minute))
