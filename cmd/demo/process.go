@@ -25,20 +25,6 @@ type process struct {
 	name string
 }
 
-// start runs a server in dir, where NAME.log keeps what it says on standard error.
-func start(ctx context.Context, name string, argv, env []string, dir string) (*process, error) {
-	soon, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	p, err := child.Start(soon, child.Options{Dir: dir, Env: env, Log: filepath.Join(dir, name+".log")}, argv...)
-	switch {
-	case err == nil:
-		return &process{p, name}, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	}
-	return nil, whittle.Errorf(whittle.Unavailable, "%s: %w", name, err)
-}
-
 // String names the process for messages.
 func (p *process) String() string {
 	return fmt.Sprintf("%s (process %d, %s)", p.name, p.Pid(), p.Public)
@@ -52,12 +38,18 @@ type stage struct {
 	ends   []func() // of what was started, the first first
 }
 
-// start runs a server, and says so.
+// start runs a server, and says so. NAME.log keeps what it says on standard error.
 func (s *stage) start(ctx context.Context, name string, argv, env []string) (*process, error) {
-	p, err := start(ctx, name, argv, env, s.work)
-	if err != nil {
-		return nil, err
+	soon, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	begun, err := child.Start(soon, child.Options{Dir: s.work, Env: env, Log: filepath.Join(s.work, name+".log")}, argv...)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, whittle.Errorf(whittle.Unavailable, "%s: %w", name, err)
 	}
+	p := &process{begun, name}
 	s.ends = append(s.ends, p.Stop)
 	s.screen.Say("started %s", p)
 	return p, nil

@@ -244,7 +244,7 @@ func (j *reader) propertyOr(c *functionCall, other expr.Template, variable strin
 		}
 		return fixedText(strings.TrimSpace(text))
 	}
-	return j.storedAs(variable, func(s *expr.Scope) string {
+	return j.stored(variable, func(s *expr.Scope) string {
 		if text, ok := j.propertyValue(s, strings.TrimSpace(c.first(s))); ok {
 			return text
 		}
@@ -280,7 +280,7 @@ func (j *reader) randomText(c *functionCall) expr.Expression {
 		panic(c.at.Invalid("${__%s}: takes a length from 0 to 65536, characters and a variable", c.raw))
 	}
 	from := []rune(c.fixed(1, expr.Letters))
-	return j.stored(c, 2, func(s *expr.Scope) string { return expr.RandomString(s.RNG, from, size) })
+	return j.stored(c.fixed(2, ""), func(s *expr.Scope) string { return expr.RandomString(s.RNG, from, size) })
 }
 
 func (j *reader) time(c *functionCall) expr.Expression {
@@ -302,7 +302,7 @@ func (j *reader) time(c *functionCall) expr.Expression {
 			panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported%s", c.raw, format, instead(format)))
 		}
 	}
-	return j.stored(c, 1, func(s *expr.Scope) string { return shape(clock(s)) })
+	return j.stored(c.fixed(1, ""), func(s *expr.Scope) string { return shape(clock(s)) })
 }
 
 // counter counts its own calls: one for each user, or one for all.
@@ -335,14 +335,8 @@ func (j *reader) sum(c *functionCall) expr.Expression {
 	})
 }
 
-// stored is an expression whose text is put into the variable that an argument
-// names, if there is one.
-func (j *reader) stored(c *functionCall, argument int, of func(*expr.Scope) string) expr.Expression {
-	return j.storedAs(c.fixed(argument, ""), of)
-}
-
-// storedAs is an expression whose text is put into a variable; empty: into none.
-func (j *reader) storedAs(name string, of func(*expr.Scope) string) expr.Expression {
+// stored is an expression whose text is put into a variable; empty: into none.
+func (j *reader) stored(name string, of func(*expr.Scope) string) expr.Expression {
 	return expr.Expression{Eval: j.storeResult(name, computed(of).Eval)}
 }
 

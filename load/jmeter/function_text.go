@@ -139,7 +139,7 @@ func (j *reader) timeShift(c *functionCall) expr.Expression {
 	if !known {
 		panic(c.at.Errorf(whittle.Unsupported, "${__%s}: the date format %q is not supported%s", c.raw, pattern, instead(pattern)))
 	}
-	return j.stored(c, len(c.args)-1, func(s *expr.Scope) string {
+	return j.stored(c.fixed(len(c.args)-1, ""), func(s *expr.Scope) string {
 		at := clock(s)
 		by, _ := parsePeriod(argument(c.texts(s), 2))
 		to := at.Add(by)

@@ -15,7 +15,7 @@ func (p *parser) word(t token) value {
 	case "null":
 		return value{"null", null, nil}
 	case "new":
-		return p.made(t)
+		return p.call(t, value{"", class, nil}, p.class(p.next())+".new", p.arguments())
 	}
 	if _, depth := p.variable(t.text); depth >= 0 {
 		return p.named(t)
@@ -61,11 +61,6 @@ func (p *parser) named(t token) value {
 		refuse(t.line, false, "%s, which nothing above it sets", t.text)
 	}
 	return value{"$g." + t.text, given[t.text], nil}
-}
-
-// made reads what follows new.
-func (p *parser) made(t token) value {
-	return p.call(t, value{"", class, nil}, p.class(p.next())+".new", p.arguments())
 }
 
 // arguments reads those of a call, in brackets.
