@@ -16,11 +16,11 @@ import (
 
 // bind plans the fields of a method's two messages.
 func (i *inference) bind(m *method) {
-	was := i.before.message(m.m.Input)
+	was := i.before.c.Message(m.m.Input)
 	m.input = i.parameters(m, was)
 	m.input = append(m.input, i.fields(m, m.request, was)...)
 	m.input = append(m.input, unused(was, m.input)...)
-	was = i.before.message(m.m.Output)
+	was = i.before.c.Message(m.m.Output)
 	if pieces := m.response.pieces(); pieces != nil {
 		m.output = holes(pieces, m.was, was)
 	} else {
@@ -158,14 +158,10 @@ func (b *body) textName() string {
 
 // pieces is the template of a text response, nil where there is none.
 func (b *body) pieces() []pattern.Part {
-	if b.opaque != "" || b.seen.text == 0 {
+	if b.opaque != "" || b.seen.text == 0 || b.none > 0 {
 		return nil
 	}
-	t := b.seen.texts
-	if b.none > 0 {
-		return nil
-	}
-	return t.Pieces()
+	return b.seen.texts.Pieces()
 }
 
 // holes are the fields of a template, in its order.

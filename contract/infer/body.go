@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"mime"
 	"net/url"
 	"strings"
@@ -76,7 +77,7 @@ func (c *contents) see(h whittle.Header, body []byte, b *shape.Bounds) *document
 		return nil
 	}
 	contentType := h.Get("Content-Type")
-	c.types.add(contentType)
+	c.types.add(contentType, 1)
 	c.longest = max(c.longest, len(body))
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		c.encoded++
@@ -120,9 +121,7 @@ func (c *contents) absorb(o *contents) {
 	c.json += o.json
 	c.shape.Absorb(&o.shape)
 	c.unfit += o.unfit
-	if o.why != "" {
-		c.why = o.why
-	}
+	c.why = cmp.Or(o.why, c.why)
 	c.form += o.form
 	c.pairs.absorb(&o.pairs)
 	c.text += o.text
@@ -148,9 +147,7 @@ type tally struct {
 
 const maxTally = 16
 
-func (t *tally) add(s string) { t.addN(s, 1) }
-
-func (t *tally) addN(s string, n int) {
+func (t *tally) add(s string, n int) {
 	if _, known := t.by[s]; !known && (len(t.by) == maxTally || len(s) > 256) {
 		t.more += n
 		return
@@ -164,7 +161,7 @@ func (t *tally) addN(s string, n int) {
 func (t *tally) absorb(o *tally) {
 	t.more += o.more
 	for s, n := range o.by {
-		t.addN(s, n)
+		t.add(s, n)
 	}
 }
 

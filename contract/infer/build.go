@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,15 +26,11 @@ type inference struct {
 func (i *inference) build() *contract.Contract {
 	endpoints := i.log.chosen()
 	i.c = &contract.Contract{Package: i.o.Package, Service: i.o.Service}
-	if b := i.before; b != nil {
-		i.c.Package, i.c.Service, i.c.GoPackage = b.c.Package, b.c.Service, b.c.GoPackage
+	if b := i.o.Before; b != nil {
+		i.c.Package, i.c.Service, i.c.GoPackage = b.Package, b.Service, b.GoPackage
 	}
-	if i.c.Service == "" {
-		i.c.Service = serviceName(endpoints)
-	}
-	if i.c.Package == "" {
-		i.c.Package = packageName(i.c.Service)
-	}
+	i.c.Service = cmp.Or(i.c.Service, serviceName(endpoints))
+	i.c.Package = cmp.Or(i.c.Package, packageName(i.c.Service))
 	taken := i.takenNames()
 	for _, e := range endpoints {
 		e.settle()
@@ -74,19 +71,17 @@ func (i *inference) demoted(method, label, why string) string {
 
 func (i *inference) takenNames() map[string]bool {
 	taken := map[string]bool{i.c.Service: true}
-	if i.before != nil {
-		for _, m := range i.before.c.Messages {
-			taken[m.Name] = true
+	for _, m := range i.before.c.Messages {
+		taken[m.Name] = true
+	}
+	for _, e := range i.before.c.Enums {
+		taken[e.Name] = true
+		for _, v := range e.Values {
+			taken[v.Name] = true
 		}
-		for _, e := range i.before.c.Enums {
-			taken[e.Name] = true
-			for _, v := range e.Values {
-				taken[v.Name] = true
-			}
-		}
-		for _, m := range i.before.c.Methods {
-			taken[m.Name] = true
-		}
+	}
+	for _, m := range i.before.c.Methods {
+		taken[m.Name] = true
 	}
 	return taken
 }
@@ -114,9 +109,9 @@ func (i *inference) nameClasses(taken map[string]bool) {
 func (i *inference) write(m *method) {
 	i.c.Methods = append(i.c.Methods, m.m)
 	at := &i.c.Methods[len(i.c.Methods)-1]
-	input := message(m.m.Input, m.input, i.before.message(m.m.Input))
+	input := message(m.m.Input, m.input, i.before.c.Message(m.m.Input))
 	input.Doc = "What " + m.e.label() + " is sent."
-	output := message(m.m.Output, m.output, i.before.message(m.m.Output))
+	output := message(m.m.Output, m.output, i.before.c.Message(m.m.Output))
 	output.Doc = fmt.Sprintf("What %s responds with status %d.", m.e.label(), m.e.success())
 	i.finish(m, at)
 	i.add(input)
@@ -138,7 +133,7 @@ func (i *inference) addBelow(fields []planned) {
 		p := &fields[j]
 		switch c := p.typed.child; {
 		case c != nil && !i.done[c.name]:
-			m := message(c.name, c.fields, i.before.message(c.before))
+			m := message(c.name, c.fields, i.before.c.Message(c.before))
 			m.Doc = c.doc()
 			i.add(m)
 			i.addBelow(c.fields)
@@ -153,7 +148,7 @@ func (i *inference) keepRef(f *contract.Field) {
 	if f.Type == contract.EnumType {
 		i.keepEnum(f.Ref)
 	}
-	m := i.before.message(f.Ref)
+	m := i.before.c.Message(f.Ref)
 	if f.Type != contract.MessageType || m == nil || i.done[m.Name] {
 		return
 	}
@@ -177,23 +172,13 @@ func (i *inference) keepMessage(m *contract.Message) {
 
 // keepMethods keeps what the earlier run had and this one did not see.
 func (i *inference) keepMethods() {
-	if i.before == nil {
-		return
-	}
-	seen := map[string]bool{}
-	for _, m := range i.methods {
-		if m.was != nil {
-			seen[m.was.Name] = true
-		}
-	}
-	for j := range i.before.c.Methods {
-		m := i.before.c.Methods[j]
-		if seen[m.Name] {
+	for _, m := range i.before.c.Methods {
+		if slices.ContainsFunc(i.methods, func(seen *method) bool { return seen.was != nil && seen.was.Name == m.Name }) {
 			continue
 		}
 		i.c.Methods = append(i.c.Methods, m)
-		i.keepMessage(i.before.message(m.Input))
-		i.keepMessage(i.before.message(m.Output))
+		i.keepMessage(i.before.c.Message(m.Input))
+		i.keepMessage(i.before.c.Message(m.Output))
 		i.c.Guesses = append(i.c.Guesses, contract.Guess{
 			Path: m.Name, Chosen: "kept as it was", Against: "removed",
 			Evidence: fmt.Sprintf("0 of %s were for it", contract.Count(i.log.seen, "exchange")),

@@ -121,6 +121,9 @@ func namesHash(s *shape.Shape) uint64 {
 	return h
 }
 
+// steps lead from a place to what is inside of its values.
+var steps = map[document.Kind]string{document.Array: "[*]", document.Object: ".*"}
+
 // join makes the shape a member, and what lies in it members of what lies in
 // the class.
 func (u *classes) join(s *shape.Shape, c *class, at spot) {
@@ -138,17 +141,11 @@ func (u *classes) join(s *shape.Shape, c *class, at spot) {
 		if in == nil {
 			continue
 		}
-		path := at.path + contract.PathStep(k)
 		hint := k
-		switch how {
-		case document.Array:
-			path += "[*]"
-			hint = contract.Singular(k)
-		case document.Object:
-			path += ".*"
+		if steps[how] != "" {
 			hint = contract.Singular(k)
 		}
-		below := spot{hint: hint, above: c.hint, path: path, body: at.body, before: at.body.before.below(c.before, k)}
+		below := spot{hint: hint, above: c.hint, path: at.path + contract.PathStep(k) + steps[how], body: at.body, before: at.body.before.below(c.before, k)}
 		child := c.children[k]
 		switch {
 		case child == nil:

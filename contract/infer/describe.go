@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -34,13 +35,7 @@ const notNow = "No exchange of the last run had it."
 
 // says lists what is worth a comment, without full stops.
 func says(s *shape.Shape, t typed) []string {
-	in := s
-	if t.repeated && s.Element != nil {
-		in = s.Element
-	}
-	if t.isMap && s.Any != nil {
-		in = s.Any
-	}
+	in := cmp.Or(inside(s, t), s)
 	var out []string
 	if t.typ == contract.Value {
 		out = append(out, whyValue(s, t))

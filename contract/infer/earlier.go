@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"math"
 
 	"whittle/contract"
@@ -8,37 +9,20 @@ import (
 	"whittle/contract/infer/shape"
 )
 
-// earlier is the contract of an earlier run, by what endpoints are. Its methods
-// are safe on nil: then there was none.
+// earlier is the contract of an earlier run, by what endpoints are; an empty one
+// where there was none.
 type earlier struct {
 	c       *contract.Contract
 	methods map[string]*contract.Method
 }
 
 func newEarlier(c *contract.Contract) *earlier {
-	if c == nil {
-		return nil
-	}
-	e := &earlier{c: c, methods: map[string]*contract.Method{}}
-	for i := range c.Methods {
-		m := &c.Methods[i]
+	e := &earlier{c: cmp.Or(c, &contract.Contract{}), methods: map[string]*contract.Method{}}
+	for i := range e.c.Methods {
+		m := &e.c.Methods[i]
 		e.methods[pattern.KeyOf(m.HTTP.Method, m.HTTP.Pattern)] = m
 	}
 	return e
-}
-
-func (e *earlier) method(k string) *contract.Method {
-	if e == nil {
-		return nil
-	}
-	return e.methods[k]
-}
-
-func (e *earlier) message(name string) *contract.Message {
-	if e == nil || name == "" {
-		return nil
-	}
-	return e.c.Message(name)
 }
 
 // earlierBody is what the earlier run made of a body.
@@ -59,7 +43,7 @@ func (e *earlier) body(m *contract.Method, response bool) *earlierBody {
 	if response {
 		form, field, unset, in = m.HTTP.Response.Form, m.HTTP.Response.Field, m.HTTP.Response.Unset, m.Output
 	}
-	out := &earlierBody{e: e, form: form, field: e.message(in).Field(field), inferred: m.Seen > 0}
+	out := &earlierBody{e: e, form: form, field: e.c.Message(in).Field(field), inferred: m.Seen > 0}
 	out.nulls, out.omits = unset.Sets()
 	return out
 }
@@ -79,7 +63,7 @@ func (b *earlierBody) below(message, key string) string {
 	if b == nil {
 		return ""
 	}
-	if f := b.e.message(message).FieldOf(key); f != nil && f.Type == contract.MessageType {
+	if f := b.e.c.Message(message).FieldOf(key); f != nil && f.Type == contract.MessageType {
 		return f.Ref
 	}
 	return ""

@@ -86,18 +86,13 @@ func scalars(v *document.Value, name, cel string) []scalar {
 
 func (s *echoes) pair(a, b scalar) {
 	k := [2]string{a.name + "\x00" + a.cel, b.name + "\x00" + b.cel}
-	p := s.pairs[k]
+	p := upTo(&s.pairs, k, maxScalars*maxScalars)
 	if p == nil {
-		if len(s.pairs) == maxScalars*maxScalars {
-			return
-		}
-		if s.pairs == nil {
-			s.pairs = map[[2]string]*echo{}
-		}
-		p = &echo{first: a.text}
-		s.pairs[k] = p
+		return
 	}
-	p.n++
+	if p.n++; p.n == 1 {
+		p.first = a.text
+	}
 	p.varied = p.varied || a.text != p.first
 	if a.text == b.text {
 		p.equal++

@@ -84,7 +84,7 @@ func (e *endpoint) see(x *capture.Entry, path []string, query url.Values, b *sha
 		e.responses[x.Response.Status] = a
 	}
 	a.n++
-	a.types.add(x.Response.Header.Get("Content-Type"))
+	a.types.add(x.Response.Header.Get("Content-Type"), 1)
 	switch plain := x.Response.Status/100 == 2; {
 	case plain && !e.plain:
 		e.forget()
@@ -117,12 +117,12 @@ func (e *endpoint) learn(x *capture.Entry, a *responses, path []string, query ur
 	response := a.see(x.Response.Header, x.Response.Body, b)
 	for name := range x.Response.Header {
 		if !carriedElsewhere[name] {
-			e.headers.add(name)
+			e.headers.add(name, 1)
 		}
 	}
 	for _, name := range contract.Credentials {
 		if x.Request.Header.Get(name) != "" {
-			e.asked.add(name)
+			e.asked.add(name, 1)
 		}
 	}
 	e.repeats.see(x, response)
@@ -192,11 +192,10 @@ func (e *endpoint) absorb(o *endpoint, at int) {
 			for range o.successes() {
 				e.path[param].see(s.Literal)
 			}
-			param++
 		case s.Wildcard:
 			e.path[param].absorb(o.path[param])
-			param++
-		case e.segments[i].Wildcard:
+		}
+		if e.segments[i].Wildcard {
 			param++
 		}
 	}

@@ -3,6 +3,7 @@
 package infer
 
 import (
+	"cmp"
 	"iter"
 
 	"whittle"
@@ -38,15 +39,7 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, d := range []struct {
-		at *int
-		is int
-	}{{&l.Endpoints, 64}, {&l.Nodes, 20_000}, {&l.Depth, 24}} {
-		if *d.at <= 0 {
-			*d.at = d.is
-		}
-	}
-	return l
+	return Limits{cmp.Or(max(l.Endpoints, 0), 64), cmp.Or(max(l.Nodes, 0), 20_000), cmp.Or(max(l.Depth, 0), 24)}
 }
 
 // Infer reads the entries once and returns the contract that all of them fit.

@@ -53,13 +53,13 @@ func (l *log) see(x *capture.Entry) {
 	l.seen++
 	path, query, ok := pattern.Target(x.Request.Target)
 	if why := l.skipReason(x, ok, query); why != "" {
-		l.left.add(why)
+		l.left.add(why, 1)
 		return
 	}
 	if e := l.endpoint(x, path); e != nil {
 		e.see(x, path, query, &l.b)
 	} else {
-		l.left.add("endpoints were too many")
+		l.left.add("endpoints were too many", 1)
 	}
 }
 
@@ -163,7 +163,7 @@ func (l *log) chosen() []*endpoint {
 	for _, k := range slices.Sorted(maps.Keys(l.endpoints)) {
 		e := l.endpoints[k]
 		if why := e.unfit(); why != "" {
-			l.left.addN(fmt.Sprintf("%s: %s", e.label(), why), e.seen)
+			l.left.add(fmt.Sprintf("%s: %s", e.label(), why), e.seen)
 			continue
 		}
 		out = append(out, e)
@@ -171,7 +171,7 @@ func (l *log) chosen() []*endpoint {
 	if most := l.o.Limits.Endpoints; len(out) > most {
 		slices.SortStableFunc(out, func(a, b *endpoint) int { return b.seen - a.seen })
 		for _, e := range out[most:] {
-			l.left.addN("endpoints were too many", e.seen)
+			l.left.add("endpoints were too many", e.seen)
 		}
 		out = out[:most]
 	}
@@ -204,17 +204,17 @@ func (e *endpoint) unfit() string {
 // leftOut lists what belongs to no method.
 func (l *log) leftOut() []contract.Guess {
 	var out []contract.Guess
-	for _, why := range slices.Sorted(maps.Keys(l.left.by)) {
+	add := func(n int, why string) {
 		out = append(out, contract.Guess{
 			Path: "exchanges", Chosen: "left out", Against: "a method for them",
-			Evidence: fmt.Sprintf("%d of %s: %s", l.left.by[why], contract.Count(l.seen, "exchange"), why),
+			Evidence: fmt.Sprintf("%d of %s%s", n, contract.Count(l.seen, "exchange"), why),
 		})
 	}
+	for _, why := range slices.Sorted(maps.Keys(l.left.by)) {
+		add(l.left.by[why], ": "+why)
+	}
 	if l.left.more > 0 {
-		out = append(out, contract.Guess{
-			Path: "exchanges", Chosen: "left out", Against: "a method for them",
-			Evidence: fmt.Sprintf("%d of %s, for further reasons", l.left.more, contract.Count(l.seen, "exchange")),
-		})
+		add(l.left.more, ", for further reasons")
 	}
 	return out
 }

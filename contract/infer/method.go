@@ -54,7 +54,7 @@ func (b *body) own() *class {
 // newMethod names a method and its messages. taken are the names that others
 // have.
 func newMethod(e *endpoint, before *earlier, taken map[string]bool) *method {
-	m := &method{e: e, was: before.method(pattern.Key(e.method, e.segments))}
+	m := &method{e: e, was: before.methods[pattern.Key(e.method, e.segments)]}
 	a := e.responses[e.success()]
 	var name string
 	if m.was != nil {

@@ -68,38 +68,46 @@ type params struct {
 const maxParams = 64
 
 func (p *params) see(name string, values []string) {
-	q := p.by[name]
-	if q == nil {
-		if len(p.names) == maxParams || contract.OddKey(name) {
-			p.more++
-			return
-		}
-		q = &param{}
-		p.add(name, q)
+	if q := p.of(name); q != nil {
+		q.see(values...)
+	} else {
+		p.more++
 	}
-	q.see(values...)
 }
 
-func (p *params) add(name string, q *param) {
-	if p.by == nil {
-		p.by = map[string]*param{}
+// of gives the one of a name, nil where there is no room for it, or none can be.
+func (p *params) of(name string) *param {
+	if contract.OddKey(name) {
+		return nil
 	}
-	p.by[name] = q
-	p.names = append(p.names, name)
+	q := upTo(&p.by, name, maxParams)
+	if len(p.names) < len(p.by) {
+		p.names = append(p.names, name)
+	}
+	return q
+}
+
+// upTo gives what a map has at a key, made where there is none and the map has less
+// than so many; nil: it is full.
+func upTo[K comparable, V any](m *map[K]*V, key K, most int) *V {
+	v := (*m)[key]
+	if v == nil && len(*m) < most {
+		if *m == nil {
+			*m = map[K]*V{}
+		}
+		v = new(V)
+		(*m)[key] = v
+	}
+	return v
 }
 
 func (p *params) absorb(o *params) {
 	p.more += o.more
 	for _, name := range o.names {
-		q := p.by[name]
-		if q == nil {
-			if len(p.names) == maxParams {
-				p.more += o.by[name].seen
-				continue
-			}
-			q = &param{}
-			p.add(name, q)
+		if q := p.of(name); q != nil {
+			q.absorb(o.by[name])
+		} else {
+			p.more += o.by[name].seen
 		}
-		q.absorb(o.by[name])
 	}
 }

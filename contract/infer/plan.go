@@ -56,7 +56,7 @@ const believed = 20
 // plan decides the class's fields. It gives the bodies whose numbers no field
 // can carry.
 func (c *class) plan(i *inference) (broken []*body) {
-	was := i.before.message(c.before)
+	was := i.before.c.Message(c.before)
 	c.fields = nil
 	for _, k := range c.shape.Keys {
 		f := c.shape.Fields[k]
@@ -192,12 +192,7 @@ func (i *inference) put(b *body) {
 		b.root = i.classes.place(in, at)
 	case in != nil:
 		b.wrapped = true
-		switch how {
-		case document.Array:
-			at.path = "$[*]"
-		case document.Object:
-			at.path = "$.*"
-		}
+		at.path += steps[how]
 		b.root = i.classes.place(in, at)
 	default:
 		b.wrapped = true

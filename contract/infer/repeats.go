@@ -59,18 +59,17 @@ func (r *repeats) see(x *capture.Entry, response *document.Value) {
 	request := capture.KeyOf(&x.Request)
 	slot := &r.kept[request[0]%slots]
 	was := *slot
-	*slot = &keptResponse{request: request, body: x.Response.Body}
+	if was != nil && was.request == request {
+		r.pairs++
+		if bytes.Equal(was.body, x.Response.Body) {
+			r.same++
+			return
+		}
+	}
+	*slot = &keptResponse{request: request, body: slices.Clone(x.Response.Body)}
 	if was == nil || was.request != request {
-		(*slot).body = slices.Clone(x.Response.Body)
 		return
 	}
-	r.pairs++
-	if bytes.Equal(was.body, x.Response.Body) {
-		r.same++
-		*slot = was
-		return
-	}
-	(*slot).body = slices.Clone(x.Response.Body)
 	if response == nil {
 		if onlyFirstNumberDiffers(pattern.Tokens(string(was.body)), pattern.Tokens(string(x.Response.Body))) {
 			r.numbers++
@@ -94,16 +93,9 @@ func (r *repeats) see(x *capture.Entry, response *document.Value) {
 }
 
 func (r *repeats) add(path string, d difference) {
-	if r.paths == nil {
-		r.paths = map[string]*difference{}
-	}
-	p := r.paths[path]
+	p := upTo(&r.paths, path, maxDiffering)
 	if p == nil {
-		if len(r.paths) == maxDiffering {
-			return
-		}
-		p = &difference{}
-		r.paths[path] = p
+		return
 	}
 	p.n += d.n
 	p.numbers += d.numbers

@@ -33,28 +33,23 @@ func typeOf(s *shape.Shape, child *class, clash bool) typed {
 	if len(kinds) != 1 || clash || s.Closed {
 		return anyValue
 	}
-	switch kinds[0] {
-	case document.Array:
-		t := elementType(s.Element, child)
-		return typed{typ: t, repeated: true, child: childIf(t, child)}
-	case document.Object:
-		if s.Any != nil {
-			t := elementType(s.Any, child)
-			return typed{typ: t, isMap: true, child: childIf(t, child)}
-		}
-		if child == nil {
-			return anyValue
-		}
-		return typed{typ: contract.MessageType, child: child}
+	var t typed
+	switch {
+	case kinds[0] == document.Array:
+		t.typ, t.repeated = elementType(s.Element, child), true
+	case kinds[0] == document.Object && s.Any != nil:
+		t.typ, t.isMap = elementType(s.Any, child), true
+	case kinds[0] == document.Object && child == nil:
+		return anyValue
+	case kinds[0] == document.Object:
+		t.typ = contract.MessageType
+	default:
+		t.typ = s.Scalar(kinds[0])
 	}
-	return typed{typ: s.Scalar(kinds[0])}
-}
-
-func childIf(t contract.Type, child *class) *class {
-	if t == contract.MessageType {
-		return child
+	if t.typ == contract.MessageType {
+		t.child = child
 	}
-	return nil
+	return t
 }
 
 // elementType is the type of an array's elements or a map's values: a Value
@@ -79,11 +74,7 @@ func elementType(s *shape.Shape, child *class) contract.Type {
 // carries reports whether a field of the type gives back every number that the
 // shape saw.
 func (t typed) carries(s *shape.Shape) bool {
-	switch t.typ {
-	case contract.Value, contract.Double:
-		return s.Lossy() == 0
-	}
-	return true
+	return t.typ != contract.Value && t.typ != contract.Double || s.Lossy() == 0
 }
 
 // presence is how often a field was not simply there.
@@ -104,11 +95,8 @@ func (m *member) presenceOf(f *shape.Shape) presence {
 // ambiguous says that no field but a Value distinguishes all of it: null and
 // absent, or, of a list or a map, either of them and empty.
 func (p presence) ambiguous(t typed) bool {
-	if t.typ == contract.Value && t.singular() {
-		return false
-	}
 	if t.singular() {
-		return p.absent > 0 && p.nulls > 0
+		return t.typ != contract.Value && p.absent > 0 && p.nulls > 0
 	}
 	ways := 0
 	for _, n := range []int{p.absent, p.nulls, p.empty} {

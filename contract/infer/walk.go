@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -81,10 +82,7 @@ func inside(f *shape.Shape, t typed) *shape.Shape {
 // field lists the guesses of one field.
 func (g *guesser) field(path string, f *shape.Shape, p *planned, m *member) {
 	chosen := typeName(p.typed)
-	in := f
-	if t := inside(f, p.typed); t != nil {
-		in = t
-	}
+	in := cmp.Or(inside(f, p.typed), f)
 	switch {
 	case p.typed.typ == contract.Value:
 		g.add(path, chosen, "a type that says more", whyValue(f, p.typed))

@@ -3,6 +3,7 @@ package openapi
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -73,12 +74,9 @@ func (r *reader) guess(path, chosen, against, evidence string) {
 	if r.at != nil {
 		list = &r.at.Guesses
 	}
-	for _, old := range *list {
-		if old == g {
-			return
-		}
+	if !slices.Contains(*list, g) {
+		*list = append(*list, g)
 	}
-	*list = append(*list, g)
 }
 
 func (r *reader) read() {

@@ -38,8 +38,7 @@ func (r *reader) item(path string, item *node) {
 
 func (r *reader) operation(method, path string, item, op *node) {
 	m := contract.Method{HTTP: contract.Binding{Method: method}, Safe: method == "GET"}
-	m.Name = op.str("operationId")
-	m.Name = cmp.Or(m.Name, strings.ToLower(method)+"_"+path)
+	m.Name = cmp.Or(op.str("operationId"), strings.ToLower(method)+"_"+path)
 	free := func(n string) bool { return r.taken[n] || r.taken[n+"Request"] || r.taken[n+"Response"] }
 	m.Name = contract.Unique(contract.TypeName(m.Name), "", free)
 	m.Input, m.Output = m.Name+"Request", m.Name+"Response"

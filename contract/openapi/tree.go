@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"whittle"
 )
@@ -42,10 +43,8 @@ func (n *node) get(key string) *node {
 	if n == nil || n.kind != isObject {
 		return nil
 	}
-	for i, k := range n.keys {
-		if k == key {
-			return n.items[i]
-		}
+	if i := slices.Index(n.keys, key); i >= 0 {
+		return n.items[i]
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ import (
 // bind gives a method its HTTP: that of its google.api.http rule, or a POST of
 // the procedure's path.
 func (r *reader) bind(m *contract.Method, d protoreflect.MethodDescriptor) error {
-	m.HTTP.Response = contract.Response{Status: 200, ContentType: "application/json", Form: contract.Object}
+	plain := contract.Binding{Response: contract.Response{Status: 200, ContentType: "application/json", Form: contract.Object}}
+	m.HTTP = plain
 	rule, err := ruleOf(d)
 	if err != nil {
 		return err
@@ -31,7 +32,7 @@ func (r *reader) bind(m *contract.Method, d protoreflect.MethodDescriptor) error
 			return nil
 		}
 		r.guess("google.api.http", "a POST of the procedure's path", "the rule", why)
-		m.HTTP = contract.Binding{Response: contract.Response{Status: 200, ContentType: "application/json", Form: contract.Object}}
+		m.HTTP = plain
 	}
 	m.HTTP.Method = "POST"
 	m.HTTP.Pattern = fmt.Sprintf("/%s/%s", d.Parent().FullName(), d.Name())

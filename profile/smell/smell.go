@@ -166,6 +166,9 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 	total, samples := p.Total(), int64(0)
 	found := make([]map[codeLine]*finding, len(rules))
 	asked := make([]map[codeLine]int64, len(rules))
+	for r := range rules {
+		found[r], asked[r] = map[codeLine]*finding{}, map[codeLine]int64{}
+	}
 	for i := range p.Samples {
 		s := &p.Samples[i]
 		if p.CategoryOf(s) == profile.Idle {
@@ -183,9 +186,6 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 		}
 		for r := range rules {
 			if at.function >= 0 && rules[r].asks != nil && rules[r].asks(&v) {
-				if asked[r] == nil {
-					asked[r] = map[codeLine]int64{}
-				}
 				asked[r][at] += s.Value
 			}
 		}
@@ -193,9 +193,6 @@ func apply(p *profile.Profile, rules []rule) []Smell {
 			seen, ok := rules[r].match(&v)
 			if !ok {
 				continue
-			}
-			if found[r] == nil {
-				found[r] = map[codeLine]*finding{}
 			}
 			f := found[r][at]
 			if f == nil {

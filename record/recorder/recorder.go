@@ -5,6 +5,7 @@
 package recorder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -50,18 +51,10 @@ type sink interface {
 }
 
 func (o Options) withDefaults() Options {
-	if o.QueueBytes <= 0 {
-		o.QueueBytes = 32 << 20
-	}
-	if o.Queue <= 0 {
-		o.Queue = 4096
-	}
-	if o.Flush <= 0 {
-		o.Flush = time.Second
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.QueueBytes = cmp.Or(max(o.QueueBytes, 0), 32<<20)
+	o.Queue = cmp.Or(max(o.Queue, 0), 4096)
+	o.Flush = cmp.Or(max(o.Flush, 0), time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.create == nil {
 		o.create = func(dir string, jo journal.Options) (sink, error) { return journal.Create(dir, jo) }
 	}

@@ -9,6 +9,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -119,12 +120,8 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.Connections <= 0 {
-		o.Connections = defaultConnections
-	}
-	if o.RepeatEvery <= 0 {
-		o.RepeatEvery = defaultRepeatEvery
-	}
+	o.Connections = cmp.Or(max(o.Connections, 0), defaultConnections)
+	o.RepeatEvery = cmp.Or(max(o.RepeatEvery, 0), defaultRepeatEvery)
 	return o
 }
 

@@ -6,6 +6,7 @@ package document
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -60,10 +61,8 @@ type Value struct {
 
 // Member gives an object's member, nil where there is none.
 func (v *Value) Member(key string) *Value {
-	for i, k := range v.Keys {
-		if k == key {
-			return &v.Items[i]
-		}
+	if i := slices.Index(v.Keys, key); i >= 0 {
+		return &v.Items[i]
 	}
 	return nil
 }

@@ -109,17 +109,7 @@ func Tokens(s string) []string {
 	var out []string
 	for i := 0; i < len(s); {
 		j := i + 1
-		switch {
-		case isDigit(s[i]) || s[i] == '-' && j < len(s) && isDigit(s[j]) && (i == 0 || !isWordByte(s[i-1])):
-			for j < len(s) && isDigit(s[j]) {
-				j++
-			}
-			if j < len(s) && isWordByte(s[j]) {
-				for j < len(s) && isWordByte(s[j]) {
-					j++
-				}
-			}
-		case isWordByte(s[i]):
+		if isWordByte(s[i]) || s[i] == '-' && j < len(s) && isDigit(s[j]) && (i == 0 || !isWordByte(s[i-1])) {
 			for j < len(s) && isWordByte(s[j]) {
 				j++
 			}
@@ -152,10 +142,7 @@ func align(parts, tokens []Part) []Part {
 	i, j := 0, 0
 	for _, p := range append(pairs, [2]int{len(parts), len(tokens)}) {
 		if i < p[0] || j < p[1] {
-			out = append(out, Part{Hole: &Hole{Text: true}})
-			if h := widened(parts[i:p[0]], tokens[j:p[1]]); h != nil {
-				out[len(out)-1].Hole = h
-			}
+			out = append(out, Part{Hole: widened(parts[i:p[0]], tokens[j:p[1]])})
 		}
 		if p[0] < len(parts) {
 			out = append(out, parts[p[0]])
@@ -296,7 +283,7 @@ func Fit(parts []Part, text string) ([]string, bool) {
 		end := len(text)
 		switch {
 		case !p.Hole.Text:
-			end = integerEnd(text)
+			end -= len(strings.TrimLeft(strings.TrimPrefix(text, "-"), "0123456789"))
 		case i+1 < len(parts):
 			// The last part's literal must end the text.
 			if i+2 == len(parts) {
@@ -315,17 +302,6 @@ func Fit(parts []Part, text string) ([]string, bool) {
 		text = text[end:]
 	}
 	return out, text == ""
-}
-
-func integerEnd(s string) int {
-	i := 0
-	if strings.HasPrefix(s, "-") {
-		i = 1
-	}
-	for i < len(s) && isDigit(s[i]) {
-		i++
-	}
-	return i
 }
 
 // HoleName makes a field's name of the words next to a hole: the last one before

@@ -7,38 +7,26 @@ import (
 	"whittle/contract/infer/pattern"
 )
 
-// object is what an object at a place is taken for.
-type object uint8
-
-const (
-	asMessage object = iota
-	asMap
-	asValue // nothing can be said
-)
-
-// object decides what the objects at this place are. A map needs names that
-// vary: all of them look like ids, or there are many of them and none is in
-// most objects, with values of one kind.
-func (s *Shape) object() object {
+// mapped says why the objects at this place are maps, empty where they are none. A
+// map needs names that vary: all of them look like ids, or there are many of them and
+// none is in most objects, with values of one kind.
+func (s *Shape) mapped() string {
 	switch {
 	case s.Closed || s.Members == 0:
-		return asValue
-	case s.Any != nil:
-		return asMap
-	case s.idKeys() || s.manyKeys():
-		return asMap
+		return ""
+	case s.idKeys():
+		return fmt.Sprintf("all %d names in %d objects look like ids", len(s.Keys), s.Objects)
 	case s.odd:
-		return asMap
+		return "a name is one that no field can have"
+	case s.manyKeys():
+		return fmt.Sprintf("%d names in %d objects, none in a quarter of them", len(s.Keys), s.Objects)
 	}
-	return asMessage
+	return ""
 }
 
-// idKeys says that all names look like ids, and that there are several.
+// idKeys says that all names look like ids, and that there are some.
 func (s *Shape) idKeys() bool {
-	if len(s.Keys) < 2 {
-		return len(s.Keys) == 1 && pattern.IsID(s.Keys[0])
-	}
-	return !slices.ContainsFunc(s.Keys, func(k string) bool { return !pattern.IsID(k) })
+	return len(s.Keys) > 0 && !slices.ContainsFunc(s.Keys, func(k string) bool { return !pattern.IsID(k) })
 }
 
 // manyKeys says that names are many and come and go: more than 16, each in less
@@ -68,29 +56,18 @@ func (s *Shape) onceKeys() int {
 }
 
 // MessageEvidence says why the objects were taken for messages.
-func (s *Shape) MessageEvidence() string { return s.objectEvidence(asMessage) }
-
-// objectEvidence says why an object was taken for what it was.
-func (s *Shape) objectEvidence(o object) string {
-	switch {
-	case o == asMap && s.Any != nil:
-		return fmt.Sprintf("more than %d names in %d objects", MaxKeys, s.Objects)
-	case o == asMap && s.idKeys():
-		return fmt.Sprintf("all %d names in %d objects look like ids", len(s.Keys), s.Objects)
-	case o == asMap && s.odd:
-		return "a name is one that no field can have"
-	case o == asMap:
-		return fmt.Sprintf("%d names in %d objects, none in a quarter of them", len(s.Keys), s.Objects)
-	}
+func (s *Shape) MessageEvidence() string {
 	return fmt.Sprintf("%d names in %d objects, %d of them seen once", len(s.Keys), s.Objects, s.onceKeys())
 }
 
 // Settle decides for all objects below whether they are maps. It comes once,
 // when all has been seen.
 func (s *Shape) Settle() {
-	if s.Objects > 0 && s.Any == nil && s.object() == asMap {
-		s.Why = s.objectEvidence(asMap)
-		s.gather()
+	if s.Objects > 0 && s.Any == nil {
+		if why := s.mapped(); why != "" {
+			s.Why = why
+			s.gather()
+		}
 	}
 	if s.Any != nil {
 		s.Any.Settle()

@@ -48,40 +48,23 @@ type Numbers struct {
 // See takes one number, as it was written.
 func (s *Numbers) See(text string) {
 	f, _ := strconv.ParseFloat(text, 64)
-	if s.N == 0 || f < s.min {
-		s.min = f
-	}
-	if s.N == 0 || f > s.max {
-		s.max = f
-	}
-	s.N++
+	one := Numbers{N: 1, min: f, max: f}
 	if !doubleHolds(text) {
-		s.Lossy++
+		one.Lossy = 1
 	}
 	if isEpoch(f) {
-		s.Epochs++
+		one.Epochs = 1
 	}
 	if strings.ContainsAny(text, ".eE") {
-		s.fractions++
-		s.Places = max(s.Places, decimalPlaces(text))
-		return
-	}
-	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-		s.integer(i, uint64(max(i, 0)), i < 0)
+		one.fractions, one.Places = 1, decimalPlaces(text)
+	} else if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		one.Ints, one.low, one.high, one.Negative = 1, i, uint64(max(i, 0)), i < 0
 	} else if u, err := strconv.ParseUint(text, 10, 64); err == nil {
-		s.integer(math.MaxInt64, u, false)
+		one.Ints, one.low, one.high = 1, math.MaxInt64, u
 	} else {
-		s.wide++
+		one.wide = 1
 	}
-}
-
-func (s *Numbers) integer(low int64, high uint64, negative bool) {
-	if s.Ints == 0 || low < s.low {
-		s.low = low
-	}
-	s.high = max(s.high, high)
-	s.Negative = s.Negative || negative
-	s.Ints++
+	s.Absorb(&one)
 }
 
 // Absorb takes all that o has seen.

@@ -144,10 +144,7 @@ func (s *Shape) memberPlace(key string, b *Bounds) *Shape {
 
 // gather makes one shape of all members: the names do not matter any more.
 func (s *Shape) gather() {
-	s.Any = &Shape{}
-	for _, k := range s.Keys {
-		s.Any.Absorb(s.Fields[k])
-	}
+	s.Any = s.values()
 	s.Fields, s.Keys = nil, nil
 }
 
