@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"strings"
@@ -63,14 +64,10 @@ func (r *reader) fileOf(ref *node, file string) string {
 	} else if u.Path != "" {
 		file = u.Path
 	}
-	from := r.name
-	if ref.at.file != "" {
-		from = ref.at.file
-	}
 	if path.IsAbs(file) {
 		panic(invalid(ref.at, "$ref %q is no path from here: files are read from the document's folder and those in it", ref.text))
 	}
-	file = path.Join(path.Dir(from), file)
+	file = path.Join(path.Dir(cmp.Or(ref.at.file, r.name)), file)
 	if file == ".." || strings.HasPrefix(file, "../") {
 		panic(whittle.Errorf(whittle.Invalid, "%s: $ref %q leads out of the document's folder", ref.at, ref.text).
 			WithHint("make one document of all with a bundler"))

@@ -258,17 +258,9 @@ func (r *reader) message(n *node, ref, hint, above string, depth int) reading {
 	at := r.add(name, n.at)
 	fields := r.fields(o, name, depth)
 	nameFields(fields)
-	m := &r.c.Messages[r.index(name, at)]
+	m := &r.c.Messages[at]
 	m.Fields, m.Doc = number(fields), o.doc
 	return reading{field: contract.Field{Type: contract.MessageType, Ref: name}}
-}
-
-// index finds a message whose place may have moved.
-func (r *reader) index(name string, at int) int {
-	if at < len(r.c.Messages) && r.c.Messages[at].Name == name {
-		return at
-	}
-	return slices.IndexFunc(r.c.Messages, func(m contract.Message) bool { return m.Name == name })
 }
 
 // object gathers an object's members, those of allOf too.
