@@ -178,7 +178,7 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 		if a := r.Header.Get("Authorization"); a != "" {
 			users[r.RemoteAddr] = a
 		}
-		_, _ = io.WriteString(w, r.Host+" is asked by "+users[r.RemoteAddr])
+		_, _ = io.WriteString(w, r.Host+" is asked by "+users[r.RemoteAddr]+r.Header.Get("Traceparent")+r.Header.Get("Tracestate"))
 	}))
 	at := strings.TrimPrefix(m, "http://")
 	ls, _ := facing(t, 2)
@@ -194,10 +194,10 @@ func TestPassingThroughInBytesIsAsByName(t *testing.T) {
 			{"Host: h\r\n", "h is asked by "},
 			{"Host: h\r\nauthorization: negotiate bob\r\n", "h is asked by negotiate bob"},
 			{"Host: \r\n", at + " is asked by "},
+			{"Host: h\r\nTraceparent: 00-parent\r\nTracestate: vendor=1\r\n", "h is asked by 00-parentvendor=1"},
 		} {
-			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n"+tt.fields+"\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(c, "GET / HTTP/1.1\r\n"+tt.fields+"\r\n")
+			fatal.If(t, err)
 			resp, err := http.ReadResponse(from, nil)
 			fatal.If(t, err)
 			got, err := io.ReadAll(resp.Body)

@@ -31,24 +31,6 @@ func served(t *testing.T, g *Gateway, r *http.Request) *http.Response {
 	return w.Result()
 }
 
-func TestTraceIsPassedOn(t *testing.T) {
-	var seen []string
-	u := serving(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		seen = append(seen, r.Header.Get("Traceparent"), r.Header.Get("Tracestate"))
-	}))
-	g := made(t, Options{
-		Monolith: whittle.Upstream{URL: u},
-		Routes:   []whittle.Route{{Name: "GET /a", Match: whittle.Match{Method: "GET", Pattern: "/a"}}},
-	})
-	r := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
-	r.Header.Set("Traceparent", "00-parent")
-	r.Header.Set("Tracestate", "vendor=1")
-	served(t, g, r).Body.Close()
-	if got := strings.Join(seen, " "); got != "00-parent vendor=1" {
-		t.Errorf("upstream saw %q", got)
-	}
-}
-
 // TestMetricsCount reads the counters as a scrape does.
 func TestMetricsCount(t *testing.T) {
 	u := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

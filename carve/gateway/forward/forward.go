@@ -136,11 +136,7 @@ func (f *forwarding) send(upgrade bool) (*upstream.Response, error) {
 // for a response to what has been sent.
 func (f *forwarding) holds(q *upstream.Request) bool {
 	return f.body != nil && !f.r.Whole && f.r.Length > 0 && f.r.Length <= f.p.BufferBytes && !q.Upgrade &&
-		!f.u.Short(q) && !isGRPC(f.r.Header)
-}
-
-func isGRPC(h http.Header) bool {
-	return strings.HasPrefix(h.Get("Content-Type"), "application/grpc")
+		!f.u.Short(q) && !strings.HasPrefix(f.r.Header.Get("Content-Type"), "application/grpc")
 }
 
 // inform passes an informational response on. It leaves the header as it is: what it has is
@@ -187,8 +183,8 @@ func (f *forwarding) writeResponse(a *upstream.Response) {
 	f.bound()
 	SetReason(f.w, a.Reason())
 	f.w.WriteHeader(a.Status)
-	if err := f.copyBody(a); err != nil {
-		f.broke(err)
+	if err := f.copyBody(a); err != nil { // the client must not take it for whole
+		f.res.Failure, f.res.Detail, f.res.Abort = f.blame(err), err.Error(), true
 		return
 	}
 	if f.Tap != nil {
@@ -383,13 +379,6 @@ func (f *forwarding) failed(err error) {
 		maps.Copy(extra, Closing(f.r.Request)) // what comes next was not checked for framing
 	}
 	WriteError(f.w, extra, status)
-}
-
-// broke is the end of a response that was begun: the client must not take it for
-// whole.
-func (f *forwarding) broke(err error) {
-	f.res.Failure, f.res.Detail = f.blame(err), err.Error()
-	f.res.Abort = true
 }
 
 // blame names who is at fault: the client, where it has gone or its body broke,

@@ -327,7 +327,7 @@ func (q *Request) eachTrustedClaim(yield func(name, value string)) {
 	}
 	common := before != nil || h["X-Forwarded-Host"] != nil || h["X-Forwarded-Proto"] != nil
 	if standard || !common {
-		yield("Forwarded", listed(h["Forwarded"], q.element()))
+		yield("Forwarded", listed(h["Forwarded"], ", ", q.element()))
 	}
 	for name, values := range h {
 		if claims(name) && name != "Forwarded" && name != "X-Forwarded-For" && (name != clientCertificate || q.Origin.Certificate == "") {
@@ -337,12 +337,12 @@ func (q *Request) eachTrustedClaim(yield func(name, value string)) {
 		}
 	}
 	if q.Origin.Certificate != "" {
-		yield(clientCertificate, listedBy(h[clientCertificate], ",", q.Origin.Certificate))
+		yield(clientCertificate, listed(h[clientCertificate], ",", q.Origin.Certificate))
 	}
 	if standard && !common {
 		return
 	}
-	yield("X-Forwarded-For", listed(before, q.address()))
+	yield("X-Forwarded-For", listed(before, ", ", q.address()))
 	if h["X-Forwarded-Host"] == nil && q.Host != "" {
 		yield("X-Forwarded-Host", q.Host)
 	}
@@ -354,10 +354,8 @@ func (q *Request) eachTrustedClaim(yield func(name, value string)) {
 // clientCertificate is the field that says whose certificate the client has shown.
 const clientCertificate = "X-Forwarded-Client-Cert"
 
-func listed(earlier []string, last string) string { return listedBy(earlier, ", ", last) }
-
-// listedBy puts the last element behind the earlier ones. An empty line has none.
-func listedBy(earlier []string, comma, last string) string {
+// listed puts the last element behind the earlier ones. An empty line has none.
+func listed(earlier []string, comma, last string) string {
 	var b strings.Builder
 	for _, line := range earlier {
 		if strings.Trim(line, " \t") != "" {
