@@ -146,7 +146,7 @@ func TestPreview(t *testing.T) {
 func await(t *testing.T, g *Gateway, route string) (l whittle.Ledger) {
 	t.Helper()
 	waits(t, 20*time.Second, func() bool {
-		l = g.table.Load().routes[route].ledger()
+		l = g.Ledger(route)
 		return l.Pending == 0
 	})
 	return l

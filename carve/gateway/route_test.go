@@ -175,11 +175,7 @@ func (s *fixture) gets(r *http.Request) (status int, body string) {
 // rests waits until nothing is pending and gives the ledger.
 func (s *fixture) rests() whittle.Ledger {
 	s.t.Helper()
-	var l whittle.Ledger
-	waits(s.t, 20*time.Second, func() bool {
-		l = s.g.Ledger(s.route)
-		return l.Pending == 0
-	})
+	l := await(s.t, s.g, s.route)
 	if l.Total != l.Sum() {
 		s.t.Errorf("the ledger does not add up: %+v", l)
 	}
