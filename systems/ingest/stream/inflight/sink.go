@@ -43,18 +43,29 @@ func NewSink(name string, buffer int64) *Sink {
 	return &Sink{Name: name, Buffer: NewBuffer(buffer), abort: func() {}}
 }
 
-// Append is an adapter's Append. prepare settles the records that are invalid, and gives the
-// jobs of the others by queue, and their bytes in all.
+// Append is an adapter's Append. job makes one of a record, whose item has its size, and says
+// by which queue it goes; or it says why the record is refused.
 func Append[J interface{ Base() *Item }, Q interface{ Put(jobs []J) bool }](
 	ctx context.Context, s *Sink, queues []Q, records []stream.Record, patience time.Duration,
-	prepare func(c *Call, records []stream.Record) (jobs [][]J, size int64),
+	job func(r *stream.Record) (j J, queue int, err error),
 ) []stream.Result {
 	c := NewCall(records)
 	if err := s.begin(ctx); err != nil {
 		return c.abandon(err, err)
 	}
 	defer s.appends.Done()
-	jobs, size := prepare(c, records)
+	jobs, size := make([][]J, len(queues)), int64(0)
+	for i := range records {
+		j, queue, err := job(&records[i])
+		if err != nil {
+			c.Settle(i, stream.Result{Err: err})
+			continue
+		}
+		it := j.Base()
+		it.Call, it.Index = c, i
+		size += int64(it.Size)
+		jobs[queue] = append(jobs[queue], j)
+	}
 	if !s.Buffer.Reserve(size) {
 		err := whittle.Errorf(whittle.ResourceExhausted, "the buffer before %s is full", s.Name)
 		return c.abandon(err, err)

@@ -160,30 +160,20 @@ func (s *Stream) Close(ctx context.Context) error {
 // Append implements stream.Stream. When the buffer is full, the call is refused
 // (ResourceExhausted).
 func (s *Stream) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	return inflight.Append(ctx, s.sink, s.queues, records, s.o.Budget+s.o.CallTimeout, s.prepare)
-}
-
-// prepare settles what is invalid, and distributes the rest to the queues by key.
-func (s *Stream) prepare(c *inflight.Call, records []stream.Record) (queues [][]*job, size int64) {
-	queues = make([][]*job, len(s.queues))
 	due := time.Now().Add(s.o.Budget)
-	for i := range records {
-		r := &records[i]
+	return inflight.Append(ctx, s.sink, s.queues, records, s.o.Budget+s.o.CallTimeout, func(r *stream.Record) (*job, int, error) {
 		data, err := s.encode(r)
 		if err != nil {
-			c.Settle(i, stream.Result{Err: err})
-			continue
+			return nil, 0, err
 		}
 		j := &job{key: r.Key, due: due, entry: types.PutRecordsRequestEntry{Data: data, PartitionKey: aws.String(partitionKey(r.Key))}}
-		n := int(s.turn.Add(1)) % len(queues)
+		queue := int(s.turn.Add(1)) % len(s.queues)
 		if r.Key == "" {
 			j.entry.PartitionKey = aws.String(strconv.FormatUint(rand.Uint64(), 36))
 		} else {
-			n = int(maphash.String(s.seed, r.Key) % uint64(len(queues)))
+			queue = int(maphash.String(s.seed, r.Key) % uint64(len(s.queues)))
 		}
-		j.Item = inflight.Item{Call: c, Index: i, Size: len(*j.entry.PartitionKey) + len(data)}
-		size += int64(j.Size)
-		queues[n] = append(queues[n], j)
-	}
-	return queues, size
+		j.Size = len(*j.entry.PartitionKey) + len(data)
+		return j, queue, nil
+	})
 }

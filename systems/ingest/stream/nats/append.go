@@ -29,30 +29,16 @@ type job struct {
 // both kept, as in every other stream. Whoever wants a second copy known as one
 // has the ID in the record.
 func (l *Log) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	return inflight.Append(ctx, l.sink, []*partitionQueue{l.queue}, records, l.o.DeliveryTimeout, l.prepare)
-}
-
-// prepare settles what is invalid and makes messages of the rest.
-func (l *Log) prepare(c *inflight.Call, records []stream.Record) (queues [][]*job, size int64) {
-	var jobs []*job
-	for i := range records {
-		r := &records[i]
-		err := stream.Check(r, l.Limit())
-		var m *client.Msg
-		if err == nil {
-			m = toNATS(l.o.Subject, r)
-			if head := headLen(m); head > maxHead || head+len(m.Data) > l.limit {
-				err = whittle.Errorf(whittle.Invalid, "a record's headers are too large as NATS encodes them: %d bytes", head)
-			}
+	return inflight.Append(ctx, l.sink, []*partitionQueue{l.queue}, records, l.o.DeliveryTimeout, func(r *stream.Record) (*job, int, error) {
+		if err := stream.Check(r, l.Limit()); err != nil {
+			return nil, 0, err
 		}
-		if err != nil {
-			c.Settle(i, stream.Result{Err: err})
-			continue
+		m := toNATS(l.o.Subject, r)
+		head := headLen(m)
+		if head > maxHead || head+len(m.Data) > l.limit {
+			return nil, 0, whittle.Errorf(whittle.Invalid, "a record's headers are too large as NATS encodes them: %d bytes", head)
 		}
 		m.Header[client.MsgIdHdr] = []string{nuid.Next()}
-		j := &job{Item: inflight.Item{Call: c, Index: i, Size: headLen(m) + len(m.Data)}, key: r.Key, message: m}
-		jobs = append(jobs, j)
-		size += int64(j.Size)
-	}
-	return [][]*job{jobs}, size
+		return &job{Item: inflight.Item{Size: headLen(m) + len(m.Data)}, key: r.Key, message: m}, 0, nil
+	})
 }
