@@ -64,15 +64,11 @@ func (r *Runtime) resolveFile(at string) (string, bool) {
 	if r.options.Files == nil {
 		return "", false
 	}
-	isFile := func(name string) bool {
-		i, err := fs.Stat(r.options.Files, name)
-		return err == nil && i.Mode().IsRegular()
-	}
-	if isFile(at) {
+	if r.isFile(at) {
 		return at, true
 	}
 	for _, ext := range []string{".js", ".cjs", ".mjs", ".json", ".ts", ".tsx", ".mts", ".cts"} {
-		if isFile(at + ext) {
+		if r.isFile(at + ext) {
 			return at + ext, true
 		}
 	}
@@ -82,11 +78,16 @@ func (r *Runtime) resolveFile(at string) (string, bool) {
 		}
 	}
 	for _, index := range []string{"index.js", "index.cjs", "index.json", "index.ts"} {
-		if isFile(path.Join(at, index)) {
+		if r.isFile(path.Join(at, index)) {
 			return path.Join(at, index), true
 		}
 	}
 	return r.exported(at)
+}
+
+func (r *Runtime) isFile(name string) bool {
+	i, err := fs.Stat(r.options.Files, name)
+	return err == nil && i.Mode().IsRegular()
 }
 
 // manifest is what is read of a package.json.
@@ -126,8 +127,7 @@ func (r *Runtime) exported(at string) (string, bool) {
 			return "", false
 		}
 		file := path.Join(folder, entry)
-		i, err := fs.Stat(r.options.Files, file)
-		return file, err == nil && i.Mode().IsRegular()
+		return file, r.isFile(file)
 	}
 	return "", false
 }
@@ -135,17 +135,8 @@ func (r *Runtime) exported(at string) (string, bool) {
 // exportOf looks a part up in a package's exports, under the conditions that require
 // has. Empty: it is not there.
 func exportOf(exports json.RawMessage, part string) string {
-	var text string
-	if json.Unmarshal(exports, &text) == nil {
-		if part == "." {
-			return text
-		}
-		return ""
-	}
-	var parts map[string]json.RawMessage
-	if json.Unmarshal(exports, &parts) != nil {
-		return ""
-	}
+	var parts map[string]json.RawMessage // nil of a text, which is the whole package
+	_ = json.Unmarshal(exports, &parts)
 	if _, ok := parts["."]; ok || part != "." {
 		return conditional(parts[part])
 	}
