@@ -30,12 +30,12 @@ func (c *userContext) begin(vm *script.VM, driver *script.Object, s *expr.Scope)
 		for name, v := range c.extra {
 			c.vars.put(name, &entry{from: v, is: true})
 		}
-		env, err := property(vm.GlobalObject(), "process", "env")
-		if err != nil {
-			return err
+		process, ok := vm.GlobalObject().Get("process").(*script.Object)
+		if !ok {
+			return whittle.Errorf(whittle.Internal, "the engine has no process")
 		}
 		for _, name := range []string{"$env", "$processEnvironment"} {
-			c.vars.put(name, &entry{value: env, is: true, fixed: true})
+			c.vars.put(name, &entry{value: process.Get("env"), is: true, fixed: true})
 		}
 	}
 	c.vars.load(c.processor.reader.names, s)
@@ -225,17 +225,4 @@ func exprValue(vm *script.VM, v script.Value) (expr.Value, error) {
 		return expr.Value{Text: v.String(), JSON: `""`}, nil
 	}
 	return expr.Value{Text: v.String(), JSON: v.String()}, nil
-}
-
-// property follows names from an object.
-func property(from *script.Object, names ...string) (script.Value, error) {
-	var v script.Value = from
-	for _, name := range names {
-		o, ok := v.(*script.Object)
-		if !ok {
-			return nil, whittle.Errorf(whittle.Internal, "the engine has no %s", name)
-		}
-		v = o.Get(name)
-	}
-	return v, nil
 }
