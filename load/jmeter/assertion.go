@@ -31,7 +31,7 @@ const (
 func (j *reader) addChecks(q *plan.Request, env elementScope) {
 	for _, e := range env.extracts {
 		if isScript(e.name) {
-			j.scriptCapture(e, q)
+			j.scriptAfter(e, q, false)
 		} else {
 			j.extractors(e, q)
 		}
@@ -51,7 +51,7 @@ func (j *reader) addChecks(q *plan.Request, env elementScope) {
 // judge adds an assertion to a request.
 func (j *reader) judge(e *element, q *plan.Request) {
 	if isScript(e.name) {
-		j.scriptAssertion(e, q)
+		j.scriptAfter(e, q, true)
 		return
 	}
 	x, assumes, title := j.assertion(e), e.is("Assertion.assume_success"), e.title()

@@ -54,11 +54,13 @@ type extraction struct {
 	other  *expr.Template // the default; nil: there is none
 }
 
-// extraction reads it from properties of those names.
-func (j *reader) extraction(e *element, name, number, other, empty string) extraction {
+// extraction reads it from an element's properties. own are the further ones that it has.
+func (j *reader) extraction(e *element, own ...string) extraction {
+	name, number, other, empty := e.name+".refname", e.name+".match_number", e.name+".default", e.name+".default_empty_value"
+	j.refuseOthers(e, append(own, name, number, other, empty, "Sample.scope")...)
 	x := extraction{name: strings.TrimSpace(e.value(name))}
 	x.number = j.compile(e.where(number), cmp.Or(strings.TrimSpace(e.value(number)), "0"), expr.AsText)
-	if text := e.value(other); text != "" || empty != "" && e.is(empty) {
+	if text := e.value(other); text != "" || e.is(empty) {
 		t := j.compile(e.where(other), text, expr.AsText)
 		x.other = &t
 	}
@@ -196,9 +198,7 @@ func (j *reader) source(e *element, useHeaders string) responseField {
 var groupWord = regexp.MustCompile(`\$(\d+)\$`)
 
 func (j *reader) regexExtractor(e *element, q *plan.Request) {
-	j.refuseOthers(e, "RegexExtractor.regex", "RegexExtractor.template", "RegexExtractor.useHeaders", "RegexExtractor.refname", "RegexExtractor.default",
-		"RegexExtractor.default_empty_value", "RegexExtractor.match_number", "Sample.scope", "Scope.variable")
-	x := j.extraction(e, "RegexExtractor.refname", "RegexExtractor.match_number", "RegexExtractor.default", "RegexExtractor.default_empty_value")
+	x := j.extraction(e, "RegexExtractor.regex", "RegexExtractor.template", "RegexExtractor.useHeaders", "Scope.variable")
 	field := j.source(e, "RegexExtractor.useHeaders")
 	pattern := j.pattern(e.where("RegexExtractor.regex"), j.text(e, "RegexExtractor.regex"), "", false)
 	shape := e.value("RegexExtractor.template")
@@ -299,12 +299,9 @@ func expandGroups(shape, text string, at []int) string {
 }
 
 func (j *reader) boundaryExtractor(e *element, q *plan.Request) {
-	j.refuseOthers(e, "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary", "BoundaryExtractor.useHeaders", "BoundaryExtractor.refname",
-		"BoundaryExtractor.default", "BoundaryExtractor.default_empty_value", "BoundaryExtractor.match_number", "Sample.scope", "Scope.variable")
-	x := j.extraction(e, "BoundaryExtractor.refname", "BoundaryExtractor.match_number", "BoundaryExtractor.default", "BoundaryExtractor.default_empty_value")
+	x := j.extraction(e, "BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary", "BoundaryExtractor.useHeaders", "Scope.variable")
 	field := j.source(e, "BoundaryExtractor.useHeaders")
-	left := j.text(e, "BoundaryExtractor.lboundary")
-	right := j.text(e, "BoundaryExtractor.rboundary")
+	left, right := j.text(e, "BoundaryExtractor.lboundary"), j.text(e, "BoundaryExtractor.rboundary")
 	onResponse(q, field.body, func(a *expr.Response) {
 		j.store(&x, a.Scope, between(field.of(a), left.Text(a.Scope), right.Text(a.Scope)), nil)
 	})
@@ -336,9 +333,7 @@ func between(text, from, to string) []string {
 
 // selectorExtractor takes texts or attributes of what a CSS selector selects.
 func (j *reader) selectorExtractor(e *element, q *plan.Request) {
-	j.refuseOthers(e, "HtmlExtractor.refname", "HtmlExtractor.expr", "HtmlExtractor.attribute", "HtmlExtractor.default", "HtmlExtractor.match_number",
-		"HtmlExtractor.extractor_impl", "HtmlExtractor.default_empty_value", "Sample.scope")
-	x := j.extraction(e, "HtmlExtractor.refname", "HtmlExtractor.match_number", "HtmlExtractor.default", "HtmlExtractor.default_empty_value")
+	x := j.extraction(e, "HtmlExtractor.expr", "HtmlExtractor.attribute", "HtmlExtractor.extractor_impl")
 	_ = j.source(e, "")
 	at, attribute := e.where("HtmlExtractor.expr"), j.fixed(e.tag, "HtmlExtractor.attribute")
 	selector := varying(j.text(e, "HtmlExtractor.expr"), func(text string) (func(*expr.Response) []string, error) {

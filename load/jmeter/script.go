@@ -356,23 +356,13 @@ func (j *reader) scriptAction(e, sampler *element) plan.Action {
 	}}
 }
 
-// scriptCapture is a script after a sampler.
-func (j *reader) scriptCapture(e *element, q *plan.Request) {
+// scriptAfter is a script after a sampler, which may judge its response; one that fails
+// judges it as failed. It runs whatever other assertions say, as in JMeter.
+func (j *reader) scriptAfter(e *element, q *plan.Request, judges bool) {
 	p := j.program(e, e.placement(j.nameOf(q)))
 	onResponse(q, true, func(a *expr.Response) {
-		l := &scriptRun{response: a}
-		_, _ = p.run(a.Scope, l)
-		l.leave(a.Scope.User, q)
-	})
-}
-
-// scriptAssertion is a script that judges a response; one that fails judges it as failed.
-// It runs whatever other assertions say, as in JMeter.
-func (j *reader) scriptAssertion(e *element, q *plan.Request) {
-	p := j.program(e, e.placement(j.nameOf(q)))
-	onResponse(q, true, func(a *expr.Response) {
-		l := &scriptRun{response: a, judges: true}
-		if _, err := p.run(a.Scope, l); err != nil || l.failure {
+		l := &scriptRun{response: a, judges: judges}
+		if _, err := p.run(a.Scope, l); judges && (err != nil || l.failure) {
 			a.Verdict, a.Why = expr.Failed, cmp.Or(a.Why, p.title)
 		}
 		l.leave(a.Scope.User, q)
