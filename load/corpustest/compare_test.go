@@ -109,7 +109,7 @@ func (c *testCase) run(ctx context.Context) (out ran, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.waits, out.notes = pauses.list(), p.Notes
+	out.waits, out.notes = listed(pauses.of), p.Notes
 	return out, nil
 }
 
@@ -182,26 +182,20 @@ func (p *pauses) add(r load.Result) {
 	p.done[r.User] = r.Done
 }
 
-func (p *pauses) list() []string {
-	out := []string{}
-	for _, waits := range p.of {
-		out = append(out, fmt.Sprint(waits))
-	}
-	slices.Sort(out)
-	return out
-}
-
-// waitsOf is the same of what was recorded.
+// waitsOf are the waits of each user that was recorded.
 func waitsOf(sent []request) []string {
-	of := map[int][]int{}
+	of := map[int64][]int{}
 	for _, q := range sent {
 		if q.Wait > 0 {
-			of[q.User] = append(of[q.User], q.Wait)
+			of[int64(q.User)] = append(of[int64(q.User)], q.Wait)
 		}
 	}
-	out := []string{}
-	for _, waits := range of {
-		out = append(out, fmt.Sprint(waits))
+	return listed(of)
+}
+
+func listed(waits map[int64][]int) (out []string) {
+	for _, of := range waits {
+		out = append(out, fmt.Sprint(of))
 	}
 	slices.Sort(out)
 	return out
@@ -245,14 +239,7 @@ func recordCase(ctx context.Context, c *testCase, command string) error {
 	sent := s.requests()
 	if err != nil && len(sent) == 0 {
 		// What the tool itself does not run has no requests; its words are for whoever records.
-		fmt.Printf("%s/%s: %v\n%s\n", c.Tool, c.Name, err, tail(said))
-	}
-	if os.Getenv("LOADCORPUS_KEEP") != "" {
-		if err := os.WriteFile(filepath.Join(os.Getenv("LOADCORPUS_KEEP"), c.Name+".log"), said, 0o600); err != nil {
-			return err
-		}
+		fmt.Printf("%s/%s: %v\n%s\n", c.Tool, c.Name, err, said[max(0, len(said)-600):])
 	}
 	return c.write(sent)
 }
-
-func tail(b []byte) []byte { return b[max(0, len(b)-600):] }
