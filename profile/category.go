@@ -1,100 +1,49 @@
 package profile
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// rule gives the category of the functions whose names begin with a prefix.
-type rule struct {
-	prefix   string
+// rules give the categories of names by how these begin, the first that fits.
+type rules []struct {
 	category Category
+	prefixes []string
 }
 
-// goRules are looked through in order; the first that fits counts. They name
-// functions of the runtime as of Go 1.26.
-var goRules = []rule{
-	{"runtime.gcWriteBarrier", Collecting},
-	{"runtime.gc", Collecting},
-	{"runtime.bgsweep", Collecting},
-	{"runtime.bgscavenge", Collecting},
-	{"runtime.scan", Collecting},
-	{"runtime.greyobject", Collecting},
-	{"runtime.markroot", Collecting},
-	{"runtime.sweepone", Collecting},
-	{"runtime.wbBufFlush", Collecting},
-	{"runtime.(*sweepLocked)", Collecting},
-	{"runtime.(*gcWork)", Collecting},
-	{"runtime.(*spanInlineMarkBits)", Collecting},
-	{"runtime.mallocgc", Allocating},
-	{"runtime.newobject", Allocating},
-	{"runtime.makeslice", Allocating},
-	{"runtime.growslice", Allocating},
-	{"runtime.makemap", Allocating},
-	{"runtime.concatstring", Allocating},
-	{"runtime.slicebytetostring", Allocating},
-	{"runtime.stringtoslicebyte", Allocating},
-	{"runtime.rawstring", Allocating},
-	{"runtime.rawbyteslice", Allocating},
-	{"runtime.(*mcache)", Allocating},
-	{"runtime.(*mcentral)", Allocating},
-	{"runtime.(*mheap)", Allocating},
-	{"runtime.mcall", Scheduling},
-	{"runtime.mstart", Scheduling},
-	{"runtime.park_m", Scheduling},
-	{"runtime.schedule", Scheduling},
-	{"runtime.findRunnable", Scheduling},
-	{"runtime.goready", Scheduling},
-	{"runtime.ready", Scheduling},
-	{"runtime.wakep", Scheduling},
-	{"runtime.startm", Scheduling},
-	{"runtime.futex", Scheduling},
-	{"runtime.netpoll", Scheduling},
-	{"runtime.usleep", Scheduling},
-	{"runtime.entersyscall", Scheduling},
-	{"runtime.exitsyscall", Scheduling},
-	{"runtime.sysmon", Scheduling},
-	{"runtime.newproc", Scheduling},
-	{"runtime.selectgo", Scheduling},
-	{"runtime.chansend", Scheduling},
-	{"runtime.chanrecv", Scheduling},
-	{"internal/runtime/syscall", Syscall},
-	{"runtime/internal/syscall", Syscall},
-	{"syscall.", Syscall},
-	{"golang.org/x/sys/unix.", Syscall},
-	{"encoding/", Encoding},
-	{"compress/", Encoding},
-	{"google.golang.org/protobuf/", Encoding},
-	{"github.com/golang/protobuf/", Encoding},
-	{"github.com/gogo/protobuf/", Encoding},
-	{"github.com/klauspost/compress/", Encoding},
-	{"github.com/json-iterator/", Encoding},
-	{"github.com/goccy/go-json", Encoding},
-	{"fmt.", Formatting},
-	{"strconv.", Formatting},
-	{"log.", Formatting},
-	{"log/slog", Formatting},
-	{"crypto/", Crypto},
-	{"golang.org/x/crypto/", Crypto},
-	{"vendor/golang.org/x/crypto/", Crypto},
-}
-
-func goCategory(name string) Category {
-	for _, r := range goRules {
-		if strings.HasPrefix(name, r.prefix) {
-			return r.category
+func (r rules) of(name string) Category {
+	for _, of := range r {
+		if slices.ContainsFunc(of.prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			return of.category
 		}
 	}
 	return Work
 }
 
+// goRules name functions of the runtime as of Go 1.26.
+var goRules = rules{
+	{Collecting, strings.Fields(`runtime.gcWriteBarrier runtime.gc runtime.bgsweep runtime.bgscavenge runtime.scan runtime.greyobject
+		runtime.markroot runtime.sweepone runtime.wbBufFlush runtime.(*sweepLocked) runtime.(*gcWork)
+		runtime.(*spanInlineMarkBits)`)},
+	{Allocating, strings.Fields(`runtime.mallocgc runtime.newobject runtime.makeslice runtime.growslice runtime.makemap runtime.concatstring
+		runtime.slicebytetostring runtime.stringtoslicebyte runtime.rawstring runtime.rawbyteslice runtime.(*mcache)
+		runtime.(*mcentral) runtime.(*mheap)`)},
+	{Scheduling, strings.Fields(`runtime.mcall runtime.mstart runtime.park_m runtime.schedule runtime.findRunnable runtime.goready runtime.ready
+		runtime.wakep runtime.startm runtime.futex runtime.netpoll runtime.usleep runtime.entersyscall
+		runtime.exitsyscall runtime.sysmon runtime.newproc runtime.selectgo runtime.chansend runtime.chanrecv`)},
+	{Syscall, strings.Fields(`internal/runtime/syscall runtime/internal/syscall syscall. golang.org/x/sys/unix.`)},
+	{Encoding, strings.Fields(`encoding/ compress/ google.golang.org/protobuf/ github.com/golang/protobuf/ github.com/gogo/protobuf/
+		github.com/klauspost/compress/ github.com/json-iterator/ github.com/goccy/go-json`)},
+	{Formatting, strings.Fields(`fmt. strconv. log. log/slog`)},
+	{Crypto, strings.Fields(`crypto/ golang.org/x/crypto/ vendor/golang.org/x/crypto/`)},
+}
+
 // nodeScripts are scripts of Node's own by what they do.
-var nodeScripts = []rule{
-	{"node:internal/util/inspect", Formatting},
-	{"node:internal/console/", Formatting},
-	{"node:internal/util/debuglog", Formatting},
-	{"node:internal/crypto/", Crypto},
-	{"node:_tls", Crypto},
-	{"node:zlib", Encoding},
-	{"node:internal/process/task_queues", Scheduling},
-	{"node:internal/timers", Scheduling},
+var nodeScripts = rules{
+	{Formatting, strings.Fields(`node:internal/util/inspect node:internal/console/ node:internal/util/debuglog`)},
+	{Crypto, strings.Fields(`node:internal/crypto/ node:_tls`)},
+	{Encoding, strings.Fields(`node:zlib`)},
+	{Scheduling, strings.Fields(`node:internal/process/task_queues node:internal/timers`)},
 }
 
 // nodeNatives are functions without a script, by name.
@@ -122,12 +71,7 @@ func nodeCategory(name, url string) Category {
 	if url == "" {
 		return nodeNatives[name]
 	}
-	for _, r := range nodeScripts {
-		if strings.HasPrefix(url, r.prefix) {
-			return r.category
-		}
-	}
-	return Work
+	return nodeScripts.of(url)
 }
 
 // CategoryOf gives a sample's kind of work. If the garbage collector is anywhere on the

@@ -59,7 +59,7 @@ func Diff(before, after *Profile, renamed map[string]string) *Difference {
 	sides := [2]*Profile{before, after}
 	weight := [2]float64{before.weight(d.PerRequest), after.weight(d.PerRequest)}
 	d.Total = Change{Name: "all", Before: float64(before.Total()) * weight[0], After: float64(after.Total()) * weight[1], Samples: [2]int64{before.seen(), after.seen()}}
-	var functions, categories, endpoints, lines rows
+	functions, categories, endpoints, lines := rows{}, rows{}, rows{}, rows{}
 	for side, p := range sides {
 		for _, c := range p.Hot(BySelf) {
 			if c.Self == 0 {
@@ -153,15 +153,12 @@ func keyOf(c Change) rowKey {
 type rows map[rowKey]*Change
 
 // add adds to one side's value, and gives the row.
-func (r *rows) add(side int, c Change, value float64) *Change {
+func (r rows) add(side int, c Change, value float64) *Change {
 	k := keyOf(c)
-	if *r == nil {
-		*r = rows{}
-	}
-	row := (*r)[k]
+	row := r[k]
 	if row == nil {
 		row = &c
-		(*r)[k] = row
+		r[k] = row
 	}
 	if side == 0 {
 		row.Before += value

@@ -155,26 +155,21 @@ func (p *Profile) AddTo(sum map[string]Tally) {
 // LeadOf compares endpoints. What is spent for "" belongs to no request that is known.
 func LeadOf(spent map[string]Tally) Lead {
 	var l Lead
-	var first, second, total int64
+	var first, second Tally
+	var total int64
 	for e, t := range spent {
 		total, l.Samples = total+t.Value, l.Samples+t.Samples
 		switch {
 		case e == "" || t.Value <= 0:
-		case t.Value > first || t.Value == first && e < l.Endpoint:
+		case t.Value > first.Value || t.Value == first.Value && e < l.Endpoint:
 			l.Next, second = l.Endpoint, first
-			l.Endpoint, first = e, t.Value
-		case t.Value > second || t.Value == second && e < l.Next:
-			l.Next, second = e, t.Value
+			l.Endpoint, first = e, t
+		case t.Value > second.Value || t.Value == second.Value && e < l.Next:
+			l.Next, second = e, t
 		}
 	}
-	l.Unknown, l.Share, l.Over = ratio(spent[""].Value, total), ratio(first, total), ratio(first-second, total)
-	l.First, l.Second = spent[l.Endpoint].Samples, 0
-	if l.Next != "" {
-		l.Second = spent[l.Next].Samples
-	}
-	if l.Endpoint == "" {
-		l.First = 0
-	}
+	l.Unknown, l.Share, l.Over = ratio(spent[""].Value, total), ratio(first.Value, total), ratio(first.Value-second.Value, total)
+	l.First, l.Second = first.Samples, second.Samples
 	return l
 }
 

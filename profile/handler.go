@@ -32,7 +32,7 @@ var (
 )
 
 // routers are functions of routers, in other packages than the service's, that call
-// handlers and middlewares: by how their names begin, behind them by how they end.
+// handlers and middlewares: by how their names begin, behind them by how they end, each of several.
 var routers = []struct{ begins, ends string }{
 	{"net/http.", "ServeHTTP"},
 	{"net/http.StripPrefix", ".func1"},
@@ -42,23 +42,12 @@ var routers = []struct{ begins, ends string }{
 	{"github.com/gin-gonic/gin.(*Context).", "Next"},
 	{"github.com/gin-gonic/gin.(*Engine).", "handleHTTPRequest"},
 	{"github.com/gin-gonic/gin.Wrap", ".func1"},
-	{"github.com/labstack/echo/", "(*Echo).ServeHTTP"},
-	{"github.com/labstack/echo/", "(*Echo).add.func1"},
-	{"github.com/labstack/echo/", "(*Router).add.func1"},
-	{"github.com/labstack/echo/", "(*Echo).Add.func1"},
-	{"github.com/labstack/echo/", ".WrapHandler.func1"},
-	{"github.com/labstack/echo/", "(*Echo).serveHTTP"},
-	{"github.com/labstack/echo/", "(*Echo).buildRouterChains.func1"},
-	{"github.com/gofiber/fiber/", ").next"},
-	{"github.com/gofiber/fiber/", ").Next"},
-	{"github.com/gofiber/fiber/", ").nextCustom"},
-	{"github.com/gofiber/fiber/", ").execute"},
+	{"github.com/labstack/echo/", "(*Echo).ServeHTTP (*Echo).add.func1 (*Router).add.func1 (*Echo).Add.func1 .WrapHandler.func1 (*Echo).serveHTTP (*Echo).buildRouterChains.func1"},
+	{"github.com/gofiber/fiber/", ").next ).Next ).nextCustom ).execute"},
 	{"github.com/valyala/fasthttp.(*Server).", "serveConn"},
 	{"github.com/fasthttp/router.(*Router).", "Handler"},
 	{"github.com/julienschmidt/httprouter.", "ServeHTTP"},
-	{"github.com/kataras/iris/", "(*Context).Next"},
-	{"github.com/kataras/iris/", "(*Context).Do"},
-	{"github.com/kataras/iris/", "(*routerHandler).HandleRequest"},
+	{"github.com/kataras/iris/", "(*Context).Next (*Context).Do (*routerHandler).HandleRequest"},
 	{"github.com/beego/beego/", "(*ControllerRegister).serveHttp"},
 	{"github.com/danielgtaylor/huma/v2.Register[", ""},
 	{"github.com/go-fuego/fuego.Flow[", ""},
@@ -85,7 +74,7 @@ func isRouter(f *Function) bool {
 		return false
 	}
 	for _, r := range routers {
-		if strings.HasPrefix(f.Name, r.begins) && strings.HasSuffix(f.Name, r.ends) {
+		if strings.HasPrefix(f.Name, r.begins) && slices.ContainsFunc(strings.Split(r.ends, " "), func(end string) bool { return strings.HasSuffix(f.Name, end) }) {
 			return true
 		}
 	}

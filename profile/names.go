@@ -255,7 +255,7 @@ func IsKey(part string) bool {
 // EndpointFor gives the one of the known endpoints that a name means: the one
 // that leaves least of it open. A name that means none stays as it is.
 func EndpointFor(name string, known []string) string {
-	best, most := "", -1
+	best, most := name, -1
 	for _, k := range known {
 		if k == name {
 			return name
@@ -263,9 +263,6 @@ func EndpointFor(name string, known []string) string {
 		if named, ok := matchEndpoint(k, name); ok && (named > most || named == most && len(k) > len(best)) {
 			best, most = k, named
 		}
-	}
-	if best == "" {
-		return name
 	}
 	return best
 }

@@ -65,7 +65,7 @@ func ReadPprof(b []byte, kind Kind) (*Profile, error) {
 	}
 	kind, value, objects := pickValues(in, kind)
 	if value < 0 {
-		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: it has no %s values, but %s", orAny(kind), typesOf(in)).
+		return nil, whittle.Errorf(whittle.Invalid, "read pprof profile: it has no %s values, but %s", cmp.Or(kind, "CPU, allocation or lock"), typesOf(in)).
 			WithHint("of a Go service /debug/pprof/profile is of the CPU, /debug/pprof/allocs of allocations; --kinds and --kind say which values of a file are meant")
 	}
 	return fromPprof(in, kind, value, objects)
@@ -78,13 +78,6 @@ func typesOf(in *profile.Profile) string {
 		names = append(names, t.Type)
 	}
 	return cmp.Or(strings.Join(names, ", "), "none")
-}
-
-func orAny(k Kind) Kind {
-	if k == "" {
-		return "CPU, allocation or lock"
-	}
-	return k
 }
 
 // gunzip gives what was gzipped, within the bound of a profile; what was not stays as it is.
@@ -133,7 +126,7 @@ func fromPprof(in *profile.Profile, kind Kind, value, objects int) (*Profile, er
 	intern := interner(p, func(f *profile.Function) Function {
 		return Function{
 			Name: f.Name, File: ShortFile(f.Filename), Line: int(f.StartLine),
-			Owner: goOwner(PackageOf(f.Name), f.Filename), Category: goCategory(f.Name),
+			Owner: goOwner(PackageOf(f.Name), f.Filename), Category: goRules.of(f.Name),
 		}
 	})
 	unknown := &profile.Function{Name: "(unknown)"}

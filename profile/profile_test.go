@@ -39,7 +39,7 @@ func (b *build) add(value int64, endpoint string, stack ...string) *build {
 		if !ok {
 			i = int32(len(b.p.Functions))
 			b.at[name] = i
-			f := Function{Name: name, File: PackageOf(name) + ".go", Owner: goOwner(PackageOf(name), ""), Category: goCategory(name)}
+			f := Function{Name: name, File: PackageOf(name) + ".go", Owner: goOwner(PackageOf(name), ""), Category: goRules.of(name)}
 			b.p.Functions = append(b.p.Functions, f)
 		}
 		s.Stack = append(s.Stack, Frame{Function: i, Line: int32(len(line))})
@@ -179,7 +179,7 @@ func TestOwners(t *testing.T) {
 		if got := goOwner(PackageOf(c.name), c.file); got != c.owner {
 			t.Errorf("%s in %q: owner %d, want %d", c.name, c.file, got, c.owner)
 		}
-		if got := goCategory(c.name); got != c.category {
+		if got := goRules.of(c.name); got != c.category {
 			t.Errorf("%s: category %q, want %q", c.name, got, c.category)
 		}
 	}

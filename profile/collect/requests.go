@@ -145,16 +145,9 @@ func classOf(labels map[string]string) string {
 	return ""
 }
 
+// valueOf is a metric's count, of whichever type it is.
 func valueOf(m *dto.Metric) int64 {
-	switch {
-	case m.Counter != nil:
-		return int64(m.Counter.GetValue())
-	case m.Histogram != nil:
-		return int64(m.Histogram.GetSampleCount())
-	case m.Summary != nil:
-		return int64(m.Summary.GetSampleCount())
-	}
-	return 0
+	return int64(m.GetCounter().GetValue()) + int64(m.GetHistogram().GetSampleCount()+m.GetSummary().GetSampleCount())
 }
 
 // MetricsOf guesses where a target's metrics page is: next to its pprof.

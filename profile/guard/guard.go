@@ -202,9 +202,6 @@ func Read(r io.Reader) (*Baseline, error) {
 
 // ParseLimit reads "+10%" or "10%" as 0.10, and "1.1x" too.
 func ParseLimit(text string) (float64, error) {
-	bad := func() error {
-		return whittle.Errorf(whittle.Invalid, "limit %q: give a percentage such as +10%%, or a factor such as 1.1x", text)
-	}
 	t := strings.TrimPrefix(strings.TrimSpace(text), "+")
 	factor, times := strings.CutSuffix(t, "x")
 	t, percent := strings.CutSuffix(t, "%")
@@ -212,16 +209,13 @@ func ParseLimit(text string) (float64, error) {
 		t = factor
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
-	switch {
-	case err != nil || percent == times:
-		return 0, bad()
-	case percent:
+	if percent {
 		v /= 100
-	default:
+	} else {
 		v--
 	}
-	if !(v >= 0 && v <= 100) {
-		return 0, bad()
+	if err != nil || percent == times || !(v >= 0 && v <= 100) {
+		return 0, whittle.Errorf(whittle.Invalid, "limit %q: give a percentage such as +10%%, or a factor such as 1.1x", text)
 	}
 	return v, nil
 }
@@ -342,23 +336,19 @@ func warnings(base, now *Baseline) (out []string) {
 
 // blame returns the functions whose cost rose, the largest rise first.
 func blame(before, after []Run, part func(Run) map[string]float64) []Blame {
-	rows := map[string]*Blame{}
-	add := func(runs []Run, into func(*Blame) *float64) {
+	mean := func(runs []Run) map[string]float64 {
+		sums := map[string]float64{}
 		for _, r := range runs {
 			for name, v := range part(r) {
-				if rows[name] == nil {
-					rows[name] = &Blame{Function: name}
-				}
-				*into(rows[name]) += v / float64(len(runs))
+				sums[name] += v / float64(len(runs))
 			}
 		}
+		return sums
 	}
-	add(before, func(b *Blame) *float64 { return &b.Before })
-	add(after, func(b *Blame) *float64 { return &b.After })
-	out := []Blame{}
-	for _, b := range rows {
-		if b.After > b.Before {
-			out = append(out, *b)
+	was, out := mean(before), []Blame{}
+	for name, v := range mean(after) {
+		if v > was[name] {
+			out = append(out, Blame{name, was[name], v})
 		}
 	}
 	slices.SortFunc(out, func(a, b Blame) int {

@@ -393,10 +393,8 @@ func (m *Settings) during(ended context.Context, source collect.Source, under *p
 	if slices.Contains(kinds, profile.CPU) {
 		g.Go(func() error {
 			for _, d := range windowsOf(whole) {
-				select {
-				case <-ended.Done():
+				if ended.Err() != nil {
 					return nil
-				default:
 				}
 				t, err := source.Take(ctx, profile.CPU, d)
 				if err != nil {
