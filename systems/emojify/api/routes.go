@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"whittle"
@@ -40,12 +41,7 @@ func (a *API) routes() http.Handler {
 // idIn reads the request's id: 64 lower-case hexadecimal digits.
 func idIn(r *http.Request) (string, error) {
 	id := r.PathValue("id")
-	ok := len(id) == 64
-	for i := range len(id) {
-		c := id[i]
-		ok = ok && (c >= '0' && c <= '9' || c >= 'a' && c <= 'f')
-	}
-	if !ok {
+	if len(id) != 64 || strings.Trim(id, "0123456789abcdef") != "" {
 		return "", whittle.Errorf(whittle.NotFound, "there is no such picture").WithHint("an id is 64 lower-case hexadecimal digits")
 	}
 	return id, nil

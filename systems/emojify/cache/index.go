@@ -26,10 +26,6 @@ func newIndex() *index {
 	return &index{byKey: map[Key]*entry{}, uses: list.New()}
 }
 
-func (x *index) len() int { return len(x.byKey) }
-
-func (x *index) find(key Key) *entry { return x.byKey[key] }
-
 // add takes a key that is not there, as just put and just used.
 func (x *index) add(key Key, size int64, put time.Time) {
 	e := &entry{key: key, size: size, put: put}

@@ -14,17 +14,11 @@ type Key [32]byte
 // ParseKey reads 64 lower-case hexadecimal digits; Invalid for all else.
 func ParseKey(s string) (Key, error) {
 	var k Key
-	if len(s) != hex.EncodedLen(len(k)) || strings.ToLower(s) != s {
-		return k, badKey()
+	if len(s) != hex.EncodedLen(len(k)) || strings.Trim(s, "0123456789abcdef") != "" {
+		return k, whittle.Errorf(whittle.Invalid, "a key is 64 lower-case hexadecimal digits")
 	}
-	if _, err := hex.Decode(k[:], []byte(s)); err != nil {
-		return k, badKey()
-	}
-	return k, nil
-}
-
-func badKey() error {
-	return whittle.Errorf(whittle.Invalid, "a key is 64 lower-case hexadecimal digits")
+	_, err := hex.Decode(k[:], []byte(s))
+	return k, err
 }
 
 // String is what ParseKey reads.

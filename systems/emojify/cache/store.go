@@ -159,10 +159,10 @@ type Item struct {
 func (s *Store) Get(key Key) (*Item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, err := s.lockedFind(key)
-	if err != nil {
+	e := s.lockedFind(key)
+	if e == nil {
 		s.stats.Misses++
-		return nil, err
+		return nil, notFound()
 	}
 	// Opened under the lock, so that what the index says is what is opened.
 	file, err := os.Open(s.path(itemFolder, key.String()))
@@ -183,18 +183,17 @@ func (s *Store) Get(key Key) (*Item, error) {
 func (s *Store) Exists(key Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.lockedFind(key)
-	return err == nil
+	return s.lockedFind(key) != nil
 }
 
 func notFound() error { return whittle.Errorf(whittle.NotFound, "there is no such item") }
 
-func (s *Store) lockedFind(key Key) (*entry, error) {
-	e := s.index.find(key)
-	if e == nil || s.expired(e) {
-		return nil, notFound()
+// lockedFind gives an item that is young enough, nil where there is none.
+func (s *Store) lockedFind(key Key) *entry {
+	if e := s.index.byKey[key]; e != nil && !s.expired(e) {
+		return e
 	}
-	return e, nil
+	return nil
 }
 
 func (s *Store) expired(e *entry) bool { return s.o.Now().Sub(e.put) >= s.o.TTL }
@@ -243,7 +242,7 @@ func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.stats
-	out.Items, out.Bytes = int64(s.index.len()), s.index.bytes
+	out.Items, out.Bytes = int64(len(s.index.byKey)), s.index.bytes
 	return out
 }
 

@@ -67,7 +67,7 @@ func (s *Store) commit(partial string, key Key, size int64, put time.Time) error
 		return err
 	}
 	room := size
-	old := s.index.find(key)
+	old := s.index.byKey[key]
 	if old != nil {
 		s.index.use(old) // not evicted in its own favour
 		room -= old.size
