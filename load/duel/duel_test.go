@@ -24,15 +24,23 @@ config: {target: "http://127.0.0.1:1", phases: [{duration: 1.2, arrivalRate: 200
 scenarios: [{flow: [{get: {url: /}}]}]`
 
 // slowed responds after a while; the wait is the server's, not the test's.
-func slowed(d time.Duration) *httptest.Server {
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+func slowed(t *testing.T, d time.Duration) (url string) {
+	return serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		if d > 0 {
 			t := time.NewTimer(d)
 			defer t.Stop()
 			<-t.C
 		}
 		w.Write([]byte("ok"))
-	}))
+	})
+}
+
+// serving is a server that ends with the test.
+func serving(t *testing.T, response http.HandlerFunc) (url string) {
+	t.Helper()
+	srv := httptest.NewServer(response)
+	t.Cleanup(srv.Close)
+	return srv.URL
 }
 
 func compared(t *testing.T, c *Comparison, key string) Compared {
@@ -48,15 +56,11 @@ func compared(t *testing.T, c *Comparison, key string) Compared {
 
 func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	t.Parallel()
-	quick, slow := slowed(0), slowed(60*time.Millisecond)
-	defer quick.Close()
-	defer slow.Close()
-	cpuA, cpuB := cpuCounter(), cpuCounter()
-	defer cpuA.Close()
-	defer cpuB.Close()
+	quick, slow := slowed(t, 0), slowed(t, 60*time.Millisecond)
+	cpuA, cpuB := cpuCounter(t), cpuCounter(t)
 	progress := 0
 	c, err := Duel{
-		Plan: parsed(t, duelPlan), A: Side{Target: slow.URL, WatchURLs: []string{cpuA.URL}}, B: Side{Target: quick.URL, WatchURLs: []string{cpuB.URL}},
+		Plan: parsed(t, duelPlan), A: Side{Target: slow, WatchURLs: []string{cpuA}}, B: Side{Target: quick, WatchURLs: []string{cpuB}},
 		Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{Seed: 3, MaxLate: time.Minute},
 		OnProgress: func(p Progress) {
 			if p.Pairs != 12 || p.Done != progress {
@@ -110,21 +114,19 @@ func TestBothTargetsGetTheSameRequests(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	got := [2]map[string]int{{}, {}}
-	serve := func(i int) *httptest.Server {
-		return httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	serve := func(i int) string {
+		return serving(t, func(_ http.ResponseWriter, r *http.Request) {
 			mu.Lock()
 			got[i][r.RequestURI]++
 			mu.Unlock()
-		}))
+		})
 	}
 	a, b := serve(0), serve(1)
-	defer a.Close()
-	defer b.Close()
 	p := parsed(t, `
 config: {phases: [{duration: 0.4, arrivalRate: 50, rampTo: 100}, {duration: 0.3, arrivalRate: 100}], mode: poisson}
 scenarios: [{flow: [{get: {url: "/{{ $randomNumber(1, 1000000) }}"}}]}]`)
 	c, err := Duel{
-		Plan: p, A: Side{Target: a.URL}, B: Side{Target: b.URL},
+		Plan: p, A: Side{Target: a}, B: Side{Target: b},
 		Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
 	fatal.If(t, err)
@@ -140,12 +142,11 @@ scenarios: [{flow: [{get: {url: "/{{ $randomNumber(1, 1000000) }}"}}]}]`)
 
 func TestADuelCanBeEndedEarly(t *testing.T) {
 	t.Parallel()
-	srv := slowed(0)
-	defer srv.Close()
+	srv := slowed(t, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c, err := Duel{
-		Plan: parsed(t, strings.Replace(duelPlan, "1.2", "3600", 1)), A: Side{Target: srv.URL}, B: Side{Target: srv.URL},
+		Plan: parsed(t, strings.Replace(duelPlan, "1.2", "3600", 1)), A: Side{Target: srv}, B: Side{Target: srv},
 		Block: 3600 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute, Grace: 10 * time.Millisecond},
 		OnProgress: func(p Progress) {
 			if p.Done == 0 {
@@ -161,13 +162,11 @@ func TestADuelCanBeEndedEarly(t *testing.T) {
 
 func TestADuelOfClosedUsers(t *testing.T) {
 	t.Parallel()
-	quick, slow := slowed(0), slowed(60*time.Millisecond)
-	defer quick.Close()
-	defer slow.Close()
+	quick, slow := slowed(t, 0), slowed(t, 60*time.Millisecond)
 	p, err := parsed(t, duelPlan).WithUsers(plan.Closed{Users: 4, Duration: time.Hour})
 	fatal.If(t, err)
 	c, err := Duel{
-		Plan: p, A: Side{Target: quick.URL}, B: Side{Target: slow.URL},
+		Plan: p, A: Side{Target: quick}, B: Side{Target: slow},
 		Length: 800 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
 	fatal.If(t, err)
@@ -179,8 +178,7 @@ func TestADuelOfClosedUsers(t *testing.T) {
 // Rows that are dealt only once end sooner for the quicker target.
 func TestADuelRefusesRowsThatRunOut(t *testing.T) {
 	var asked atomic.Int64
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
-	defer srv.Close()
+	srv := serving(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	for _, c := range []struct {
 		recycle string
 		refused bool
@@ -191,7 +189,7 @@ func TestADuelRefusesRowsThatRunOut(t *testing.T) {
 		p, err := load.Parse("p.jmx", []byte(src), plan.Source{Open: func(string) ([]byte, error) { return []byte("name\na\nb\n"), nil }})
 		fatal.If(t, err)
 		_, err = Duel{
-			Plan: p, A: Side{Target: srv.URL}, B: Side{Target: srv.URL},
+			Plan: p, A: Side{Target: srv}, B: Side{Target: srv},
 			Length: 20 * time.Millisecond, Block: 20 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 		}.Run(t.Context())
 		if refused := whittle.CodeOf(err) == whittle.Invalid && strings.Contains(err.Error(), `CSVDataSet "Users"`); refused != c.refused || err != nil && !refused {
@@ -212,9 +210,9 @@ func parsed(t testing.TB, src string) *plan.Plan {
 }
 
 // cpuCounter says that each reading costs a second of CPU.
-func cpuCounter() *httptest.Server {
+func cpuCounter(t *testing.T) (url string) {
 	var n atomic.Int64
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "process_cpu_seconds_total %d\n", n.Add(1))
-	}))
+	})
 }

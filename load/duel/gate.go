@@ -25,28 +25,22 @@ var gatePattern = regexp.MustCompile(`^(median|p95|p99|rate|cpu|errors) ratio (?
 
 const gateGrammar = `a condition is FIGURE ratio [surely|possibly] OP NUMBER, such as "p99 ratio > 1.1", with FIGURE one of median, p95, p99, rate, cpu, errors and OP one of >, >=, <, <=`
 
-// ParseGate reads "FIGURE ratio [surely|possibly] OP NUMBER". The ratio is B's
+// ParseGates reads conditions "FIGURE ratio [surely|possibly] OP NUMBER". The ratio is B's
 // figure over A's. Without a qualifier the estimate decides; with surely the whole
 // 95 % interval must be beyond the number, so that a comparison of equals fails
 // at a bound of 1 in at most one of forty; with possibly any of it, so that what
 // passes is shown to be within.
-func ParseGate(text string) (Gate, error) {
-	if m := gatePattern.FindStringSubmatch(strings.Join(strings.Fields(text), " ")); m != nil {
-		if v, err := strconv.ParseFloat(m[4], 64); err == nil && v > 0 && !math.IsInf(v, 1) {
-			return Gate{text: text, key: m[1], sure: m[2], op: m[3], value: v}, nil
-		}
-	}
-	return Gate{}, whittle.Errorf(whittle.Invalid, "read condition %.200q: it is not of the form FIGURE ratio OP NUMBER, with a NUMBER above 0", text).
-		WithHint(gateGrammar)
-}
-
-// ParseGates reads several.
 func ParseGates(texts []string) ([]Gate, error) {
 	var out []Gate
 	for _, text := range texts {
-		g, err := ParseGate(text)
-		if err != nil {
-			return nil, err
+		g := Gate{text: text}
+		if m := gatePattern.FindStringSubmatch(strings.Join(strings.Fields(text), " ")); m != nil {
+			g.key, g.sure, g.op = m[1], m[2], m[3]
+			g.value, _ = strconv.ParseFloat(m[4], 64) // of what is no number 0
+		}
+		if !(g.value > 0) || math.IsInf(g.value, 1) {
+			return nil, whittle.Errorf(whittle.Invalid, "read condition %.200q: it is not of the form FIGURE ratio OP NUMBER, with a NUMBER above 0", text).
+				WithHint(gateGrammar)
 		}
 		out = append(out, g)
 	}

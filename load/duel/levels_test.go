@@ -23,12 +23,10 @@ import (
 
 func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	t.Parallel()
-	quick, slow := slowed(0), slowed(100*time.Millisecond)
-	defer quick.Close()
-	defer slow.Close()
+	quick, slow := slowed(t, 0), slowed(t, 100*time.Millisecond)
 	seen := map[string]bool{}
 	r, err := Levels{
-		Plan: parsed(t, duelPlan), A: Side{Target: slow.URL}, B: Side{Target: quick.URL},
+		Plan: parsed(t, duelPlan), A: Side{Target: slow}, B: Side{Target: quick},
 		Users: []int{1, 5}, Runs: 3, Closed: plan.Closed{Duration: 400 * time.Millisecond, Ramp: time.Millisecond}, Options: load.Options{Seed: 2, MaxLate: time.Minute},
 		OnProgress: func(run string, _ report.Progress) { seen[run] = true },
 	}.Run(t.Context())
@@ -56,15 +54,10 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
 	}
-	gate := func(s string) error {
-		g, err := ParseGate(s)
-		fatal.If(t, err)
-		return r.Err([]Gate{g})
-	}
-	if err := gate("median ratio < 1"); whittle.CodeOf(err) != whittle.FallsShort || !strings.Contains(err.Error(), "with 1 user") {
+	if err := r.Err(gates(t, "median ratio < 1")); whittle.CodeOf(err) != whittle.FallsShort || !strings.Contains(err.Error(), "with 1 user") {
 		t.Errorf("gate: %v", err)
 	}
-	if err := gate("median ratio > 2"); err != nil {
+	if err := r.Err(gates(t, "median ratio > 2")); err != nil {
 		t.Errorf("gate: %v", err)
 	}
 }
@@ -196,13 +189,11 @@ func TestANoisyTailVoidsTheTailAlone(t *testing.T) {
 			if !c.void && (!strings.Contains(cmp.Verdict, "B's median") || strings.Count(strings.Join(cmp.Warnings, ";"), "is void") != len(gone)) {
 				t.Errorf("%v late: %s, %q", c.part, cmp.Verdict, cmp.Warnings)
 			}
-			gate, err := ParseGate("p99 ratio > 1.1")
-			fatal.If(t, err)
 			want := whittle.FallsShort
 			if c.part > 0 {
 				want = whittle.Unavailable
 			}
-			if err := cmp.Err([]Gate{gate}); whittle.CodeOf(err) != want {
+			if err := cmp.Err(gates(t, "p99 ratio > 1.1")); whittle.CodeOf(err) != want {
 				t.Errorf("%v late: %v", c.part, err)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,8 +22,7 @@ import (
 func TestRequestsThatAreNoComparisonAreRefused(t *testing.T) {
 	const a, b = "http://127.0.0.1:1/x", "http://127.0.0.1:2/x"
 	some := load.Workload{Rate: 1, Duration: time.Second}
-	gate, err := ParseGates([]string{"errors ratio surely > 1"})
-	fatal.If(t, err)
+	gate := gates(t, "errors ratio surely > 1")
 	for want, q := range map[string]Request{
 		"how much":              {A: a, B: b},
 		"either a rate":         {A: a, B: b, What: some, Users: []int{2}},
@@ -64,13 +62,12 @@ func TestEachTargetGetsItsOwnLogin(t *testing.T) {
 	t.Parallel()
 	var wrong atomic.Int64
 	start := func(name string) string {
-		srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		url := serving(t, func(_ http.ResponseWriter, r *http.Request) {
 			if user, password, _ := r.BasicAuth(); user != name || password != "secret"+name || r.URL.Path != "/x" {
 				wrong.Add(1)
 			}
-		}))
-		t.Cleanup(srv.Close)
-		return strings.Replace(srv.URL, "://", "://"+name+":secret"+name+"@", 1) + "/x"
+		})
+		return strings.Replace(url, "://", "://"+name+":secret"+name+"@", 1) + "/x"
 	}
 	r, err := Request{A: start("a"), B: start("b"), Users: []int{1}, Runs: 1, Loops: 2, Options: load.Options{MaxLate: time.Minute}}.Run(t.Context())
 	fatal.If(t, err)
@@ -91,10 +88,8 @@ const scripted = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="p"
 <JSR223PostProcessor testname="look"><stringProp name="scriptLanguage">groovy</stringProp><stringProp name="script">if (prev.getResponseDataAsString() == "bad") throw new Exception("it is bad")</stringProp></JSR223PostProcessor><hashTree/>
 </hashTree></hashTree></hashTree></hashTree></jmeterTestPlan>`
 
-func says(t *testing.T, text string) *httptest.Server {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
-	t.Cleanup(srv.Close)
-	return srv
+func says(t *testing.T, text string) (url string) {
+	return serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 }
 
 // Scripts that fail are said of the target at which they did, their counts added up over
@@ -104,7 +99,7 @@ func TestADuelSaysWhichScriptsFailed(t *testing.T) {
 	p, err := load.Parse("p.jmx", []byte(scripted), plan.Source{})
 	fatal.If(t, err)
 	c, err := Duel{
-		Plan: p, A: Side{Target: says(t, "good").URL}, B: Side{Target: says(t, "bad").URL},
+		Plan: p, A: Side{Target: says(t, "good")}, B: Side{Target: says(t, "bad")},
 		Length: 300 * time.Millisecond, Block: 100 * time.Millisecond, Warmup: 100 * time.Millisecond, Options: load.Options{MaxLate: time.Minute},
 	}.Run(t.Context())
 	fatal.If(t, err)
@@ -120,6 +115,13 @@ func TestADuelSaysWhichScriptsFailed(t *testing.T) {
 	}
 }
 
+func gates(t *testing.T, texts ...string) []Gate {
+	t.Helper()
+	out, err := ParseGates(texts)
+	fatal.If(t, err)
+	return out
+}
+
 func comparisonOf(f Compared) *Comparison { return &Comparison{Figures: []Compared{f}} }
 
 func TestGates(t *testing.T) {
@@ -130,9 +132,7 @@ func TestGates(t *testing.T) {
 		"p99 ratio possibly > 1.3": true, "p99 ratio possibly > 1.4": false, "p99  ratio\tpossibly >= 1.4": true,
 		"p99 ratio < 1.3": true, "p99 ratio surely < 1.3": false, "p99 ratio surely < 1.5": true, "p99 ratio possibly < 1.1": true, "p99 ratio <= 1.2": true,
 	} {
-		g, err := ParseGate(text)
-		fatal.If(t, err)
-		err = comparisonOf(f).Err([]Gate{g})
+		err := comparisonOf(f).Err(gates(t, text))
 		if (err != nil) != fails {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -144,35 +144,30 @@ func TestGates(t *testing.T) {
 
 func TestGatesOnWhatCannotBeSaid(t *testing.T) {
 	nan, inf := Number(math.NaN()), Number(math.Inf(1))
-	gate := func(s string) []Gate {
-		g, err := ParseGate(s)
-		fatal.If(t, err)
-		return []Gate{g}
-	}
 	open := comparisonOf(Compared{Key: "errors", Ratio: nan, Low: 0, High: inf})
-	if err := open.Err(gate("errors ratio > 1")); err != nil {
+	if err := open.Err(gates(t, "errors ratio > 1")); err != nil {
 		t.Errorf("no errors on either side: %v", err)
 	}
-	if err := open.Err(gate("errors ratio possibly > 2")); err == nil {
+	if err := open.Err(gates(t, "errors ratio possibly > 2")); err == nil {
 		t.Error("an interval without bound is possibly above 2")
 	}
-	if err := comparisonOf(Compared{Key: "errors", Ratio: inf, High: inf}).Err(gate("errors ratio > 1")); err == nil {
+	if err := comparisonOf(Compared{Key: "errors", Ratio: inf, High: inf}).Err(gates(t, "errors ratio > 1")); err == nil {
 		t.Error("errors where A has none pass")
 	}
-	if err := open.Err(gate("cpu ratio > 1")); whittle.CodeOf(err) != whittle.Invalid {
+	if err := open.Err(gates(t, "cpu ratio > 1")); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("CPU was not measured: %v", err)
 	}
 	unknown := comparisonOf(Compared{Key: "p99", Ratio: nan, Low: 0, High: inf, P: nan})
 	for _, text := range []string{"p99 ratio > 1", "p99 ratio < 1", "p99 ratio surely > 1", "p99 ratio possibly > 1"} {
-		if err := unknown.Err(gate(text)); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "cannot be decided") {
+		if err := unknown.Err(gates(t, text)); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "cannot be decided") {
 			t.Errorf("%s of a ratio that is not known: %v", text, err)
 		}
 	}
-	if err := comparisonOf(Compared{Key: "errors", A: nan, Ratio: nan, P: 1, High: inf}).Err(gate("errors ratio > 1")); whittle.CodeOf(err) != whittle.Unavailable {
+	if err := comparisonOf(Compared{Key: "errors", A: nan, Ratio: nan, P: 1, High: inf}).Err(gates(t, "errors ratio > 1")); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("errors of no requests: %v", err)
 	}
 	void := &Comparison{Void: "late"}
-	if err := void.Err(gate("cpu ratio > 1")); whittle.CodeOf(err) != whittle.Unavailable {
+	if err := void.Err(gates(t, "cpu ratio > 1")); whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("void: %v", err)
 	}
 }
@@ -183,11 +178,10 @@ func TestGatesOnAnIntervalThatThereIsNone(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"errors ratio surely > 1": true, "errors ratio possibly > 1": true, "errors ratio > 1": false, "p99 ratio surely > 1": false,
 	} {
-		g, err := ParseGate(text)
-		fatal.If(t, err)
+		g := gates(t, text)
 		figures := []Compared{{Key: "p99", Ratio: 1, Low: 1, High: 1, P: 1}, {Key: "errors", A: .1, B: .1, Ratio: 1, High: Number(math.Inf(1)), P: Number(math.NaN())}}
 		l := &LevelsReport{Levels: []Level{{Users: 1, Figures: figures}}}
-		for _, err := range []error{l.Err([]Gate{g}), CheckUnpaired([]Gate{g})} {
+		for _, err := range []error{l.Err(g), CheckUnpaired(g)} {
 			coded, _ := errors.AsType[*whittle.Error](err)
 			if (err != nil) != refused || refused && (coded.Code.ExitStatus() != 2 || !strings.Contains(coded.Hint, "errors ratio > 1")) {
 				t.Errorf("%s: %v", text, err)
@@ -201,7 +195,7 @@ func TestGatesThatAreNone(t *testing.T) {
 		"", "p99", "p99 ratio", "p99 ratio >", "p98 ratio > 1", "p99 diff > 1", "p99 ratio = 1", "p99 ratio > x", "p99 ratio > 0", "p99 ratio > -1",
 		"p99 ratio > NaN", "p99 ratio > Inf", "p99 ratio maybe > 1", "p99 ratio surely > 1 2", strings.Repeat("p", 300),
 	} {
-		if g, err := ParseGate(text); whittle.CodeOf(err) != whittle.Invalid {
+		if g, err := ParseGates([]string{text}); whittle.CodeOf(err) != whittle.Invalid {
 			t.Errorf("%q: %+v, %v", text, g, err)
 		}
 	}
@@ -210,13 +204,13 @@ func TestGatesThatAreNone(t *testing.T) {
 func FuzzGate(f *testing.F) {
 	f.Add("p99 ratio surely > 1.1")
 	f.Fuzz(func(t *testing.T, s string) {
-		g, err := ParseGate(s)
+		g, err := ParseGates([]string{s})
 		if err != nil {
 			return
 		}
-		if g.String() != s || !(g.value > 0) {
+		if g[0].String() != s || !(g[0].value > 0) {
 			t.Errorf("%q became %+v", s, g)
 		}
-		_ = comparisonOf(Compared{Key: g.key, Ratio: 1, Low: .5, High: 2}).Err([]Gate{g})
+		_ = comparisonOf(Compared{Key: g[0].key, Ratio: 1, Low: .5, High: 2}).Err(g)
 	})
 }
