@@ -56,7 +56,7 @@ func TestALargeFileIsSeenOnceNothingIsRecorded(t *testing.T) {
 // TestAWorkerRunsOnePartAtATime: one that was let go still has requests under way for a
 // while, which would be in the figures of the next.
 func TestAWorkerRunsOnePartAtATime(t *testing.T) {
-	conn, err := client.Connect(serveNATS(t))
+	conn, err := client.Connect(startNATS(t).ClientURL())
 	fatal.If(t, err)
 	defer conn.Close()
 	w := &Worker{Link: linkTo(""), conn: conn, ready: make(chan outcome), quit: make(chan struct{})}

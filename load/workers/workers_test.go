@@ -29,12 +29,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serveNATS starts a NATS server.
-func serveNATS(t *testing.T) string {
-	t.Helper()
-	return startNATS(t).ClientURL()
-}
-
 func startNATS(t *testing.T) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true})
@@ -49,6 +43,14 @@ func startNATS(t *testing.T) *server.Server {
 
 func linkTo(url string) Link {
 	return Link{NATS: natslink.Settings{Servers: url}, Version: "v1"}
+}
+
+// workersOf starts a NATS server with so many workers.
+func workersOf(t *testing.T, n int) Link {
+	t.Helper()
+	link := linkTo(startNATS(t).ClientURL())
+	serveWorkers(t, link, n)
+	return link
 }
 
 // serveWorkers starts workers w0, w1 … that end with the test.
@@ -118,6 +120,13 @@ module.exports = { word: (c, e, done) => { c.vars.word = part.word + other + req
 	"plan/late/later.json":               `{"word": "l"}`,
 }
 
+// setEnvironment sets what it may ask for.
+func setEnvironment(t *testing.T) {
+	for name, value := range map[string]string{"TEST": "e", "LATE": "v", "UNNAMED": "u"} {
+		t.Setenv("WORKERS_"+name, value)
+	}
+}
+
 func withoutBefore(files map[string]string) map[string]string {
 	out := map[string]string{}
 	for name, text := range files {
@@ -129,14 +138,11 @@ func withoutBefore(files map[string]string) map[string]string {
 // Workers get the plan, its files, its modules and its environment from the coordinator
 // alone, and no two users have the same row.
 func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
-	t.Setenv("WORKERS_TEST", "e")
-	t.Setenv("WORKERS_LATE", "v")
-	t.Setenv("WORKERS_UNNAMED", "u")
+	setEnvironment(t)
 	dir := t.TempDir()
 	files := withoutBefore(scripted)
 	write(t, dir, files)
-	link := linkTo(serveNATS(t))
-	serveWorkers(t, link, 3)
+	link := workersOf(t, 3)
 	url, seen := counting(t)
 	var mu sync.Mutex
 	lines := 0
@@ -160,9 +166,7 @@ func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
 // What a plan's scripts look for during the run alone was not sent: the run is void, and
 // says which file it was. A file that is nowhere is the plan's own affair.
 func TestAFileThatWasNotSentVoidsTheRun(t *testing.T) {
-	t.Setenv("WORKERS_TEST", "e")
-	t.Setenv("WORKERS_LATE", "v")
-	t.Setenv("WORKERS_UNNAMED", "u")
+	setEnvironment(t)
 	for include, says := range map[string]string{"includeFiles: []": "late/later.json", "includeFiles: [late/later.json]": "", "includeFiles: [late/later.json, ]": "$WORKERS_UNNAMED"} {
 		dir := t.TempDir()
 		files := withoutBefore(scripted)
@@ -172,8 +176,7 @@ func TestAFileThatWasNotSentVoidsTheRun(t *testing.T) {
 		files["plan/plan.yml"] = strings.Replace(files["plan/plan.yml"], "includeFiles: [late/later.json]", include, 1)
 		files["plan/lib/main.js"] = "require('fs').existsSync('nowhere');" + files["plan/lib/main.js"]
 		write(t, dir, files)
-		link := linkTo(serveNATS(t))
-		serveWorkers(t, link, 1)
+		link := workersOf(t, 1)
 		url, _ := counting(t)
 		c := Coordinator{Link: link, Wait: time.Minute}
 		r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Target: url}, patientOptions(url))
@@ -200,8 +203,7 @@ func TestTheFlowBeforeRunsOnce(t *testing.T) {
 	write(t, dir, map[string]string{"p.yml": `config: {phases: [{duration: 1, arrivalCount: 6}]}
 before: {flow: [{get: {url: /login, capture: {json: $.t, as: token}}}]}
 scenarios: [{flow: [{get: {url: "/{{ token.a[0] }}"}}]}]`})
-	link := linkTo(serveNATS(t))
-	serveWorkers(t, link, 2)
+	link := workersOf(t, 2)
 	c := Coordinator{Link: link, Expect: 2, Wait: time.Minute}
 	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "p.yml")}, patientOptions(s.URL))
 	if err != nil || r.Void != "" {
@@ -218,8 +220,7 @@ func quick(url string) load.Workload {
 
 // Two versions refuse each other by name, whatever the coordinator or the worker is.
 func TestVersionsRefuseEachOther(t *testing.T) {
-	link := linkTo(serveNATS(t))
-	serveWorkers(t, link, 1)
+	link := workersOf(t, 1)
 	other := link
 	other.Version = "v2"
 	c := Coordinator{Link: other, Expect: 1, Wait: time.Minute}
@@ -234,7 +235,7 @@ func TestVersionsRefuseEachOther(t *testing.T) {
 
 // What cannot be run is refused before anybody is called, or by the worker's name.
 func TestRefusals(t *testing.T) {
-	link := linkTo(serveNATS(t))
+	link := linkTo(startNATS(t).ClientURL())
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"pool.yml": "config: {target: 'http://127.0.0.1:1', http: {pool: 1}, phases: [{duration: 1, arrivalRate: 2}]}\nscenarios: [{flow: [{get: {url: /}}]}]"})
 	run := func(c Coordinator, w load.Workload) error {
@@ -267,8 +268,7 @@ func TestRefusals(t *testing.T) {
 // Workers are there for the next run after one that was ended early, that failed to
 // begin, or that two coordinators wanted at once.
 func TestWorkersServeRunAfterRun(t *testing.T) {
-	link := linkTo(serveNATS(t))
-	serveWorkers(t, link, 2)
+	link := workersOf(t, 2)
 	url, seen := counting(t)
 	c := Coordinator{Link: link, Expect: 2, Wait: time.Minute}
 	for i := range 3 {
@@ -293,7 +293,7 @@ func TestWorkersServeRunAfterRun(t *testing.T) {
 
 // A message that no worker sends changes nothing, and one that is lost voids the run.
 func TestWhatIsLostOrForgedVoidsTheRun(t *testing.T) {
-	url := serveNATS(t)
+	url := startNATS(t).ClientURL()
 	link := linkTo(url)
 	serveWorkers(t, link, 1)
 	target, _ := counting(t)
@@ -344,8 +344,7 @@ const failingScript = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testnam
 func TestFailedScriptsOfAllWorkersAreOneCount(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"p.jmx": failingScript})
-	link := linkTo(serveNATS(t))
-	serveWorkers(t, link, 3)
+	link := workersOf(t, 3)
 	url, _ := counting(t)
 	o := patientOptions(url)
 	var err error
@@ -394,9 +393,7 @@ func TestAConnectionThatWasLostBeforeTheRunVoidsNothing(t *testing.T) {
 func TestParcel(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, scripted)
-	t.Setenv("WORKERS_TEST", "e")
-	t.Setenv("WORKERS_LATE", "v")
-	t.Setenv("WORKERS_UNNAMED", "u")
+	setEnvironment(t)
 	p := newParcel()
 	w := load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Files: p, Getenv: p.Getenv}
 	if _, err := w.Read(); err != nil {
