@@ -157,6 +157,9 @@ func (p *jexl) number(t token) string {
 	if len(t.text) > 1 && t.text[0] == '0' {
 		base = 8
 	}
+	if strings.Trim(t.text, "0123456789") != "" { // as 0x10 and 10L
+		refuse(t.line, false, "%s, a number with letters", t.text)
+	}
 	n, ok := new(big.Int).SetString(t.text, base)
 	if !ok {
 		p.fails(t)

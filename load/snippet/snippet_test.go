@@ -136,7 +136,7 @@ func TestExpressionsOfJEXL(t *testing.T) {
 			}
 		}
 	}
-	for _, src := range []string{`new("java.util.Date")`, `x = 5`, `f(1)`, `"a".split(",")`, `ctx.getThreadNum()`, `1; 2`, `"a".length`} {
+	for _, src := range []string{`new("java.util.Date")`, `x = 5`, `f(1)`, `"a".split(",")`, `ctx.getThreadNum()`, `1; 2`, `"a".length`, `0x10`, `10L`} {
 		_, refused, err := e.value(t, "jexl", src, vars)
 		if r, ok := errors.AsType[*snippet.Refused](err); !refused || !ok || r.Broken {
 			t.Errorf("%s: %v", src, err)
