@@ -5,6 +5,7 @@ package promisetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"whittle"
@@ -35,6 +36,7 @@ type says func(n, turn int, now time.Time, r *rand.Rand) whittle.Response
 // about again. The watch share is what the judge has it be.
 type route struct {
 	judge               Judge
+	guard               Guard // nil: none watches
 	monolith, candidate says
 	share, watch        float64
 	perSecond           int
@@ -94,7 +96,15 @@ func (t *route) next() {
 		again := t.monolith(n, 2, t.now.Add(2*gap), t.r)
 		x.Repeat = &again
 	}
-	if t.judge.Observe(x).Ask && t.asks >= 4 {
+	o := t.judge.Observe(x)
+	if t.guard != nil {
+		t.guard.Pair(whittle.Pair{
+			User: user, At: t.now, First: x.First(), Compared: o.Skip == "", Differs: o.Differs, Ask: o.Ask,
+			Repeated: o.Repeated, SelfDiffers: o.SelfDiffers, SelfAsk: o.SelfAsk,
+			Monolith: whittle.Outcome{Status: x.Monolith.Status}, Candidate: whittle.Outcome{Status: x.Candidate.Status},
+		})
+	}
+	if o.Ask && t.asks >= 4 {
 		t.ask(n, x)
 	}
 }
@@ -142,4 +152,31 @@ func oddly(share float64) says {
 		}
 		return thing(n, turn, now, r)
 	}
+}
+
+// Turn is a candidate that turns wrong at random while users depend on it.
+type Turn struct {
+	Wrong        float64 // in this share of its responses
+	Share, Watch float64
+	PerSecond    int
+}
+
+// TakenBack says after how many tenths of a second a candidate that turns wrong is called DIFFERENT or
+// rolled back, looked at as often, and how many wrong responses users had by then; found: within so
+// many requests.
+func (c Turn) TakenBack(j Judge, g Guard, seed uint64, most int) (tenths, wrong int, found bool) {
+	w := newRoute(j, seed, thing, thing)
+	w.guard, w.watch, w.perSecond = g, c.Watch, c.PerSecond
+	w.until(600)
+	w.share = c.Share
+	g.Share(whittle.Share(c.Share * float64(whittle.All)))
+	w.until(1500)
+	w.candidate = oddly(c.Wrong)
+	before := w.wrong
+	for ; tenths*c.PerSecond < 10*most; tenths++ {
+		if w.until(c.PerSecond/10) || w.judge.Verdict().State == whittle.Different || slices.ContainsFunc(g.Meters(), func(m whittle.Meter) bool { return m.Breached }) {
+			return tenths + 1, w.wrong - before, true
+		}
+	}
+	return 0, 0, false
 }
