@@ -168,22 +168,22 @@ func (w *JointRun) Report(ctx context.Context, names []PartName, void string, ea
 	w.meter.finish()
 	r := w.sum(early)
 	w.series(r)
-	var warnings, voids saidBy
+	var warnings, voids []statement
 	for i := range w.parts {
 		p := &w.parts[i]
 		worker := p.worker(names[i])
 		if p.final != nil {
 			for _, warning := range p.final.Warnings {
-				warnings.add(worker.Name, printableLine(warning, maxReason))
+				warnings = append(warnings, statement{worker.Name, printableLine(warning, maxReason)})
 			}
 		}
-		voids.add(worker.Name, worker.Void)
+		voids = append(voids, statement{worker.Name, worker.Void})
 		r.Workers = append(r.Workers, worker)
 	}
-	r.Warnings = append(r.Warnings, warnings.lines()...)
+	r.Warnings = append(r.Warnings, lines(warnings)...)
 	checkBounds(w.runner.plan, &w.runner.options, r)
 	r.Validate(w.runner.options.MaxLate, w.runner.plan.HTTP.Timeout)
-	if reasons := voids.lines(); void != "" || len(reasons) > 0 {
+	if reasons := lines(voids); void != "" || len(reasons) > 0 {
 		if void != "" {
 			reasons = slices.Insert(reasons, 0, void)
 		}
@@ -195,33 +195,25 @@ func (w *JointRun) Report(ctx context.Context, names []PartName, void string, ea
 	return r
 }
 
-// saidBy is what workers say: each text once, with who says it.
-type saidBy struct {
-	texts []string // in the order in which they came
-	who   map[string][]string
-}
+// statement is what a worker says; an empty text: nothing.
+type statement struct{ worker, text string }
 
-// add takes in what a worker says; empty: nothing.
-func (s *saidBy) add(name, text string) {
-	if text == "" {
-		return
+// lines are statements, each text once, with who says it.
+func lines(said []statement) (out []string) {
+	who := map[string][]string{}
+	for _, s := range said {
+		who[s.text] = append(who[s.text], s.worker)
 	}
-	if s.who == nil {
-		s.who = map[string][]string{}
-	}
-	if s.who[text] == nil {
-		s.texts = append(s.texts, text)
-	}
-	s.who[text] = append(s.who[text], name)
-}
-
-func (s *saidBy) lines() (out []string) {
-	for _, text := range s.texts {
-		who := "worker "
-		if len(s.who[text]) > 1 {
-			who = "workers "
+	delete(who, "")
+	for _, s := range said {
+		switch names := who[s.text]; len(names) {
+		case 0: // it is there already
+		case 1:
+			out = append(out, "worker "+s.worker+": "+s.text)
+		default:
+			out = append(out, "workers "+strings.Join(names, ", ")+": "+s.text)
 		}
-		out = append(out, who+strings.Join(s.who[text], ", ")+": "+text)
+		delete(who, s.text)
 	}
 	return out
 }
