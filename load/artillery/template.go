@@ -312,13 +312,17 @@ func randomRange(args []string) (low, high int64, err error) {
 		return 0, 1, nil
 	case 1:
 		args = []string{"0", args[0]}
+	case 2:
+	default:
+		return 0, 0, fmt.Errorf("takes two whole numbers")
 	}
 	a, err1 := strconv.ParseInt(args[0], 10, 64)
 	b, err2 := strconv.ParseInt(args[1], 10, 64)
-	if len(args) == 2 && err1 == nil && err2 == nil && a > b {
-		args = []string{args[1], args[0]}
+	low, high = min(a, b), max(a, b)
+	if err1 != nil || err2 != nil || low < -expr.MaxRandom || high > expr.MaxRandom {
+		return 0, 0, fmt.Errorf("takes two whole numbers, the lower one first, within ±2^53")
 	}
-	return expr.WholeRange(args)
+	return low, high, nil
 }
 
 // call splits "$name(a, b)".

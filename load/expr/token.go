@@ -3,9 +3,7 @@ package expr
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"unicode/utf8"
 )
 
@@ -51,16 +49,3 @@ func UUID(rng *rand.Rand) string {
 
 // MaxRandom keeps random numbers within what JSON readers hold exactly.
 const MaxRandom = 1 << 53
-
-// WholeRange reads the two arguments of a random number.
-func WholeRange(args []string) (low, high int64, err error) {
-	if len(args) != 2 {
-		return 0, 0, fmt.Errorf("takes two whole numbers")
-	}
-	low, err1 := strconv.ParseInt(args[0], 10, 64)
-	high, err2 := strconv.ParseInt(args[1], 10, 64)
-	if err1 != nil || err2 != nil || low > high || low < -MaxRandom || high > MaxRandom {
-		return 0, 0, fmt.Errorf("takes two whole numbers, the lower one first, within ±2^53")
-	}
-	return low, high, nil
-}
