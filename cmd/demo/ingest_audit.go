@@ -231,36 +231,30 @@ type receipts struct {
 // Kinesis does, ingest with a position.
 func (r *receipts) noteOf(stream string) func(load.Result) {
 	return func(a load.Result) {
-		if a.Status == 200 {
-			r.note(stream, a.Body)
+		if a.Status != 200 {
+			return
+		}
+		var said struct {
+			ShardID        string `json:"ShardId"`
+			SequenceNumber string
+			Position       string `json:"position"`
+		}
+		err := json.Unmarshal(a.Body, &said)
+		place := said.Position
+		if said.SequenceNumber != "" {
+			place = said.ShardID + "/" + said.SequenceNumber
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		switch {
+		case err != nil || place == "":
+			r.strange++
+		case r.kept[stream] == nil:
+			r.kept[stream] = map[string]bool{place: true}
+		default:
+			r.kept[stream][place] = true
 		}
 	}
-}
-
-func (r *receipts) note(stream string, body []byte) {
-	var said struct {
-		ShardID        string `json:"ShardId"`
-		SequenceNumber string
-		Position       string `json:"position"`
-	}
-	err := json.Unmarshal(body, &said)
-	place := said.Position
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if said.SequenceNumber != "" {
-		place = said.ShardID + "/" + said.SequenceNumber
-	}
-	if err != nil || place == "" {
-		r.strange++
-		return
-	}
-	if r.kept == nil {
-		r.kept = map[string]map[string]bool{}
-	}
-	if r.kept[stream] == nil {
-		r.kept[stream] = map[string]bool{}
-	}
-	r.kept[stream][place] = true
 }
 
 // take gives the acknowledgements of one stream, and forgets them.

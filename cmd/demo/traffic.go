@@ -32,7 +32,11 @@ func (d *countDemo) await(ctx context.Context, bound time.Duration, what string,
 		return done(last)
 	})
 	if !ended {
-		return last, whittle.Errorf(whittle.FallsShort, "waited %s for %s: %s", bound, what, statusText(last))
+		now := "the route is not there"
+		if last != nil {
+			now = fmt.Sprintf("it is %s at %g %%: %s", last.Phase.Words(), last.Percent, last.Verdict.Summary)
+		}
+		return last, whittle.Errorf(whittle.FallsShort, "waited %s for %s: %s", bound, what, now)
 	}
 	return last, failed
 }
@@ -50,13 +54,6 @@ func poll(ctx context.Context, every time.Duration, look func() (over bool)) boo
 		}
 	}
 	return true
-}
-
-func statusText(r *whittle.RouteStatus) string {
-	if r == nil {
-		return "the route is not there"
-	}
-	return fmt.Sprintf("it is %s at %g %%: %s", r.Phase.Words(), r.Percent, r.Verdict.Summary)
 }
 
 // traffic is load in the background of an act.

@@ -42,25 +42,23 @@ func newPage(raw string) (*Watch, error) {
 	shown := *at
 	shown.User, shown.RawQuery = nil, ""
 	p := page{url: at.String(), name: shown.String(), client: &http.Client{Timeout: pageTimeout, Transport: &http.Transport{DisableKeepAlives: true}}}
-	return &Watch{Process: Process{Name: p.name}, read: p.read, page: true}, nil
+	return &Watch{Process: Process{Name: p.name}, page: true, read: func(ctx context.Context) (time.Duration, error) {
+		b, err := p.get(ctx)
+		if err != nil {
+			return 0, err
+		}
+		d, err := parseMetricsPage(b)
+		if err != nil {
+			return 0, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.name, err).
+				WithHint("the page must be of Prometheus's text format and hold " + cpuMetric)
+		}
+		return d, nil
+	}}, nil
 }
 
 type page struct {
 	url, name string
 	client    *http.Client
-}
-
-func (p *page) read(ctx context.Context) (time.Duration, error) {
-	b, err := p.get(ctx)
-	if err != nil {
-		return 0, err
-	}
-	d, err := parseMetricsPage(b)
-	if err != nil {
-		return 0, whittle.Errorf(whittle.Invalid, "watch %s: %w", p.name, err).
-			WithHint("the page must be of Prometheus's text format and hold " + cpuMetric)
-	}
-	return d, nil
 }
 
 // parseMetricsPage adds up the samples of process_cpu_seconds_total: there is

@@ -109,13 +109,20 @@ func (r *Runtime) natives(vm *VM) Value {
 		"print":      r.print,
 		"setTimer":   func(c sobek.FunctionCall) Value { return vm.ToValue(r.setTimer(vm, c)) },
 		"clearTimer": r.clearTimer,
-		"env":        r.env,
-		"now":        func() float64 { return float64(time.Now().UnixNano()) / 1e6 },
-		"random":     func(n int) Value { return bytesValue(vm, randomBytes(vm, n)) },
-		"encode":     func(text, encoding string) Value { return bytesValue(vm, encode(vm, text, encoding)) },
-		"decode":     func(b Value, encoding string) string { return decode(vm, bytesOf(vm, b), encoding) },
-		"compare":    func(a, b Value) int { return bytes.Compare(bytesOf(vm, a), bytesOf(vm, b)) },
-		"hash":       func(name string, b Value) Value { return bytesValue(vm, digest(vm, name, nil, bytesOf(vm, b))) },
+		"env": func(name string) any {
+			if r.options.Getenv != nil {
+				if v, ok := r.options.Getenv(name); ok {
+					return v
+				}
+			}
+			return nil
+		},
+		"now":     func() float64 { return float64(time.Now().UnixNano()) / 1e6 },
+		"random":  func(n int) Value { return bytesValue(vm, randomBytes(vm, n)) },
+		"encode":  func(text, encoding string) Value { return bytesValue(vm, encode(vm, text, encoding)) },
+		"decode":  func(b Value, encoding string) string { return decode(vm, bytesOf(vm, b), encoding) },
+		"compare": func(a, b Value) int { return bytes.Compare(bytesOf(vm, a), bytesOf(vm, b)) },
+		"hash":    func(name string, b Value) Value { return bytesValue(vm, digest(vm, name, nil, bytesOf(vm, b))) },
 		"hmac": func(name string, key, b Value) Value {
 			return bytesValue(vm, digest(vm, name, bytesOf(vm, key), bytesOf(vm, b)))
 		},
@@ -187,16 +194,6 @@ func (r *Runtime) clearTimer(id int64) {
 		t.Stop()
 		delete(r.timers, id)
 	}
-}
-
-func (r *Runtime) env(name string) any {
-	if r.options.Getenv == nil {
-		return nil
-	}
-	if v, ok := r.options.Getenv(name); ok {
-		return v
-	}
-	return nil
 }
 
 // inFolder is a path of a script's as one within the plan's folder, whose root is /.
