@@ -78,18 +78,22 @@ func Line(p Plot) Figure {
 	if p.LogY {
 		ys = logAxis(positive(p.Series))
 	}
-	xs := fixedAxis(x.low, x.high)
-	xs.from, xs.to = left, width-right
-	ys.from, ys.to = height-bottom, top
+	return p.draw(fixedAxis(x.low, x.high), ys, plotTable(p), func(*canvas, axis) {})
+}
+
+// draw draws the series over two axes, with what ticks adds to the grid.
+func (p *Plot) draw(xs, ys axis, table *Table, ticks func(*canvas, axis)) Figure {
+	xs.from, xs.to, ys.from, ys.to = left, width-right, height-bottom, top
 	var b canvas
 	b.open(p.Title, p.Caption, height)
 	b.grid(xs, ys, p.XUnit, p.YUnit)
+	ticks(&b, xs)
 	b.labels(p.XLabel, p.YLabel)
 	for i, s := range p.Series {
 		b.series(s, i, xs, ys)
 	}
 	b.close()
-	return Figure{Title: p.Title, Caption: p.Caption, svg: b.legend(p.Series) + b.String(), table: plotTable(p)}
+	return Figure{Title: p.Title, Caption: p.Caption, svg: b.legend(p.Series) + b.String(), table: table}
 }
 
 type bounds struct{ low, high float64 }

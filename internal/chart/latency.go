@@ -31,7 +31,7 @@ func QuantilesOf(count int64, at func(q float64) float64) []Quantile {
 // slowest tenth, hundredth and thousandth equal room, and latency by powers
 // of ten.
 func Distribution(title, caption, unitName string, ds []Quantiles) Figure {
-	p := Plot{Title: title, Caption: caption, YLabel: "latency", YUnit: unitName, LogY: true}
+	p := Plot{Title: title, Caption: caption, XLabel: "percentile of requests", YLabel: "latency", YUnit: unitName, LogY: true}
 	most := 0.0
 	for _, d := range ds {
 		s := Series{Name: d.Name, Role: d.Role}
@@ -44,25 +44,15 @@ func Distribution(title, caption, unitName string, ds []Quantiles) Figure {
 		}
 		p.Series = append(p.Series, s)
 	}
-	ys := logAxis(positive(p.Series))
-	xs := axis{low: 0, high: math.Max(most, 1)}
-	xs.from, xs.to, ys.from, ys.to = left, width-right, height-bottom, top
-	var b canvas
-	b.open(title, caption, height)
-	b.grid(axis{low: xs.low, high: xs.high, from: xs.from, to: xs.to}, ys, "", unitName)
-	for _, q := range []float64{0, .5, .9, .99, .999, .9999, .99999} {
-		if t := tail(q); t <= xs.high+1e-9 {
-			at := xs.position(t)
-			b.line(at, top, at, height-bottom, "grid")
-			b.text(at, height-bottom+18, "middle", "tick", percentile(q))
+	return p.draw(axis{low: 0, high: math.Max(most, 1)}, logAxis(positive(p.Series)), quantileTable(ds, unitName), func(b *canvas, xs axis) {
+		for _, q := range []float64{0, .5, .9, .99, .999, .9999, .99999} {
+			if t := tail(q); t <= xs.high+1e-9 {
+				at := xs.position(t)
+				b.line(at, top, at, height-bottom, "grid")
+				b.text(at, height-bottom+18, "middle", "tick", percentile(q))
+			}
 		}
-	}
-	b.labels("percentile of requests", "latency")
-	for i, s := range p.Series {
-		b.series(s, i, xs, ys)
-	}
-	b.close()
-	return Figure{Title: title, Caption: caption, svg: b.legend(p.Series) + b.String(), table: quantileTable(ds, unitName)}
+	})
 }
 
 // tail counts the nines of a quantile: 0.9 is 1, 0.99 is 2.

@@ -85,10 +85,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	if o.Count() == 0 {
 		return
 	}
-	if h.Count() == 0 || o.min < h.min {
-		h.min = o.min
-	}
-	h.max = max(h.max, o.max)
+	h.note(o.min, o.max, 0)
 	h.below += o.below
 	h.above += o.above
 	h.addSum(o.sumHigh, o.sumLow)

@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -25,11 +26,8 @@ type Window struct {
 // NewSeries makes a series whose windows are width wide at first (a second if
 // not positive). The limit is even and at least 2.
 func NewSeries(width time.Duration, limit int) *Series {
-	if width <= 0 {
-		width = time.Second
-	}
 	limit = max(limit, 2)
-	return &Series{width: width, limit: limit + limit%2}
+	return &Series{width: cmp.Or(max(width, 0), time.Second), limit: limit + limit%2}
 }
 
 // Width is the present width of a window.

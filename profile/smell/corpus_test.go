@@ -154,15 +154,14 @@ func read(t *testing.T, page string, kind profile.Kind) *profile.Profile {
 	return p
 }
 
-// goProfiles takes what whittle profile takes of a Go service.
-func goProfiles(t *testing.T, base string) []*profile.Profile { return goProfilesOf(t, base, 1) }
-
-// goProfilesLong has enough samples on a busy machine for what is a matter of how much.
-func goProfilesLong(t *testing.T, base string) []*profile.Profile { return goProfilesOf(t, base, 2) }
-
-func goProfilesOf(t *testing.T, base string, seconds int) []*profile.Profile {
+// goProfiles takes what whittle profile takes of a Go service: for long, where something is a
+// matter of how much, so that a busy machine has enough samples too.
+func goProfiles(t *testing.T, base string, long bool) []*profile.Profile {
 	t.Helper()
-	during := "?seconds=" + strconv.Itoa(seconds)
+	during := "?seconds=1"
+	if long {
+		during = "?seconds=2"
+	}
 	var allocations, mutex *profile.Profile
 	var wg sync.WaitGroup
 	wg.Go(func() { allocations = read(t, base+"/debug/pprof/allocs"+during, profile.Allocations) })
@@ -174,36 +173,37 @@ func goProfilesOf(t *testing.T, base string, seconds int) []*profile.Profile {
 
 // nodeProfiles takes what whittle profile takes of a Node service, in a second of its CPU
 // time, or in a third of one in a short run.
-func nodeProfiles(t *testing.T, base string) []*profile.Profile {
-	if testing.Short() {
-		return nodeProfilesOf(t, base, 350)
-	}
-	return nodeProfilesOf(t, base, 1000)
-}
-
-func nodeProfilesOf(t *testing.T, base string, ms int) []*profile.Profile {
+// Not for long, it is so much as names a fault that is most of a service's: a profile that is too
+// short to name it is followed by another.
+func nodeProfiles(t *testing.T, base string, long bool) []*profile.Profile {
 	t.Helper()
+	ms := 150
+	switch {
+	case long && testing.Short():
+		ms = 350
+	case long:
+		ms = 1000
+	}
 	p := read(t, fmt.Sprintf("%s/profile?ms=%d", base, ms), profile.CPU)
 	collect.ReadSources(p)
 	return []*profile.Profile{p}
 }
 
-// faultMS is how much of a faulty service's CPU time is profiled at once: the fault is most
-// of it, and a profile that is too short to name it is followed by another.
-const faultMS = 150
-
 // within is in how many profiles a fault may stay unnamed, and a clean service have too few
 // samples to be judged.
 const within = 30
 
+// take takes the profiles of a service.
+type take func(t *testing.T, base string, long bool) []*profile.Profile
+
 // named profiles until the fault is named at the marked line of its file.
-func named(t *testing.T, base, want, file string, take func(*testing.T, string) []*profile.Profile) {
+func named(t *testing.T, base, want, file string, take take) {
 	t.Helper()
 	busy(t, base)
 	place := fmt.Sprintf("%s:%d", filepath.Base(file), marked(t, file, t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]))
 	var last []smell.Smell
 	for range within {
-		last = smell.Find(take(t, base))
+		last = smell.Find(take(t, base, want == "event-loop-blocked" || want == "gc-pressure")) // which are a matter of how much
 		for _, s := range last {
 			if s.Name == want && strings.HasSuffix(s.Where(), place) {
 				if others := at(last, s.Where()); len(others) > 1 && want != "event-loop-blocked" {
@@ -247,12 +247,12 @@ func marked(t *testing.T, file, name string) int {
 // enough is the fewest samples that a clean service is judged by.
 const enough = 30
 
-func silent(t *testing.T, base string, take func(*testing.T, string) []*profile.Profile) {
+func silent(t *testing.T, base string, take take, long bool) {
 	t.Helper()
 	busy(t, base)
 	seen := int64(0)
 	for range within {
-		all := take(t, base)
+		all := take(t, base, long)
 		seen += samples(all[0])
 		for _, s := range smell.Find(all) {
 			t.Errorf("false alarm: %s at %s: %s", s.Name, s.Where(), s.Evidence)
@@ -291,11 +291,7 @@ func TestFaultsOfGoAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, _, _ := strings.Cut(name, "_")
-			takes := goProfiles
-			if name == "gc-pressure" {
-				takes = goProfilesLong
-			}
-			named(t, goService(t, name), want, "faults_test.go", takes)
+			named(t, goService(t, name), want, "faults_test.go", goProfiles)
 		})
 	}
 }
@@ -304,11 +300,7 @@ func TestCleanServicesOfGoRaiseNothing(t *testing.T) {
 	for _, name := range half(slices.Sorted(maps.Keys(cleans))) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			takes := goProfiles
-			if name == "csv" { // of the sound services the one that makes most garbage
-				takes = goProfilesLong
-			}
-			silent(t, goService(t, name), takes)
+			silent(t, goService(t, name), goProfiles, name == "csv") // of the sound services the one that makes most garbage
 		})
 	}
 }
@@ -346,12 +338,7 @@ func TestFaultsOfNodeAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, _, _ := strings.Cut(name, "_")
-			named(t, nodeService(t, file), want, file, func(t *testing.T, base string) []*profile.Profile {
-				if want == "event-loop-blocked" || want == "gc-pressure" { // which are a matter of how much
-					return nodeProfiles(t, base)
-				}
-				return nodeProfilesOf(t, base, faultMS)
-			})
+			named(t, nodeService(t, file), want, file, nodeProfiles)
 		})
 	}
 }
@@ -360,7 +347,7 @@ func TestCleanServicesOfNodeRaiseNothing(t *testing.T) {
 	for _, file := range half(scripts(t, "clean")) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".js"), func(t *testing.T) {
 			t.Parallel()
-			silent(t, nodeService(t, file), nodeProfiles)
+			silent(t, nodeService(t, file), nodeProfiles, true)
 		})
 	}
 }
