@@ -82,8 +82,6 @@ type PartResult struct {
 	Elapsed time.Duration `json:"elapsed"`
 	Early   bool          `json:"early"` // the part ended before its plan
 	CPU     time.Duration `json:"cpu"`
-	// Late is how late the part began.
-	Late time.Duration `json:"late"`
 	// Void is why the part's figures may not be used. Empty: they may.
 	Void     string   `json:"void"`
 	Warnings []string `json:"warnings"` // of the part's generator
@@ -163,7 +161,7 @@ func (r *Runner) RunPart(ctx context.Context, p PartStart) (*PartResult, error) 
 	w.finish()
 	whole := w.report(r.target, early || s.end.early.Load())
 	out := &PartResult{tally: *s.recorder.total()}
-	out.Users, out.Elapsed, out.Early, out.CPU, out.Late = whole.Users, w.sampledAt, whole.Early, time.Duration(whole.Generator.CPU*1e6), late
+	out.Users, out.Elapsed, out.Early, out.CPU = whole.Users, w.sampledAt, whole.Early, time.Duration(whole.Generator.CPU*1e6)
 	out.Void, out.Warnings = whole.Void, whole.GeneratorWarnings()
 	out.ScriptFailures = whole.ScriptFailures
 	switch {

@@ -24,8 +24,6 @@ type Response struct {
 	Elapsed time.Duration
 	// URL is where the request was sent to.
 	URL string
-	// Sampled says that it is what a step came to which sent nothing.
-	Sampled bool
 	// Code, Message and Label stand in place of the status, its words and the request's
 	// name; nil and empty: they are those.
 	Code, Message *string

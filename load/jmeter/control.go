@@ -139,9 +139,8 @@ func (j *reader) flowAction(e *element, env elementScope) []plan.Step {
 // that. One serves all users: what one of them keeps is in its state, by the element that
 // the step is of.
 type action struct {
-	inner  []plan.Step
-	act    func(ctx context.Context, u plan.User) (goesOn bool)
-	sample bool // it makes a sample
+	inner []plan.Step
+	act   func(ctx context.Context, u plan.User) (goesOn bool)
 }
 
 // Inner are the steps that it runs.

@@ -54,7 +54,6 @@ type reader struct {
 	setup          []plan.Assignment          // of user defined variables that are no constants
 	ignored        []string                   // listeners and the like, by title
 	files          map[string][][]expr.Value
-	title          string // of the test plan
 }
 
 // propertySetter finds what sets a property in a script.
@@ -130,7 +129,6 @@ func (j *reader) document(root *tag) {
 }
 
 func (j *reader) testPlan(e *element) {
-	j.title = e.label
 	j.refuseOthers(e, "TestPlan.functional_mode", "TestPlan.serialize_threadgroups", "TestPlan.tearDown_on_shutdown", "TestPlan.user_defined_variables",
 		"TestPlan.user_define_classpath", "TestPlan.thread_groups")
 	if jars := strings.TrimSpace(e.value("TestPlan.user_define_classpath")); jars != "" {

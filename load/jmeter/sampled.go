@@ -48,7 +48,7 @@ func (j *reader) sampledSteps(e *element, env elementScope, take func(context.Co
 		after = append([]plan.Step{behind(s.checks)}, after...)
 	}
 	steps := slices.Concat(ahead, timerSteps(env.timers))
-	sample := &action{sample: true, act: func(ctx context.Context, u plan.User) bool {
+	sample := &action{act: func(ctx context.Context, u plan.User) bool {
 		began := u.Now()
 		now := &snapshot{code: "200", message: "OK", ok: true, label: s.nameOf(s.checks)(u.Scope())}
 		failure, goes := take(ctx, u, now)
@@ -74,7 +74,7 @@ func (s *sampled) look(u plan.User, now *snapshot, took time.Duration, failure e
 	}
 	now.elapsed = cmp.Or(now.elapsed, took)
 	a := &expr.Response{
-		Sampled: true, Verdict: expr.Failed, Label: now.label, Code: &now.code, Message: &now.message, URL: now.url, Body: []byte(now.text), Size: int64(len(now.text)),
+		Verdict: expr.Failed, Label: now.label, Code: &now.code, Message: &now.message, URL: now.url, Body: []byte(now.text), Size: int64(len(now.text)),
 		Scope: u.Scope(), Elapsed: now.elapsed,
 	}
 	if now.ok {
@@ -142,7 +142,7 @@ func (j *reader) transaction(e *element, env elementScope) []plan.Step {
 		}
 		code, message := "200", ""
 		a := &expr.Response{
-			Sampled: true, Verdict: expr.Succeeded, Label: name(u.Scope()), Code: &code, Message: &message, Scope: u.Scope(), Elapsed: u.Now().Sub(began),
+			Verdict: expr.Succeeded, Label: name(u.Scope()), Code: &code, Message: &message, Scope: u.Scope(), Elapsed: u.Now().Sub(began),
 		}
 		failed := u.Failures() > before
 		if failed {
