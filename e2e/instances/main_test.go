@@ -125,6 +125,9 @@ type load struct {
 	n       int
 }
 
+// rest is how often a user asks at most, so that the machine is left to other tests too.
+const rest = 10 * time.Millisecond
+
 // begin has so many users read and write until end is called, with bodies that are
 // sent in both ways.
 func begin(url string, readers, writers int) *load {
@@ -144,11 +147,13 @@ func begin(url string, readers, writers int) *load {
 func (l *load) user(i int, method, body string) {
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
+	due := time.NewTicker(rest)
+	defer due.Stop()
 	for n := 0; ; n++ {
 		select {
 		case <-l.stop:
 			return
-		default:
+		case <-due.C:
 		}
 		id := fmt.Sprintf("%d-%d", i, n)
 		q, err := http.NewRequestWithContext(context.Background(), method, l.url+"/?id="+id, strings.NewReader(body))

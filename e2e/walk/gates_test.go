@@ -105,7 +105,7 @@ notify:
 	t.Setenv("CHAT_URL", p.URL+"/chat/"+hookSecret)
 	g := open(t, s)
 	said := func() string { return g.Said() }
-	c := gather(g.Public, 8, func(u *user, _ int) error { return u.count(1000) })
+	c := gather(g.Public, 8, small)
 	r := g.await(t, "the board's approval to be all that is waited for", func(r *whittle.RouteStatus) bool {
 		return r.Next == "shadow → 50 %: needs the approval of gate board; waiting for gate ci, which has not responded yet." ||
 			strings.HasPrefix(r.Next, "shadow → 50 %: needs the approval of gate board; waiting for gate ci since ")
@@ -120,7 +120,7 @@ notify:
 	all := said()
 	g.Kill()
 	g.run(t)
-	c = gather(g.Public, 8, func(u *user, _ int) error { return u.count(1000) })
+	c = gather(g.Public, 8, small)
 	r = g.await(t, "the other gate's word", func(r *whittle.RouteStatus) bool {
 		return strings.HasPrefix(r.Next, "shadow → 50 %: waiting for gate ci since ") && strings.Contains(r.Next, "last response 503")
 	})

@@ -32,7 +32,7 @@ func TestKill(t *testing.T) {
 	g := open(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true})
 	phases := map[whittle.Phase]int{}
 	for round := range rounds {
-		c := gather(g.Public, users, func(u *user, _ int) error { return u.count(1000) })
+		c := gather(g.Public, users, small)
 		c.more(t, 2*users)
 		rolling := prepare(t, g, round)
 		shown := shownUntil(t, g, time.Duration(rng.IntN(300))*time.Millisecond)
@@ -57,7 +57,7 @@ func TestKill(t *testing.T) {
 			t.Errorf("it was never killed in phase %s", p)
 		}
 	}
-	c := gather(g.Public, users, func(u *user, _ int) error { return u.count(1000) })
+	c := gather(g.Public, users, small)
 	c.more(t, 10*users)
 	c.home()
 	c.content(t)
@@ -143,7 +143,7 @@ func TestAccessLogOverAReplacement(t *testing.T) {
 		}
 		return ls.Routes[0].Count, ""
 	}
-	c := gather(r.Public, 8, func(u *user, _ int) error { return u.count(1000) })
+	c := gather(r.Public, 8, small)
 	c.more(t, 100)
 	r.Replace()
 	before, _ := count()

@@ -105,13 +105,7 @@ func TestQueryGuard(t *testing.T) {
 	guard := set.Guard
 	set.Guard = fmt.Sprintf(guard, "wrong")
 	g := open(t, set)
-	// What is waited for comes once a second, so users ask at a pace.
-	pace := time.NewTicker(2 * time.Millisecond)
-	defer pace.Stop()
-	c := gather(g.Public, 8, func(u *user, _ int) error {
-		<-pace.C
-		return u.count(1000)
-	})
+	c := gather(g.Public, 8, small)
 	r := g.await(t, "a query without data to be all that is waited for", func(r *whittle.RouteStatus) bool {
 		return r.Next == "shadow → 50 %: query depth has no data: there is no series of the candidate."
 	})

@@ -51,7 +51,7 @@ func TestReload(t *testing.T) {
 	s := setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true}
 	g := open(t, s)
 	s.Work = g.setting.Work
-	c := gather(g.Public, users, func(u *user, _ int) error { return u.count(1000) })
+	c := gather(g.Public, users, small)
 	g.climb(t, 1, 10)
 	for i := range reloads {
 		s.Timeout = fmt.Sprintf("%ds", 11+i)

@@ -136,7 +136,7 @@ func (r *replaceable) holdsEach(t *testing.T, served int64) {
 func TestReplaceFails(t *testing.T) {
 	m := process.Monolith(t)
 	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true})
-	c := gather(r.Public, 4, func(u *user, _ int) error { return u.count(1000) })
+	c := gather(r.Public, 4, small)
 	c.more(t, 20)
 	good := r.setting
 	bad := good

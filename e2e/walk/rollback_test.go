@@ -80,7 +80,7 @@ func TestRollback(t *testing.T) {
 				s.Rollout = "{auto: false, steps: [25, 100], hold: 1h, sticky_by: header:X-User}" // never live: exposure is bounded in the shift
 				g := open(t, s)
 				// A few are enough to compare; all come when there is evidence.
-				few := gather(g.Public, 1, func(u *user, _ int) error { return u.count(1000) })
+				few := gather(g.Public, 1, small)
 				few.more(t, 20)
 				few.home()
 				few.content(t)
