@@ -17,8 +17,8 @@ func Until(t testing.TB, what string, holds func() bool) {
 	Await(t, what, func() (bool, string) { return holds(), "" })
 }
 
-// Await is Until of what says how far it has come. It rests between two looks for as long as
-// one takes, so that no test that waits takes a whole core from others.
+// Await is Until of what says how far it has come. It rests between two looks for twice as long
+// as one takes, and for some milliseconds at least: a look costs the test and what it looks at.
 func Await(t testing.TB, what string, holds func() (bool, string)) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); ; {
@@ -30,7 +30,7 @@ func Await(t testing.TB, what string, holds func() (bool, string)) {
 		case time.Now().After(deadline):
 			t.Fatalf("it did not come about in %v: %s %s", Patience, what, said)
 		}
-		time.Sleep(max(5*time.Millisecond, time.Since(began)))
+		time.Sleep(max(20*time.Millisecond, 2*time.Since(began)))
 	}
 }
 
