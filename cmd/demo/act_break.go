@@ -15,7 +15,7 @@ const breakAt = 25
 // actBreak lets the shift run to a quarter of the users, and then kills the
 // candidate.
 func (d *countDemo) actBreak(ctx context.Context) error {
-	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shift)
+	t, err := d.send(ctx, "steady.yml", d.size.sizes, d.size.rate, d.size.shift)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (d *countDemo) actFinish(ctx context.Context) error {
 	if err := d.afresh(ctx); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow+d.size.shift)
+	t, err := d.send(ctx, "steady.yml", d.size.sizes, d.size.rate, d.size.shadow+d.size.shift)
 	if err != nil {
 		return err
 	}

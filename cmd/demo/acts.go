@@ -83,7 +83,7 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	if err := d.shadow(ctx, d.published); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "mixed.yml", d.size.mixed, d.size.shadow)
+	t, err := d.send(ctx, "mixed.yml", 0, d.size.mixed, d.size.shadow)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (d *countDemo) actProve(ctx context.Context) error {
 	if err := d.shadow(ctx, d.mended); err != nil {
 		return err
 	}
-	t, err := d.send(ctx, "steady.yml", d.size.rate, d.size.shadow)
+	t, err := d.send(ctx, "steady.yml", d.size.sizes, d.size.rate, d.size.shadow)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ type countSize struct {
 	// monolith for more than a second each; rate is that of the loads by which the mended
 	// service is proved and shifted to, which have none.
 	mixed, rate float64
+	// sizes are how many of the steady plan's counts are sent, which are in the order of what
+	// they cost; 0: all.
+	sizes int
 	// shadow and shift are how long an act waits at most for a verdict, and for a share.
 	shadow, shift time.Duration
 	// hold and soak are the rollout's.
@@ -43,7 +46,7 @@ type countSize struct {
 // things may not void.
 var (
 	countFull  = countSize{seed: 4 * time.Second, mixed: 16, rate: 120, shadow: time.Minute, shift: 90 * time.Second, hold: 2 * time.Second, soak: 5 * time.Second, harm: 3, late: 100 * time.Millisecond}
-	countShort = countSize{seed: time.Second, mixed: 5, rate: 120, shadow: 4 * time.Minute, shift: 4 * time.Minute, hold: 100 * time.Millisecond, soak: 2 * time.Second, harm: 10, late: time.Minute}
+	countShort = countSize{seed: time.Second / 2, mixed: 5, rate: 240, sizes: 2, shadow: 4 * time.Minute, shift: 4 * time.Minute, hold: 100 * time.Millisecond, soak: 2 * time.Second, harm: 10, late: time.Minute}
 )
 
 // countDemo owns the processes and runs the acts.

@@ -103,11 +103,17 @@ func (d *countDemo) loadOptions(target string, watch []cpu.Process) load.Options
 	}
 }
 
-// send starts one of the count's plans against the gateway.
-func (d *countDemo) send(ctx context.Context, name string, rate float64, most time.Duration) (*traffic, error) {
+// send starts one of the count's plans against the gateway, or only the first sizes of its counts.
+func (d *countDemo) send(ctx context.Context, name string, sizes int, rate float64, most time.Duration) (*traffic, error) {
 	p, err := load.ReadPlan(d.root.path("systems/count/plans", name))
 	if err != nil {
 		return nil, err
+	}
+	if sizes > 0 {
+		for _, s := range p.Scenarios[sizes:] {
+			p.Weight -= s.Weight
+		}
+		p.Scenarios = p.Scenarios[:sizes]
 	}
 	return sendPlan(ctx, p, rate, most, d.loadOptions(d.target(), nil)), nil
 }
