@@ -45,7 +45,7 @@ type ingestSize struct {
 // short form, which a machine that is busy with other things may not void.
 var (
 	ingestSeed  = ingestSize{users: []int{1, 50, 500, 1000}, runs: 3, late: time.Second, warm: warmRequests}
-	ingestShort = ingestSize{users: []int{1, 20}, runs: 1, late: time.Minute, warm: 60, loops: 3, workers: 2}
+	ingestShort = ingestSize{users: []int{1, 20}, runs: 1, late: time.Minute, warm: 40, loops: 3, workers: 2}
 )
 
 // ingestDemo owns the processes and runs the acts.
