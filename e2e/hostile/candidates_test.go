@@ -38,7 +38,7 @@ var candidates = []candidate{
 	{name: "answers 503 without end", talk: after("HTTP/1.1 503 No\r\n\r\n", flood("no"))},
 	{name: "giant body of known length", talk: after("HTTP/1.1 200 OK\r\nContent-Length: 8589934592\r\n\r\n", flood("x")), streams: true},
 	{name: "body without end", talk: after("HTTP/1.1 200 OK\r\n\r\n", flood("x")), streams: true},
-	{name: "chunks without end", talk: after("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", flood("4\r\nabcd\r\n")), streams: true},
+	{name: "chunks without end", talk: after("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", flood("20\r\n"+strings.Repeat("x", 32)+"\r\n")), streams: true},
 	{name: "one chunk of a size without end", talk: after("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", flood("0"))},
 	{name: "head without end", talk: after("HTTP/1.1 200 OK\r\n", flood("X-More: and more\r\n"))},
 	{name: "field without end", talk: after("HTTP/1.1 200 OK\r\nX-More: ", flood("more"))},

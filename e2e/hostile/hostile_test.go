@@ -65,11 +65,11 @@ func TestShadow(t *testing.T) {
 	if process.NetHTTP {
 		needs.Long(t, "nobody waits for a candidate, whoever has read the request")
 	}
+	plain := start(t, setup{NetHTTP: process.NetHTTP, Monolith: monolithAt(t), Candidate: monolithAt(t), Timeout: patience})
 	for _, c := range candidates {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, setup{NetHTTP: process.NetHTTP, Monolith: monolithAt(t), Candidate: c.serve(t), Timeout: patience})
-			plain := start(t, setup{NetHTTP: process.NetHTTP, Monolith: monolithAt(t), Candidate: monolithAt(t), Timeout: patience})
 			both := clients(t, expectMonolith, p.url, plain.url)
 			took := both[0]
 			for _, q := range []struct {
