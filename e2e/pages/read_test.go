@@ -39,6 +39,8 @@ var elsewhere = map[string]string{
 	"whittle load primes/load.yaml":    inShort + "two minutes of traffic; TestCount, in e2e/new, walks to 100 % in seconds",
 	"whittle status 'GET /primes/{n}'": inShort + "two minutes of traffic; TestCount, in e2e/new, walks to 100 % in seconds",
 	"whittle find $(pgrep -f server.js) --duration": inShort + "half a minute of profile; find-and-profile.md's own find runs",
+	"whittle load http://127.0.0.1:3000/Count ":     inShort + "ten seconds of load; cmd/whittle/testdata/script/load.txtar has these flags",
+	"whittle load plan.yml --fail-if ":              inShort + "ten seconds of load; cmd/whittle/testdata/script/load.txtar has this flag",
 	"whittle new session.har ":                      inShort + "a build; contract/scaffold makes projects of HAR files",
 	"whittle new openapi.yaml ":                     inShort + "a build; contract/scaffold makes projects of OpenAPI documents",
 	"whittle new proto/shop.proto ":                 inShort + "a build; contract/scaffold makes projects of .proto files",
