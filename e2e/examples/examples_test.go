@@ -3,13 +3,11 @@
 package examples
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -34,22 +32,10 @@ func example(parts ...string) string {
 	return filepath.Join(append([]string{process.Repository, "examples"}, parts...)...)
 }
 
-// whittle runs a command in a folder and gives what it printed.
-func whittle(t *testing.T, dir string, want int, args ...string) string {
+// whittle runs a command in a folder.
+func whittle(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(built, "whittle"), args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	status := 0
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-		status = failed.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	if status != want {
-		t.Fatalf("whittle %s: exit status %d\n%s", strings.Join(args, " "), status, out)
-	}
-	return string(out)
+	process.MustRun(t, dir, 0, append([]string{filepath.Join(built, "whittle")}, args...)...)
 }
 
 // shop has three items, and counts what was asked.
@@ -79,7 +65,7 @@ func openShop(t *testing.T) *shop {
 func TestLoadArtillery(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	whittle(t, example("load-artillery"), 0, "load", "plan.yml", "--target", s.URL, "--max-late", "1m")
+	whittle(t, example("load-artillery"), "load", "plan.yml", "--target", s.URL, "--max-late", "1m")
 	if s.items.Load() != 100 || s.orders.Load() != 100 {
 		t.Errorf("%d items and %d orders of 100 users", s.items.Load(), s.orders.Load())
 	}
@@ -91,7 +77,7 @@ func TestLoadJMeter(t *testing.T) {
 	s := openShop(t)
 	host, port, err := net.SplitHostPort(s.Listener.Addr().String())
 	fatal.If(t, err)
-	whittle(t, example("load-jmeter"), 0, "load", "plan.jmx", "-Jhost="+host, "-Jport="+port, "--fail-if", "errors > 0", "--max-late", "1m")
+	whittle(t, example("load-jmeter"), "load", "plan.jmx", "-Jhost="+host, "-Jport="+port, "--fail-if", "errors > 0", "--max-late", "1m")
 	if s.items.Load() != 20 || s.orders.Load() != 20 {
 		t.Errorf("%d items and %d orders of 5 users with 4 rounds", s.items.Load(), s.orders.Load())
 	}
@@ -126,12 +112,12 @@ func TestCIGuard(t *testing.T) {
 			kept = append(kept, guard[i])
 		}
 	}
-	whittle(t, dir, 0, append(kept, "--update")...)
+	whittle(t, dir, append(kept, "--update")...)
 	// The machine of a test is nobody's alone: the limit is wide.
 	for i := range guard {
 		guard[i] = strings.Replace(guard[i], "+10%", "+400%", 1)
 	}
-	whittle(t, dir, 0, guard...)
+	whittle(t, dir, guard...)
 	if _, err := os.Stat(filepath.Join(dir, "cost.xml")); err != nil {
 		t.Error(err)
 	}

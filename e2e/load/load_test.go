@@ -3,14 +3,11 @@
 package load
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -99,25 +96,16 @@ func (s *site) count() int {
 // load runs a load by all workers, and gives its exit status, output and report.
 func (s *site) load(args ...string) (status int, said string, r *report.Report) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), process.Patience)
-	defer cancel()
 	file := filepath.Join(s.t.TempDir(), "report.json")
 	// A machine that is busy with other tests makes workers late, which is no concern here.
-	args = append([]string{"load", "--workers", s.nats, "--expect", "4", "--max-late", "1h", "--json", file}, args...)
-	out, err := exec.CommandContext(ctx, whittle, args...).CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		s.t.Fatalf("%v\n%s", err, out)
-	}
-	if exit != nil {
-		status = exit.ExitCode()
-	}
+	args = append([]string{whittle, "load", "--workers", s.nats, "--expect", "4", "--max-late", "1h", "--json", file}, args...)
+	status, said = process.Run(s.t, "", args...)
 	b, err := os.ReadFile(file)
 	r = new(report.Report)
 	if err != nil || json.Unmarshal(b, r) != nil {
-		s.t.Fatalf("%v\n%s", err, out)
+		s.t.Fatalf("%v\n%s", err, said)
 	}
-	return status, string(out), r
+	return status, said, r
 }
 
 const plan = `config:

@@ -6,11 +6,8 @@
 package newservice
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"whittle/e2e/process"
@@ -30,23 +27,4 @@ func TestMain(m *testing.M) {
 		whittled = filepath.Join(built, "whittle")
 		return err
 	})
-}
-
-// run runs a command to its end and gives what it said; want is its exit
-// status.
-func run(t *testing.T, dir string, want int, argv ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	got := 0
-	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
-		got = ended.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	if got != want {
-		t.Fatalf("%s: exit status %d, want %d\n%s", strings.Join(argv, " "), got, want, out)
-	}
-	return string(out)
 }

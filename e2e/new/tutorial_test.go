@@ -70,7 +70,7 @@ func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 		return request{"GET", fmt.Sprintf("/primes/%d", n), ""}
 	})
 	report := filepath.Join(work, "new.json")
-	said := run(t, work, 0, whittled, "new", "recorded", "--to", "primes", "--route", "GET /primes/{n}", "--monolith", monolith, "--no-build", "--json", report)
+	said := process.MustRun(t, work, 0, whittled, "new", "recorded", "--to", "primes", "--route", "GET /primes/{n}", "--monolith", monolith, "--no-build", "--json", report)
 	if !strings.Contains(said, "GetPrime: its tests ask 9 of 9 distinct recorded inputs, the load plan 9\n") {
 		t.Errorf("whittle new does not say what is covered:\n%s", said)
 	}
@@ -98,9 +98,9 @@ func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 	logic = replaced(t, logic, "if n < 0 || n > most {", "broken := os.Getenv(\"BROKEN\") == strconv.Itoa(int(n))\n\tif (n < 0 || n > most) && !broken {")
 	logic = replaced(t, logic, "\treturn out, nil\n", "\tif broken {\n\t\tout.Count++\n\t}\n\treturn out, nil\n")
 	fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/service/getprime.go"), []byte(logic), 0o600))
-	run(t, dir, 0, "go", "test", "-c", "-o", "server.test", "./internal/server")
+	process.MustRun(t, dir, 0, "go", "test", "-c", "-o", "server.test", "./internal/server")
 	tests := filepath.Join(dir, "server.test")
-	run(t, filepath.Join(dir, "internal/server"), 0, tests)
+	process.MustRun(t, filepath.Join(dir, "internal/server"), 0, tests)
 	for _, n := range tutorialInputs {
 		cmd := exec.CommandContext(t.Context(), tests, "-test.run", "TestRecorded")
 		cmd.Dir, cmd.Env = filepath.Join(dir, "internal/server"), append(os.Environ(), fmt.Sprintf("BROKEN=%d", n))

@@ -41,7 +41,7 @@ func newProject(t *testing.T, monolith string, n int, next func(i int) request, 
 	dir = filepath.Join(work, "carved")
 	record(t, monolith, filepath.Join(work, "recorded"), n, next)
 	report := filepath.Join(work, "new.json")
-	said := run(t, work, 0, append([]string{whittled, "new", "recorded", "--to", "carved", "--monolith", monolith, "--json", report}, args...)...)
+	said := process.MustRun(t, work, 0, append([]string{whittled, "new", "recorded", "--to", "carved", "--monolith", monolith, "--json", report}, args...)...)
 	b, err := os.ReadFile(report)
 	if err == nil {
 		err = json.Unmarshal(b, &m)
@@ -81,7 +81,7 @@ type walked struct {
 // where it is not equivalent, refused, with users who know what is right.
 func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) request, equivalent bool) walked {
 	t.Helper()
-	run(t, dir, 0, "go", "build", "-o", "bin/carved", "./cmd/carved")
+	process.MustRun(t, dir, 0, "go", "build", "-o", "bin/carved", "./cmd/carved")
 	service := process.StartIn(t, dir, filepath.Join(dir, "bin/carved"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-monolith", monolith)
 	for _, name := range []string{"whittle.yaml", "routes.yaml"} {
 		path := filepath.Join(dir, name)
@@ -264,8 +264,8 @@ func (s *CountService) Count(ctx context.Context, in *countv1pb.CountRequest) (*
 		fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/service/count.go"), []byte(logic), 0o600))
 		_ = os.Remove(filepath.Join(dir, "whittle.db")) // evidence of the logic before
 		if c.right {
-			run(t, dir, 0, "go", "test", "-vet=off", "./...") // vetted as it was made
-			said := run(t, filepath.Dir(dir), 0, whittled, "new", "recorded", "--to", "carved", "--safe", "POST /Count", "--no-build", "--monolith", monolith)
+			process.MustRun(t, dir, 0, "go", "test", "-vet=off", "./...") // vetted as it was made
+			said := process.MustRun(t, filepath.Dir(dir), 0, whittled, "new", "recorded", "--to", "carved", "--safe", "POST /Count", "--no-build", "--monolith", monolith)
 			if !strings.Contains(said, "kept "+filepath.FromSlash("internal/service/count.go")) {
 				t.Errorf("the second run said\n%s", said)
 			}

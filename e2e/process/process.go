@@ -2,7 +2,9 @@ package process
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +15,31 @@ import (
 
 // Process is a server that a test started.
 type Process struct{ *child.Process }
+
+// Run runs a command to its end in a folder; empty: the test's own. It gives the command's exit
+// status and what it said.
+func Run(t testing.TB, dir string, argv ...string) (status int, said string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && (!ended || ctx.Err() != nil) {
+		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// MustRun is Run where the exit status is to be this one.
+func MustRun(t testing.TB, dir string, want int, argv ...string) string {
+	t.Helper()
+	got, said := Run(t, dir, argv...)
+	if got != want {
+		t.Fatalf("%s: exit status %d, want %d\n%s", strings.Join(argv, " "), got, want, said)
+	}
+	return said
+}
 
 // Start runs a server until the test ends, and waits for the line in which it
 // says where it listens, such as "listening public=ADDR admin=ADDR". A test whose

@@ -183,10 +183,10 @@ func TestAHandlerThatIsInlinedIsReported(t *testing.T) {
 	dear := func(r report.Report) bool {
 		return strings.HasSuffix(r.Sites[0].Where(), "server.js:4") && r.Sites[0].Share >= 0.5
 	}
-	if r := profiled("--duration", "2s", "--lines", "cheap"); dear(r) {
+	if r := profiled("--duration", "1s", "--lines", "cheap"); dear(r) {
 		t.Fatalf("V8 did not inline what it was asked to: %+v", r.Sites)
 	}
-	r := profiled("--duration", "3s")
+	r := profiled("--duration", "2s")
 	if len(r.Endpoints) == 0 || r.Endpoints[0].Name != "POST /Count" || r.Endpoints[0].Share < 0.5 {
 		t.Errorf("endpoints: %+v", r.Endpoints)
 	}

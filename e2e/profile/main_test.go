@@ -6,12 +6,9 @@
 package profile
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -45,38 +42,23 @@ func counter(t testing.TB, name string, flags ...string) *process.Process {
 // pid is a process's id as whittle profile takes it.
 func pid(p *process.Process) string { return strconv.Itoa(p.Pid()) }
 
-// command runs whittle in the repository's root, and gives what it printed
-// and its exit status.
-func command(t *testing.T, args ...string) (stdout, stderr string, status int) {
+// program runs a built program in the repository's root, and gives what it printed and its exit
+// status.
+func program(t *testing.T, name string, args ...string) (said string, status int) {
 	t.Helper()
-	return program(t, "whittle", args...)
+	status, said = process.Run(t, process.Repository, append([]string{filepath.Join(built, name)}, args...)...)
+	t.Logf("%s %s: exit status %d\n%s", name, strings.Join(args, " "), status, said)
+	return said, status
 }
 
-// program is command for any of the built programs.
-func program(t *testing.T, name string, args ...string) (stdout, stderr string, status int) {
-	t.Helper()
-	cmd := exec.Command(filepath.Join(built, name), args...)
-	cmd.Dir = process.Repository
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-		status = failed.ExitCode()
-	} else if err != nil {
-		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
-	}
-	t.Logf("%s %s: exit status %d\n%s%s", name, strings.Join(args, " "), status, out.String(), errs.String())
-	return out.String(), errs.String(), status
-}
-
-// must is command where it has to succeed.
+// must runs whittle where it has to succeed.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
-	out, _, status := command(t, args...)
+	said, status := program(t, "whittle", args...)
 	if status != 0 {
 		t.Fatalf("whittle %s: exit status %d", strings.Join(args, " "), status)
 	}
-	return out
+	return said
 }
 
 // reads decodes a JSON file that whittle wrote.

@@ -6,13 +6,11 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,12 +78,8 @@ func record(t *testing.T, monolith, route string, n int, request func(i int) whi
 func replayed(t *testing.T, args ...string) (int, *replay.Report) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
-	cmd := exec.CommandContext(t.Context(), filepath.Join(built, "whittle"), append([]string{"replay", "--json", file}, args...)...)
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		t.Fatal(err)
-	}
+	status, said := process.Run(t, "", append([]string{filepath.Join(built, "whittle"), "replay", "--json", file}, args...)...)
+	t.Log(said)
 	b, err := os.ReadFile(file)
 	fatal.If(t, err)
 	var r replay.Report
@@ -93,7 +87,7 @@ func replayed(t *testing.T, args ...string) (int, *replay.Report) {
 	if r.Ledger.Sum() != r.Ledger.Total {
 		t.Errorf("the ledger does not add up: %+v", r.Ledger)
 	}
-	return cmd.ProcessState.ExitCode(), &r
+	return status, &r
 }
 
 // people responds with what is secret, each user's own, to those who log in.
