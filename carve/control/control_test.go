@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,11 +9,6 @@ import (
 	"whittle"
 	"whittle/carve/rollout"
 )
-
-func newContext(t *testing.T) (context.Context, context.CancelFunc) {
-	t.Helper()
-	return context.WithCancel(t.Context())
-}
 
 // shifted is a harness with a candidate at 1 %.
 func shifted(t *testing.T, disk *memory) *rig {
@@ -95,7 +89,6 @@ func TestBreachFallsAtOnceAndBeforeTheDisk(t *testing.T) {
 				if h.share() != 0 {
 					t.Error("it came back by itself")
 				}
-				_ = h.stop()
 			})
 		})
 	}
@@ -132,7 +125,6 @@ func TestFallDoesNotWaitForADisk(t *testing.T) {
 		if s := h.status(); s.Share != 0 || s.Phase != whittle.PhaseRolledBack {
 			t.Errorf("at last: %+v", s)
 		}
-		_ = h.stop()
 	})
 }
 
@@ -186,7 +178,6 @@ func TestTheMonolithsWatchedResponsesReachTheGuard(t *testing.T) {
 		if err := kept.UnmarshalBinary(disk.records[name].Guard); err != nil || kept.Monolith != 1 {
 			t.Errorf("the guard has %+v, %v", kept, err)
 		}
-		_ = h.stop()
 	})
 }
 
@@ -213,7 +204,6 @@ func TestFailuresAreNotMismatches(t *testing.T) {
 		if h.share() != 0 {
 			t.Error("responses that differ did not roll it back")
 		}
-		_ = h.stop()
 	})
 }
 

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,8 +241,7 @@ type rig struct {
 	events   []string
 	monolith whittle.Upstream
 
-	end   chan struct{}
-	ended chan error
+	stop func() error // ends the run that began last
 }
 
 func newRig(t *testing.T, disk *memory, routes ...whittle.Route) *rig {
@@ -345,19 +345,21 @@ func (h *rig) users(side whittle.Side, status, n int) {
 	}
 }
 
-// run starts the controller within a synctest bubble.
+// run starts the controller within a synctest bubble, until stop or the test's end.
 func (h *rig) run() {
-	ctx, cancel := newContext(h.t)
-	h.ended = make(chan error, 1)
-	h.end = make(chan struct{})
-	go func() { h.ended <- h.c.Run(ctx) }()
-	go func() { <-h.end; cancel() }()
+	ctx, cancel := context.WithCancel(h.t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- h.c.Run(ctx)
+		close(ended)
+	}()
+	stop := func() error {
+		cancel()
+		return <-ended
+	}
+	h.stop = stop
+	h.t.Cleanup(func() { _ = stop() }) // how a run ends is what tests ask that call stop
 	synctest.Wait()
-}
-
-func (h *rig) stop() error {
-	close(h.end)
-	return <-h.ended
 }
 
 // pass lets time go by, to the end of whatever happens at its end.

@@ -123,7 +123,6 @@ func TestARiseWaitsForTheFleet(t *testing.T) {
 		if got := h.share(); got != 100 {
 			t.Errorf("a share of %d once it may rise", got)
 		}
-		_ = h.stop()
 	})
 }
 

@@ -99,7 +99,6 @@ func TestAGateHoldsUpARiseAlone(t *testing.T) {
 				t.Errorf("%d times %q in\n%s", strings.Count(kinds, want), want, kinds)
 			}
 		}
-		_ = h.stop()
 	})
 }
 
@@ -139,7 +138,6 @@ func TestAGateTakesUsersOff(t *testing.T) {
 		if s := h.status(); s.Phase != whittle.PhaseShadow {
 			t.Errorf("a response from before the reset: %s", s.Phase)
 		}
-		_ = h.stop()
 	})
 }
 
@@ -233,7 +231,6 @@ func TestQueriesHoldUpARiseAndLowerAShare(t *testing.T) {
 		if last := s.Timeline[len(s.Timeline)-1]; h.share() != 0 || !strings.HasPrefix(last.Reason, "The query depth guard was breached: candidate 11, at most 10; ") {
 			t.Errorf("at %d: %q", h.share(), last.Reason)
 		}
-		_ = h.stop()
 	})
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{}
@@ -293,6 +290,5 @@ func TestAReloadKeepsWhatAQueryCounted(t *testing.T) {
 		if n := len(h.status().Guards); n != 2 {
 			t.Errorf("%d guards without queries", n)
 		}
-		_ = h.stop()
 	})
 }

@@ -40,7 +40,6 @@ func TestOrdersOnAHungDisk(t *testing.T) {
 		if s := h.status(); s.Phase != whittle.PhaseRolledBack {
 			t.Errorf("at last: %+v", s)
 		}
-		_ = h.stop()
 	})
 }
 
@@ -78,7 +77,6 @@ func TestAnOrderAgainstAnOlderView(t *testing.T) {
 				if err := give(h.status().Generation); !lowers && err != nil {
 					t.Errorf("against the present one: %v", err)
 				}
-				_ = h.stop()
 			})
 		})
 	}
@@ -169,7 +167,7 @@ func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
 			c, err := control.New(o)
 			fatal.If(t, err)
 			h.c = c
-			ctx, cancel := newContext(t)
+			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- c.Run(ctx) }()
 			<-c.Running()

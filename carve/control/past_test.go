@@ -17,7 +17,6 @@ func TestTrafficIsWhatBothSidesDidLately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRig(t, &memory{}, spec())
 		h.run()
-		defer func() { _ = h.stop() }()
 		responded := func(side whittle.Side, status int, d time.Duration) {
 			h.c.Outcome(whittle.Outcome{Route: name, Side: side, Status: status, Latency: d, At: time.Now()})
 		}
@@ -168,7 +167,6 @@ func TestReload(t *testing.T) {
 		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now()}).Skip; skip != "" {
 			t.Errorf("an exchange with the new candidate was skipped as %q", skip)
 		}
-		_ = h.stop()
 	})
 }
 
@@ -196,6 +194,5 @@ func TestNothingRisesWhileReloading(t *testing.T) {
 		if got := h.share(); got != 0 {
 			t.Errorf("share %d after the reload", got)
 		}
-		_ = h.stop()
 	})
 }

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -96,7 +97,6 @@ func TestDifferentOnDiskStartsOnTheMonolith(t *testing.T) {
 		if s := again.status(); s.Share != 0 || s.Phase != whittle.PhaseRolledBack {
 			t.Errorf("at last %+v", s)
 		}
-		_ = again.stop()
 	})
 }
 
@@ -156,7 +156,6 @@ func TestAnotherCandidateStartsAfresh(t *testing.T) {
 					!strings.Contains(last.Reason, "the config has another") {
 					t.Errorf("share %d, %+v", again.share(), last)
 				}
-				_ = again.stop()
 			})
 		})
 	}
@@ -188,7 +187,6 @@ func TestAnotherMonolithStartsAfresh(t *testing.T) {
 				if s := again.status(); again.share() != c.share || (s.Verdict.Compared == 0) != (c.share == 0) {
 					t.Errorf("after a restart: share %d, %d compared", again.share(), s.Verdict.Compared)
 				}
-				_ = again.stop()
 
 				h := newRigBefore(t, &memory{}, first, spec())
 				shift(h)
@@ -207,7 +205,6 @@ func TestAnotherMonolithStartsAfresh(t *testing.T) {
 				if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}).Skip; (skip == whittle.SkipStale) != (c.share == 0) {
 					t.Errorf("after a reload: an exchange from before was skipped as %q", skip)
 				}
-				_ = h.stop()
 			})
 		})
 	}
@@ -278,7 +275,6 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 		if err := force(h); err != nil || h.share() != 100 {
 			t.Errorf("another build: share %d, %v", h.share(), err)
 		}
-		_ = h.stop()
 	})
 }
 
@@ -294,7 +290,7 @@ func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
 		}
 
 		h = newRig(t, disk, spec())
-		ctx, cancel := newContext(t)
+		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		h.c.Start()
 		h.trip("broken at the end")

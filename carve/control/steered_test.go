@@ -108,7 +108,6 @@ func TestARiseThatIsNotConfirmedIsGivenUp(t *testing.T) {
 		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.FailedPrecondition {
 			t.Errorf("promoted: %v", err)
 		}
-		_ = h.stop()
 	})
 }
 
@@ -133,9 +132,6 @@ func TestAFallOvertakesARiseAtTheProxies(t *testing.T) {
 				h.expectLog("applied 0", "saved 0")
 				if s := h.status(); s.Share != 0 {
 					t.Errorf("at %d", s.Share)
-				}
-				if label != "end" {
-					_ = h.stop()
 				}
 			})
 		})
@@ -172,7 +168,6 @@ func TestStartDecidesOnlyAFall(t *testing.T) {
 		if gap := again.status().Ledger.Gap; gap == nil || !gap.From.Equal(saved) || !gap.To.Equal(saved.Add(2*time.Minute)) {
 			t.Errorf("the gap is %+v, saved at %v", gap, saved)
 		}
-		_ = again.stop()
 	})
 }
 
@@ -208,7 +203,6 @@ func TestARiseOutlivesAReloadOfItsSteps(t *testing.T) {
 				if slices.Contains(h.journal.take(), "applied 2500") != same {
 					t.Errorf("2500 was in force: %v", !same)
 				}
-				_ = h.stop()
 			})
 		})
 	}
@@ -244,6 +238,5 @@ func TestARouteThatComesBackAfterATakeover(t *testing.T) {
 		if gap := h.status().Ledger.Gap; gap == nil || gap.From.Before(gone) || gap.To.Sub(gap.From) < time.Minute {
 			t.Errorf("it was away for a minute, and its ledger has the gap %+v", gap)
 		}
-		_ = h.stop()
 	})
 }

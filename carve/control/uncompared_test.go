@@ -123,7 +123,6 @@ func TestPoisonAtAFullShare(t *testing.T) {
 				if s := h.status(); !tt.breached && (s.Monolith.Mirrored == 0 || s.Candidate.Mirrored > 0) {
 					t.Errorf("traffic of the monolith %+v, of the candidate %+v", s.Monolith, s.Candidate)
 				}
-				_ = h.stop()
 			})
 		})
 	}
