@@ -36,6 +36,9 @@ func TestStep(t *testing.T) {
 	byHandBack.ByHand = true
 	held := shift(500)
 	held.Held = true
+	undecided, different := rollout.Input{Verdict: whittle.Undecided}, rollout.Input{Verdict: whittle.Different}
+	breach := func(b rollout.Breach) rollout.Input { return rollout.Input{Verdict: whittle.Equivalent, Breach: &b} }
+	served := func(n int) rollout.Input { return rollout.Input{Verdict: whittle.Equivalent, StepServed: n} }
 
 	tests := []struct {
 		name   string
@@ -47,52 +50,25 @@ func TestStep(t *testing.T) {
 		share  whittle.Share
 		reason string // empty: no decision
 	}{
-		{
-			"undecided stays in shadow", policy, shadow(),
-			rollout.Input{Verdict: whittle.Undecided},
-			time.Hour, whittle.PhaseShadow, 0, "",
-		},
-		{
-			"different stays in shadow", policy, shadow(),
-			rollout.Input{Verdict: whittle.Different},
-			time.Hour, whittle.PhaseShadow, 0, "",
-		},
+		{"undecided stays in shadow", policy, shadow(), undecided, time.Hour, whittle.PhaseShadow, 0, ""},
+		{"different stays in shadow", policy, shadow(), different, time.Hour, whittle.PhaseShadow, 0, ""},
 		{
 			"equivalent leaves shadow", policy, shadow(),
 			rollout.Input{Verdict: whittle.Equivalent, Summary: "No difference in 312 responses."},
 			0, whittle.PhaseShift, 100,
 			"The verdict is EQUIVALENT: No difference in 312 responses; the shift starts at 1 %.",
 		},
-		{
-			"by hand means by hand", byHand, shadow(),
-			rollout.Input{Verdict: whittle.Equivalent},
-			time.Hour, whittle.PhaseShadow, 0, "",
-		},
-		{
-			"off stays off", policy,
-			rollout.State{Phase: whittle.PhaseOff, Since: began},
-			rollout.Input{Verdict: whittle.Equivalent},
-			time.Hour, whittle.PhaseOff, 0, "",
-		},
-		{
-			"a step lasts its hold", policy, shift(500),
-			rollout.Input{Verdict: whittle.Equivalent, StepServed: 60},
-			30*time.Second - 1, whittle.PhaseShift, 500, "",
-		},
-		{
-			"a step needs its requests", policy, shift(500),
-			rollout.Input{Verdict: whittle.Equivalent, StepServed: 49},
-			time.Hour, whittle.PhaseShift, 500, "",
-		},
+		{"by hand means by hand", byHand, shadow(), served(0), time.Hour, whittle.PhaseShadow, 0, ""},
+		{"off stays off", policy, rollout.State{Phase: whittle.PhaseOff, Since: began}, served(0), time.Hour, whittle.PhaseOff, 0, ""},
+		{"a step lasts its hold", policy, shift(500), served(60), 30*time.Second - 1, whittle.PhaseShift, 500, ""},
+		{"a step needs its requests", policy, shift(500), served(49), time.Hour, whittle.PhaseShift, 500, ""},
 		{
 			"a step needs the verdict", policy, shift(500),
 			rollout.Input{Verdict: whittle.Undecided, StepServed: 60},
 			time.Hour, whittle.PhaseShift, 500, "",
 		},
 		{
-			"a step on", policy, shift(500),
-			rollout.Input{Verdict: whittle.Equivalent, StepServed: 60},
-			31 * time.Second, whittle.PhaseShift, 2500,
+			"a step on", policy, shift(500), served(60), 31 * time.Second, whittle.PhaseShift, 2500,
 			"5 % was held for 31s and served 60 requests, and the verdict is EQUIVALENT; on to 25 %.",
 		},
 		{
@@ -101,15 +77,10 @@ func TestStep(t *testing.T) {
 			5 * time.Minute, whittle.PhaseLive, 10_000,
 			"100 % was held for 5m and served 812 requests; the shift is over.",
 		},
-		{
-			"a hold stops a step", policy, held,
-			rollout.Input{Verdict: whittle.Equivalent, StepServed: 60},
-			time.Hour, whittle.PhaseShift, 500, "",
-		},
+		{"a hold stops a step", policy, held, served(60), time.Hour, whittle.PhaseShift, 500, ""},
 		{
 			"a hold stops no fall", policy, held,
-			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "errors", Reason: "9 of 10 failed."}},
-			time.Second, whittle.PhaseRolledBack, 0,
+			breach(rollout.Breach{Guard: "errors", Reason: "9 of 10 failed."}), time.Second, whittle.PhaseRolledBack, 0,
 			"The errors guard was breached: 9 of 10 failed; the monolith serves everything again.",
 		},
 		{
@@ -120,55 +91,31 @@ func TestStep(t *testing.T) {
 		},
 		{
 			"a hard breach", policy, shift(2500),
-			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "breaker", Hard: true, Reason: "20 bad responses in a row"}},
-			time.Second, whittle.PhaseRolledBack, 0,
+			breach(rollout.Breach{Guard: "breaker", Hard: true, Reason: "20 bad responses in a row"}), time.Second, whittle.PhaseRolledBack, 0,
 			"The breaker tripped: 20 bad responses in a row; the monolith serves everything again.",
 		},
 		{
 			"a breach ends live", policy,
 			rollout.State{Phase: whittle.PhaseLive, Share: 10_000, Since: began},
-			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "p99"}},
-			time.Second, whittle.PhaseRolledBack, 0,
+			breach(rollout.Breach{Guard: "p99"}), time.Second, whittle.PhaseRolledBack, 0,
 			"The p99 guard was breached; the monolith serves everything again.",
 		},
+		{"no retry unless asked for", policy, rolledBack, served(0), 24 * time.Hour, whittle.PhaseRolledBack, 0, ""},
+		{"a retry waits", retrying, rolledBack, served(0), 5*time.Minute - 1, whittle.PhaseRolledBack, 0, ""},
 		{
-			"no retry unless asked for", policy, rolledBack,
-			rollout.Input{Verdict: whittle.Equivalent},
-			24 * time.Hour, whittle.PhaseRolledBack, 0, "",
-		},
-		{
-			"a retry waits", retrying, rolledBack,
-			rollout.Input{Verdict: whittle.Equivalent},
-			5*time.Minute - 1, whittle.PhaseRolledBack, 0, "",
-		},
-		{
-			"a retry starts at the first step", retrying, rolledBack,
-			rollout.Input{Verdict: whittle.Equivalent},
-			5 * time.Minute, whittle.PhaseShift, 100,
+			"a retry starts at the first step", retrying, rolledBack, served(0), 5 * time.Minute, whittle.PhaseShift, 100,
 			"5m have passed since the rollback and the verdict is EQUIVALENT; the shift starts again at 1 %.",
 		},
+		{"no retry of a different candidate", retrying, rolledBack, different, time.Hour, whittle.PhaseRolledBack, 0, ""},
+		{"no retry of what was rolled back by hand", retrying, byHandBack, served(0), time.Hour, whittle.PhaseRolledBack, 0, ""},
 		{
-			"no retry of a different candidate", retrying, rolledBack,
-			rollout.Input{Verdict: whittle.Different},
-			time.Hour, whittle.PhaseRolledBack, 0, "",
-		},
-		{
-			"no retry of what was rolled back by hand", retrying, byHandBack,
-			rollout.Input{Verdict: whittle.Equivalent},
-			time.Hour, whittle.PhaseRolledBack, 0, "",
-		},
-		{
-			"a config that ends earlier", shorter, shift(2500),
-			rollout.Input{Verdict: whittle.Equivalent},
-			time.Second, whittle.PhaseShift, 500,
+			"a config that ends earlier", shorter, shift(2500), served(0), time.Second, whittle.PhaseShift, 500,
 			"The steps in the config now end at 5 %; the share falls from 25 %.",
 		},
 		{
 			"a policy without steps has one",
 			whittle.Rollout{Auto: true},
-			shadow(),
-			rollout.Input{Verdict: whittle.Equivalent, Summary: ""},
-			0, whittle.PhaseShift, whittle.All,
+			shadow(), served(0), 0, whittle.PhaseShift, whittle.All,
 			"The verdict is EQUIVALENT; the shift starts at 100 %.",
 		},
 	}
