@@ -75,7 +75,7 @@ func (w *work) written(kind string, b []byte) (out []byte, changed bool, left st
 	says := strings.Contains(kind, "json") || strings.HasSuffix(kind, "csp-report")
 	looks := start < end && (b[start] == '{' || b[start] == '[')
 	if start < end && (says || looks || b[start] == '"') {
-		j := rewriter{w: w, src: b[start:end]}
+		j := rewriter{copied: copied{src: b[start:end]}, w: w}
 		out, changed, err := j.all(false)
 		switch {
 		case err == nil && start == 0 && end == len(b):

@@ -14,13 +14,11 @@ const (
 	maxInner = 4
 )
 
-// rewriter copies a JSON text with its secrets replaced, in one pass. Nothing
-// is copied before the first secret.
+// rewriter copies a JSON text with its secrets replaced, in one pass.
 type rewriter struct {
+	copied
+
 	w     *work
-	src   []byte
-	out   []byte
-	from  int // src before it is in out
 	s     jsonscan.Scanner
 	inner int // how many strings of JSON this text lies in
 	// within says that the value in hand is a list's.
@@ -37,10 +35,8 @@ func (j *rewriter) all(secret bool) (out []byte, changed bool, err error) {
 	if _, err = j.each(secret); err != nil {
 		return nil, false, err
 	}
-	if j.out == nil {
-		return j.src, false, nil
-	}
-	return append(j.out, j.src[j.from:]...), true, nil
+	out, changed = j.done()
+	return out, changed, nil
 }
 
 // each rewrites value after value. Where one is no JSON, it gives up to where
@@ -61,16 +57,6 @@ func (j *rewriter) each(secret bool) (i int, err error) {
 func (j *rewriter) begun(end int) []byte {
 	end = max(end, j.from)
 	return j.w.r.appendToken(append(j.out, j.src[j.from:end]...), j.src[end:])
-}
-
-// open makes room for a replacement that begins at start; the caller appends it
-// to out.
-func (j *rewriter) open(start, end int) {
-	if j.out == nil {
-		j.out = make([]byte, 0, len(j.src)+64)
-	}
-	j.out = append(j.out, j.src[j.from:start]...)
-	j.from = end
 }
 
 // between passes what may stand between two values: space, and the record

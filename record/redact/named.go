@@ -212,7 +212,7 @@ func quoteEnd(b []byte, i int, q string) int {
 // nested replaces the scalars of a JSON value in a text that is not JSON as a
 // whole; where that value is none either, all that follows is secret.
 func (t *scan) nested(i int) int {
-	j := rewriter{w: t.w, src: t.src, from: i, inner: t.depth}
+	j := rewriter{copied: copied{src: t.src, from: i}, w: t.w, inner: t.depth}
 	end, err := j.value(i, true)
 	switch {
 	case err != nil:

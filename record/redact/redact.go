@@ -205,13 +205,12 @@ func (r *Redactor) Value(place []jsonpath.Element, v []byte) []byte {
 	for i := range place {
 		secret = secret || w.secretPath(place[i].Key)
 	}
-	j := rewriter{w: w, src: v, out: nil, trail: append([]jsonpath.Element(nil), place...)}
+	j := rewriter{copied: copied{src: v}, w: w, trail: append([]jsonpath.Element(nil), place...)}
 	end, err := j.each(secret)
 	switch {
-	case err == nil && j.out == nil:
-		return v
 	case err == nil:
-		return append(j.out, v[j.from:]...)
+		out, _ := j.done()
+		return out
 	case secret:
 		return r.appendToken(nil, v)
 	case len(r.paths) > 0 && looksLikeJSON(v):

@@ -25,7 +25,7 @@ func (w *work) text(b []byte, depth int, lines bool) ([]byte, bool) {
 			return out, changed || found
 		}
 	}
-	t := scan{w: w, src: b, depth: depth, lines: lines}
+	t := scan{copied: copied{src: b}, w: w, depth: depth, lines: lines}
 	if c := b[0]; (c == 'e' || c == 'W') && beginsJSON(b) {
 		t.encodedJSON(0)
 	}
@@ -36,7 +36,7 @@ func (w *work) text(b []byte, depth int, lines bool) ([]byte, bool) {
 // json is text for what may be JSON; ok is false where it is none. (Apart from
 // text, which nearly always needs no room for a rewriter.)
 func (w *work) json(b []byte, depth int) (out []byte, changed, ok bool) {
-	j := rewriter{w: w, src: b, inner: depth}
+	j := rewriter{copied: copied{src: b}, w: w, inner: depth}
 	out, changed, err := j.all(false)
 	return out, changed, err == nil
 }
@@ -53,10 +53,9 @@ var stops = func() (t [256]bool) {
 // grammar: it looks for the shapes of secrets, and for names of secrets before
 // a colon or an equals sign, quoted and escaped in the ways in use.
 type scan struct {
+	copied
+
 	w     *work
-	src   []byte
-	out   []byte
-	from  int // src before it is in out
 	depth int
 	// lines says that the text has lines, markup that it begins with a tag.
 	lines, markup bool
@@ -128,12 +127,28 @@ func (t *scan) run() ([]byte, bool) {
 	return t.done()
 }
 
-// done gives the text with its secrets replaced, and reports whether there were any.
-func (t *scan) done() ([]byte, bool) {
-	if t.out == nil {
-		return t.src, false
+// copied is a text with its secrets replaced. Nothing is copied before the first one.
+type copied struct {
+	src, out []byte
+	from     int // src before it is in out
+}
+
+// open makes room for a replacement that begins at start; the caller appends it
+// to out.
+func (c *copied) open(start, end int) {
+	if c.out == nil {
+		c.out = make([]byte, 0, len(c.src)+64)
 	}
-	return append(t.out, t.src[t.from:]...), true
+	c.out = append(c.out, c.src[c.from:start]...)
+	c.from = end
+}
+
+// done gives the text with its secrets replaced, and reports whether there were any.
+func (c *copied) done() ([]byte, bool) {
+	if c.out == nil {
+		return c.src, false
+	}
+	return append(c.out, c.src[c.from:]...), true
 }
 
 // replace puts a token in the place of a secret, and gives where it ended.
@@ -142,12 +157,8 @@ func (t *scan) replace(start, end int) int {
 	if end <= start || isToken(t.src[start:end]) {
 		return end
 	}
-	if t.out == nil {
-		t.out = make([]byte, 0, len(t.src)+64)
-	}
-	t.out = append(t.out, t.src[t.from:start]...)
+	t.open(start, end)
 	t.out = t.w.r.appendToken(t.out, t.src[start:end])
-	t.from = end
 	return end
 }
 

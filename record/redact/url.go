@@ -56,7 +56,7 @@ func (w *work) slashed(s []byte) (_ []byte, changed bool) {
 		if i < 0 {
 			continue
 		}
-		t := scan{w: w, src: s}
+		t := scan{copied: copied{src: s}, w: w}
 		for next := 0; next >= 0; next = bytes.Index(s[i:], []byte(f.prefix)) {
 			i += next
 			i = max(t.issuedBy(f, i), i+1)
@@ -70,7 +70,7 @@ func (w *work) slashed(s []byte) (_ []byte, changed bool) {
 
 func (w *work) segments(s []byte) (_ []byte, changed bool) {
 	if i := bytes.Index(s, []byte("://")); i >= 0 {
-		t := scan{w: w, src: s}
+		t := scan{copied: copied{src: s}, w: w}
 		t.login(i)
 		s, changed = t.done()
 	}

@@ -39,9 +39,6 @@ type seenHeader struct{ seen, tokens bool }
 const headersSeenMost = 256
 
 func (r *routeSurvey) seeHeaders(h whittle.Header, compares func(string) bool) {
-	if r.headers == nil {
-		r.headers = map[string]seenHeader{}
-	}
 	for name, values := range h {
 		if known := r.headers[name].seen; len(values) > 0 && compares(name) && (known || len(r.headers) < headersSeenMost) {
 			tokens := strings.Contains(strings.Join(values, " "), tokenMark)
@@ -79,7 +76,7 @@ func takeSurvey(ctx context.Context, log Log, d *router) (*survey, error) {
 		}
 		r := s.routes[sub]
 		if r == nil {
-			r = &routeSurvey{method: e.Request.Method}
+			r = &routeSurvey{method: e.Request.Method, headers: map[string]seenHeader{}}
 			s.routes[sub] = r
 		}
 		if r.n++; !sub.caller.Harmless(e.Request.Method) {
