@@ -112,19 +112,6 @@ func (d *countDemo) actRefuse(ctx context.Context) error {
 	return d.figures.Rollout.account(t)
 }
 
-// seenErrors says what users saw of a load that was to have no errors.
-func seenErrors(r *report.Report) error {
-	failed := fmt.Sprintf("%d failed", r.Failed)
-	if len(r.Errors) > 0 {
-		failed += fmt.Sprintf(" (%v)", r.Errors)
-	}
-	err := whittle.Errorf(whittle.FallsShort, "of %d requests of users, %s and %d had no response when the load was over", r.Requests, failed, r.Unfinished)
-	if r.Unfinished > 0 {
-		err = err.WithHint("the services got too little of this machine, and users queued up before them: end what else runs, and try again")
-	}
-	return err
-}
-
 // actProve ends with the verdict EQUIVALENT; the shift then begins by itself.
 func (d *countDemo) actProve(ctx context.Context) error {
 	if err := d.shadow(ctx, d.mended); err != nil {

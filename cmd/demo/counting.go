@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -198,15 +199,23 @@ type seen struct {
 
 // account ends a load and adds it to what users saw.
 func (s *seen) account(t *traffic) error {
-	r, err := t.stop()
-	if err != nil {
-		return err
+	r, failure := t.stop()
+	if failure != nil {
+		return failure
 	}
 	bad := r.Failed + r.Unfinished
 	s.Requests += r.Requests
 	s.UserErrors += bad
-	if bad > 0 {
-		return seenErrors(r)
+	if bad == 0 {
+		return nil
 	}
-	return nil
+	failed := fmt.Sprintf("%d failed", r.Failed)
+	if len(r.Errors) > 0 {
+		failed += fmt.Sprintf(" (%v)", r.Errors)
+	}
+	err := whittle.Errorf(whittle.FallsShort, "of %d requests of users, %s and %d had no response when the load was over", r.Requests, failed, r.Unfinished)
+	if r.Unfinished > 0 {
+		return err.WithHint("the services got too little of this machine, and users queued up before them: end what else runs, and try again")
+	}
+	return err
 }
