@@ -144,15 +144,6 @@ func (p *Plan) WithUsers(c Closed) (*Plan, error) {
 	return &q, nil
 }
 
-// arrivals is what open arrivals inherit from a closed plan's group: variables and
-// what follows an error. Nil: nothing.
-func (p *Plan) arrivals() *Group {
-	if len(p.Groups) == 0 || p.Groups[0].Scenario == AnyScenario {
-		return p.OpenGroup
-	}
-	return &Group{Name: p.Groups[0].Name, Setup: p.Groups[0].Setup, OnError: p.Groups[0].OnError}
-}
-
 // StagesAside returns a plan whose groups before and after the others are flows that
 // run once before and after the run: of open arrivals, and of a run in blocks.
 func (p *Plan) StagesAside() *Plan {

@@ -89,7 +89,11 @@ const (
 // WithPhases returns a plan that sends the same requests at other times.
 func (p *Plan) WithPhases(phases ...Phase) *Plan {
 	q := *p.StagesAside()
-	q.Phases, q.Groups, q.OpenGroup = phases, nil, q.arrivals()
+	if q.Closed() && q.Groups[0].Scenario != AnyScenario {
+		g := &q.Groups[0]
+		q.OpenGroup = &Group{Name: g.Name, Setup: g.Setup, OnError: g.OnError}
+	}
+	q.Phases, q.Groups = phases, nil
 	return &q
 }
 
