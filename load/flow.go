@@ -24,7 +24,10 @@ func (u *user) RunSteps(ctx context.Context, steps []plan.Step) bool {
 		case s.Loop != nil:
 			ok = u.runLoop(ctx, s.Loop)
 		case s.Log != nil:
-			u.log(*s.Log)
+			if f := u.run.options.OnLog; f != nil {
+				text := s.Log.Render(nil, &u.scope)
+				f(u.index, string(text[:min(len(text), expr.MaxCaptured)]))
+			}
 		case s.Action != nil:
 			ok = s.Action.Act(ctx, u)
 		}
@@ -33,14 +36,6 @@ func (u *user) RunSteps(ctx context.Context, steps []plan.Step) bool {
 		}
 	}
 	return true
-}
-
-// log passes a log step's line to Options.OnLog.
-func (u *user) log(line expr.Template) {
-	if f := u.run.options.OnLog; f != nil {
-		text := line.Render(nil, &u.scope)
-		f(u.index, string(text[:min(len(text), expr.MaxCaptured)]))
-	}
 }
 
 // runLoop runs the steps of a loop. False: the user stops. As in Artillery, the counter

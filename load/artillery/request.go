@@ -64,7 +64,11 @@ func (r *reader) request(method string, n *node) *plan.Request {
 	if r.expect200 && !q.ExpectsStatus() {
 		q.Expect = append(q.Expect, plan.Expectation{Status: true, Statuses: []int{200}})
 	}
-	q.Skip = skipper(d.when, d.chance)
+	if d.when != nil || d.chance < 100 { // two reasons to leave a request out
+		q.Skip = func(s *expr.Scope) bool {
+			return d.chance < 100 && float64(s.RNG.IntN(101)) >= d.chance || d.when != nil && !d.when(&expr.Evaluation{Scope: s}).Truth()
+		}
+	}
 	if !r.frozen {
 		r.hookRequest(q, n, d.before, d.after)
 	}
@@ -128,16 +132,6 @@ func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node)
 		"expect":         func(v *node) { r.expect(q, v) },
 		"probability":    number(&d.chance, 0, math.MaxFloat64),
 		"ifTrue":         func(v *node) { d.when = r.condition(v, "ifTrue") },
-	}
-}
-
-// skipper joins the two reasons to leave a request out; nil: there is none.
-func skipper(when expr.Condition, chance float64) func(*expr.Scope) bool {
-	if when == nil && chance >= 100 {
-		return nil
-	}
-	return func(s *expr.Scope) bool {
-		return chance < 100 && float64(s.RNG.IntN(101)) >= chance || when != nil && !when(&expr.Evaluation{Scope: s}).Truth()
 	}
 }
 

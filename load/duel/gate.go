@@ -85,17 +85,6 @@ func onErrors(gates []Gate) bool {
 	return slices.ContainsFunc(gates, func(g Gate) bool { return g.key == "errors" })
 }
 
-// noSuccess says which target failed at every request, empty where neither did. The
-// latencies of such a target are those of its errors.
-func (c *Comparison) noSuccess() string {
-	for i, r := range []*report.Report{c.A, c.B} {
-		if r != nil && r.NoSuccess() != "" {
-			return "of target " + "AB"[i:i+1] + " " + r.NoSuccess()
-		}
-	}
-	return ""
-}
-
 // Err reports whether the comparison counts as a success: nil, or an error
 // with the code whittle.Unavailable (exit status 3) where it is void or where a
 // gate's ratio is not known (but of errors, which neither may have),
@@ -128,8 +117,12 @@ func (c *Comparison) Err(gates []Gate) error {
 			met = append(met, fmt.Sprintf("%s: the ratio is %s (%s to %s)", g, ratioText(f.Ratio), ratioText(f.Low), ratioText(f.High)))
 		}
 	}
-	if none := c.noSuccess(); none != "" && !onErrors(gates) {
-		met = append(met, none)
+	for i, r := range []*report.Report{c.A, c.B} {
+		// The latencies of a target that failed at every request are those of its errors.
+		if r != nil && r.NoSuccess() != "" && !onErrors(gates) {
+			met = append(met, "of target "+"AB"[i:i+1]+" "+r.NoSuccess())
+			break
+		}
 	}
 	if len(met) > 0 {
 		return whittle.Errorf(whittle.FallsShort, "%s", strings.Join(met, "; "))

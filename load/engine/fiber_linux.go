@@ -40,7 +40,8 @@ func newFiber(l *Loop) *Fiber {
 		for f.job != nil {
 			f.job(f)
 			f.job = nil
-			l.recycle(f)
+			l.active--
+			l.idle = append(l.idle, f)
 			yield(struct{}{})
 		}
 	})

@@ -173,12 +173,6 @@ func (l *Loop) Spawn(job func(*Fiber)) {
 	l.switchTo(f)
 }
 
-// recycle keeps a fiber whose job is done for the next job.
-func (l *Loop) recycle(f *Fiber) {
-	l.active--
-	l.idle = append(l.idle, f)
-}
-
 // resume continues a fiber that waits, or that is in RunBlocking.
 func (l *Loop) resume(f *Fiber, why wakeReason) {
 	f.waiting, f.reason = false, why

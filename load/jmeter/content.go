@@ -131,7 +131,8 @@ func (j *reader) pairs(arguments []*tag, form bool) expr.Template {
 		case form:
 			write = func(text string) string { return formEscape(formDecode(text)) }
 		default:
-			write = asIs
+			// No URL has a space: what stands in its place is found by illegalTarget.
+			write = func(text string) string { return shownText(strings.ReplaceAll(text, " ", "<space>")) }
 		}
 		name := j.text(a, "Argument.name").Map(write)
 		val := j.text(a, "Argument.value").Map(write)
@@ -175,10 +176,6 @@ func (j *reader) uploads(s *sample) []upload {
 	}
 	return out
 }
-
-// asIs is a part of a query that JMeter does not encode. No URL has a space: what stands
-// in its place is found by illegalTarget.
-func asIs(text string) string { return shownText(strings.ReplaceAll(text, " ", "<space>")) }
 
 // multipart writes arguments and files as multipart/form-data, as JMeter does.
 func (j *reader) multipart(s *sample, q *plan.Request, set string, arguments []*tag, files []upload) {
