@@ -108,61 +108,44 @@ func random(size int) []byte {
 // more, and what ends it and gives the response's body.
 func slowly(t *testing.T, url, path string, http2 bool, sent []byte) (begin func(), rest func() []byte) {
 	t.Helper()
-	if path != "/upload" {
-		sent = nil
-	}
-	if http2 {
-		return slowlyHTTP2(t, url, path, sent)
-	}
-	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+	tr := speaking(t, http2)
+	tr.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 64 << 10}
+	tr.DialContext = (&net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
-	}}
-	c, err := d.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	}}).DialContext
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, http.NoBody)
 	fatal.If(t, err)
-	t.Cleanup(func() { c.Close() })
-	half := len(sent) / 2
-	begin = func() {
-		if sent == nil {
-			_, _ = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path)
-			return
+	in, out := io.Pipe()
+	if path == "/upload" {
+		r.Method, r.Body, r.ContentLength = http.MethodPost, in, int64(len(sent))
+	}
+	upload := func(p []byte) {
+		if path == "/upload" {
+			_, _ = out.Write(p)
 		}
-		_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", path, len(sent), sent[:half])
+	}
+	responses, half := make(chan *http.Response, 1), len(sent)/2
+	begin = func() {
+		go func() {
+			resp, err := tr.RoundTrip(r)
+			if err != nil {
+				t.Error(err)
+				resp = &http.Response{Body: http.NoBody}
+			}
+			responses <- resp
+		}()
+		upload(sent[:half])
 	}
 	return begin, func() []byte {
-		_, _ = c.Write(sent[half:])
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		fatal.If(t, err)
+		upload(sent[half:])
+		_ = out.Close()
+		resp := <-responses
+		defer resp.Body.Close()
 		got, err := io.ReadAll(resp.Body)
 		if err != nil || path == "/unknown" && resp.Trailer.Get("X-Sum") != "sum" {
 			t.Errorf("%v, trailer %v", err, resp.Trailer)
 		}
 		return got
-	}
-}
-
-// slowlyHTTP2 is slowly over HTTP/2.
-func slowlyHTTP2(t *testing.T, url, path string, sent []byte) (begin func(), rest func() []byte) {
-	t.Helper()
-	h := h2To(t, url, 0)
-	var stream uint32
-	half := len(sent) / 2
-	begin = func() {
-		fields := []string{":method", http.MethodGet, ":scheme", "http", ":path", path, ":authority", "a.example"}
-		if sent == nil {
-			stream = h.asks(fields...)
-			return
-		}
-		fields[1] = http.MethodPost
-		stream = h.begins(append(fields, "content-length", strconv.Itoa(len(sent)))...)
-		h.sends(stream, sent[:half], false)
-	}
-	return begin, func() []byte {
-		if sent != nil {
-			h.sends(stream, sent[half:], true)
-		}
-		h.must(0, h.fr.WriteWindowUpdate(0, 1<<30))
-		h.must(0, h.fr.WriteWindowUpdate(stream, 1<<30))
-		return h.body(stream)
 	}
 }
 
