@@ -91,16 +91,10 @@ func TestEjectionDoesNotFlatter(t *testing.T) {
 	candidate := ejecting(instances(good, bad, other))
 	spec.Candidate, spec.Guard.Consecutive, spec.Mirror.Watch = &candidate, 1000, 0
 	seen := make(chan int, 1)
-	var outcomes atomic.Int64
 	s := open(t, spec, says(http.StatusOK, "x"), nil, func(o *Options) {
 		o.Observe = func(x *whittle.Exchange) whittle.Observation {
 			seen <- x.Candidate.Status
 			return whittle.Observation{}
-		}
-		o.Outcome = func(o whittle.Outcome) {
-			if o.Side == whittle.Candidate && o.Bad() {
-				outcomes.Add(1)
-			}
 		}
 	})
 	mirrored := func() int {
@@ -119,7 +113,7 @@ func TestEjectionDoesNotFlatter(t *testing.T) {
 			t.Errorf("a user got %d", status)
 		}
 	}
-	if n := outcomes.Load(); n > 0 {
+	if n, _ := s.failed(); n > 0 {
 		t.Errorf("%d users' requests were at the ejected instance", n)
 	}
 }
@@ -135,7 +129,7 @@ func TestOneBadInstanceIsTheCandidatesFailure(t *testing.T) {
 		name string
 		u    whittle.Upstream
 		// bad is how many of the outcomes are; -1: all.
-		bad int64
+		bad int
 	}{
 		{"a 5xx", instances(good, bad), 2},
 		{"one that hangs", instances(good, hung.URL), 2},
@@ -148,27 +142,19 @@ func TestOneBadInstanceIsTheCandidatesFailure(t *testing.T) {
 				candidate.Timeout = 100 * time.Millisecond
 			}
 			spec.Candidate, spec.Guard.Consecutive, spec.Mirror.Watch = &candidate, 1000, 0
-			var all, failed atomic.Int64
-			s := open(t, spec, says(http.StatusOK, "x"), nil, func(o *Options) {
-				o.Outcome = func(o whittle.Outcome) {
-					if o.Side == whittle.Candidate {
-						all.Add(1)
-						if o.Bad() {
-							failed.Add(1)
-						}
-					}
-				}
-			})
+			s := open(t, spec, says(http.StatusOK, "x"), nil)
 			s.apply(whittle.All, whittle.PhaseLive)
-			for i := 0; i < 40 || tt.bad > 0 && failed.Load() < tt.bad; i++ {
+			n, all := 0, 0
+			for i := 0; i < 40 || tt.bad > 0 && n < tt.bad; i++ {
 				if status, _ := s.gets(s.sends(http.MethodGet, "", "X-User", "u")); status != http.StatusOK {
 					t.Errorf("the user got %d", status)
 				}
+				n, all = s.failed()
 			}
-			n, ejections := failed.Load(), s.g.Upstreams()[1].Ejections
+			ejections := s.g.Upstreams()[1].Ejections
 			exact := tt.name == "a 5xx" // a good one may be late on a busy machine
-			if tt.bad < 0 && n != all.Load() || tt.bad > 0 && (ejections != 1 || exact && n != tt.bad) {
-				t.Errorf("%d of %d were bad, %d ejections", n, all.Load(), ejections)
+			if tt.bad < 0 && n != all || tt.bad > 0 && (ejections != 1 || exact && n != tt.bad) {
+				t.Errorf("%d of %d were bad, %d ejections", n, all, ejections)
 			}
 		})
 	}

@@ -217,6 +217,19 @@ func (s *fixture) reported() []whittle.Outcome {
 	return append([]whittle.Outcome(nil), s.outcomes...)
 }
 
+// failed is how many of the candidate's outcomes are bad, of all that it has.
+func (s *fixture) failed() (bad, all int) {
+	for _, o := range s.reported() {
+		if o.Side == whittle.Candidate {
+			all++
+			if o.Bad() {
+				bad++
+			}
+		}
+	}
+	return bad, all
+}
+
 func TestShadowComparesBothResponses(t *testing.T) {
 	for _, length := range []int{0, 10, 2<<10 + 1, 60_000} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {

@@ -235,14 +235,8 @@ func TestObserverAsksTheOtherSide(t *testing.T) {
 			t.Errorf("%s: %+v", key, x)
 		}
 	}
-	bad := 0
-	for _, o := range s.reported() {
-		if o.Side == whittle.Candidate && o.Bad() {
-			bad++
-		}
-	}
-	if n := len(s.reported()); n != 5 || bad != 1 {
-		t.Errorf("%d outcomes, %d bad ones of the candidate", n, bad)
+	if bad, _ := s.failed(); len(s.reported()) != 5 || bad != 1 {
+		t.Errorf("%d outcomes, %d bad ones of the candidate", len(s.reported()), bad)
 	}
 }
 
