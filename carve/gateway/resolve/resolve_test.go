@@ -72,7 +72,7 @@ func TestFamiliesWithoutARouteAreLeftOut(t *testing.T) {
 // TestAddressesAreBounded: a name with more is no way to fill the memory.
 func TestAddressesAreBounded(t *testing.T) {
 	s := dnstest.New(t)
-	s.Truncate()
+	s.Fail(dnstest.Faults{Truncate: true})
 	var many []string
 	for i := range MaxAddresses + 10 {
 		many = append(many, net.IPv4(127, 0, byte(i>>8), byte(i)).String())
@@ -104,11 +104,11 @@ func TestFollow(t *testing.T) {
 	if f := <-came; !slices.Equal(f.addresses, []string{"127.0.0.1:80"}) || f.err != nil {
 		t.Error(f)
 	}
-	s.Fail(dnsmessage.RCodeServerFailure)
+	s.Fail(dnstest.Faults{Code: dnsmessage.RCodeServerFailure})
 	if f := <-came; f.err == nil {
 		t.Error(f)
 	}
-	s.Fail(dnsmessage.RCodeSuccess)
+	s.Fail(dnstest.Faults{})
 	s.Set("app.example", 3600, "127.0.0.2", "127.0.0.1")
 	if f := <-came; !slices.Equal(f.addresses, []string{"127.0.0.1:80", "127.0.0.2:80"}) || f.err != nil {
 		t.Error(f)
@@ -120,7 +120,7 @@ func TestFollow(t *testing.T) {
 // TestASilentServerIsGivenUp: whoever waits for a lookup can end it.
 func TestASilentServerIsGivenUp(t *testing.T) {
 	s := dnstest.New(t)
-	s.Silence(true)
+	s.Fail(dnstest.Faults{Silent: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {

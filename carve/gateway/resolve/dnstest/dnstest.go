@@ -21,11 +21,16 @@ type Server struct {
 	// Address is host:port.
 	Address string
 
-	mu       sync.Mutex // guards the following
-	records  map[string][]dnsmessage.Resource
-	fails    dnsmessage.RCode
-	silent   bool
-	truncate bool
+	mu      sync.Mutex // guards the following
+	records map[string][]dnsmessage.Resource
+	faults  Faults
+}
+
+// Faults are what a server does wrong.
+type Faults struct {
+	Code     dnsmessage.RCode // of every answer
+	Silent   bool             // no query is answered
+	Truncate bool             // queries by UDP are sent to TCP
 }
 
 // New starts a server that ends with the test.
@@ -86,25 +91,11 @@ func (s *Server) Remove(name string) {
 	delete(s.records, strings.ToLower(dotted(name)))
 }
 
-// Fail has every query answered with this code; RCodeSuccess: no longer.
-func (s *Server) Fail(code dnsmessage.RCode) {
+// Fail has the server do wrong from now on; the zero value: nothing any more.
+func (s *Server) Fail(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fails = code
-}
-
-// Silence has no query answered.
-func (s *Server) Silence(silent bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.silent = silent
-}
-
-// Truncate has queries by UDP sent to TCP.
-func (s *Server) Truncate() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.truncate = true
+	s.faults = f
 }
 
 func header(name string, ttl uint32) dnsmessage.ResourceHeader {
@@ -152,13 +143,13 @@ func (s *Server) reply(query []byte, packet bool) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var q dnsmessage.Message
-	if q.Unpack(query) != nil || len(q.Questions) != 1 || s.silent {
+	if q.Unpack(query) != nil || len(q.Questions) != 1 || s.faults.Silent {
 		return nil
 	}
 	of := q.Questions[0]
 	name := strings.ToLower(of.Name.String())
 	m := dnsmessage.Message{
-		Header:    dnsmessage.Header{ID: q.ID, Response: true, Authoritative: true, RCode: s.fails, Truncated: packet && s.truncate},
+		Header:    dnsmessage.Header{ID: q.ID, Response: true, Authoritative: true, RCode: s.faults.Code, Truncated: packet && s.faults.Truncate},
 		Questions: q.Questions,
 	}
 	records, exists := s.records[name]
