@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"whittle"
@@ -30,22 +31,14 @@ var publishedFlaws = []flaw{
 	}},
 }
 
-// finding is the first one that is shown and is the flaw's own, or nil.
-func (w *flaw) finding(v *whittle.Verdict) *whittle.Finding {
-	for i := range v.Findings {
-		if f := &v.Findings[i]; f.Decided && f.Expected == "" && w.named(f) {
-			return f
-		}
-	}
-	return nil
-}
-
 // namedFlaws says which published flaw was named by which kind of finding.
 func namedFlaws(v *whittle.Verdict) map[string]string {
 	named := map[string]string{}
-	for i := range publishedFlaws {
-		if f := publishedFlaws[i].finding(v); f != nil {
-			named[publishedFlaws[i].name] = string(f.Kind)
+	for _, w := range publishedFlaws {
+		for i := range slices.Backward(v.Findings) { // the first that is shown counts
+			if f := &v.Findings[i]; f.Decided && f.Expected == "" && w.named(f) {
+				named[w.name] = string(f.Kind)
+			}
 		}
 	}
 	return named

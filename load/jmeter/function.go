@@ -58,14 +58,6 @@ type function struct {
 // anyNumber is no bound on the number of arguments.
 const anyNumber = math.MaxInt
 
-// arity says how many arguments a call has.
-func (f *function) arity() string {
-	if f.most == anyNumber {
-		return fmt.Sprintf("%d at least", f.least)
-	}
-	return fmt.Sprintf("%d to %d", f.least, f.most)
-}
-
 // functions are those that run, by their names.
 var functions map[string]function
 
@@ -197,7 +189,11 @@ func (j *reader) function(n plan.Position, inner string, depth int) expr.Express
 	case !ok:
 		panic(n.Errorf(whittle.Unsupported, "the function __%s is not supported: use ${__groovy(…)} or ${__javaScript(…)}; docs/load-jmeter.md lists what is", c.name))
 	case len(c.args) < f.least || len(c.args) > f.most:
-		panic(c.at.Invalid("${__%s}: it has %d arguments, and JMeter starts no test with such a call: __%s takes %s", c.raw, len(c.args), c.name, f.arity()))
+		takes := fmt.Sprintf("%d to %d", f.least, f.most)
+		if f.most == anyNumber {
+			takes = fmt.Sprintf("%d at least", f.least)
+		}
+		panic(c.at.Invalid("${__%s}: it has %d arguments, and JMeter starts no test with such a call: __%s takes %s", c.raw, len(c.args), c.name, takes))
 	}
 	c.checkForm()
 	return f.compile(j, c)
