@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -403,18 +404,11 @@ func (rt *route) fallBack(c *candidateCall) {
 	c.first.BothBad = c.res.Failure != whittle.FailedCanceled &&
 		(c.res.Failure != whittle.NoFailure || c.res.Status >= http.StatusInternalServerError)
 	c.settle(c.first.BothBad)
-	rt.env.g.logFailure(c.user.r.Context(), rt.name, whittle.Candidate, failureOf(v.broken), v.broken.Detail, c.res.Sent)
+	failure := cmp.Or(broken.Failure, whittle.Failure("answered "+strconv.Itoa(broken.Status)))
+	rt.env.g.logFailure(c.user.r.Context(), rt.name, whittle.Candidate, failure, broken.Detail, c.res.Sent)
 	if c.fellBack = c.res.Failure == whittle.NoFailure; c.fellBack {
 		rt.counts.fellBack.Add(1)
 	}
-}
-
-// failureOf names how a response that was not good failed.
-func failureOf(a *whittle.Response) whittle.Failure {
-	if a.Failure == whittle.NoFailure {
-		return whittle.Failure("answered " + strconv.Itoa(a.Status))
-	}
-	return a.Failure
 }
 
 // refuse responds with an error, because asking the monolith too could do the write

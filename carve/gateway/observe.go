@@ -71,7 +71,9 @@ func (o *observed) room(more int64) bool {
 func (o *observed) take(m *extproc.Message) (more bool) {
 	switch {
 	case m.Waits:
-		o.g.warnWaits(o.by)
+		if more, due := o.g.failureLog.due(failureKey{failure: "ext_proc"}, time.Now()); due {
+			o.g.log.Warn("an ext_proc filter waits for whittle, which only looks on: set observability_mode: true", "peer", o.by.Peer, "more_since_the_last_line", more)
+		}
 		return false // by which Envoy goes on without whittle
 	case o.v == nil:
 		return m.Kind == extproc.RequestHeaders && o.begin(m)
@@ -228,11 +230,4 @@ func headerOf(fields []extproc.Field) http.Header {
 		}
 	}
 	return h
-}
-
-// warnWaits says at a bounded rate that a filter does not observe, but waits.
-func (g *Gateway) warnWaits(by *inbound.Request) {
-	if more, due := g.failureLog.due(failureKey{failure: "ext_proc"}, time.Now()); due {
-		g.log.Warn("an ext_proc filter waits for whittle, which only looks on: set observability_mode: true", "peer", by.Peer, "more_since_the_last_line", more)
-	}
 }

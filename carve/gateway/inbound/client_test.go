@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/carve/gateway/listener"
 	"whittle/internal/fatal"
 )
 
@@ -73,7 +74,7 @@ func TestClientBehindTrustedProxies(t *testing.T) {
 		if got := clientOf(r, proxyNets); got != c.want {
 			t.Errorf("%s, %q, %q: %s, want %s", c.peer, c.xff, c.forwarded, got, c.want)
 		}
-		if got := clientOf(r, nil); got != peerOf(r) {
+		if got := clientOf(r, nil); got != listener.PeerOf(r.RemoteAddr) {
 			t.Errorf("%s is believed although nobody is: %s", c.peer, got)
 		}
 	}

@@ -102,7 +102,7 @@ func (d *Reader) Read(r *http.Request) Request {
 	q := Request{r, Facts{
 		Origin: origin,
 		Conn:   conn, ConnNumber: number,
-		Peer: peerOf(r), HTTPS: r.TLS != nil || origin.HTTPS, Upgrade: listener.UpgradeOf(r), Length: r.ContentLength,
+		Peer: listener.PeerOf(r.RemoteAddr), HTTPS: r.TLS != nil || origin.HTTPS, Upgrade: listener.UpgradeOf(r), Length: r.ContentLength,
 		reader: d, Named: httpfield.ConnectionNames(r.Header),
 	}}
 	if r.Body == nil || r.Body == http.NoBody {
@@ -128,9 +128,6 @@ func (d *Reader) Read(r *http.Request) Request {
 // many bytes. Whatever becomes of it, there is nothing left on the client's
 // connection to be stalled by, or to be taken for another request.
 func (f *Facts) HoldsBody(length int64) { f.Conn, f.Length, f.Whole = nil, length, true }
-
-// peerOf is the peer's address without its port, which changes with every connection.
-func peerOf(r *http.Request) string { return listener.PeerOf(r.RemoteAddr) }
 
 // Client is the client's address, in the form of Peer. It is the peer's or, if the peer
 // is trusted, the last address in X-Forwarded-For (else in Forwarded, else in X-Real-IP)

@@ -386,7 +386,8 @@ func (u *Upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 				w.field(name, v)
 			}
 		}
-		if len(q.Body) > 0 || q.Header["Content-Length"] != nil || hasBody(q.Method) {
+		expected := q.Method == http.MethodPost || q.Method == http.MethodPut || q.Method == http.MethodPatch // so that the absence of a body must be said
+		if len(q.Body) > 0 || q.Header["Content-Length"] != nil || expected {
 			w.field("Content-Length", strconv.Itoa(len(q.Body)))
 		}
 		b, err := w.end()
@@ -402,10 +403,4 @@ func (u *Upstream) callLean(ctx context.Context, q *whittle.Request, hold *holdi
 // again reports whether a call may be sent a second time without asking.
 func again(q *whittle.Request) bool {
 	return replayable(&http.Request{Method: q.Method, Header: http.Header(q.Header)})
-}
-
-// hasBody reports whether a method is expected to carry a body, so that its
-// absence must be said.
-func hasBody(method string) bool {
-	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
