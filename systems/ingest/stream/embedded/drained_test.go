@@ -19,6 +19,7 @@ import (
 	"whittle/systems/ingest/front"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/relay"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 // TestADrainedLogNeverFills puts a front and a relay over a log whose disk holds
@@ -133,7 +134,7 @@ func openUnread(t *testing.T, disk *fakeDisk, ids []string) (opens, failed int) 
 			if _, next := span(t, l); next != uint64(len(ids)) {
 				t.Errorf("%s: the log ends at %d", about, next)
 			}
-			keep(t, l, record("after", nil))
+			streamtest.Keep(t, l, record("after", nil))
 			closing(t, l)
 		}
 		d.unread = nil

@@ -16,13 +16,14 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 // fill appends records of about a kilobyte, one batch each.
 func fill(t *testing.T, l *Log, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
-		keep(t, l, record(fmt.Sprint(i), make([]byte, 1000)))
+		streamtest.Keep(t, l, record(fmt.Sprint(i), make([]byte, 1000)))
 	}
 }
 
@@ -99,8 +100,8 @@ func TestUnreadable(t *testing.T) {
 	disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 	o := onFakeDisk(disk)
 	l := openAt(t, "", o)
-	keep(t, l, record("a", nil), record("b", []byte(strings.Repeat("b", 3000))), record("c", nil))
-	keep(t, l, record("d", nil))
+	streamtest.Keep(t, l, record("a", nil), record("b", []byte(strings.Repeat("b", 3000))), record("c", nil))
+	streamtest.Keep(t, l, record("d", nil))
 	r, err := l.Read(0)
 	fatal.If(t, err)
 	defer r.Close()

@@ -13,21 +13,13 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 func record(id string, value []byte) stream.Record {
 	r := stream.Record{ID: id, Key: "k", Value: value}
 	r.Seal()
 	return r
-}
-
-func keep(t testing.TB, l *Log, records ...stream.Record) {
-	t.Helper()
-	for i, r := range l.Append(t.Context(), records) {
-		if r.Err != nil {
-			t.Fatalf("%s: %v", records[i].ID, r.Err)
-		}
-	}
 }
 
 // readIDs reads all that a log holds: ids, and "corrupt" for what is.
@@ -76,9 +68,9 @@ func written(t testing.TB) (*fakeDisk, []string) {
 		}
 		return b
 	}
-	keep(t, l, record("a", noise(10)), record("b", noise(900)))
-	keep(t, l, record("c", nil))
-	keep(t, l, record("d", noise(30)), record("e", make([]byte, 1700)), record("f", noise(30)))
+	streamtest.Keep(t, l, record("a", noise(10)), record("b", noise(900)))
+	streamtest.Keep(t, l, record("c", nil))
+	streamtest.Keep(t, l, record("d", noise(30)), record("e", make([]byte, 1700)), record("f", noise(30)))
 	disk.powerOff()
 	closing(t, l)
 	disk.lose()
@@ -120,7 +112,7 @@ func flipEveryBit(t *testing.T) {
 			t.Fatalf("bit %d of byte %d was flipped and not seen: %+v", bit, at, before)
 		}
 		l := opened(t, "", onFakeDisk(d))
-		keep(t, l, record("after", []byte("v")))
+		streamtest.Keep(t, l, record("after", []byte("v")))
 		got := readIDs(t, l)
 		closing(t, l)
 		count := 0
@@ -184,7 +176,7 @@ func TestEveryTornBatch(t *testing.T) {
 		if got := readIDs(t, l); !slices.Equal(got, ids[:3]) {
 			t.Errorf("sectors %b: read %v", kept, got)
 		}
-		keep(t, l, record("after", nil))
+		streamtest.Keep(t, l, record("after", nil))
 		closing(t, l)
 		l = opened(t, "", onFakeDisk(d))
 		if got := readIDs(t, l); !slices.Equal(got, append(slices.Clone(ids[:3]), "after")) {
@@ -205,7 +197,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			disk := newFakeDisk(rand.New(rand.NewPCG(seed, 0)))
 			l := opened(t, "", onFakeDisk(disk))
-			keep(t, l, record("a", nil))
+			streamtest.Keep(t, l, record("a", nil))
 			disk.mu.Lock()
 			disk.failing, disk.dying = 1, true
 			disk.mu.Unlock()
@@ -218,7 +210,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 			disk.failing = 0
 			l = opened(t, "", onFakeDisk(disk))
 			shown := readIDs(t, l)
-			keep(t, l, record("c", nil))
+			streamtest.Keep(t, l, record("c", nil))
 			disk.powerOff()
 			closing(t, l)
 			disk.lose()
@@ -237,7 +229,7 @@ func TestSyncFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 		l := openAt(t, "", onFakeDisk(disk))
-		keep(t, l, record("a", nil))
+		streamtest.Keep(t, l, record("a", nil))
 		fail := func(p float64) {
 			disk.mu.Lock()
 			defer disk.mu.Unlock()
@@ -260,7 +252,7 @@ func TestSyncFails(t *testing.T) {
 		}
 		fail(0)
 		until(t, 2*healLast)
-		keep(t, l, record("d", nil))
+		streamtest.Keep(t, l, record("d", nil))
 		if s := l.Stats(); s.Failed != nil || s.Failures != 1 {
 			t.Errorf("%+v", s)
 		}
@@ -309,7 +301,7 @@ func TestDiskFull(t *testing.T) {
 		if r := l.Capacity(); r.Err != nil || r.Free < 2*64<<10 || r.Rate <= 0 {
 			t.Errorf("room after the trim: %+v", r)
 		}
-		keep(t, l, record("y", nil))
+		streamtest.Keep(t, l, record("y", nil))
 	})
 }
 
@@ -318,8 +310,8 @@ func TestDiskFull(t *testing.T) {
 func TestClosedIsNotTorn(t *testing.T) {
 	disk := newFakeDisk(rand.New(rand.NewPCG(1, 0)))
 	l := opened(t, "", onFakeDisk(disk))
-	keep(t, l, record("a", nil))
-	keep(t, l, record("b", bytes.Repeat([]byte("b"), 2000)), record("c", nil))
+	streamtest.Keep(t, l, record("a", nil))
+	streamtest.Keep(t, l, record("b", bytes.Repeat([]byte("b"), 2000)), record("c", nil))
 	closing(t, l)
 	clear(disk.seen[segmentName(0)].seen[3*sector : 4*sector])
 	for range 2 {

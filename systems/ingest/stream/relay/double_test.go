@@ -264,15 +264,6 @@ func event(key string, n int) stream.Record {
 	return r
 }
 
-func mustAppend(t *testing.T, s stream.Stream, records ...stream.Record) {
-	t.Helper()
-	for i, r := range s.Append(t.Context(), records) {
-		if r.Err != nil {
-			t.Fatalf("record %d: %v", i, r.Err)
-		}
-	}
-}
-
 // folder is one in memory where the system has such, because a simulation of
 // hours does not wait for a disk.
 func folder(t *testing.T) string {

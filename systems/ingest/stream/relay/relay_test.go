@@ -14,6 +14,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 // rig is a relay over doubles.
@@ -77,14 +78,14 @@ func TestAnHourOfOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines strings.Builder
 		g := open(t, Options{Window: 500, Dir: folder(t), Keep: true, Log: slog.New(slog.NewTextHandler(&lines, nil))}, nil)
-		mustAppend(t, g, event("k", 0))
+		streamtest.Keep(t, g, event("k", 0))
 		time.Sleep(2 * time.Second)
 		g.sink.setDown(errDown)
 		asked := g.sink.called()
 		const n = 900
 		for i := 1; i <= n; i++ {
 			before := time.Now()
-			mustAppend(t, g, event("k", i), event(fmt.Sprint("u", i%50), i))
+			streamtest.Keep(t, g, event("k", i), event(fmt.Sprint("u", i%50), i))
 			if time.Since(before) != 0 || g.Capacity().Err != nil {
 				t.Fatal("an append waited for the sink")
 			}
@@ -128,11 +129,11 @@ func TestASinkThatIsDownAtTheStart(t *testing.T) {
 		o := quick(t)
 		g := open(t, o, nil)
 		g.sink.setDown(errDown)
-		mustAppend(t, g, event("k", 0))
+		streamtest.Keep(t, g, event("k", 0))
 		g.crash()
 		g.again(t, o)
 		g.sink.setDown(errDown)
-		mustAppend(t, g, event("k", 1))
+		streamtest.Keep(t, g, event("k", 1))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := g.Close(ctx); err != nil {
@@ -181,10 +182,10 @@ func TestAStuckKeyHoldsNobodyElse(t *testing.T) {
 		o := quick(t)
 		o.Window = 100
 		g := open(t, o, func(d *fakeSink) stream.Stream { return &stuckKey{d, "stuck"} })
-		mustAppend(t, g, event("stuck", 0))
+		streamtest.Keep(t, g, event("stuck", 0))
 		const others = 1000
 		for n := range others {
-			mustAppend(t, g, event(fmt.Sprint("k", n%50), n/50))
+			streamtest.Keep(t, g, event(fmt.Sprint("k", n%50), n/50))
 			if n%10 == 0 {
 				time.Sleep(200 * time.Millisecond)
 			}
@@ -224,7 +225,7 @@ func TestCorruptRecordsOfTheLogArePassed(t *testing.T) {
 		o.Keep = true
 		g := open(t, o, nil, event("k", 0), broken, event("k", 2), broken)
 		fatal.If(t, g.Wait(t.Context(), 4))
-		mustAppend(t, g, event("k", 3))
+		streamtest.Keep(t, g, event("k", 3))
 		g.close(t)
 		if s := g.Status(); s.Corrupt != 2 || s.Sent != 3 {
 			t.Errorf("status: %+v", s)
@@ -244,9 +245,9 @@ func TestWhatTheSinkRefusesIsKept(t *testing.T) {
 		})
 		full := event("full", 3)
 		full.Header = make([]stream.Header, stream.MaxHeaders)
-		mustAppend(t, g, full)
+		streamtest.Keep(t, g, full)
 		for n := range 6 {
-			mustAppend(t, g, event("k", n))
+			streamtest.Keep(t, g, event("k", n))
 		}
 		g.close(t)
 		refused := g.refusals.all()
@@ -271,11 +272,11 @@ func TestTheLogIsTrimmedBehindTheDrain(t *testing.T) {
 			o.Keep = keep
 			g := open(t, o, nil)
 			for n := range 10 {
-				mustAppend(t, g, event("k", n))
+				streamtest.Keep(t, g, event("k", n))
 			}
 			time.Sleep(time.Second)
 			g.sink.setDown(errDown)
-			mustAppend(t, g, event("k", 10))
+			streamtest.Keep(t, g, event("k", 10))
 			time.Sleep(time.Hour)
 			want := 10
 			if keep {
@@ -301,7 +302,7 @@ func TestAShortLogKeepsWhatFits(t *testing.T) {
 		append10 := func(times int) {
 			for n := range times {
 				for i := range 10 {
-					mustAppend(t, g, event("k", 10*n+i))
+					streamtest.Keep(t, g, event("k", 10*n+i))
 				}
 				time.Sleep(time.Second)
 			}

@@ -127,7 +127,7 @@ func (s *Suite) roundTrip(t *testing.T) {
 	for i := range records {
 		records[i].Seal()
 	}
-	where := keep(t, st, records...)
+	where := Keep(t, st, records...)
 	if capacity := st.Capacity(); capacity.Err != nil || capacity.Free <= 0 || capacity.Rate < 0 {
 		t.Errorf("room: %+v", capacity)
 	}
@@ -155,7 +155,7 @@ func (s *Suite) memory(t *testing.T) {
 	st := s.Open(t)
 	value := []byte("as it was")
 	records := []stream.Record{Record("a", "k", value)}
-	at := keep(t, st, records...)
+	at := Keep(t, st, records...)
 	copy(value, "scribbled")
 	records[0].Header[0].Value = "scribbled"
 	records[0].ID = "scribbled"
@@ -251,7 +251,7 @@ func (s *Suite) appendEnded(t *testing.T) {
 			t.Error(r.Err)
 		}
 	}
-	keep(t, st, numbered("other", 0))
+	Keep(t, st, numbered("other", 0))
 }
 
 // appendMidway ends contexts while their appends are under way: each result is
@@ -283,9 +283,9 @@ func (s *Suite) corrupt(t *testing.T) {
 	st := s.Open(t)
 	bad := Record("bad", "k", "a value")
 	bad.Sum ^= 1 << 7
-	at := keep(t, st, Record("before", "k", "v"))
+	at := Keep(t, st, Record("before", "k", "v"))
 	result := st.Append(t.Context(), []stream.Record{bad})[0]
-	keep(t, st, Record("behind", "k", "v"))
+	Keep(t, st, Record("behind", "k", "v"))
 	var read []string
 	for _, e := range s.Read(t, st)[at[0].Partition] {
 		if e.Intact() {
@@ -362,8 +362,8 @@ func differ(got, want *stream.Record) string {
 	return ""
 }
 
-// keep appends records and wants all of them kept.
-func keep(t *testing.T, s stream.Stream, records ...stream.Record) []stream.Position {
+// Keep appends records and wants all of them kept.
+func Keep(t testing.TB, s stream.Stream, records ...stream.Record) []stream.Position {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
