@@ -38,11 +38,14 @@ type Check struct {
 
 // String is the check with its outcome, on one line.
 func (c Check) String() string {
-	if c.FailIf != "" {
-		return "fail if " + c.FailIf + ": " + c.failIf()
-	}
 	word, optional := "held", ""
 	switch {
+	case c.FailIf != "" && c.Missing != "":
+		return "fail if " + c.FailIf + ": " + c.Missing + ", FAILED"
+	case c.FailIf != "" && c.Passed:
+		return "fail if " + c.FailIf + ": it is " + units.Plain(rounded(c.Value)) + ", passed"
+	case c.FailIf != "":
+		return "fail if " + c.FailIf + ": it is " + units.Plain(rounded(c.Value)) + ", FAILED"
 	case c.Missing != "":
 		word = c.Missing + ", NOT MET"
 	case !c.Passed && c.Expression != "":
@@ -60,17 +63,6 @@ func (c Check) String() string {
 		return "bound on " + c.Metric + " of at most " + units.Plain(c.Max) + ": " + word + optional
 	}
 	return "bound on " + c.Metric + ": " + units.Plain(c.Value) + " of at most " + units.Plain(c.Max) + ", " + word + optional
-}
-
-// failIf is the outcome of a condition that must not hold.
-func (c Check) failIf() string {
-	switch {
-	case c.Missing != "":
-		return c.Missing + ", FAILED"
-	case c.Passed:
-		return "it is " + units.Plain(rounded(c.Value)) + ", passed"
-	}
-	return "it is " + units.Plain(rounded(c.Value)) + ", FAILED"
 }
 
 // rounded keeps four digits behind the point.
