@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -79,14 +77,9 @@ func TestExpectations(t *testing.T) {
 }
 
 func TestEnsureDecidesTheExitStatus(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/bad" {
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	}))
-	defer srv.Close()
+	srv := newAsked(t, shop)
 	const head = "config: {phases: [{duration: 0.1, arrivalCount: 4}], "
-	const flow = "}\nscenarios: [{flow: [{get: {url: /}}, {get: {url: /bad}}]}]"
+	const flow = "}\nscenarios: [{flow: [{get: {url: /}}, {get: {url: /broken}}]}]"
 	for _, c := range []struct {
 		ensure, says string
 		code         whittle.Code
