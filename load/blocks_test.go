@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strconv"
@@ -74,18 +73,17 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 func TestTheFlowBeforeARunIsNotInTheCPUOfAWatchedProcess(t *testing.T) {
 	needs.Linux(t, "CPU of another process, from /proc")
 	const burnt = 500 * time.Millisecond
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	srv := serving(t, func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/prepare" {
 			for began := cpu.Own(); cpu.Own()-began < burnt; {
 				_ = strings.Repeat("work", 1000)
 			}
 		}
-	}))
-	defer srv.Close()
+	})
 	p := parsed(t, `
 before: {flow: [{post: {url: /prepare}}]}
 scenarios: [{flow: [{get: {url: /}}]}]`)
-	r := run(t, once(p), Options{Target: srv.URL, Watch: []cpu.Process{{Name: "own", PID: os.Getpid()}}})
+	r := run(t, once(p), Options{Target: srv, Watch: []cpu.Process{{Name: "own", PID: os.Getpid()}}})
 	// The server is this process. Half of it leaves room for what else it does.
 	if got := r.Processes[0].CPU; got > float64(burnt.Milliseconds())/2 {
 		t.Errorf("%v ms of CPU for one request, and %v before it", got, burnt)

@@ -3,7 +3,6 @@ package load
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -27,17 +26,16 @@ func TestEachUserWaitsForItsResponse(t *testing.T) {
 	var mu sync.Mutex
 	under, most := 0, 0
 	perUser := map[string]int{}
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	srv := serving(t, func(_ http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		under++
 		most = max(most, under)
 		perUser[r.Header.Get("X-User")]++
 		under--
-	}))
-	defer srv.Close()
+	})
 	p := users(t, "{get: {url: /a}}, {think: 1ms}, {get: {url: /b}}", plan.Closed{Users: 5, Ramp: 50 * time.Millisecond, Loops: 4})
-	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute, Headers: func(h []string, i int64) []string {
+	r := run(t, p, Options{Target: srv, MaxLate: time.Minute, Headers: func(h []string, i int64) []string {
 		return append(h, "X-User", fmt.Sprint(i))
 	}})
 	if r.Model != report.ModelClosed || r.Requests != 40 || r.Completed != 40 || r.Early || r.Users != (report.Users{Planned: 5, Started: 5, Finished: 5}) {
@@ -57,41 +55,38 @@ func TestEachUserWaitsForItsResponse(t *testing.T) {
 }
 
 func TestUsersStartEvenlyOverTheRamp(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
+	srv := serving(t, func(http.ResponseWriter, *http.Request) {})
 	p := users(t, "{get: {url: /}}", plan.Closed{Users: 10, Ramp: 200 * time.Millisecond})
-	r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
+	r := run(t, p, Options{Target: srv, MaxLate: time.Minute})
 	if r.Requests != 10 || r.Latency.ScheduleError.Count != 10 || r.Seconds < .18 {
 		t.Errorf("%d requests in %v s, %d starts timed", r.Requests, r.Seconds, r.Latency.ScheduleError.Count)
 	}
 }
 
 func TestADurationEndsTheUsers(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
+	srv := serving(t, func(http.ResponseWriter, *http.Request) {})
 	for _, flow := range []string{"{get: {url: /}}", "{get: {url: /}}, {think: 3600}"} {
 		p := users(t, flow, plan.Closed{Users: 3, Duration: time.Second})
-		r := run(t, p, Options{Target: srv.URL, MaxLate: time.Minute})
+		r := run(t, p, Options{Target: srv, MaxLate: time.Minute})
 		if r.Early || r.Requests == 0 || r.Completed != r.Requests || r.Seconds < 1 || r.Users != (report.Users{Planned: 3, Started: 3, Finished: 3}) {
 			t.Errorf("%s: early %v, %d requests, %d completed in %v s, %+v", flow, r.Early, r.Requests, r.Completed, r.Seconds, r.Users)
 		}
 	}
 	// Whoever would start after the end does not.
 	p := users(t, "{get: {url: /}}, {think: 3600}", plan.Closed{Users: 10, Ramp: time.Hour, Duration: time.Second})
-	if r := run(t, p, Options{Target: srv.URL}); r.Users.Started != 1 || r.Early {
+	if r := run(t, p, Options{Target: srv}); r.Users.Started != 1 || r.Early {
 		t.Errorf("%+v, early %v", r.Users, r.Early)
 	}
 }
 
 func TestAUserKeepsItsConnectionWithinALoop(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
+	srv := serving(t, func(http.ResponseWriter, *http.Request) {})
 	p := users(t, "{get: {url: /}}, {get: {url: /}}", plan.Closed{Users: 3, Loops: 4})
-	if r := run(t, p, Options{Target: srv.URL}); r.Latency.Connect.Count != 12 {
+	if r := run(t, p, Options{Target: srv}); r.Latency.Connect.Count != 12 {
 		t.Errorf("%d connections, want one for each user and loop", r.Latency.Connect.Count)
 	}
 	p.Groups[0].Fresh = false
-	if r := run(t, p, Options{Target: srv.URL}); r.Latency.Connect.Count != 3 {
+	if r := run(t, p, Options{Target: srv}); r.Latency.Connect.Count != 3 {
 		t.Errorf("%d connections, want one for each user", r.Latency.Connect.Count)
 	}
 }

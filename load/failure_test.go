@@ -84,13 +84,12 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 func TestArrivalsAboveTheBoundAreSkippedAndCounted(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-release }))
-	defer srv.Close()
+	srv := serving(t, func(_ http.ResponseWriter, r *http.Request) { <-release })
 	p := parsed(t, `
 config: {phases: [{duration: 0.5, arrivalCount: 50, maxVusers: 3}], http: {timeout: 60}}
 scenarios: [{flow: [{get: {url: /}}]}]`)
 	released := false
-	r := run(t, p, Options{Target: srv.URL, OnProgress: func(p report.Progress) {
+	r := run(t, p, Options{Target: srv, OnProgress: func(p report.Progress) {
 		if released || p.InFlight+p.Skipped < 50 { // not all have come yet
 			return
 		}
@@ -143,20 +142,18 @@ func TestErrorsAreReportedWithASample(t *testing.T) {
 	fatal.If(t, err)
 	refusing := "http://" + l.Addr().String()
 	l.Close()
-	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }))
-	defer failing.Close()
-	strange := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	failing := serving(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	strange := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
 			_, _ = c.Write([]byte("\x1b[2Jnot HTTP\r\n\r\n"))
 			_ = c.Close()
 		}
-	}))
-	defer strange.Close()
+	})
 	for _, c := range []struct{ target, kind, want string }{
 		{refusing, report.ErrorRefused, "connection refused"},
 		{"http://nobody.invalid", report.ErrorDNS, "nobody.invalid"},
-		{failing.URL, report.ErrorServer, "status 503"},
-		{strange.URL, report.ErrorMalformed, "not"},
+		{failing, report.ErrorServer, "status 503"},
+		{strange, report.ErrorMalformed, "not"},
 	} {
 		r := run(t, once(parsed(t, small)), Options{Target: c.target})
 		got := r.ErrorSamples[c.kind]

@@ -154,8 +154,7 @@ scenarios: [{flow: [{get: {url: /login}}, {get: {url: /moved, followRedirect: fa
 // TestAFormWhoseHooksChangeItSendsItsFileEachTime: the bound on files is on those of the
 // plan, however often a request of them is made anew.
 func TestAFormWhoseHooksChangeItSendsItsFileEachTime(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
-	defer s.Close()
+	s := serving(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	p, err := planOf(t, map[string]string{
 		"plan.yml": `config: {target: 'http://x', processor: p.js}
 scenarios: [{flow: [{post: {url: /, beforeRequest: mark, formData: {f: {fromFile: big.bin}}}}]}]`,
@@ -163,7 +162,7 @@ scenarios: [{flow: [{post: {url: /, beforeRequest: mark, formData: {f: {fromFile
 		"big.bin": strings.Repeat("x", 5<<20),
 	}).WithUsers(plan.Closed{Users: 1, Loops: 5})
 	fatal.If(t, err)
-	if r := run(t, p, Options{Target: s.URL}); r.Completed != 5 || r.Failed != 0 {
+	if r := run(t, p, Options{Target: s}); r.Completed != 5 || r.Failed != 0 {
 		t.Errorf("%d responses, %v: %v", r.Completed, r.Errors, r.ErrorSamples)
 	}
 }

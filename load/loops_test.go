@@ -64,10 +64,9 @@ scenarios: [{flow: [{get: {url: /a}}, {get: {url: "%s/b"}}, {get: {url: /c}}]}]`
 
 // TestANameIsLookedUpBesideALane goes by a name, whose look-up would block.
 func TestANameIsLookedUpOutsideALoop(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
+	srv := serving(t, func(http.ResponseWriter, *http.Request) {})
 	p := parsed(t, "config: {phases: [{duration: 0.2, arrivalCount: 50}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	r := run(t, p, Options{Target: strings.Replace(srv.URL, "127.0.0.1", "localhost", 1)})
+	r := run(t, p, Options{Target: strings.Replace(srv, "127.0.0.1", "localhost", 1)})
 	if r.Completed != 50 {
 		t.Errorf("%d completed, want 50; %v", r.Completed, r.Errors)
 	}

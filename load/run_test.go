@@ -56,6 +56,14 @@ func planOf(t testing.TB, files map[string]string) *plan.Plan {
 	return p
 }
 
+// serving is a server that ends with the test.
+func serving(t testing.TB, response http.HandlerFunc) (url string) {
+	t.Helper()
+	srv := httptest.NewServer(response)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
 func run(t testing.TB, p *plan.Plan, o Options) *report.Report {
 	t.Helper()
 	r, err := Run(t.Context(), p, o)
@@ -67,14 +75,13 @@ func TestRunSendsExactlyWhatThePlanSays(t *testing.T) {
 	type seen struct{ target, contentType, user, body string }
 	var mu sync.Mutex
 	got := map[seen]int{}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		got[seen{r.Method + " " + r.RequestURI, r.Header.Get("Content-Type"), r.Header.Get("X-User"), string(b)}]++
 		mu.Unlock()
 		fmt.Fprint(w, "Counted to 50 \n")
-	}))
-	defer srv.Close()
+	})
 	p := parsed(t, `
 config:
   target: http://127.0.0.1:1
@@ -88,7 +95,7 @@ scenarios:
 `)
 	for _, pool := range []int{0, 2} {
 		clear(got)
-		r := run(t, p, Options{Target: srv.URL + "/", Pool: pool, Headers: func(h []string, i int64) []string {
+		r := run(t, p, Options{Target: srv + "/", Pool: pool, Headers: func(h []string, i int64) []string {
 			return append(h, "X-User", fmt.Sprintf("u%d", i%2))
 		}})
 		for u := range 2 {
@@ -145,8 +152,7 @@ func TestTheEndOfTheContextEndsTheRunWithAReport(t *testing.T) {
 
 func TestWhatMeansNothingIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	asked := false
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
-	defer srv.Close()
+	srv := serving(t, func(http.ResponseWriter, *http.Request) { asked = true })
 	for says, o := range map[string]Options{
 		"a pool of -1":                 {Pool: -1},
 		"-2 users at once":             {MaxInFlight: -2},
@@ -155,7 +161,7 @@ func TestWhatMeansNothingIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		"no target":                    {},
 	} {
 		if says != "no target" {
-			o.Target = srv.URL
+			o.Target = srv
 		}
 		_, err := NewRunner(parsed(t, small), o)
 		if whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), says) {

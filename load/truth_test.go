@@ -131,11 +131,10 @@ func freezeOnce(t *testing.T, pool int) (above string, calm bool) {
 // has come: the generator, from its own point of view, was stopped for a while.
 func TestAStoppedGeneratorDeclaresItsRunVoid(t *testing.T) {
 	var leap atomic.Int64 // ns
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { leap.Store(int64(300 * time.Millisecond)) }))
-	defer srv.Close()
+	srv := serving(t, func(http.ResponseWriter, *http.Request) { leap.Store(int64(300 * time.Millisecond)) })
 	now := func() time.Time { return time.Now().Add(time.Duration(leap.Load())) }
 	p := parsed(t, "config: {phases: [{duration: 1, arrivalRate: 200}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	r := run(t, p, Options{Target: srv.URL, Now: now})
+	r := run(t, p, Options{Target: srv, Now: now})
 	if r.Void == "" || r.Latency.ScheduleError.Max < 250*time.Millisecond {
 		t.Errorf("void %q, schedule error %+v", r.Void, r.Latency.ScheduleError)
 	}
@@ -203,10 +202,9 @@ func TestTheGeneratorsOwnLimits(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
+	srv := serving(t, func(http.ResponseWriter, *http.Request) {})
 	cmd := exec.Command(os.Args[0], "-test.run=^TestTheGeneratorsOwnLimits$", "-test.count=1")
-	cmd.Env = append(os.Environ(), target+"="+srv.URL)
+	cmd.Env = append(os.Environ(), target+"="+srv)
 	out, err := cmd.CombinedOutput()
 	_, text, ok := strings.Cut(string(out), "reports ")
 	if err != nil || !ok {
@@ -235,12 +233,11 @@ func cpuPage() *httptest.Server {
 }
 
 func TestAMetricsPageGivesCPUPerRequest(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
+	srv := serving(t, func(http.ResponseWriter, *http.Request) {})
 	page := cpuPage()
 	defer page.Close()
 	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 10}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	r := run(t, p, Options{Target: srv.URL, WatchURLs: []string{page.URL}})
+	r := run(t, p, Options{Target: srv, WatchURLs: []string{page.URL}})
 	if len(r.Processes) != 1 || r.Processes[0].CPU < 1000 || r.CPUPerRequest != r.Processes[0].CPU/10 || r.Processes[0].Ended {
 		t.Errorf("%+v, %v ms per request", r.Processes, r.CPUPerRequest)
 	}
