@@ -40,7 +40,8 @@ func (j *reader) addChecks(q *plan.Request, env elementScope) {
 		j.judge(e, q)
 	}
 	if len(q.Captures) > plan.MaxConditions {
-		panic(slices.Concat(env.asserts, env.extracts)[0].at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions))
+		first := slices.Concat(env.asserts, env.extracts)[0]
+		panic(first.at.Errorf(whittle.ResourceExhausted, "more than %d assertions or extractors of one sampler", plan.MaxConditions))
 	}
 	q.Expect = append(q.Expect, plan.Expectation{Check: func(a *expr.Response) bool {
 		// An unexpected 5xx is a server_error, as in other plans.
