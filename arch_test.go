@@ -49,6 +49,7 @@ var rooms = map[string]int{
 	"whittle/internal/chart":        0,
 	"whittle/internal/jsonscan":     0,
 	"whittle/internal/natslink":     0,
+	"whittle/internal/natstest":     0,
 	"whittle/internal/notify":       0,
 	"whittle/internal/openfiles":    0,
 	"whittle/internal/pemfile":      0,

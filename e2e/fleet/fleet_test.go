@@ -21,6 +21,7 @@ import (
 	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
+	"whittle/internal/natstest"
 	"whittle/internal/rawtest"
 )
 
@@ -144,7 +145,7 @@ func runServer() {
 	host, client := hostPort(os.Getenv("FLEET_CLIENTS"))
 	o := &server.Options{
 		ServerName: os.Getenv("FLEET_NAME"), Host: host, Port: client, JetStream: true, StoreDir: os.Getenv("FLEET_DIR"),
-		SyncAlways: true, NoSigs: true, NoLog: true, JetStreamMaxStore: 8 << 30, // and not what the disk has
+		SyncAlways: true, JetStreamMaxStore: 8 << 30, // and not what the disk has
 	}
 	if all := strings.Split(os.Getenv("FLEET_ROUTES"), ","); len(all) > 1 {
 		host, route := hostPort(os.Getenv("FLEET_ROUTE"))
@@ -153,17 +154,7 @@ func runServer() {
 			o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: address})
 		}
 	}
-	s, err := server.NewServer(o)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	s.Start()
-	if !s.ReadyForConnections(time.Minute) {
-		os.Exit(1)
-	}
-	fmt.Println("listening public=" + os.Getenv("FLEET_CLIENTS"))
-	s.WaitForShutdown()
+	natstest.Serve(o)
 }
 
 func hostPort(address string) (host string, port int) {

@@ -13,13 +13,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
+	"whittle/internal/natstest"
 	"whittle/load/report"
 )
 
@@ -27,7 +27,7 @@ var whittle string
 
 func TestMain(m *testing.M) {
 	if os.Getenv("LOAD_ROLE") == "nats" {
-		runServer()
+		natstest.Serve(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT})
 		return
 	}
 	process.Main(m, func() error {
@@ -35,21 +35,6 @@ func TestMain(m *testing.M) {
 		whittle = filepath.Join(dir, "whittle")
 		return err
 	})
-}
-
-// runServer is the process of a NATS server.
-func runServer() {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	s.Start()
-	if !s.ReadyForConnections(time.Minute) {
-		os.Exit(1)
-	}
-	fmt.Println("listening public=" + s.Addr().String())
-	s.WaitForShutdown()
 }
 
 // site is a target that counts, a NATS server and four workers.

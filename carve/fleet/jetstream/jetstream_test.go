@@ -18,6 +18,7 @@ import (
 	"whittle/carve/fleet"
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
+	"whittle/internal/natstest"
 )
 
 // A stream that is made while the NATS server is stopped keeps two loops of the server's:
@@ -29,23 +30,10 @@ func TestMain(m *testing.M) {
 
 const path = "GET /x"
 
-// serve starts a NATS server on a port of its own, or again on one that it had.
-func serve(t *testing.T, dir string, port int) *server.Server {
+// serve starts a NATS server.
+func serve(t *testing.T) *server.Server {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true, SyncAlways: true,
-	})
-	fatal.If(t, err)
-	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server does not start")
-	}
-	return s
-}
-
-func stop(s *server.Server) {
-	s.Shutdown()
-	s.WaitForShutdown()
+	return natstest.Start(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true})
 }
 
 // gateway is a member with what it has in force.
@@ -119,8 +107,7 @@ func TestNATSIsAway(t *testing.T) {
 // TestEvidence: exchanges are there once each, in one order for all, and a leader goes
 // on after the last that the one before has judged.
 func TestEvidence(t *testing.T) {
-	s := serve(t, t.TempDir(), server.RANDOM_PORT)
-	defer stop(s)
+	s := serve(t)
 	all := fleetOf(t, "nats://"+s.Addr().String(), 2, time.Second)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -201,8 +188,7 @@ func pause(t *testing.T, js jetstream.JetStream, name, filter string) {
 // TestReportsAreWithheld: a leader whose watch of the others' reports lives and brings
 // nothing watches them anew, and does not go on without them.
 func TestReportsAreWithheld(t *testing.T) {
-	s := serve(t, t.TempDir(), server.RANDOM_PORT)
-	defer stop(s)
+	s := serve(t)
 	all := fleetOf(t, "nats://"+s.Addr().String(), 2, 2*time.Second)
 	js, err := jetstream.New(all[0].conn)
 	fatal.If(t, err)
@@ -260,8 +246,7 @@ func TestNothingIsLostAnyMore(t *testing.T) {
 			t.Errorf("%v, %v ago: %v", c.err, c.ago, got)
 		}
 	}
-	s := serve(t, t.TempDir(), server.RANDOM_PORT)
-	defer stop(s)
+	s := serve(t)
 	g := fleetOf(t, "nats://"+s.Addr().String(), 1, 500*time.Millisecond)[0]
 	g.lose(context.DeadlineExceeded)
 	if len(g.Wrong()) != 1 {

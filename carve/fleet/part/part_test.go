@@ -25,6 +25,7 @@ import (
 	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
+	"whittle/internal/natstest"
 	"whittle/record/redact"
 )
 
@@ -57,23 +58,11 @@ func serve(t *testing.T) string {
 	return s.ClientURL()
 }
 
-// startServer starts one, which ends with the test at the latest.
+// startServer starts one in a folder of its own.
 func startServer(t *testing.T, o *server.Options) *server.Server {
 	t.Helper()
-	o.NoSigs, o.NoLog, o.StoreDir = true, true, t.TempDir()
-	s, err := server.NewServer(o)
-	fatal.If(t, err)
-	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server does not start")
-	}
-	t.Cleanup(func() { endServer(s) })
-	return s
-}
-
-func endServer(s *server.Server) {
-	s.Shutdown()
-	s.WaitForShutdown()
+	o.StoreDir = t.TempDir()
+	return natstest.Start(t, o)
 }
 
 func jetStream(t *testing.T, url string) natsjs.JetStream {
@@ -410,7 +399,7 @@ func TestALeaderThatIsCutOff(t *testing.T) {
 	process.Until(t, "it leads", func() bool { return leads(a) })
 	a.ask(t, 7)
 	process.Until(t, "all are compared", func() bool { return ledger(a).Compared == 7 })
-	endServer(s)
+	natstest.Stop(s)
 	process.Until(t, "it does not lead any more", func() bool { return !leads(a) && !a.Fleet().Connected })
 	if l := ledger(a); l.Compared != 7 || l.Total != 7 {
 		t.Errorf("%s", l.Account())
@@ -440,13 +429,13 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 		})
 	}
 	says("no JetStream responds")
-	endServer(without)
+	natstest.Stop(without)
 	refusing := start(&server.Options{JetStream: true, Authorization: "another word"})
 	says("uthorization")
-	endServer(refusing)
+	natstest.Stop(refusing)
 	small := start(&server.Options{JetStream: true, JetStreamMaxStore: 100 << 20})
 	says("insufficient storage resources")
-	endServer(small)
+	natstest.Stop(small)
 	joined := func(parts ...string) {
 		t.Helper()
 		process.Until(t, fmt.Sprint("it joins, and says ", parts), func() bool {
@@ -462,13 +451,13 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	}
 	denied := start(user(&server.Permissions{Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: []string{"$KV.whittle_test.>"}}}))
 	says(`Publish to "$KV.whittle_test.member`)
-	endServer(denied)
+	natstest.Stop(denied)
 	deaf := start(user(&server.Permissions{Subscribe: &server.SubjectPermission{Deny: []string{"_INBOX.>"}}}))
 	says(`for Subscription to "_INBOX.`)
 	if revision, rest := g.reread(t.Context(), 7); revision != 7 || rest != showEvery {
 		t.Errorf("records that are waited for in vain are looked at again after %v, and %d was read", rest, revision)
 	}
-	endServer(deaf)
+	natstest.Stop(deaf)
 	// The permissions that docs/fleet.md has are enough.
 	least := start(user(&server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: []string{"$JS.API.>", "$JS.FC.>", "$KV.whittle_test.>", "whittle.test.>", "_INBOX.>"}},
@@ -479,7 +468,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	if f := g.Fleet(); len(f.Wrong) > 0 {
 		t.Errorf("%q", f.Wrong)
 	}
-	endServer(least)
+	natstest.Stop(least)
 	half := start(&server.Options{JetStream: true, JetStreamMaxStore: 400 << 20, MaxPayload: 64 << 10})
 	joined("messages of 64 KiB at most")
 	for range 2 { // the first finds that the stream which it had is gone, the other one makes another
@@ -488,7 +477,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 		}
 	}
 	joined("Exchanges cannot be sent", "insufficient storage resources")
-	endServer(half)
+	natstest.Stop(half)
 	start(&server.Options{JetStream: true, JetStreamMaxStore: 8 << 30})
 	process.Until(t, "an exchange is sent", func() bool { return g.Observe(g.exchange(0)).Counted })
 	joined()
