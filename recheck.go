@@ -31,12 +31,14 @@ type Observation struct {
 	// Early says that they differ, but that too few requests have been repeated to know what
 	// the monolith changes by itself.
 	Early bool
-	// Ask says that both sides should be asked again about the difference: the monolith changes there
-	// seldom or never.
+	// Ask says that both sides should be asked again about the difference.
 	Ask bool
+	// Seldom is at how many places of the bodies the monolith changes seldom, if the two differ at one
+	// of these; 0: they do not.
+	Seldom int
 	// Repeated says that the monolith was asked twice. SelfDiffers says that its two responses
-	// had a difference that is not declared, SelfAsk that they had one where it changes seldom.
-	Repeated, SelfDiffers, SelfAsk bool
+	// had a difference that is not declared, SelfSeldom that they had one where it changes seldom.
+	Repeated, SelfDiffers, SelfSeldom bool
 }
 
 // Pair is one request that went to both sides, as the guards see it.
@@ -51,6 +53,7 @@ type Pair struct {
 	Monolith, Candidate Outcome
 	// Compared says that the two responses were compared. The others are then those of the
 	// observation.
-	Compared                                     bool
-	Differs, Ask, Repeated, SelfDiffers, SelfAsk bool
+	Compared, Differs                 bool
+	Seldom                            int
+	Repeated, SelfDiffers, SelfSeldom bool
 }

@@ -143,7 +143,12 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	m.opened += int(eprocess.Indicator(open))
 	o := Observation{
 		Differs: open && !early, Early: open && early, Ask: slices.ContainsFunc(m.cand, m.worthAsking),
-		Repeated: repeated, SelfDiffers: selfAny, SelfAsk: slices.ContainsFunc(m.self, m.worthAsking),
+		Repeated: repeated, SelfDiffers: selfAny, SelfSeldom: slices.ContainsFunc(m.self, m.worthAsking),
+	}
+	if !early && slices.ContainsFunc(m.cand, m.isSeldom) {
+		for i := range m.marks {
+			o.Seldom += int(eprocess.Indicator(m.isSeldom(i)))
+		}
 	}
 	m.seeForms(x, repeated)
 	return o
@@ -161,6 +166,12 @@ func (m *match) readBy(a *whittle.Response) {
 func (m *match) worthAsking(i int) bool {
 	mk := m.marks[i]
 	return mk.Expect < 0 && !m.noise.Own[mk.noise()] && (!m.noise.Learnt[mk.noise()] || m.rare(mk.noise()))
+}
+
+// isSeldom reports whether the monolith was seen to vary at a mark, and seldom.
+func (m *match) isSeldom(i int) bool {
+	k := m.marks[i].noise()
+	return m.worthAsking(i) && m.noise.Learnt[k] && !m.forms.Replaces(k)
 }
 
 // note turns differences into indices of marks, each once. With x they are the candidate's, and the

@@ -35,6 +35,19 @@ var (
 	}
 )
 
+// defaultGuard has the shipped limits.
+var defaultGuard = whittle.Guard{Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99}
+
+// TestNoiseThatIsNotKnownYet: before noise is learned no guard counts it.
+func TestNoiseThatIsNotKnownYet(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		if promisetest.FromTheFirst(judgeOf(t, testMatch), guard.New(defaultGuard), seed) {
+			t.Errorf("seed %d: a guard speaks", seed)
+		}
+	}
+}
+
 func turnsRow(wrong, share float64) string {
 	return fmt.Sprintf("| %s | %s |", display.InPercent(wrong), display.InPercent(share))
 }
@@ -46,7 +59,7 @@ func turnsCell(t *testing.T, wrong, share float64, at promisetest.Turn) string {
 	c.MaxDiffer = 0
 	var took, met []int
 	for run := range uint64(11) {
-		g := guard.New(whittle.Guard{Errors: 0.01, P99: 1.5, Mismatch: 0.001, Confidence: 0.99})
+		g := guard.New(defaultGuard)
 		tenths, users, found := at.TakenBack(judgeOf(t, c), g, run, turnsMost)
 		if !found {
 			tenths, users = 1<<40, 1<<40

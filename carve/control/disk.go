@@ -70,7 +70,7 @@ type kept struct {
 }
 
 // keptVersion is that of all that is kept of a route: its position, judge and guards.
-const keptVersion = 3
+const keptVersion = 4
 
 func (d *disk) response(upTo uint64, err error) {
 	d.waiters = slices.DeleteFunc(d.waiters, func(w waiter) bool {

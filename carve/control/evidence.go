@@ -136,7 +136,7 @@ func pairOf(x *whittle.Exchange, o whittle.Observation) whittle.Pair {
 	return whittle.Pair{
 		User: x.User, At: x.At, First: x.First(),
 		Monolith: outcome(whittle.Monolith, &x.Monolith), Candidate: outcome(whittle.Candidate, &x.Candidate),
-		Compared: o.Skip == "", Differs: o.Differs, Ask: o.Ask, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers, SelfAsk: o.SelfAsk,
+		Compared: o.Skip == "", Differs: o.Differs, Seldom: o.Seldom, Repeated: o.Repeated, SelfDiffers: o.SelfDiffers, SelfSeldom: o.SelfSeldom,
 	}
 }
 

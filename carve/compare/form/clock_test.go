@@ -73,9 +73,9 @@ func drawClock(r *rand.Rand, layout string) *clockServer {
 
 var clockLayouts = []string{"2006-01-02T15:04:05.000Z", time.RFC3339, "epoch", "Mon, 02 Jan 2006 15:04:05 GMT"}
 
-// clockRun gives the exchange at which a time of the candidate's is called wrong; 0:
-// it is not within length.
-func clockRun(t *testing.T, r *rand.Rand, monolith, candidate *clockServer, length int) int {
+// clockRun gives the exchange at which a time of the candidate's is called wrong, or suspected to be;
+// 0: it is not within length.
+func clockRun(t *testing.T, r *rand.Rand, monolith, candidate *clockServer, length int) (shown, suspected int) {
 	t.Helper()
 	f := formsOf(t, comparetest.FormComparison)
 	f.take(noise.Key{Path: "$.now", Way: jsondiff.HowValue}, 0)
@@ -90,19 +90,23 @@ func clockRun(t *testing.T, r *rand.Rand, monolith, candidate *clockServer, leng
 			x.Repeat, repeat = &again, again.Body
 		}
 		f.See(x, repeat, 0.01, n)
+		if suspected == 0 && len(f.Findings()) > 0 {
+			suspected = n
+		}
 		if decidedOf(f) != nil {
-			return n
+			return n, suspected
 		}
 	}
-	return 0
+	return 0, suspected
 }
 
 // TestFreshTimesAreAsFar: two services that read their clocks, whatever the latter
 // are, when they read them, how long they pause and queue, are never called wrong for how far
-// their times are from now. Hypothesis: the two sides' distances are exchangeable. 0 of 200
-// runs, each looked at after each exchange.
+// their times are from now, nor often suspected. Hypothesis: the two sides' distances are exchangeable.
+// 0 of 200 runs, each looked at after each exchange.
 func TestFreshTimesAreAsFar(t *testing.T) {
 	t.Parallel()
+	suspicions := 0
 	for seed := range 200 {
 		r := rand.New(rand.NewPCG(uint64(seed), 12))
 		layout := clockLayouts[seed%len(clockLayouts)]
@@ -111,16 +115,22 @@ func TestFreshTimesAreAsFar(t *testing.T) {
 		if seed%3 == 2 {
 			candidate.skew = 8 * time.Second
 		}
-		if at := clockRun(t, r, monolith, candidate, 400); at > 0 {
+		at, suspected := clockRun(t, r, monolith, candidate, 400)
+		if at > 0 {
 			t.Errorf("run %d: called wrong at %d: %+v against %+v", seed, at, candidate, monolith)
 		}
+		suspicions += min(suspected, 1)
+	}
+	if suspicions > 200/20 {
+		t.Errorf("suspected in %d of 200 runs", suspicions)
 	}
 }
 
-// TestStaleTimesAreShown: a time that is three seconds old is, always and in 7 of 100, whatever
-// the clocks, up to a second apart, where both sides send a Date. (With clocks two seconds
-// apart, a stale time can be the very text that the monolith writes.)
-func TestStaleTimesAreShown(t *testing.T) {
+// TestStaleTimesAreSuspected: a time that is three seconds old is, always and in 7 of 100, whatever
+// the clocks, up to a second apart, where both sides send a Date. It is never shown, since the clock of
+// a database may have made it. (With clocks two seconds apart, a stale time can be the very text that the
+// monolith writes.)
+func TestStaleTimesAreSuspected(t *testing.T) {
 	t.Parallel()
 	for share, within := range map[float64]int{1: 80, 0.07: 600} {
 		for seed := range 20 {
@@ -129,8 +139,8 @@ func TestStaleTimesAreShown(t *testing.T) {
 			monolith, candidate := drawClock(r, layout), drawClock(r, layout)
 			monolith.skew, candidate.skew = monolith.skew/4, candidate.skew/4
 			monolith.pauses, candidate.pauses, candidate.queue, candidate.stale = 0, 0, 700*time.Millisecond, share
-			if at := clockRun(t, r, monolith, candidate, within); at == 0 {
-				t.Errorf("%v of responses, %s, run %d: not shown", share, layout, seed)
+			if shown, suspected := clockRun(t, r, monolith, candidate, within); shown > 0 || suspected == 0 {
+				t.Errorf("%v of responses, %s, run %d: suspected at %d, shown at %d", share, layout, seed, suspected, shown)
 			}
 		}
 	}
@@ -144,7 +154,7 @@ func TestTimesOfOneMomentAreNoRepeats(t *testing.T) {
 	for seed := range 20 {
 		r := rand.New(rand.NewPCG(uint64(seed), 14))
 		monolith, candidate := &clockServer{layout: clockLayouts[0]}, &clockServer{layout: clockLayouts[0], bunch: 800 * time.Millisecond}
-		if at := clockRun(t, r, monolith, candidate, 1000); at > 0 {
+		if at, _ := clockRun(t, r, monolith, candidate, 1000); at > 0 {
 			t.Errorf("run %d: shown at %d", seed, at)
 		}
 	}

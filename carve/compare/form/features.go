@@ -1,6 +1,7 @@
 package form
 
 import (
+	"bytes"
 	"iter"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ func (c *category) words(k int) string {
 	case featSize:
 		return sizeWords(c.value.form.class, c.value.size)
 	case featTime:
-		return [...]string{"as usual", "earlier", "later"}[c.code]
+		return [...]string{"as usual", "earlier", "later", "older than its response's Date allows"}[c.code]
 	case featRepeat:
 		return [...]string{"a new value", "an earlier value"}[c.code]
 	case featEnd:
@@ -52,6 +53,7 @@ const (
 	asUsual uint64 = iota
 	earlier
 	later
+	stale
 
 	anew  uint64 = 0
 	again uint64 = 1
@@ -85,30 +87,33 @@ func (p *formPath) code(k, side int, v *value, e *formExchange) (code uint64, ok
 		}
 		return code, v.hash != 0 && v.form.class != classBool && v.form.class != classEmpty
 	case featEnd:
-		return uint64(eprocess.Indicator(slices.Contains(p.Ends[side%2], v.end))), v.end != 0
+		// The newest does not count: those of requests that come at one moment may end in the time.
+		ends := p.Ends[side%2]
+		return uint64(eprocess.Indicator(slices.Contains(ends[:max(0, len(ends)-1)], v.end))), v.end != 0 && p.rule == ""
 	}
 	return uint64(v.size), v.size >= 0 && (v.form.class != classDigits || p.Padded)
 }
 
 // timeCode says whether a time lies as far from the moment its side was asked as the monolith's recent
-// times, and half as much again to either side. A time read while the request is served is no older than
-// its response's Date less the latency, and a Date omits up to a second. So with a Date on both sides,
-// an older time came out of a cache.
+// times, with half their range, or of nowRange, to either side. What both sides say is as usual. A time
+// read while the request is served is no older than its response's Date less the latency, and a Date
+// omits up to a second: with a Date on both sides, an older time is stale, if one clock made both.
 func (p *formPath) timeCode(side int, v *value, e *formExchange) (code uint64, ok bool) {
 	if v.at.IsZero() || e.timeless || e.at.IsZero() || len(p.Offsets) < warm {
 		return 0, false
 	}
 	low, high := slices.Min(p.Offsets), slices.Max(p.Offsets)
-	pad := max(nowRange, high-low) / 2
-	before := pad
-	if took := e.took[side]; high-low <= nowRange && took > 0 && e.isDated(Monolith) && e.isDated(side) {
-		before = (took + time.Second).Milliseconds()
-	}
-	switch off := v.at.Sub(e.moment(side)).Milliseconds(); {
-	case off < low-before:
+	pad, off, took := max(nowRange, high-low)/2, v.at.Sub(e.moment(side)).Milliseconds(), e.took[side]
+	other := Candidate - min(side, Candidate)
+	switch {
+	case slices.ContainsFunc(p.now[other], func(o value) bool { return bytes.Equal(o.raw, v.raw) }):
+		return asUsual, true
+	case off < low-pad:
 		return earlier, true
 	case off > high+pad:
 		return later, true
+	case high-low <= nowRange && off < low-(took+time.Second).Milliseconds() && took > 0 && p.rule == "" && e.isDated(Monolith) && e.isDated(side):
+		return stale, true
 	}
 	return asUsual, true
 }
@@ -252,17 +257,24 @@ func counted(rows []row, k int, c category) []row {
 
 // decidedAt is the exchange at which a derived place was shown to differ; 0 where it was not.
 func (p *formPath) decidedAt(k int) int {
-	if p.isExcused(k) || p.isByShape(k) {
+	if p.isExcused(k) || p.isNoProof(k) {
 		return 0
 	}
 	return p.Feature[k].Bets.At
 }
 
-// isByShape reports whether only the fixed words of varying texts differ. That prevents EQUIVALENT but
-// proves no fault: a text may name its server, or give an amount with a unit.
-func (p *formPath) isByShape(k int) bool {
+// isNoProof reports whether a deviation prevents EQUIVALENT but proves no fault: the fixed words of
+// varying texts, which may name a server; the end of an id, which may be a server's own; and a time that
+// another clock than the Date's may have made.
+func (p *formPath) isNoProof(k int) bool {
 	f := &p.Feature[k]
-	return k == featForm && p.rule == "" && f.top().Class == classText && topOf(f.Odds).Class == classText
+	switch k {
+	case featForm:
+		return p.rule == "" && f.top().Class == classText && topOf(f.Odds).Class == classText
+	case featTime:
+		return topOf(f.Odds).Code == stale
+	}
+	return k == featEnd
 }
 
 // isSuspected reports whether a difference at a derived place is suspected but not shown.

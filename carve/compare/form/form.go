@@ -21,7 +21,7 @@ import (
 // Bounds on what is compared by form.
 const (
 	most = 64 // places, values at one place of a body, a side's last values, distinct sizes
-	few  = 16 // categories of one derived place, distances of the last times
+	few  = 16 // categories of one derived place, distances of the last times, ends of ids, and characters of an id with an end
 )
 
 // Forms compares by form what the monolith changes by itself. The value differs in each response and

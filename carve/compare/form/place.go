@@ -37,7 +37,7 @@ type formPath struct {
 	Held own.Holding `json:"held"`
 	// Samples are exchanges in which the candidate's form was unusual.
 	Samples []whittle.Sample `json:"s,omitempty"`
-	// Recent are hashes of each side's last values, Ends of the last thirds of its last ids.
+	// Recent are hashes of each side's last values, Ends of the last third of an id in most exchanges.
 	Recent  [2][]uint32       `json:"recent"`
 	Ends    [2][]uint32       `json:"ends"`
 	Feature [features]feature `json:"f"`
@@ -175,9 +175,9 @@ func (p *formPath) remember(e *formExchange) {
 			if h := p.now[side][i].hash; h != 0 {
 				p.Recent[side] = pushed(p.Recent[side], uint32(h), most)
 			}
-			if end := p.now[side][i].end; end != 0 {
-				p.Ends[side] = pushed(p.Ends[side], end, few)
-			}
+		}
+		if now := p.now[side]; e.n%most == 0 && len(now) > 0 && now[0].end != 0 {
+			p.Ends[side] = pushed(p.Ends[side], now[0].end, few)
 		}
 	}
 	if len(monolith) > 0 && monolith[0].sized {

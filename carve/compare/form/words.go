@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -90,7 +91,7 @@ func (p *formPath) deviates(k int, x *whittle.Finding) {
 	switch {
 	case k == featForm && p.rule != "":
 		x.Monolith = "declared as " + p.rule
-	case p.isByShape(k):
+	case k == featForm && p.isNoProof(k):
 		what, named = "differs in more than its ids and numbers", true
 	case k == featForm && x.Candidate == x.Monolith: // all but the prefix of an id
 		what, named = "has another prefix", true
@@ -102,7 +103,14 @@ func (p *formPath) deviates(k int, x *whittle.Finding) {
 		x.Cause = "the candidate never gives one of the monolith's: if each side names its own instances, write compare.form: {" +
 			p.Path + ": any}; if not, the candidate's are wrong"
 	}
+	if why := noProofs[k]; why != "" && p.isNoProof(k) {
+		x.Cause = "no proof of a fault: if " + why + ", write compare.form: {" + p.Path + ": " + cmp.Or(p.top().inConfig(), formAny) +
+			"}; if not, the candidate's are wrong"
+	}
 }
+
+// noProofs are why equal services may deviate likewise.
+var noProofs = [features]string{featTime: "a clock makes it that is not the one of the Date", featEnd: "it is a part of each server's own"}
 
 // Findings lists the places at which the candidate's form differs, decided ones first.
 func (f *Forms) Findings() []whittle.Finding {

@@ -119,14 +119,16 @@ func TestTurningWrongWhereTheMonolithSeldomChanges(t *testing.T) {
 			m, c, again := r.Float64() < moves, r.Float64() < moves, r.Float64() < moves
 			p := compared(false)
 			if p.Repeated = n%20 == 0; p.Repeated {
-				p.SelfAsk = m || again
+				p.SelfSeldom = m || again
 			}
 			if n > 2000 {
 				p.First = whittle.Candidate
 				c = c || users >= served/2 && r.Float64() < wrong
 				users++
 			}
-			p.Ask = m || c
+			if m || c {
+				p.Seldom = 1
+			}
 			if g.Pair(p); g.Mismatch.Breached {
 				return users - served/2
 			}

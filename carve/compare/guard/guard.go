@@ -39,7 +39,7 @@ const (
 //     monolith's latency keeps to it for any τ, so neither an inexact τ nor a load that slows both
 //     breaches;
 //   - mismatch: the share of compared exchanges that differ is at most a bound on how often the
-//     monolith differs from itself, plus Guard.Mismatch (pairs.go).
+//     monolith differs from itself, plus Guard.Mismatch, and more where it varies seldom (pairs.go).
 //
 // Mirrored latencies may also delay a rise (slowness.go). Sources: eprocess.Blocks, eprocess.Bets.
 type Guard struct {

@@ -106,20 +106,20 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 // OfReference of the level in all. Served and mirrored exchanges are tested apart, so that mirrored ones do not
 // drown a candidate that is right only when asked second. The meter has the mean of the e-values.
 //
-// These two do not count a place where the monolith was seen to vary. A third test does, in users'
-// responses, where it varies seldom. It has the room that a verdict leaves to noise: noise.Slack, and
-// twice the bound.
+// At a place where the monolith was seen to vary these two count what is shown alone. A third test counts
+// users' responses that differ in the body where it varies seldom. It has the room that a verdict leaves to
+// noise: noise.Slack for each such place, and twice the bound.
 //
-// Where the monolith was never asked twice (mirror.repeat_every: 0) there is only the limit.
+// Where the monolith was never asked twice (mirror.repeat_every: 0) there is only the limit, and no third test.
 type mismatch struct {
-	Tests     [3]eprocess.Bets `json:"tests"` // by the side asked first, and where it varies seldom
+	Tests     [3]eprocess.Bets `json:"tests"` // by the side asked first, and the third
 	Candidate eprocess.Share   `json:"candidate"`
 	Breached  bool             `json:"breached,omitempty"`
 	// Own counts the monolith's repeats in all attempts, and those that differed. Seldom counts those
 	// that differed where it varies seldom.
 	Own    eprocess.Share `json:"own"`
 	Seldom eprocess.Share `json:"seldom"`
-	// Limits are the shares of differences that prove nothing, one of each test.
+	// Limits are the shares of differences that prove nothing, one of each test, without noise.Slack.
 	Limits [3]float64 `json:"limits"`
 }
 
@@ -136,7 +136,7 @@ func (m *mismatch) bound(allowed, level float64) {
 	if m.Own.N > 0 {
 		own, seldom = m.Own.High(eprocess.OfReference/2*level), m.Seldom.High(eprocess.OfReference/2*level)
 	}
-	m.Limits = [3]float64{allowed + own, allowed + own, allowed + noise.Slack + 2*seldom}
+	m.Limits = [3]float64{allowed + own, allowed + own, allowed + 2*seldom}
 }
 
 func (m *mismatch) eValue() float64 {
@@ -153,20 +153,20 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 		return
 	}
 	m := &g.Mismatch
-	see := func(test int, differs bool) {
-		m.Tests[test].SeeShare(differs, m.Limits[test], g.level(), m.Tests[test].Rounds+1)
+	see := func(test int, differs bool, room float64) {
+		m.Tests[test].SeeShare(differs, m.Limits[test]+room, g.level(), m.Tests[test].Rounds+1)
 	}
 	if g.shifting() {
 		m.Candidate.See(p.Differs)
-		see(int(p.First&1), p.Differs)
-		if p.First == whittle.Candidate {
-			see(2, p.Ask)
+		see(int(p.First&1), p.Differs, 0)
+		if p.First == whittle.Candidate && m.Own.N > 0 {
+			see(2, p.Seldom > 0, noise.Slack*float64(p.Seldom))
 		}
 		m.Breached = m.Breached || m.eValue() >= g.threshold()
 	}
 	if p.Repeated {
 		m.Own.See(p.SelfDiffers)
-		m.Seldom.See(p.SelfAsk)
+		m.Seldom.See(p.SelfSeldom)
 		m.bound(g.cfg.Mismatch, g.level())
 	}
 }

@@ -99,8 +99,8 @@ func (t *route) next() {
 	o := t.judge.Observe(x)
 	if t.guard != nil {
 		t.guard.Pair(whittle.Pair{
-			User: user, At: t.now, First: x.First(), Compared: o.Skip == "", Differs: o.Differs, Ask: o.Ask,
-			Repeated: o.Repeated, SelfDiffers: o.SelfDiffers, SelfAsk: o.SelfAsk,
+			User: user, At: t.now, First: x.First(), Compared: o.Skip == "", Differs: o.Differs, Seldom: o.Seldom,
+			Repeated: o.Repeated, SelfDiffers: o.SelfDiffers, SelfSeldom: o.SelfSeldom,
 			Monolith: whittle.Outcome{Status: x.Monolith.Status}, Candidate: whittle.Outcome{Status: x.Candidate.Status},
 		})
 	}
@@ -179,4 +179,17 @@ func (c Turn) TakenBack(j Judge, g Guard, seed uint64, most int) (tenths, wrong 
 		}
 	}
 	return 0, 0, false
+}
+
+// FromTheFirst says whether a guard breaches where users get equal responses with new ids from a
+// candidate before anything is known of noise, as after an order or a reset.
+func FromTheFirst(j Judge, g Guard, seed uint64) bool {
+	ids := func(n, _ int, _ time.Time, r *rand.Rand) whittle.Response {
+		return body(`{"id":%d,"n":%d}`, r.Uint64(), n)
+	}
+	w := newRoute(j, seed, ids, ids)
+	w.guard, w.share, w.watch = g, 0.5, 1
+	g.Share(whittle.All / 2)
+	w.until(1000)
+	return slices.ContainsFunc(g.Meters(), func(m whittle.Meter) bool { return m.Breached })
 }
