@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -190,13 +189,16 @@ func (d *emojifyDemo) runs(ctx context.Context) (out []guard.Run, err error) {
 		m := measure.Settings{Duration: emojifyRunTime}
 		var err error
 		out, err = guard.Take(d.times.runs, func(int) (guard.Run, error) {
-			before, errBefore := cputime.Of(d.api.Pid())
+			before, err := cputime.Of(d.api.Pid())
+			if err != nil {
+				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
+			}
 			taken, err := m.Measure(ctx, "http://"+d.api.Admin, []profile.Kind{profile.CPU}, d.screen.Progress)
 			if err != nil {
 				return guard.Run{}, err
 			}
 			after, err := cputime.Of(d.api.Pid())
-			if err = cmp.Or(errBefore, err); err != nil {
+			if err != nil {
 				return guard.Run{}, whittle.Errorf(whittle.Unavailable, "%w", err)
 			}
 			return guard.NewRun(taken.Taken[0].Profile, guard.RunFacts{CPU: after - before})

@@ -208,7 +208,7 @@ func TestRequest(t *testing.T) {
 func TestChallenges(t *testing.T) {
 	r := mustNew(t, Rules{})
 	for in, secret := range map[string]string{`Basic realm="Shop, of Bob"`: `realm="Shop, of Bob"`, `Negotiate YII/abc+d==`: "YII/abc+d==", "NTLM TlRMTVNTUAA=": "TlRMTVNTUAA="} {
-		for _, name := range []string{"Www-Authenticate", "Proxy-Authenticate"} {
+		for _, name := range []string{"Www-Authenticate", "Proxy-Authenticate", "Authentication-Info", "Proxy-Authentication-Info"} {
 			a := whittle.Response{Header: whittle.Header{name: {in}}}
 			r.Response(&a)
 			if got, want := a.Header.Get(name), strings.Replace(in, secret, tokenFor(r, secret), 1); got != want {

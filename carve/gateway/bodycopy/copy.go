@@ -131,7 +131,7 @@ func (c *Copy) Drop() {
 	}
 }
 
-// Now returns the copy's state and the length of its body so far.
+// Now returns the copy's state, and while it is Copying the length of its body so far.
 func (c *Copy) Now() (State, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
