@@ -192,7 +192,12 @@ func TestFormCoverage(t *testing.T) {
 	c.Forms = []whittle.FieldForm{{Path: "$.debug", Form: "any"}}
 	j := judgeOf(t, c)
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(3, 4)))
-	fields := append([]comparetest.Field{}, comparetest.FormFields[0], comparetest.FormFields[9], comparetest.Field{Name: "etag", Make: comparetest.FormFields[1].Make}, comparetest.Field{Name: "debug", Make: comparetest.FormFields[1].Make}) // uuid, expires
+	fields := []comparetest.Field{
+		comparetest.FormFields[0], // uuid
+		comparetest.FormFields[9], // expires
+		{Name: "etag", Make: comparetest.FormFields[1].Make},
+		{Name: "debug", Make: comparetest.FormFields[1].Make},
+	}
 	for n := 1; n <= 2500; n++ {
 		j.Observe(formExchange(w, n%10 == 0, fields, fields))
 	}

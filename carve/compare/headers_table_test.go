@@ -249,7 +249,8 @@ func TestTheRestOfADeclaredDifference(t *testing.T) {
 		{whittle.FoundContentType, "application/json", utf8, 1, false, whittle.Equivalent, "0 not compared"},
 		{whittle.FoundContentType, "text/html", utf8, 5, true, whittle.Equivalent, "1 not compared (what else 300 responses say)"},
 	} {
-		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, Confidence: 0.99, MinCompared: 300, AllHeaders: true, Expect: []whittle.Expectation{{Kind: c.kind, From: c.monolith, To: c.candidate, Reason: "the contract"}}})
+		expected := []whittle.Expectation{{Kind: c.kind, From: c.monolith, To: c.candidate, Reason: "the contract"}}
+		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, Confidence: 0.99, MinCompared: 300, AllHeaders: true, Expect: expected})
 		for i := range 1500 {
 			x := exchange(fmt.Sprintf(`{"v":%d}`, i%7), fmt.Sprintf(`{"v":%d}`, i%7))
 			for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {

@@ -54,7 +54,10 @@ func TestOtherHeadersAreShown(t *testing.T) {
 	if v.State != whittle.Different || differ != 30 || len(list) != 2 || list[0].DecidedAt == 0 || list[0].DecidedAt > 25 {
 		t.Fatalf("%s, %d differ: %+v", v.Summary, differ, list)
 	}
-	for i, want := range []string{"header Cache-Control is set by one side only in 30 of 30 responses, 30 times no-store → missing", "header Location has another value in 30 of 30 responses, 30 times /orders/7 → /orders/8"} {
+	for i, want := range []string{
+		"header Cache-Control is set by one side only in 30 of 30 responses, 30 times no-store → missing",
+		"header Location has another value in 30 of 30 responses, 30 times /orders/7 → /orders/8",
+	} {
 		if list[i].Summary != want || list[i].Count != 30 || len(list[i].Samples) != 1 {
 			t.Errorf("%+v, want %s", list[i], want)
 		}

@@ -34,7 +34,8 @@ func frameworkStyles() map[string]func(r *rand.Rand, i int) whittle.Header {
 	own := func(i int) string { return fmt.Sprint(i % 37) }
 	return map[string]func(*rand.Rand, int) whittle.Header{
 		"express with helmet": func(r *rand.Rand, i int) whittle.Header {
-			return h("X-Powered-By", "Express", "Etag", `W/"`+own(i)+`"`, "Content-Security-Policy", "script-src 'nonce-"+b64(r)+"'", "X-Response-Time", fmt.Sprintf("%.3fms", r.Float64()*9), "X-Total-Count", own(i))
+			return h("X-Powered-By", "Express", "Etag", `W/"`+own(i)+`"`,
+				"Content-Security-Policy", "script-src 'nonce-"+b64(r)+"'", "X-Response-Time", fmt.Sprintf("%.3fms", r.Float64()*9), "X-Total-Count", own(i))
 		},
 		"koa": func(r *rand.Rand, i int) whittle.Header {
 			return h("X-Response-Time", fmt.Sprint(r.IntN(90), "ms"), "Vary", "Origin", "Set-Cookie", "koa.sess="+b64(r)+"; path=/; httponly")
@@ -43,16 +44,21 @@ func frameworkStyles() map[string]func(r *rand.Rand, i int) whittle.Header {
 			return h("X-Ratelimit-Remaining", fmt.Sprint(r.IntN(60)), "X-Request-Id", "req-"+hex(r), "X-Page", own(i))
 		},
 		"rails": func(r *rand.Rand, i int) whittle.Header {
-			return h("X-Request-Id", uuid(r), "X-Runtime", fmt.Sprintf("%.6f", r.Float64()), "Cache-Control", "max-age=0, private, must-revalidate", "Etag", `W/"`+hex(r)+`"`, "Set-Cookie", "_app_session="+b64(r)+"; path=/; HttpOnly; SameSite=Lax", "Link", "</items?page="+own(i)+">; rel=next")
+			return h("X-Request-Id", uuid(r), "X-Runtime", fmt.Sprintf("%.6f", r.Float64()), "Cache-Control", "max-age=0, private, must-revalidate",
+				"Etag", `W/"`+hex(r)+`"`, "Set-Cookie", "_app_session="+b64(r)+"; path=/; HttpOnly; SameSite=Lax",
+				"Link", "</items?page="+own(i)+">; rel=next")
 		},
 		"django": func(r *rand.Rand, i int) whittle.Header {
-			return h("Server", "gunicorn", "Vary", "Accept, Cookie", "Allow", "GET, HEAD, OPTIONS", "Set-Cookie", "csrftoken="+b64(r)+"; expires=Mon, 22 Nov 2027 18:00:00 GMT; Max-Age=31449600; Path=/; SameSite=Lax")
+			return h("Server", "gunicorn", "Vary", "Accept, Cookie", "Allow", "GET, HEAD, OPTIONS",
+				"Set-Cookie", "csrftoken="+b64(r)+"; expires=Mon, 22 Nov 2027 18:00:00 GMT; Max-Age=31449600; Path=/; SameSite=Lax")
 		},
 		"spring": func(r *rand.Rand, i int) whittle.Header {
-			return h("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate", "Pragma", "no-cache", "Expires", "0", "Set-Cookie", "JSESSIONID="+hex(r)+"; Path=/; HttpOnly", "X-Application-Context", "app:8080")
+			return h("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate", "Pragma", "no-cache", "Expires", "0",
+				"Set-Cookie", "JSESSIONID="+hex(r)+"; Path=/; HttpOnly", "X-Application-Context", "app:8080")
 		},
 		"laravel": func(r *rand.Rand, i int) whittle.Header {
-			return h("Cache-Control", "no-cache, private", "X-Ratelimit-Limit", "60", "X-Ratelimit-Remaining", fmt.Sprint(r.IntN(60)), "Set-Cookie", "XSRF-TOKEN="+b64(r)+"; path=/", "Set-Cookie", "laravel_session="+b64(r)+"; path=/; httponly")
+			return h("Cache-Control", "no-cache, private", "X-Ratelimit-Limit", "60", "X-Ratelimit-Remaining", fmt.Sprint(r.IntN(60)),
+				"Set-Cookie", "XSRF-TOKEN="+b64(r)+"; path=/", "Set-Cookie", "laravel_session="+b64(r)+"; path=/; httponly")
 		},
 		"asp.net": func(r *rand.Rand, i int) whittle.Header {
 			return h("Server", "Kestrel", "Request-Context", "appId="+uuid(r), "Api-Supported-Versions", "1.0, 2.0", "Location", "/orders/"+own(i))

@@ -20,9 +20,13 @@ var drawnWrong = []kind{
 	drawn("numbers of another mean", `{"a":1,"x":%d}`, func(w kindWorld, bad bool) any { return 500 + w.r.IntN(500) + either(bad, 100, 0) }, "$.x is larger than the monolith's in"),
 	drawn("a die without a six", `{"a":1,"roll":%d}`, func(w kindWorld, bad bool) any { return 1 + w.r.IntN(either(bad, 5, 6)) }, "$.roll "),
 	drawn("large random numbers of half the range", `{"a":1,"x":%d}`, func(w kindWorld, bad bool) any { return w.r.IntN(either(bad, 100_000_000, 200_000_000)) }, "$.x is smaller than the monolith's in"),
-	drawn("amounts in a text that are ten times as large", `{"a":1,"x":"%.2f"}`, func(w kindWorld, bad bool) any { return (1 + w.r.ExpFloat64()) * either(bad, 10.0, 1) }, "$.x is larger than the monolith's in"),
+	drawn("amounts in a text that are ten times as large", `{"a":1,"x":"%.2f"}`, func(w kindWorld, bad bool) any {
+		return (1 + w.r.ExpFloat64()) * either(bad, 10.0, 1)
+	}, "$.x is larger than the monolith's in"),
 	drawn("a flag that is seldom set", `{"a":1,"beta":%t}`, func(w kindWorld, bad bool) any { return w.r.IntN(100) < either(bad, 5, 50) }, "$.beta is "),
-	drawn("a variant that is drawn too often", `{"a":1,"variant":%q}`, func(w kindWorld, bad bool) any { return either(w.r.IntN(100) < either(bad, 90, 50), "blue", "green") }, "$.variant is one and the same value in"),
+	drawn("a variant that is drawn too often", `{"a":1,"variant":%q}`, func(w kindWorld, bad bool) any {
+		return either(w.r.IntN(100) < either(bad, 90, 50), "blue", "green")
+	}, "$.variant is one and the same value in"),
 	drawn("a field that is there half of the time, never", `{"a":1%s}`, func(w kindWorld, bad bool) any {
 		return either(!bad && w.r.IntN(2) == 0, fmt.Sprintf(`,"hint":"%06x"`, w.r.IntN(1<<24)), "")
 	}, "$.hint is absent in 100 %"),

@@ -414,7 +414,9 @@ func playKindOn(t testing.TB, k *kind, seed uint64, n int, every time.Duration, 
 			}
 			return whittle.Response{Status: 200, Body: []byte(s.body), Header: s.header}
 		}
-		x := &whittle.Exchange{At: now, User: uint64(user) + 1, Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/x/%d", key), Header: whittle.Header{"Cookie": {fmt.Sprintf("s=%04d", user*717)}}}}
+		cookie := whittle.Header{"Cookie": {fmt.Sprintf("s=%04d", user*717)}}
+		request := whittle.Request{Method: "GET", Target: fmt.Sprintf("/x/%d", key), Header: cookie}
+		x := &whittle.Exchange{At: now, User: uint64(user) + 1, Request: request}
 		x.Monolith, x.Candidate = say(k.monolith, 0), say(k.candidate, 1)
 		if i%20 == 19 {
 			again := say(k.monolith, 0)

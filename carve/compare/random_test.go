@@ -45,7 +45,8 @@ func TestOtherWordsAreShown(t *testing.T) {
 	drive(j, 3, 40, comparetest.Flaws{}, always)
 	v := j.Verdict()
 	list := findingsOf(&v, whittle.FoundBody)
-	if v.State != whittle.Different || len(list) != 1 || list[0].DecidedAt > 25 || list[0].Candidate != "Counted to #␊" || list[0].Samples[0].MonolithValue != "Counted to #␠␊" || list[0].Samples[0].CandidateValue != "Counted to #␊" || list[0].Count != 40 {
+	if v.State != whittle.Different || len(list) != 1 || list[0].DecidedAt > 25 || list[0].Candidate != "Counted to #␊" ||
+		list[0].Samples[0].MonolithValue != "Counted to #␠␊" || list[0].Samples[0].CandidateValue != "Counted to #␊" || list[0].Count != 40 {
 		t.Errorf("%s: %+v", v.Summary, list)
 	}
 

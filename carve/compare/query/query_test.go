@@ -227,7 +227,8 @@ func TestLimitRules(t *testing.T) {
 		at     int          // breached after so many; 0: never
 		says   string
 	}{
-		"above":                    {whittle.Query{Value: alone, Limit: 10}, [][2]float64{{0, 11}, {0, 12}, {0, 13}}, 3, "candidate 13, at most 10; beyond the limit 3 times in a row, of 3 that decide; looked at 3 times, 0 without data; a limit rule, no error rate is claimed: breached"},
+		"above": {whittle.Query{Value: alone, Limit: 10}, [][2]float64{{0, 11}, {0, 12}, {0, 13}}, 3, "candidate 13, at most 10; " +
+			"beyond the limit 3 times in a row, of 3 that decide; looked at 3 times, 0 without data; a limit rule, no error rate is claimed: breached"},
 		"at the limit":             {whittle.Query{Value: alone, Limit: 10}, [][2]float64{{0, 10}, {0, 10}, {0, 10}}, 0, "candidate 10, at most 10; beyond the limit 0 times"},
 		"within in between":        {whittle.Query{Value: alone, Limit: 10}, [][2]float64{{0, 11}, {0, 12}, {0, 9}, {0, 11}, {0, 11}}, 0, "beyond the limit 2 times"},
 		"below":                    {whittle.Query{Value: alone, Limit: 10, Below: true}, [][2]float64{{0, 9}, {0, 9}, {0, 9}}, 3, "candidate 9, at least 10"},
