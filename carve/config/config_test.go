@@ -163,7 +163,10 @@ M-SEARCH /x;VERSION-CONTROL /x;/.well-known/acme-challenge/{token};/a//b`, ";") 
 			t.Errorf("%s: %v", match, err)
 		}
 	}
-	for _, match := range []string{"GET|POST /a", "GET,POST /a", "[GET] /a", "* /a", "ANY /a", "all /a", "GET", "~ ^/users", "GET http://h/a", "/a GET", "", "get /a", "CONNECT /a", "/a?b", "/a#b", "/a%zz", "/{a}/{a}", "/{a...}/b"} {
+	for _, match := range []string{
+		"GET|POST /a", "GET,POST /a", "[GET] /a", "* /a", "ANY /a", "all /a", "GET", "~ ^/users",
+		"GET http://h/a", "/a GET", "", "get /a", "CONNECT /a", "/a?b", "/a#b", "/a%zz", "/{a}/{a}", "/{a...}/b",
+	} {
 		if _, err := parseMatch(match); err == nil {
 			t.Errorf("%q is taken", match)
 		}
@@ -182,12 +185,18 @@ routes:
 	if len(f.Listen) != 1 || !reflect.DeepEqual(f.Listen[0], Listener{Address: ":8080"}) || f.Admin != "127.0.0.1:8081" || f.AdminToken != "" || f.State != "whittle.db" {
 		t.Errorf("server %+v", f)
 	}
-	if want := (whittle.Upstream{URL: "http://127.0.0.1:3000", ConnectTimeout: 5 * time.Second, Ejection: ejecting, Panic: 5000, Timeout: time.Minute, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 10 * time.Second, MaxResponse: 4 << 20, MaxConns: 1024}); !reflect.DeepEqual(f.Monolith, want) {
+	if want := (whittle.Upstream{
+		URL: "http://127.0.0.1:3000", ConnectTimeout: 5 * time.Second, Ejection: ejecting, Panic: 5000, Timeout: time.Minute, ReadTimeout: time.Minute,
+		StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 10 * time.Second, MaxResponse: 4 << 20, MaxConns: 1024,
+	}); !reflect.DeepEqual(f.Monolith, want) {
 		t.Errorf("monolith %+v", f.Monolith)
 	}
 	want := whittle.Route{
 		Name: "GET /a", Match: whittle.Match{Method: "GET", Pattern: "/a"},
-		Candidate: &whittle.Upstream{URL: "http://127.0.0.1:6666/v2", ConnectTimeout: 5 * time.Second, Ejection: ejecting, Panic: 5000, Timeout: 5 * time.Second, ReadTimeout: time.Minute, StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 100 * time.Millisecond, MaxResponse: 4 << 20, MaxConns: 256},
+		Candidate: &whittle.Upstream{
+			URL: "http://127.0.0.1:6666/v2", ConnectTimeout: 5 * time.Second, Ejection: ejecting, Panic: 5000, Timeout: 5 * time.Second, ReadTimeout: time.Minute,
+			StreamTimeout: time.Hour, WriteTimeout: time.Minute, WaitTimeout: 100 * time.Millisecond, MaxResponse: 4 << 20, MaxConns: 256,
+		},
 		Mirror: whittle.Mirror{
 			Sample: 10_000, Watch: 500, Queue: 1024, Concurrency: 32, MaxBody: 256 << 10, MaxMemory: 64 << 20, ShedAbove: 3, RepeatEvery: 20,
 		},

@@ -69,7 +69,8 @@ func TestInclude(t *testing.T) {
 		{"its own folder is where its files are", map[string]string{
 			"whittle.yaml": head + "include: shop/routes.yaml\n", "shop/count.binpb": string(countDescriptor(t)),
 			"shop/routes.yaml": "routes:\n- match: POST /Count\n  candidate: {url: http://c, rpc: {protocol: twirp, descriptor: count.binpb, method: twirp.carved.Carved/Count}}\n",
-		}, []string{"POST /Count", `DIR/shop/routes.yaml:2:3: routes[0]: "POST /Count" is not mirrored, so nothing is compared and it never shifts by itself: write safe: true if it changes nothing, or dry_run: {HEADER: VALUE} if that header keeps the candidate from carrying it out`}},
+		}, []string{"POST /Count", `DIR/shop/routes.yaml:2:3: routes[0]: "POST /Count" is not mirrored, so nothing is compared and it never shifts by itself: ` +
+			`write safe: true if it changes nothing, or dry_run: {HEADER: VALUE} if that header keeps the candidate from carrying it out`}},
 		{"nothing there", map[string]string{"whittle.yaml": head + "include: rutes\n"}, []string{
 			"DIR/whittle.yaml:2:10: include: DIR/rutes is no file and no folder; write a folder such as routes, or a pattern such as services/*/routes.yaml",
 		}},
@@ -138,7 +139,11 @@ func TestInclude(t *testing.T) {
 // TestIncludeIsBounded: neither many files nor many bytes, and nothing that would block
 // whoever reads it.
 func TestIncludeIsBounded(t *testing.T) {
-	dir := tree(t, map[string]string{"whittle.yaml": "monolith: http://h\ninclude: many\n", "big.yaml": "monolith: http://h\ninclude: big\n", "pipe.yaml": "monolith: http://h\ninclude: [pipes, pipes/*, pipes/a.yaml]\n"})
+	dir := tree(t, map[string]string{
+		"whittle.yaml": "monolith: http://h\ninclude: many\n",
+		"big.yaml":     "monolith: http://h\ninclude: big\n",
+		"pipe.yaml":    "monolith: http://h\ninclude: [pipes, pipes/*, pipes/a.yaml]\n",
+	})
 	for _, name := range []string{"many", "big", "pipes"} {
 		fatal.If(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}

@@ -39,7 +39,13 @@ func rows(v value, path string, yield func(path string, k key)) {
 // says what the key is for in a line, and its default is what the reader takes.
 func TestKeys(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Every key of whittle.yaml\n\nWhich keys are there? In parentheses: what a value may be, and its default. [Configuration by task](config.md) shows how to use them, and [how values are written](config.md#write-values). `NAME_file` names a file; `NAME_env` names an environment variable instead.\n\nKeys that mappings share are listed once. A `candidate` also has the keys of `monolith`, `listen[].tls` those of `tls`, `fleet.tls` those of `monolith.tls`. A gate has those of `notify`, `total` and `value` of a query those of `bad`. `go test ./carve/config -update` writes this page from the reader's table.\n")
+	b.WriteString("# Every key of whittle.yaml\n\n" +
+		"Which keys are there? In parentheses: what a value may be, and its default. " +
+		"[Configuration by task](config.md) shows how to use them, and [how values are written](config.md#write-values). " +
+		"`NAME_file` names a file; `NAME_env` names an environment variable instead.\n\n" +
+		"Keys that mappings share are listed once. A `candidate` also has the keys of `monolith`, " +
+		"`listen[].tls` those of `tls`, `fleet.tls` those of `monolith.tls`. A gate has those of `notify`, `total` and `value` of a query those of `bad`. " +
+		"`go test ./carve/config -update` writes this page from the reader's table.\n")
 	var sections []string
 	page := map[string]string{} // by section
 	shared := []struct{ below, like string }{

@@ -20,7 +20,8 @@ func everywhere(b *dashboardtest.Tab, g *world, look func(place string)) {
 		b.Go(g.url + at.place)
 		b.Until(at.ready)
 		// What is unfolded may hold more to unfold.
-		b.Until(`(document.querySelectorAll('main details:not([open]) > summary').forEach(e => e.click()), document.querySelectorAll('details[open]').length === document.querySelectorAll('details').length)`)
+		b.Until(`(document.querySelectorAll('main details:not([open]) > summary').forEach(e => e.click()), ` +
+			`document.querySelectorAll('details[open]').length === document.querySelectorAll('details').length)`)
 		look(at.place)
 	}
 	b.Go(g.url + "#/route/" + counted)
@@ -79,15 +80,21 @@ func TestWidths(t *testing.T) {
 		everywhere(b, g, func(place string) {
 			for _, width := range widths {
 				b.Size(width, 740)
-				wide := fmt.Sprintf(`[document.documentElement.scrollWidth, ...[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > %d && !e.closest('.scroll, .chips, .unseen, pre') && !(innerWidth < 1260 && e.closest('thead'))).map(e => e.tagName + '.' + e.className)].slice(0, 8).join(' ')`, width+1)
+				wide := fmt.Sprintf(`[document.documentElement.scrollWidth, `+
+					`...[...document.querySelectorAll('body *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > %d && `+
+					`!e.closest('.scroll, .chips, .unseen, pre') && !(innerWidth < 1260 && e.closest('thead')))`+
+					`.map(e => e.tagName + '.' + e.className)].slice(0, 8).join(' ')`, width+1)
 				// Charts follow the window within a few frames.
-				if got := b.JS(fmt.Sprintf(`new Promise(found => { let frames = 30; const look = () => { const got = %s; got === '%d' || --frames === 0 ? found(got) : requestAnimationFrame(look); }; look(); })`, wide, width)); got != strconv.FormatInt(width, 10) {
+				if got := b.JS(fmt.Sprintf(`new Promise(found => { let frames = 30; const look = () => { const got = %s; `+
+					`got === '%d' || --frames === 0 ? found(got) : requestAnimationFrame(look); }; look(); })`, wide, width)); got != strconv.FormatInt(width, 10) {
 					t.Errorf("%s is wider than %d pixels: %s", place, width, got)
 				}
 				if width > 500 {
 					continue
 				}
-				if got := b.JS(`[...document.querySelectorAll('main button, main select, main input:not([type=checkbox]):not([type=radio])')].filter(e => e.checkVisibility() && !e.closest('.unseen, thead') && e.getBoundingClientRect().height < 36).map(e => e.className + ' ' + e.textContent).join('\n')`); got != "" {
+				if got := b.JS(`[...document.querySelectorAll('main button, main select, main input:not([type=checkbox]):not([type=radio])')]` +
+					`.filter(e => e.checkVisibility() && !e.closest('.unseen, thead') && e.getBoundingClientRect().height < 36)` +
+					`.map(e => e.className + ' ' + e.textContent).join('\n')`); got != "" {
 					t.Errorf("%s has what no finger hits: %s", place, got)
 				}
 			}
@@ -103,16 +110,20 @@ func TestSaidToScreenReaders(t *testing.T) {
 	b := open(t, g, "")
 	everywhere(b, g, func(place string) {
 		for what, wrong := range map[string]string{
-			"headings that are not one h1 and then without a gap": `(() => { const levels = [...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')].filter(e => !e.closest('dialog')).map(e => +e.tagName[1]);
+			"headings that are not one h1 and then without a gap": `(() => { const levels = [...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')]` +
+				`.filter(e => !e.closest('dialog')).map(e => +e.tagName[1]);
 				return levels.filter((l, i) => i === 0 ? l !== 1 : l === 1 || l > levels[i - 1] + 1).join(); })()`,
-			"headings that say nothing":    `[...document.querySelectorAll('h1, h2, h3, h4, th, caption')].filter(e => !e.textContent.trim()).map(e => e.outerHTML.slice(0, 80)).join('\n')`,
-			"controls without a name":      `[...document.querySelectorAll('button, select, input, summary, a')].filter(e => !(e.textContent.trim() || e.ariaLabel || e.labels?.[0]?.textContent.trim())).map(e => e.outerHTML.slice(0, 80)).join('\n')`,
+			"headings that say nothing": `[...document.querySelectorAll('h1, h2, h3, h4, th, caption')].filter(e => !e.textContent.trim()).map(e => e.outerHTML.slice(0, 80)).join('\n')`,
+			"controls without a name": `[...document.querySelectorAll('button, select, input, summary, a')]` +
+				`.filter(e => !(e.textContent.trim() || e.ariaLabel || e.labels?.[0]?.textContent.trim())).map(e => e.outerHTML.slice(0, 80)).join('\n')`,
 			"tables without a caption":     `[...document.querySelectorAll('table')].filter(e => !e.caption?.textContent).length || ''`,
 			"header cells without a scope": `[...document.querySelectorAll('th')].filter(e => !e.scope).map(e => e.textContent).join()`,
 			"pictures without a text":      `[...document.querySelectorAll('[role=img], img, [role=meter]')].filter(e => !e.ariaLabel).length || ''`,
 			"drawings that are read out":   `[...document.querySelectorAll('canvas, svg')].filter(e => !e.closest('[aria-hidden], [role=img]')).length || ''`,
 			"ids that are there twice":     `(all => all.filter((id, i) => all.indexOf(id) !== i).join())([...document.querySelectorAll('[id]')].map(e => e.id))`,
-			"labels that lead nowhere":     `[...document.querySelectorAll('[aria-labelledby], [aria-describedby], label[for]')].filter(e => !document.getElementById(e.getAttribute('aria-labelledby') ?? e.getAttribute('aria-describedby') ?? e.htmlFor)).map(e => e.outerHTML.slice(0, 80)).join('\n')`,
+			"labels that lead nowhere": `[...document.querySelectorAll('[aria-labelledby], [aria-describedby], label[for]')]` +
+				`.filter(e => !document.getElementById(e.getAttribute('aria-labelledby') ?? e.getAttribute('aria-describedby') ?? e.htmlFor))` +
+				`.map(e => e.outerHTML.slice(0, 80)).join('\n')`,
 		} {
 			if got := b.JS(wrong); got != "" {
 				t.Errorf("%s: %s: %s", place, what, got)

@@ -94,7 +94,8 @@ func TestARoute(t *testing.T) {
 		b.UntilText(text)
 	}
 	// Times are of the viewer's zone, the exact one is at hand.
-	if got := b.JS(`(e => e.dateTime + ' ' + e.textContent + ' ' + e.title)(document.querySelector('.stand time'))`); !strings.HasPrefix(got, "2026-05-04T12:00:00.000Z May 4, 14:00:00 ") || !strings.Contains(got, "14:00:00.000 GMT+2") {
+	got := b.JS(`(e => e.dateTime + ' ' + e.textContent + ' ' + e.title)(document.querySelector('.stand time'))`)
+	if !strings.HasPrefix(got, "2026-05-04T12:00:00.000Z May 4, 14:00:00 ") || !strings.Contains(got, "14:00:00.000 GMT+2") {
 		t.Errorf("a time reads %s", got)
 	}
 	b.Click(".segments label", "Exchanges")

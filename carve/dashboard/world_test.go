@@ -68,9 +68,20 @@ func shifting(name string) whittle.RouteStatus {
 	s.Ledger = whittle.Ledger{Total: 2411, Compared: 1812, Skipped: map[string]int64{"sampled": 402, "served": 171, "canceled": 3}, Failed: 4, Shed: 17, Pending: 2}
 	s.Ledger.Since, s.Ledger.Gap = noon.Add(-26*time.Hour), &whittle.Gap{From: noon.Add(-2 * time.Hour), To: noon.Add(-2*time.Hour + 7*time.Second)}
 	s.Guards = []whittle.Meter{
-		{Name: "errors", Monolith: 0.001, Candidate: 0.0021, Limit: 0.011, EValue: 1.8, Threshold: 300, Count: 481, Summary: "1 of 481 candidate responses bad (0.2079 %), monolith 0.1 % over the same time, limit 1.1 %; evidence 1.8 of 300, the least that could decide is 9 bad responses in a row"},
-		{Name: "p99", Monolith: 48.2, Candidate: 61.9, Limit: 72.3, EValue: 96, Threshold: 300, Count: 480, Summary: "9 of 480 candidate responses slower than 72.3 ms (1.875 %), monolith's p99 48.2 ms; evidence 96 of 300, the least that could decide is 4 bad responses in a row"},
-		{Name: "mismatch", Candidate: 0, Limit: 0.001, EValue: 0.21, Threshold: 300, Count: 1812, Summary: "0 of 1,812 compared responses differ (0 %), limit 0.1 %; evidence 0.21 of 300, the least that could decide is 2 bad responses in a row"},
+		{
+			Name: "errors", Monolith: 0.001, Candidate: 0.0021, Limit: 0.011, EValue: 1.8, Threshold: 300, Count: 481,
+			Summary: "1 of 481 candidate responses bad (0.2079 %), monolith 0.1 % over the same time, " +
+				"limit 1.1 %; evidence 1.8 of 300, the least that could decide is 9 bad responses in a row",
+		},
+		{
+			Name: "p99", Monolith: 48.2, Candidate: 61.9, Limit: 72.3, EValue: 96, Threshold: 300, Count: 480,
+			Summary: "9 of 480 candidate responses slower than 72.3 ms (1.875 %), monolith's p99 48.2 ms; " +
+				"evidence 96 of 300, the least that could decide is 4 bad responses in a row",
+		},
+		{
+			Name: "mismatch", Candidate: 0, Limit: 0.001, EValue: 0.21, Threshold: 300, Count: 1812,
+			Summary: "0 of 1,812 compared responses differ (0 %), limit 0.1 %; evidence 0.21 of 300, the least that could decide is 2 bad responses in a row",
+		},
 	}
 	s.Timeline = []whittle.Decision{
 		{At: noon.Add(-12 * time.Minute), Phase: whittle.PhaseOff, Reason: "Switched off by hand.", By: "ann"},
@@ -115,9 +126,11 @@ func different(name string) whittle.RouteStatus {
 	s.Verdict.Bounds = bounds(318)
 	s.Verdict.Findings = []whittle.Finding{
 		{
-			Kind: whittle.FoundWrongValue, Path: "times = 60000000", Summary: "9 of 9 responses to requests with times = 60000000 are values that the monolith would never give: -1,325,061,486 where it said 2,999,905,810",
-			Cause: "the sum plus 4,294,967,296 fits in 9 of 9: a 32-bit total wrapped", Monolith: "2,999,905,810", Candidate: "-1,325,061,486",
-			Count: 9, Of: 318, Decided: true, DecidedAt: 212, EValue: 4.1e6, Samples: []whittle.Sample{sample("Counted to 2999905810 \n", "Counted to -1325061486 \n"), sample("Counted to 3000116204 \n", "Counted to -1325117102 \n")},
+			Kind: whittle.FoundWrongValue, Path: "times = 60000000",
+			Summary: "9 of 9 responses to requests with times = 60000000 are values that the monolith would never give: -1,325,061,486 where it said 2,999,905,810",
+			Cause:   "the sum plus 4,294,967,296 fits in 9 of 9: a 32-bit total wrapped", Monolith: "2,999,905,810", Candidate: "-1,325,061,486",
+			Count: 9, Of: 318, Decided: true, DecidedAt: 212, EValue: 4.1e6,
+			Samples: []whittle.Sample{sample("Counted to 2999905810 \n", "Counted to -1325061486 \n"), sample("Counted to 3000116204 \n", "Counted to -1325117102 \n")},
 		},
 		{
 			Kind: whittle.FoundMean, Summary: "the candidate's mean is 1.0 % lower: 49.50 against 50.00 per request.times", Monolith: "50.00 per request.times", Candidate: "49.50 per request.times",
@@ -128,9 +141,12 @@ func different(name string) whittle.RouteStatus {
 			Samples: []whittle.Sample{sample("Counted to 7489905 \n", "internal error")},
 		},
 		{
-			Kind: whittle.FoundField, Path: "$.items[*].price", Summary: "$.items[*].price has another value in 31 of 318 responses, 12 times 9.90 → 9.9", Monolith: "9.90", Candidate: `"9.90"`, Count: 31, Of: 318, Decided: true, DecidedAt: 120, EValue: 812,
-			Cause:   "a guess: trailing zeros are left out (1.50 is 1.5) (fits 31 of 31)",
-			Samples: []whittle.Sample{placed(), sample(`{"id":7,"items":[{"name":"pen","price":9.90,"tags":["a","b"]},{"name":"ink","price":3}],"total":12.90}`, `{"id":7,"items":[{"name":"pen","price":"9.90","tags":["a","c","b"]},{"name":"ink","price":3,"vat":19}],"total":12.9}`)},
+			Kind: whittle.FoundField, Path: "$.items[*].price", Summary: "$.items[*].price has another value in 31 of 318 responses, 12 times 9.90 → 9.9",
+			Monolith: "9.90", Candidate: `"9.90"`, Count: 31, Of: 318, Decided: true, DecidedAt: 120, EValue: 812,
+			Cause: "a guess: trailing zeros are left out (1.50 is 1.5) (fits 31 of 31)",
+			Samples: []whittle.Sample{placed(), sample(
+				`{"id":7,"items":[{"name":"pen","price":9.90,"tags":["a","b"]},{"name":"ink","price":3}],"total":12.90}`,
+				`{"id":7,"items":[{"name":"pen","price":"9.90","tags":["a","c","b"]},{"name":"ink","price":3,"vat":19}],"total":12.9}`)},
 		},
 		intended(),
 	}
