@@ -116,7 +116,11 @@ func TestLedgerUnderAStorm(t *testing.T) {
 	if l.Total > clients*each || l.Total < clients*each/2 || l.Total != l.Sum() {
 		t.Errorf("ledger %+v for %d requests", l, clients*each)
 	}
-	for name, n := range map[string]int64{"compared": l.Compared, "failed": l.Failed, whittle.SkipCanceled: l.Skipped[whittle.SkipCanceled], whittle.SkipNotSafe: l.Skipped[whittle.SkipNotSafe], whittle.SkipTooLarge: l.Skipped[whittle.SkipTooLarge], whittle.SkipMonolith: l.Skipped[whittle.SkipMonolith]} {
+	for name, n := range map[string]int64{
+		"compared": l.Compared, "failed": l.Failed, whittle.SkipCanceled: l.Skipped[whittle.SkipCanceled],
+		whittle.SkipNotSafe: l.Skipped[whittle.SkipNotSafe], whittle.SkipTooLarge: l.Skipped[whittle.SkipTooLarge],
+		whittle.SkipMonolith: l.Skipped[whittle.SkipMonolith],
+	} {
 		if n == 0 {
 			t.Errorf("the storm has shown no request that was %s: %+v", name, l)
 		}

@@ -89,7 +89,10 @@ func TestPreview(t *testing.T) {
 				{whittle.PhaseShadow, false, true},
 			} {
 				generation++
-				g.Apply(route, whittle.Position{Generation: generation, Phase: at.phase, Share: map[bool]whittle.Share{true: 1}[at.phase == whittle.PhaseShift], Zero: map[bool]uint64{true: generation}[at.phase != whittle.PhaseShift]})
+				g.Apply(route, whittle.Position{
+					Generation: generation, Phase: at.phase, Share: map[bool]whittle.Share{true: 1}[at.phase == whittle.PhaseShift],
+					Zero: map[bool]uint64{true: generation}[at.phase != whittle.PhaseShift],
+				})
 				if at.tripped {
 					g.table.Load().routes[route].trip("a test's", generation)
 				}

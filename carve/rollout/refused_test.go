@@ -193,9 +193,13 @@ func TestBudgetInNumbers(t *testing.T) {
 		"just within":       {p, shift(100), served(701, 0, 0.01, 0.01), 2, whittle.Harm{Bound: 0.01, Binds: "requests", Spent: 0.0001, Next: 0.005}},
 		"before any user":   {p, rollout.Start(p), served(0, 0, 1, 1), 2, whittle.Harm{Bound: 1, Binds: "requests", Next: 0.01}},
 		"no budget":         {unbudgeted, shift(100), served(40, 0, 0.2, 0.2), 2, whittle.Harm{Bound: 0.2, Binds: "requests", Spent: 0.002, Next: 0.1}},
-		"some uncompared":   {p, shift(100), whittle.Served{Compared: 40, Bound: 0.2, UserBound: 0.2, Uncompared: 0.001}, 2, whittle.Harm{Bound: 0.001 + 0.999*0.2, Binds: "requests", Spent: 0.002008, Next: 0.1004, Needed: 737, Minutes: 6.2}},
-		"all uncompared":    {p, shift(100), whittle.Served{Compared: 40, Bound: 0.2, UserBound: 0.2, Uncompared: 0.01}, 2, whittle.Harm{Bound: 0.01 + 0.99*0.2, Binds: "requests", Spent: 0.00208, Next: 0.104, Needed: -1, Minutes: -1}},
-		"no further step":   {p, shift(whittle.All), served(40, 0, 0.2, 0.2), 2, whittle.Harm{Bound: 0.2, Binds: "requests", Spent: 0.2}},
+		"some uncompared": {p, shift(100), whittle.Served{Compared: 40, Bound: 0.2, UserBound: 0.2, Uncompared: 0.001}, 2, whittle.Harm{
+			Bound: 0.001 + 0.999*0.2, Binds: "requests", Spent: 0.002008, Next: 0.1004, Needed: 737, Minutes: 6.2,
+		}},
+		"all uncompared": {p, shift(100), whittle.Served{Compared: 40, Bound: 0.2, UserBound: 0.2, Uncompared: 0.01}, 2, whittle.Harm{
+			Bound: 0.01 + 0.99*0.2, Binds: "requests", Spent: 0.00208, Next: 0.104, Needed: -1, Minutes: -1,
+		}},
+		"no further step": {p, shift(whittle.All), served(40, 0, 0.2, 0.2), 2, whittle.Harm{Bound: 0.2, Binds: "requests", Spent: 0.2}},
 	} {
 		got := rollout.Budget(c.p, c.s, c.served, sevenOver, c.perSecond)
 		near := func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }

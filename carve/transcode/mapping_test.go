@@ -53,7 +53,9 @@ func TestMappedRequest(t *testing.T) {
 		{"a list declared as text", func(r *whittle.RPC) { r.Body = "tags" }, "", sent(asText, "/", `["a"]`), ""},
 		{"a word where a number is", func(r *whittle.RPC) { r.Body = "userId" }, "", sent(asText, "/", `x`), ""},
 
-		{"a query of other names", func(r *whittle.RPC) { r.Query = map[string]string{"id": "user_id", "i": "inner.user_id"} }, "", sent("", "/?id=4&i=5&on=true", ""), `{"userId":"4","on":true,"inner":{"userId":"5"}}`},
+		{"a query of other names", func(r *whittle.RPC) {
+			r.Query = map[string]string{"id": "user_id", "i": "inner.user_id"}
+		}, "", sent("", "/?id=4&i=5&on=true", ""), `{"userId":"4","on":true,"inner":{"userId":"5"}}`},
 		{"a named parameter with a body", func(r *whittle.RPC) { r.Query = map[string]string{"id": "user_id"} }, "", sent(asJSON, "/?id=4&on=true", `{"ratio":0.5}`), `{"userId":"4","ratio":0.5}`},
 		{"a wildcard of another name", func(r *whittle.RPC) { r.Path = map[string]string{"id": "inner.user_id"} }, "/u/{id}/{tags}", sent("", "/u/9/x", ""), `{"inner":{"userId":"9"},"tags":["x"]}`},
 
@@ -71,7 +73,11 @@ func TestMappedRequest(t *testing.T) {
 		{"a word in a form", func(r *whittle.RPC) { r.Content = whittle.BodyForm }, "", sent(asForm, "/", "user_id=x"), ""},
 		{"a body nobody looks at", func(r *whittle.RPC) { r.Content = whittle.BodyIgnored }, "", sent("x/y", "/?on=true", "\xff"), `{"on":true}`},
 
-		{"enum's words at depth", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","inner":{"inner":{"color":"red as a rose","big":9007199254740993}}}`), `{"color":"RED","inner":{"inner":{"color":"RED","big":"9007199254740993"}}}`},
+		{
+			"enum's words at depth", func(r *whittle.RPC) { r.Words = colors }, "",
+			sent(asJSON, "/", `{"color":"red as a rose","inner":{"inner":{"color":"red as a rose","big":9007199254740993}}}`),
+			`{"color":"RED","inner":{"inner":{"color":"RED","big":"9007199254740993"}}}`,
+		},
 		{"an enum's word in the query", func(r *whittle.RPC) { r.Words = colors }, "", sent("", "/?color=red+as+a+rose", ""), `{"color":"RED"}`},
 		{"an enum's number", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":1}`), ""},
 		{"an enum's number in the query", func(r *whittle.RPC) { r.Words = colors }, "", sent("", "/?color=1", ""), ""},
@@ -79,7 +85,10 @@ func TestMappedRequest(t *testing.T) {
 		{"a name of no value", func(*whittle.RPC) {}, "", sent(asJSON, "/", `{"inner":{"color":"BLUE"}}`), ""},
 		{"half a surrogate pair with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","tags":["\ud800"]}`), ""},
 		{"a member twice with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","userId":1,"userId":2}`), ""},
-		{"a word with escapes", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", ` { "x" : [ {"color":"]"} , "\"" ] , "\u0063olor" : "red\u0020as a rose" , "tags" : [ "<" ] } `), `{"color":"RED","tags":["<"]}`},
+		{
+			"a word with escapes", func(r *whittle.RPC) { r.Words = colors }, "",
+			sent(asJSON, "/", ` { "x" : [ {"color":"]"} , "\"" ] , "\u0063olor" : "red\u0020as a rose" , "tags" : [ "<" ] } `), `{"color":"RED","tags":["<"]}`,
+		},
 		{"a word of no enum", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":{"color":"RED"}}`), ""},
 		{"words in a whole body", func(r *whittle.RPC) { r.Words, r.Body = colors, "color" }, "", sent(asText, "/", `red as a rose`), `{"color":"RED"}`},
 		{"a field of the wrong kind with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":[1]}`), ""},
@@ -132,7 +141,10 @@ func TestMappedResponse(t *testing.T) {
 			"nulls and absences",
 			func(r *whittle.RPC) {
 				r.Nulls = []string{"$.inner.inner", "$.at", `$["inner"]['numbers']`}
-				r.Absent = []string{"$.userId", "$.color", "$.tags", "$.counts", "$.raw", "$.ratio", "$.single", "$.on", "$.numbers", "$.inner.user_id", "$.inner.color", "$.inner.raw", "$.inner.ratio", "$.inner.tags", "$.inner.counts", "$.inner.single"}
+				r.Absent = []string{
+					"$.userId", "$.color", "$.tags", "$.counts", "$.raw", "$.ratio", "$.single", "$.on", "$.numbers",
+					"$.inner.user_id", "$.inner.color", "$.inner.raw", "$.inner.ratio", "$.inner.tags", "$.inner.counts", "$.inner.single",
+				}
 			},
 			`{"inner":{"on":true}}`, `{"inner":{"inner":null,"on":true,"numbers":null},"at":null}`,
 		},
@@ -140,7 +152,9 @@ func TestMappedResponse(t *testing.T) {
 			"what is there stays there",
 			func(r *whittle.RPC) { r.Nulls, r.Absent, r.Response = []string{"$.inner"}, []string{"$.tags"}, "inner" },
 			`{"inner":{"tags":["x"],"inner":{}}}`,
-			`{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":["x"],"counts":{},"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0,"on":false,"numbers":[]},"single":0,"on":false,"numbers":[]}`,
+			`{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":["x"],"counts":{},` +
+				`"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0,"on":false,"numbers":[]},` +
+				`"single":0,"on":false,"numbers":[]}`,
 		},
 		{"a template's words", func(r *whittle.RPC) {
 			r.Template, r.Words = "{{.color}} {{with .inner}}{{.color}}{{end}}", map[string]string{"RED": "red", "COLOR_UNSPECIFIED": "-"}

@@ -42,8 +42,11 @@ func TestResponseJSON(t *testing.T) {
 		},
 		{
 			"everything else", rich,
-			`{"userId":"-9","color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"10":"1","9":"2"},"inner":{"single":0.1},"at":"2026-01-02T03:04:05Z","big":"9007199254740993","free":{"k":[1,null]},"numbers":["1"]}`,
-			`{"userId":-9,"color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"9":2,"10":1},"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0.1,"on":false,"numbers":[]},"at":"2026-01-02T03:04:05Z","big":9007199254740993,"single":0,"on":false,"free":{"k":[1,null]},"numbers":[1]}`,
+			`{"userId":"-9","color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],` +
+				`"counts":{"10":"1","9":"2"},"inner":{"single":0.1},"at":"2026-01-02T03:04:05Z","big":"9007199254740993","free":{"k":[1,null]},"numbers":["1"]}`,
+			`{"userId":-9,"color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"9":2,"10":1},` +
+				`"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0.1,"on":false,"numbers":[]},` +
+				`"at":"2026-01-02T03:04:05Z","big":9007199254740993,"single":0,"on":false,"free":{"k":[1,null]},"numbers":[1]}`,
 		},
 		{
 			"numbers as ECMAScript writes them", rich, `{"ratio":1e21,"single":1e-7}`,
@@ -114,7 +117,11 @@ func TestResponseErrors(t *testing.T) {
 		body     string
 		detail   string
 	}{
-		{"Twirp, the caller's fault", whittle.Twirp, response(400, "application/json", `{"code":"invalid_argument","msg":"times is below 0","meta":{"argument":"times"}}`), 400, "invalid_argument: times is below 0\n", "twirp invalid_argument: times is below 0"},
+		{
+			"Twirp, the caller's fault", whittle.Twirp,
+			response(400, "application/json", `{"code":"invalid_argument","msg":"times is below 0","meta":{"argument":"times"}}`),
+			400, "invalid_argument: times is below 0\n", "twirp invalid_argument: times is below 0",
+		},
 		{"Twirp, its own fault", whittle.TwirpJSON, response(500, "application/json", `{"code":"internal","msg":"secret"}`), 500, "internal\n", "twirp+json internal: secret"},
 		{"Twirp, no such procedure", whittle.Twirp, response(404, "application/json", `{"code":"bad_route","msg":"no handler"}`), 501, "bad_route\n", "no handler"},
 		{"Connect", whittle.Connect, response(404, "application/json", `{"code":"not_found","message":"no user 7"}`), 404, "not_found: no user 7\n", "connect not_found"},

@@ -188,7 +188,9 @@ func TestVerbatim(t *testing.T) {
 		contentType string
 		body        string
 	}{
-		{"a failure in JSON", map[string]any{"http_status": "404", "http_content_type": "application/json", "http_body": `{"error":"no user 7","é":"😀"}`}, false, 404, "application/json", `{"error":"no user 7","é":"😀"}`},
+		{"a failure in JSON", map[string]any{
+			"http_status": "404", "http_content_type": "application/json", "http_body": `{"error":"no user 7","é":"😀"}`,
+		}, false, 404, "application/json", `{"error":"no user 7","é":"😀"}`},
 		{"bytes", map[string]any{"http_status": "418", "http_content_type": "image/png", "http_body_base64": base64.StdEncoding.EncodeToString([]byte("\x00\xff"))}, false, 418, "image/png", "\x00\xff"},
 		{"nothing but a status", map[string]any{"http_status": "204"}, false, 204, "", ""},
 		{"a success of another form", map[string]any{"http_status": "200", "http_content_type": "text/plain", "http_body": "so it is"}, false, 200, "text/plain", "so it is"},

@@ -91,7 +91,11 @@ func TestTLS(t *testing.T) {
 	ours := certtest.New(t)
 	by := func(a *certtest.Authority, address string) *tls.Config {
 		host, _, _ := strings.Cut(address, ":")
-		return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: ours.Pool(), ClientCAs: ours.Pool(), ClientAuth: tls.RequireAndVerifyClientCert, Certificates: []tls.Certificate{a.For(t, host).Certificate}}
+		return &tls.Config{
+			MinVersion: tls.VersionTLS12, RootCAs: ours.Pool(),
+			ClientCAs: ours.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
+			Certificates: []tls.Certificate{a.For(t, host).Certificate},
+		}
 	}
 	o := options(t, "a", "b", "c", "d")
 	o[0].TLS, o[1].TLS, o[2].TLS = by(ours, o[0].Listen), by(ours, o[1].Listen), by(certtest.New(t), o[2].Listen)

@@ -264,7 +264,10 @@ func TestChecksByGRPC(t *testing.T) {
 		if asked != "" {
 			process.Until(t, "a service that is not known is unhealthy", is(address, false))
 		}
-		for _, status := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING, healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_UNKNOWN} {
+		for _, status := range []healthpb.HealthCheckResponse_ServingStatus{
+			healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING,
+			healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_UNKNOWN,
+		} {
 			says.SetServingStatus(asked, status)
 			process.Until(t, status.String(), is(address, status == healthpb.HealthCheckResponse_SERVING))
 		}
