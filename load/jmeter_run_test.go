@@ -275,7 +275,9 @@ func jmx(inner string) string {
 
 // threads is a thread group of so many users and loops.
 func threads(users, loops int, inner string) string {
-	return fmt.Sprintf(`<ThreadGroup testname="G"><elementProp name="ThreadGroup.main_controller" elementType="LoopController"><stringProp name="LoopController.loops">%d</stringProp></elementProp><stringProp name="ThreadGroup.num_threads">%d</stringProp></ThreadGroup><hashTree>%s</hashTree>`, loops, users, inner)
+	return fmt.Sprintf(`<ThreadGroup testname="G"><elementProp name="ThreadGroup.main_controller" elementType="LoopController">`+
+		`<stringProp name="LoopController.loops">%d</stringProp></elementProp>`+
+		`<stringProp name="ThreadGroup.num_threads">%d</stringProp></ThreadGroup><hashTree>%s</hashTree>`, loops, users, inner)
 }
 
 // get is a sampler of a path, with what is below it.

@@ -201,8 +201,9 @@ func TestAMissingPlanMayBeAServer(t *testing.T) {
 func TestTheSeedsPlansRunAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for file, c := range map[string]struct{ base, want, note string }{
-		"baseAppLoadTest.yml":       {"", `POST /Count application/json {"times":10000000}`, ""},
-		"carvedServiceLoadTest.yml": {"/twirp/twirp.carved.Carved", `POST /twirp/twirp.carved.Carved/Count application/json {"times":10000000}`, "config.defaults, which is a list, is left out, as Artillery leaves it out"},
+		"baseAppLoadTest.yml": {"", `POST /Count application/json {"times":10000000}`, ""},
+		"carvedServiceLoadTest.yml": {"/twirp/twirp.carved.Carved", `POST /twirp/twirp.carved.Carved/Count ` +
+			`application/json {"times":10000000}`, "config.defaults, which is a list, is left out, as Artillery leaves it out"},
 	} {
 		p, err := Read("testdata/plans/seed/"+file, plan.Source{})
 		if err != nil {

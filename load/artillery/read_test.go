@@ -105,7 +105,8 @@ func TestCSVFilesAreReadAsByArtillery(t *testing.T) {
 		parts := strings.Split(strings.TrimSpace(line), "\t")
 		var src string
 		fatal.If(t, json.Unmarshal([]byte(parts[0]), &src))
-		p, err := Parse("p.yml", []byte("config: {payload: {path: rows.csv, fields: "+fields+"]"+strings.Replace(strings.Trim(parts[1], "{}"), `"delimiter"`, `, delimiter`, 1)+"}}\n"+smallest), plan.Source{Open: csvText(src)})
+		payload := "{path: rows.csv, fields: " + fields + "]" + strings.Replace(strings.Trim(parts[1], "{}"), `"delimiter"`, `, delimiter`, 1) + "}"
+		p, err := Parse("p.yml", []byte("config: {payload: "+payload+"}\n"+smallest), plan.Source{Open: csvText(src)})
 		if err != nil {
 			if !strings.HasPrefix(parts[2], "error ") && parts[2] != "[]" {
 				t.Errorf("%s %s: %v, want %s", parts[0], parts[1], err, parts[2])

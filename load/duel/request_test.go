@@ -83,9 +83,12 @@ func TestEachTargetGetsItsOwnLogin(t *testing.T) {
 
 // scripted is a plan whose script fails where the response is "bad".
 const scripted = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="p"/><hashTree>
-<ThreadGroup testname="g"><stringProp name="ThreadGroup.num_threads">1</stringProp><elementProp name="ThreadGroup.main_controller" elementType="LoopController"><stringProp name="LoopController.loops">3</stringProp></elementProp></ThreadGroup><hashTree>
+<ThreadGroup testname="g"><stringProp name="ThreadGroup.num_threads">1</stringProp>` +
+	`<elementProp name="ThreadGroup.main_controller" elementType="LoopController">` +
+	`<stringProp name="LoopController.loops">3</stringProp></elementProp></ThreadGroup><hashTree>
 <HTTPSamplerProxy testname="s"><stringProp name="HTTPSampler.path">/x</stringProp><stringProp name="HTTPSampler.method">GET</stringProp></HTTPSamplerProxy><hashTree>
-<JSR223PostProcessor testname="look"><stringProp name="scriptLanguage">groovy</stringProp><stringProp name="script">if (prev.getResponseDataAsString() == "bad") throw new Exception("it is bad")</stringProp></JSR223PostProcessor><hashTree/>
+<JSR223PostProcessor testname="look"><stringProp name="scriptLanguage">groovy</stringProp>` +
+	`<stringProp name="script">if (prev.getResponseDataAsString() == "bad") throw new Exception("it is bad")</stringProp></JSR223PostProcessor><hashTree/>
 </hashTree></hashTree></hashTree></hashTree></jmeterTestPlan>`
 
 func says(t *testing.T, text string) (url string) {

@@ -127,7 +127,8 @@ func FuzzJSONPath(f *testing.F) {
 
 // What json-path 2.8.0, the library of JMeter 5.6.3, gave for the same filters.
 func TestFiltersAreThoseOfJMetersLibrary(t *testing.T) {
-	doc, _ := ParseDocument(`{"l":[{"n":1,"a":0},{"n":2,"a":false},{"n":3,"a":null},{"n":4,"a":""},{"n":5},{"n":6,"a":"7"},{"n":7,"a":7},{"n":8,"a":true},{"n":9,"a":[]},{"n":10,"a":"7.0"},{"n":11,"a":7.0},{"n":12,"a":"x"},{"n":13,"a":{"b":0}}]}`)
+	doc, _ := ParseDocument(`{"l":[{"n":1,"a":0},{"n":2,"a":false},{"n":3,"a":null},{"n":4,"a":""},{"n":5},{"n":6,"a":"7"},{"n":7,"a":7},` +
+		`{"n":8,"a":true},{"n":9,"a":[]},{"n":10,"a":"7.0"},{"n":11,"a":7.0},{"n":12,"a":"x"},{"n":13,"a":{"b":0}}]}`)
 	for _, c := range [][2]string{
 		{`[?(@.a)]`, "1,2,3,4,6,7,8,9,10,11,12,13"},
 		{`[?(!@.a)]`, "5"},

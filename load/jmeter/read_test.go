@@ -3,6 +3,7 @@ package jmeter
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,36 +15,59 @@ import (
 )
 
 func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
+	once := func(inner string) string { return testPlan(threadGroup(1, 1, inner)) }
+	request := func(property, value string) string {
+		return configured("HTTPSamplerProxy", "HTTPSampler."+property, value)
+	}
+	upload := func(name, path string) string {
+		return `<HTTPSamplerProxy><stringProp name="HTTPSampler.method">POST</stringProp><elementProp name="HTTPsampler.Files">` +
+			`<collectionProp name="HTTPFileArgs.files"><elementProp name="` + name + `"><stringProp name="File.path">` + path +
+			`</stringProp></elementProp></collectionProp></elementProp></HTTPSamplerProxy><hashTree/>`
+	}
+	authorization := func(properties, mechanism string) string {
+		return `<AuthManager><collectionProp name="AuthManager.auth_list"><elementProp name="">` + properties +
+			`<stringProp name="Authorization.mechanism">` + mechanism + `</stringProp></elementProp></collectionProp></AuthManager><hashTree/>`
+	}
+	byPath := func(names, paths string) string {
+		return configured("JSONPostProcessor", "JSONPostProcessor.referenceNames", names, "JSONPostProcessor.jsonPathExprs", paths)
+	}
 	script := func(name string) string {
-		return threadGroup(1, 1, sampler("/", "<"+name+` testname="s"><stringProp name="script">class X {}</stringProp></`+name+`><hashTree/>`))
+		return once(sampler("/", "<"+name+` testname="s"><stringProp name="script">class X {}</stringProp></`+name+`><hashTree/>`))
 	}
 	for says, src := range map[string]string{
-		`p.jmx:1:`: testPlan(script("JSR223PreProcessor")),
-		`JSR223PreProcessor "s" is not supported: it is a script`:  testPlan(script("JSR223PreProcessor")),
-		`BeanShellPostProcessor "s" is not supported: it is a sc`:  testPlan(script("BeanShellPostProcessor")),
-		`BSFSampler is not supported: it is a script`:              testPlan(threadGroup(1, 1, `<BSFSampler><stringProp name="scriptLanguage">jython</stringProp><stringProp name="script">x</stringProp></BSFSampler><hashTree/>`)),
-		`the mechanism OAUTH is not supported`:                     testPlan(`<AuthManager><collectionProp name="AuthManager.auth_list"><elementProp name=""><stringProp name="Authorization.url">http://x/</stringProp><stringProp name="Authorization.mechanism">OAUTH</stringProp></elementProp></collectionProp></AuthManager><hashTree/>` + threadGroup(1, 1, sampler("/", ""))),
-		`the function __nope is not supported: use ${__groovy(…)}`: testPlan(threadGroup(1, 1, sampler("/${__nope}", ""))),
-		`no file up.txt`:                          testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.method">POST</stringProp><elementProp name="HTTPsampler.Files"><collectionProp name="HTTPFileArgs.files"><elementProp name=""><stringProp name="File.path">up.txt</stringProp></elementProp></collectionProp></elementProp></HTTPSamplerProxy><hashTree/>`)),
-		`assertion on Assertion.smell`:            testPlan(threadGroup(1, 1, sampler("/", `<ResponseAssertion><stringProp name="Assertion.test_field">Assertion.smell</stringProp></ResponseAssertion><hashTree/>`))),
-		`the action 9 is not supported`:           testPlan(threadGroup(1, 1, `<TestAction><intProp name="ActionProcessor.action">9</intProp></TestAction><hashTree/>`+sampler("/", ""))),
-		`there is no module P / P / Frag`:         testPlan(threadGroup(1, 1, `<ModuleController><collectionProp name="ModuleController.node_path"><stringProp name="1">P</stringProp><stringProp name="2">P</stringProp><stringProp name="3">Frag</stringProp></collectionProp></ModuleController><hashTree/>`+sampler("/", ""))),
-		`"rows" names no file: JMeter`:            testPlan(threadGroup(1, 1, `<CSVDataSet testname="rows"><stringProp name="filename"> </stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
-		`below RandomController is not supported`: testPlan(threadGroup(1, 1, `<RandomController/><hashTree><LoopController/><hashTree>`+sampler("/", "")+`</hashTree></hashTree>`)),
+		`p.jmx:1:`: script("JSR223PreProcessor"),
+		`JSR223PreProcessor "s" is not supported: it is a script`: script("JSR223PreProcessor"),
+		`BeanShellPostProcessor "s" is not supported: it is a sc`: script("BeanShellPostProcessor"),
+		`BSFSampler is not supported: it is a script`:             once(configured("BSFSampler", "scriptLanguage", "jython", "script", "x")),
+		`the mechanism OAUTH is not supported`: testPlan(authorization(`<stringProp name="Authorization.url">http://x/</stringProp>`, "OAUTH") +
+			threadGroup(1, 1, sampler("/", ""))),
+		`the function __nope is not supported: use ${__groovy(…)}`: once(sampler("/${__nope}", "")),
+		`no file up.txt`:                once(upload("", "up.txt")),
+		`assertion on Assertion.smell`:  once(sampler("/", configured("ResponseAssertion", "Assertion.test_field", "Assertion.smell"))),
+		`the action 9 is not supported`: once(`<TestAction><intProp name="ActionProcessor.action">9</intProp></TestAction><hashTree/>` + sampler("/", "")),
+		`there is no module P / P / Frag`: once(`<ModuleController><collectionProp name="ModuleController.node_path">` +
+			`<stringProp name="1">P</stringProp><stringProp name="2">P</stringProp><stringProp name="3">Frag</stringProp>` +
+			`</collectionProp></ModuleController><hashTree/>` + sampler("/", "")),
+		`"rows" names no file: JMeter`: once(`<CSVDataSet testname="rows"><stringProp name="filename"> </stringProp></CSVDataSet><hashTree/>` +
+			sampler("/", "")),
+		`below RandomController is not supported`: once(`<RandomController/><hashTree><LoopController/><hashTree>` + sampler("/", "") + `</hashTree></hashTree>`),
 		// JMeter's library reads it, whittle does not.
-		`the JSONPath $.a[?(@.b contains 'x')] is not u`: testPlan(threadGroup(1, 1, sampler("/", `<JSONPostProcessor><stringProp name="JSONPostProcessor.referenceNames">x</stringProp><stringProp name="JSONPostProcessor.jsonPathExprs">$.a[?(@.b contains 'x')]</stringProp></JSONPostProcessor><hashTree/>`))),
-		`the JSONPath $.b[?(@.c contains 'x')] is not u`: testPlan(threadGroup(1, 1, sampler("/", `<JSONPathAssertion><stringProp name="JSON_PATH">$.b[?(@.c contains 'x')]</stringProp></JSONPathAssertion><hashTree/>`))),
+		`the JSONPath $.a[?(@.b contains 'x')] is not u`: once(sampler("/", byPath("x", "$.a[?(@.b contains 'x')]"))),
+		`the JSONPath $.b[?(@.c contains 'x')] is not u`: once(sampler("/", configured("JSONPathAssertion", "JSON_PATH", "$.b[?(@.c contains 'x')]"))),
 		// Java knows it, whittle does not.
-		`JSR223Timer is not supported: use a Constant Timer of ${__groovy(…)}`: testPlan(threadGroup(1, 1, sampler("/", `<JSR223Timer/><hashTree/>`))),
-		`the content encoding Shift_JIS is not su`:                             testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.contentEncoding">Shift_JIS</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`JSR223Timer is not supported: use a Constant Timer of ${__groovy(…)}`: once(sampler("/", `<JSR223Timer/><hashTree/>`)),
+		`the content encoding Shift_JIS is not su`:                             once(request("contentEncoding", "Shift_JIS")),
 		// What JMeter's engine alone reads is no JavaScript, but holds there.
-		`its condition is of JMeter's own engine alone`:          testPlan(threadGroup(1, 1, `<IfController><stringProp name="IfController.condition">&lt;a&gt;1&lt;/a&gt; == 1</stringProp></IfController><hashTree>`+sampler("/", "")+`</hashTree>`)),
-		`JDBCSampler is not supported`:                           testPlan(threadGroup(1, 1, "<JDBCSampler/><hashTree/>")),
-		`on_sample_error: dance is not supported`:                testPlan(strings.Replace(threadGroup(1, 1, sampler("/", "")), `<elementProp`, `<stringProp name="ThreadGroup.on_sample_error">dance</stringProp><elementProp`, 1)),
-		`a number is wanted, not "often"`:                        testPlan(strings.Replace(threadGroup(1, 1, sampler("/", "")), `loops">1`, `loops">often`, 1)),
+		`its condition is of JMeter's own engine alone`: once(
+			`<IfController><stringProp name="IfController.condition">&lt;a&gt;1&lt;/a&gt; == 1</stringProp></IfController><hashTree>` +
+				sampler("/", "") + `</hashTree>`),
+		`JDBCSampler is not supported`: once("<JDBCSampler/><hashTree/>"),
+		`on_sample_error: dance is not supported`: strings.Replace(once(sampler("/", "")), "<elementProp",
+			`<stringProp name="ThreadGroup.on_sample_error">dance</stringProp><elementProp`, 1),
+		`a number is wanted, not "often"`:                        strings.Replace(once(sampler("/", "")), `loops">1`, `loops">often`, 1),
 		`is not within 0 and 100000`:                             testPlan(threadGroup(200_000, 1, sampler("/", ""))),
 		`sends a request`:                                        testPlan(""),
-		`a response timeout is`:                                  testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.response_timeout">x</stringProp></HTTPSamplerProxy><hashTree/>`)),
+		`a response timeout is`:                                  once(request("response_timeout", "x")),
 		`begins with <jmeterTestPlan>`:                           `<plan/>`,
 		`document type`:                                          `<!DOCTYPE x [<!ENTITY a "aaaa">]><jmeterTestPlan/>`,
 		`not XML: invalid character entity &b;`:                  `<jmeterTestPlan>&b;</jmeterTestPlan>`,
@@ -54,34 +78,39 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`more than 250000 elements`:                              "<a>" + strings.Repeat("<b/>", 250_000),
 		`this one follows none`:                                  `<jmeterTestPlan><hashTree><hashTree/></hashTree></jmeterTestPlan>`,
 		`has a TestPlan`:                                         `<jmeterTestPlan><hashTree/></jmeterTestPlan>`,
-		`a CSV file is in UTF-8`:                                 testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="fileEncoding">UTF-16</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
-		`no file x.csv`:                                          testPlan(threadGroup(1, 1, `<CSVDataSet><stringProp name="filename">x.csv</stringProp></CSVDataSet><hashTree/>`+sampler("/", ""))),
-		`the pattern is not understood`:                          testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.refname">x</stringProp><stringProp name="RegexExtractor.regex">(a</stringProp></RegexExtractor><hashTree/>`))),
-		`${__jexl3(alert(1))} is not supported: it is a script of which not all is: the function alert`: testPlan(threadGroup(1, 1, sampler("/${__jexl3(alert(1))}", ""))),
-		`a proxy is not supported: its time`:                                  testPlan(threadGroup(1, 1, sampler("/", "")+`<HTTPSamplerProxy><stringProp name="HTTPSampler.proxyHost">p.example</stringProp><stringProp name="HTTPSampler.proxyPort">1</stringProp></HTTPSamplerProxy><hashTree/>`)),
-		`Java's own HTTP client is not supported: choose HttpClient4`:         testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.implementation">Java</stringProp></HTTPSamplerProxy><hashTree/>`)),
-		`a value that varies during the run is not supported here: ${__UUID}`: testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><stringProp name="HTTPSampler.method">${__UUID}</stringProp></HTTPSamplerProxy><hashTree/>`)),
-		`URLRewritingModifier is not supported`:                               testPlan(threadGroup(1, 1, sampler("/", `<URLRewritingModifier/><hashTree/>`))),
-		`XPathAssertion is not supported: use a Response Assertion`:           testPlan(threadGroup(1, 1, sampler("/", `<XPathAssertion/><hashTree/>`))),
-		`SizeAssertion is not supported: use a Response Assertion`:            testPlan(threadGroup(1, 1, sampler("/", `<SizeAssertion/><hashTree/>`))),
-		`CriticalSectionController is not supported: use a Thread Group`:      testPlan(threadGroup(1, 1, `<CriticalSectionController/><hashTree>`+sampler("/", "")+`</hashTree>`)),
-		`IncludeController is not supported: put the fragment into this plan`: testPlan(threadGroup(1, 1, `<IncludeController/><hashTree/>`)),
-		`VariableThroughputTimer is not supported: use a Concurrency`:         testPlan(threadGroup(1, 1, sampler("/", `<kg.apc.jmeter.timers.VariableThroughputTimer/><hashTree/>`))),
-		`the function __split is not supported: use ${__groovy(…)}`:           testPlan(threadGroup(1, 1, sampler("/${__split(a,b)}", ""))),
-		`File.path: a value that varies during the run is not supported`:      testPlan(threadGroup(1, 1, `<CounterConfig><stringProp name="CounterConfig.name">f</stringProp></CounterConfig><hashTree/><HTTPSamplerProxy><stringProp name="HTTPSampler.method">POST</stringProp><elementProp name="HTTPsampler.Files"><collectionProp name="HTTPFileArgs.files"><elementProp name="x"><stringProp name="File.path">${f}</stringProp></elementProp></collectionProp></elementProp></HTTPSamplerProxy><hashTree/>`)),
-		`UserParameters is not supported: use a CSV Data Set`:                 testPlan(threadGroup(1, 1, sampler("/", `<UserParameters/><hashTree/>`))),
-		`RandomVariableConfig is not supported: use ${__Random(…)}`:           testPlan(threadGroup(1, 1, `<RandomVariableConfig/><hashTree/>`+sampler("/", ""))),
-		`JMESPathExtractor is not supported`:                                  testPlan(threadGroup(1, 1, sampler("/", `<JMESPathExtractor/><hashTree/>`))),
-		`RunTime is not supported`:                                            testPlan(threadGroup(1, 1, `<RunTime/><hashTree>`+sampler("/", "")+`</hashTree>`)),
-		`to evaluate the condition for all children is not supported`:         testPlan(threadGroup(1, 1, `<IfController><boolProp name="IfController.evaluateAll">true</boolProp></IfController><hashTree>`+sampler("/", "")+`</hashTree>`)),
-		`the mechanism DIGEST is not supported: BASIC is`:                     testPlan(`<AuthManager><collectionProp name="AuthManager.auth_list"><elementProp name=""><stringProp name="Authorization.mechanism">DIGEST</stringProp></elementProp></collectionProp></AuthManager><hashTree/>` + threadGroup(1, 1, sampler("/", ""))),
-		`embedded resources are not supported: give those that count`:         testPlan(threadGroup(1, 1, `<HTTPSamplerProxy><boolProp name="HTTPSampler.image_parser">true</boolProp></HTTPSamplerProxy><hashTree/>`)),
-		`CacheManager is not supported: take it out`:                          testPlan(`<CacheManager/><hashTree/>` + threadGroup(1, 1, sampler("/", ""))),
-		`XPath2Extractor is not supported: use a CSS Selector`:                testPlan(threadGroup(1, 1, sampler("/", `<XPath2Extractor/><hashTree/>`))),
-		`OpenModelThreadGroup is not supported: use a Thread Group`:           testPlan(`<OpenModelThreadGroup/><hashTree>` + sampler("/", "") + `</hashTree>`),
-		`looks behind, which JMeter's engine cannot`:                          testPlan(threadGroup(1, 1, sampler("/", `<RegexExtractor><stringProp name="RegexExtractor.regex">(?&lt;=a)b</stringProp></RegexExtractor><hashTree/>`))),
-		`the JSONPath $[name] is not understood`:                              testPlan(threadGroup(1, 1, sampler("/", `<JSONPostProcessor><stringProp name="JSONPostProcessor.referenceNames">x</stringProp><stringProp name="JSONPostProcessor.jsonPathExprs">$[name]</stringProp></JSONPostProcessor><hashTree/>`))),
-		`has 2 names, 2 paths and 1 defaults`:                                 testPlan(threadGroup(1, 1, sampler("/", `<JSONPostProcessor><stringProp name="JSONPostProcessor.referenceNames">x;y</stringProp><stringProp name="JSONPostProcessor.jsonPathExprs">$.a;$.b</stringProp></JSONPostProcessor><hashTree/>`))),
+		`a CSV file is in UTF-8`:                                 once(configured("CSVDataSet", "fileEncoding", "UTF-16") + sampler("/", "")),
+		`no file x.csv`:                                          once(configured("CSVDataSet", "filename", "x.csv") + sampler("/", "")),
+		`the pattern is not understood`: once(sampler("/",
+			configured("RegexExtractor", "RegexExtractor.refname", "x", "RegexExtractor.regex", "(a"))),
+		`${__jexl3(alert(1))} is not supported: it is a script of which not all is: the function alert`: once(sampler("/${__jexl3(alert(1))}", "")),
+		`a proxy is not supported: its time`: once(
+			sampler("/", "") + configured("HTTPSamplerProxy", "HTTPSampler.proxyHost", "p.example", "HTTPSampler.proxyPort", "1")),
+		`Java's own HTTP client is not supported: choose HttpClient4`:         once(request("implementation", "Java")),
+		`a value that varies during the run is not supported here: ${__UUID}`: once(request("method", "${__UUID}")),
+		`URLRewritingModifier is not supported`:                               once(sampler("/", `<URLRewritingModifier/><hashTree/>`)),
+		`XPathAssertion is not supported: use a Response Assertion`:           once(sampler("/", `<XPathAssertion/><hashTree/>`)),
+		`SizeAssertion is not supported: use a Response Assertion`:            once(sampler("/", `<SizeAssertion/><hashTree/>`)),
+		`CriticalSectionController is not supported: use a Thread Group`:      once(`<CriticalSectionController/><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`IncludeController is not supported: put the fragment into this plan`: once(`<IncludeController/><hashTree/>`),
+		`VariableThroughputTimer is not supported: use a Concurrency`:         once(sampler("/", `<kg.apc.jmeter.timers.VariableThroughputTimer/><hashTree/>`)),
+		`the function __split is not supported: use ${__groovy(…)}`:           once(sampler("/${__split(a,b)}", "")),
+		`File.path: a value that varies during the run is not supported`:      once(configured("CounterConfig", "CounterConfig.name", "f") + upload("x", "${f}")),
+		`UserParameters is not supported: use a CSV Data Set`:                 once(sampler("/", `<UserParameters/><hashTree/>`)),
+		`RandomVariableConfig is not supported: use ${__Random(…)}`:           once(`<RandomVariableConfig/><hashTree/>` + sampler("/", "")),
+		`JMESPathExtractor is not supported`:                                  once(sampler("/", `<JMESPathExtractor/><hashTree/>`)),
+		`RunTime is not supported`:                                            once(`<RunTime/><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`to evaluate the condition for all children is not supported`: once(
+			`<IfController><boolProp name="IfController.evaluateAll">true</boolProp></IfController><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`the mechanism DIGEST is not supported: BASIC is`: testPlan(authorization("", "DIGEST") + threadGroup(1, 1, sampler("/", ""))),
+		`embedded resources are not supported: give those that count`: once(
+			`<HTTPSamplerProxy><boolProp name="HTTPSampler.image_parser">true</boolProp></HTTPSamplerProxy><hashTree/>`),
+		`CacheManager is not supported: take it out`:                testPlan(`<CacheManager/><hashTree/>` + threadGroup(1, 1, sampler("/", ""))),
+		`XPath2Extractor is not supported: use a CSS Selector`:      once(sampler("/", `<XPath2Extractor/><hashTree/>`)),
+		`OpenModelThreadGroup is not supported: use a Thread Group`: testPlan(`<OpenModelThreadGroup/><hashTree>` + sampler("/", "") + `</hashTree>`),
+		`looks behind, which JMeter's engine cannot`: once(sampler("/",
+			configured("RegexExtractor", "RegexExtractor.regex", "(?&lt;=a)b"))),
+		`the JSONPath $[name] is not understood`: once(sampler("/", byPath("x", "$[name]"))),
+		`has 2 names, 2 paths and 1 defaults`:    once(sampler("/", byPath("x;y", "$.a;$.b"))),
 	} {
 		_, err := Parse("p.jmx", []byte(src), plan.Source{Open: noFiles, Properties: map[string]string{"set": "7"}})
 		if err == nil || !strings.Contains(err.Error(), says) {
@@ -109,9 +138,20 @@ func testPlan(inner string) string {
 	return `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="P"/><hashTree>` + inner + `</hashTree></hashTree></jmeterTestPlan>`
 }
 
+// configured is an element that holds properties, each given by its name and its value.
+func configured(kind string, properties ...string) string {
+	var inner strings.Builder
+	for p := range slices.Chunk(properties, 2) {
+		fmt.Fprintf(&inner, `<stringProp name="%s">%s</stringProp>`, p[0], p[1])
+	}
+	return "<" + kind + ">" + inner.String() + "</" + kind + "><hashTree/>"
+}
+
 // threadGroup is one of so many users and loops.
 func threadGroup(users, loops int, inner string) string {
-	return fmt.Sprintf(`<ThreadGroup testname="G"><elementProp name="ThreadGroup.main_controller" elementType="LoopController"><stringProp name="LoopController.loops">%d</stringProp></elementProp><stringProp name="ThreadGroup.num_threads">%d</stringProp></ThreadGroup><hashTree>%s</hashTree>`, loops, users, inner)
+	return fmt.Sprintf(`<ThreadGroup testname="G"><elementProp name="ThreadGroup.main_controller" elementType="LoopController">`+
+		`<stringProp name="LoopController.loops">%d</stringProp></elementProp>`+
+		`<stringProp name="ThreadGroup.num_threads">%d</stringProp></ThreadGroup><hashTree>%s</hashTree>`, loops, users, inner)
 }
 
 // sampler asks for a path, with what is below it.
@@ -167,9 +207,14 @@ func TestACallSaysHowManyArgumentsItTakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"${__Random(1)}": "__Random takes 2 to 3",
 		// A form of a call that is not held next to JMeter is refused, never guessed.
-		"${__Random(1,)}": "an empty argument 2 is not supported", "${__RandomString(5,,x)}": "an empty argument 2 is not supported", "${__intSum(2147483648,1)}": `"2147483648" is no whole number of 32 bits`,
-		"${__timeShift(dd MMMM yyyy,,P2D,fr_FR,)}": "the argument 4 is not supported: leave it empty", "${__timeShift(yyyy,2020,P1D,)}": "the argument 2 is not supported: leave it empty", "${__time(YYYY-MM-dd,)}": `the date format "YYYY-MM-dd" is not supported: write yyyy for the year`,
-		"${__P(user.dir)}": "user.dir is a property of JMeter's Java, which is not here: give it by --property", "${__FileToString(a,UTF-16,)}": "the argument 2 is not supported: leave it empty",
+		"${__Random(1,)}":                          "an empty argument 2 is not supported",
+		"${__RandomString(5,,x)}":                  "an empty argument 2 is not supported",
+		"${__intSum(2147483648,1)}":                `"2147483648" is no whole number of 32 bits`,
+		"${__timeShift(dd MMMM yyyy,,P2D,fr_FR,)}": "the argument 4 is not supported: leave it empty",
+		"${__timeShift(yyyy,2020,P1D,)}":           "the argument 2 is not supported: leave it empty",
+		"${__time(YYYY-MM-dd,)}":                   `the date format "YYYY-MM-dd" is not supported: write yyyy for the year`,
+		"${__P(user.dir)}":                         "user.dir is a property of JMeter's Java, which is not here: give it by --property",
+		"${__FileToString(a,UTF-16,)}":             "the argument 2 is not supported: leave it empty",
 	} {
 		func() {
 			defer func() {

@@ -178,8 +178,11 @@ func sentBody(text string) (string, error) {
 		return "", err
 	}
 	p, err := Parse("p.jmx", []byte(testPlan(`<Arguments><collectionProp name="Arguments.arguments">`+variable("x", "X1")+variable("a", "A1")+`</collectionProp></Arguments><hashTree/>`+
-		threadGroup(1, 1, `<HTTPSamplerProxy testname="s"><boolProp name="HTTPSampler.postBodyRaw">true</boolProp><stringProp name="HTTPSampler.path">/</stringProp><stringProp name="HTTPSampler.method">POST</stringProp>
-<elementProp name="HTTPsampler.Arguments" elementType="Arguments"><collectionProp name="Arguments.arguments"><elementProp name="" elementType="HTTPArgument"><stringProp name="Argument.value">`+escaped.String()+`</stringProp></elementProp></collectionProp></elementProp></HTTPSamplerProxy><hashTree/>`))), plan.Source{})
+		threadGroup(1, 1, `<HTTPSamplerProxy testname="s"><boolProp name="HTTPSampler.postBodyRaw">true</boolProp>`+
+			`<stringProp name="HTTPSampler.path">/</stringProp><stringProp name="HTTPSampler.method">POST</stringProp>
+<elementProp name="HTTPsampler.Arguments" elementType="Arguments"><collectionProp name="Arguments.arguments"><elementProp name="" elementType="HTTPArgument">`+
+			`<stringProp name="Argument.value">`+escaped.String()+
+			`</stringProp></elementProp></collectionProp></elementProp></HTTPSamplerProxy><hashTree/>`))), plan.Source{})
 	if err != nil {
 		return "", err
 	}

@@ -66,8 +66,11 @@ func (e *evaluator) value(t *testing.T, language, text string, vars map[string]s
 			"put":    func(name string, v any) { vars[name] = fmt.Sprint(v) },
 			"remove": func(name string) { delete(vars, name) },
 		},
-		"prev": map[string]any{"getResponseDataAsString": func() string { return vars["body"] }, "getResponseCode": func() string { return "200" }, "getTime": func() int64 { return 7 }, "isSuccessful": func() bool { return true }},
-		"log":  map[string]any{"info": func(string) {}, "error": func(string) {}}, "args": []string{"one", "two"},
+		"prev": map[string]any{
+			"getResponseDataAsString": func() string { return vars["body"] }, "getResponseCode": func() string { return "200" },
+			"getTime": func() int64 { return 7 }, "isSuccessful": func() bool { return true },
+		},
+		"log": map[string]any{"info": func(string) {}, "error": func(string) {}}, "args": []string{"one", "two"},
 	}
 	v, err := e.runtime.Run(t.Context(), p, map[string]any{"$host": host, "$given": given})
 	return fmt.Sprint(v), false, err
@@ -153,7 +156,8 @@ func TestEverydayScriptsMeanTheSame(t *testing.T) {
 		{"groovy", "int i = vars.get('n') as Integer\ni++\nvars.put('out', i.toString())", "6"},
 		{"groovy", `vars.put("out", (vars.get("n").toInteger() + 1).toString())`, "6"},
 		{"groovy", "def n = Integer.parseInt(vars.get('n'))\nif (n % 2 == 0) {\n  vars.put('out', 'even')\n} else if (n > 3) {\n  vars.put('out', 'odd')\n}", "odd"},
-		{"groovy", "import groovy.json.JsonSlurper\ndef json = new JsonSlurper().parseText(prev.getResponseDataAsString())\nvars.put('out', '' + json.data.items[1].name + json.data.items.size() + json.data.items[0].id)", "b27"},
+		{"groovy", "import groovy.json.JsonSlurper\ndef json = new JsonSlurper().parseText(prev.getResponseDataAsString())\n" +
+			"vars.put('out', '' + json.data.items[1].name + json.data.items.size() + json.data.items[0].id)", "b27"},
 		{"groovy", `vars.put("out", new groovy.json.JsonSlurper().parseText(vars.get("body")).data["x y"].toString())`, "null"},
 		{"groovy", "def r = new Random()\nvars.put('out', (r.nextInt(10) + 1).toString())", "3"},
 		{"groovy", "def list = ['a', 'b', 'c', 'd']\nvars.put('out', list[new Random().nextInt(list.size())])", "b"},

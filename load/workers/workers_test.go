@@ -334,7 +334,9 @@ func TestWhatIsLostOrForgedVoidsTheRun(t *testing.T) {
 }
 
 const failingScript = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="p"/><hashTree>
-<ThreadGroup testname="g"><stringProp name="ThreadGroup.num_threads">6</stringProp><elementProp name="ThreadGroup.main_controller" elementType="LoopController"><stringProp name="LoopController.loops">2</stringProp></elementProp></ThreadGroup><hashTree>
+<ThreadGroup testname="g"><stringProp name="ThreadGroup.num_threads">6</stringProp>` +
+	`<elementProp name="ThreadGroup.main_controller" elementType="LoopController">` +
+	`<stringProp name="LoopController.loops">2</stringProp></elementProp></ThreadGroup><hashTree>
 <HTTPSamplerProxy testname="s"><stringProp name="HTTPSampler.path">/x</stringProp><stringProp name="HTTPSampler.method">GET</stringProp></HTTPSamplerProxy><hashTree>
 <JSR223PostProcessor testname="look"><stringProp name="scriptLanguage">groovy</stringProp><stringProp name="script">throw new Exception("no")</stringProp></JSR223PostProcessor><hashTree/>
 </hashTree></hashTree></hashTree></hashTree></jmeterTestPlan>`
