@@ -66,7 +66,10 @@ func TestHandlersWithoutSources(t *testing.T) {
 		},
 		"routers of others, as they call": {
 			[][]string{
-				{conn, server, "github.com/labstack/echo/v5.(*Echo).ServeHTTP", "github.com/labstack/echo/v5.(*Echo).serveHTTP", "main.timed.func1", "github.com/labstack/echo/v5.(*Echo).buildRouterChains.func1", "main.a"},
+				{
+					conn, server, "github.com/labstack/echo/v5.(*Echo).ServeHTTP", "github.com/labstack/echo/v5.(*Echo).serveHTTP",
+					"main.timed.func1", "github.com/labstack/echo/v5.(*Echo).buildRouterChains.func1", "main.a",
+				},
 				{conn, server, "github.com/uptrace/bunrouter.(*Router).ServeHTTP", "github.com/uptrace/bunrouter.(*Router).ServeHTTPError", "main.b"},
 				{"github.com/cloudwego/hertz/pkg/route.(*Engine).ServeHTTP", "github.com/cloudwego/hertz/pkg/app.(*RequestContext).Next", "main.c"},
 				{conn, server, "goji%2eio.(*Mux).ServeHTTP", "goji%2eio.dispatch.ServeHTTP", handle, "main.d"},
@@ -75,7 +78,11 @@ func TestHandlersWithoutSources(t *testing.T) {
 				{conn, server, "github.com/dimfeld/httptreemux/v5.(*TreeMux).ServeHTTP", "github.com/dimfeld/httptreemux/v5.(*TreeMux).ServeLookupResult", "main.f"},
 				{conn, server, mux, handle, "github.com/emicklei/go-restful/v3.(*Container).dispatch", "main.g"},
 				{conn, server, "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).ServeHTTP", "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).handleHandler", "main.h"},
-				{conn, server, mux, handle, "github.com/go-fuego/fuego.defaultLogger.middleware.func1", handle, "github.com/go-fuego/fuego.HTTPHandler[go.shape.struct { P int }].func2", "github.com/go-fuego/fuego.Flow[go.shape.interface {},go.shape.struct { P int }]", "main.i"},
+				{
+					conn, server, mux, handle, "github.com/go-fuego/fuego.defaultLogger.middleware.func1", handle,
+					"github.com/go-fuego/fuego.HTTPHandler[go.shape.struct { P int }].func2",
+					"github.com/go-fuego/fuego.Flow[go.shape.interface {},go.shape.struct { P int }]", "main.i",
+				},
 			},
 			[]string{"main.a", "main.b", "main.c", "main.d", "main.register.cost.func3", "main.e", "main.f", "main.g", "main.h", "main.i"},
 		},
@@ -100,16 +107,25 @@ func TestHandlersWithoutSources(t *testing.T) {
 		"a client's call back":     {[][]string{{conn, server, mux, handle, "main.work", "net/http.(*Client).Do", "main.(*trip).RoundTrip"}}, []string{"main.work"}},
 		"two handlers of one name": {[][]string{{conn, server, mux, handle, "a.com/x/v1.Get"}, {conn, server, mux, handle, "b.com/x/v1.Get"}}, []string{"a.com/x/v1.Get", "b.com/x/v1.Get"}},
 		"a gRPC method's decoding": {[][]string{{"google.golang.org/grpc.(*Server).processUnaryRPC", "main._Greeter_Hello_Handler", "main.dec"}}, []string{"/Greeter/Hello"}},
-		"a connect method":         {[][]string{{conn, server, mux, handle, "main.NewGreeterHandler.func1", "connectrpc.com/connect.NewUnaryHandler[...].func1", "main.(*greeter).Hello"}}, []string{"/Greeter/Hello"}},
+		"a connect method": {[][]string{{
+			conn, server, mux, handle, "main.NewGreeterHandler.func1", "connectrpc.com/connect.NewUnaryHandler[...].func1", "main.(*greeter).Hello",
+		}}, []string{"/Greeter/Hello"}},
 		"a twirp method, and its decoding": {
 			[][]string{
-				{conn, server, "main.(*greeterServer).ServeHTTP", "main.(*greeterServer).serveHello", "main.(*greeterServer).serveHelloJSON", "main.(*greeterServer).serveHelloJSON.func2", "main.(*greeter).Hello"},
+				{
+					conn, server, "main.(*greeterServer).ServeHTTP", "main.(*greeterServer).serveHello",
+					"main.(*greeterServer).serveHelloJSON", "main.(*greeterServer).serveHelloJSON.func2", "main.(*greeter).Hello",
+				},
 				{conn, server, "main.(*greeterServer).ServeHTTP", "main.(*greeterServer).serveHello", "main.(*greeterServer).serveHelloProtobuf", "google.golang.org/protobuf/proto.Unmarshal"},
 			},
 			[]string{"/Greeter/Hello", "/Greeter/Hello"},
 		},
 		"behind grpc-gateway's generated code": {
-			[][]string{{conn, server, "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).ServeHTTP", "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).handleHandler", "main.RegisterGreeterHandlerServer.func1", "main.local_request_Greeter_Hello_0", "main.(*greeter).Hello"}},
+			[][]string{{
+				conn, server, "github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).ServeHTTP",
+				"github.com/grpc-ecosystem/grpc-gateway/v2/runtime.(*ServeMux).handleHandler",
+				"main.RegisterGreeterHandlerServer.func1", "main.local_request_Greeter_Hello_0", "main.(*greeter).Hello",
+			}},
 			[]string{"main.(*greeter).Hello"},
 		},
 		"a generated wrapper":       {[][]string{{conn, server, mux, handle, "main.(*Generated).Get", handle, "main.(*Generated).Get.func1", "main.(*store).Get"}}, []string{"main.(*store).Get"}},
@@ -132,8 +148,11 @@ func TestHandlersWithoutSources(t *testing.T) {
 // A middleware that is of all routes and of a group calls the next function directly;
 // what that serves is known by its sources.
 func TestAMiddlewareTwiceHidesNoRoute(t *testing.T) {
-	p := goStacks([]string{"net/http.serverHandler.ServeHTTP", "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.log.func1", "github.com/labstack/echo/v4.(*Echo).add.func1", "main.log.func1", "main.work"},
-		[]string{"net/http.serverHandler.ServeHTTP", "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.log.func1", "github.com/labstack/echo/v4.(*Echo).add.func1", "main.log.func1", "time.Now"})
+	const echo = "github.com/labstack/echo/v4.(*Echo)"
+	logged := func(leaf string) []string {
+		return []string{"net/http.serverHandler.ServeHTTP", echo + ".ServeHTTP", "main.log.func1", echo + ".add.func1", "main.log.func1", leaf}
+	}
+	p := goStacks(logged("main.work"), logged("time.Now"))
 	p.LabelHandlers(func(f *Function) string { return map[string]string{"main.work": "GET /a"}[f.Name] }, func(s string) string { return s })
 	if a, b := p.Samples[0].Endpoint, p.Samples[1].Endpoint; a != "GET /a" || b != "" {
 		t.Errorf("of %q and %q", a, b)

@@ -347,7 +347,9 @@ func TestReadersRefuse(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add(goProfile(f))
-	f.Add([]byte(`{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},{"id":2,"callFrame":{"functionName":"f","url":"/a.js","lineNumber":3},"positionTicks":[{"line":4,"ticks":1}]}],"samples":[2,2],"timeDeltas":[10,20],"startTime":5,"endTime":90}`))
+	f.Add([]byte(`{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},` +
+		`{"id":2,"callFrame":{"functionName":"f","url":"/a.js","lineNumber":3},"positionTicks":[{"line":4,"ticks":1}]}],` +
+		`"samples":[2,2],"timeDeltas":[10,20],"startTime":5,"endTime":90}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := Read(b, "")
 		if err != nil {

@@ -84,7 +84,12 @@ func TestAFunctionIsInferredOnlyBeyondChance(t *testing.T) {
 // nobody's; so they do where one function of the service's own calls both, as the server of
 // a bundle. A worker's collector works for whoever it interrupts, while that is under way.
 func TestAFunctionIsInferred(t *testing.T) {
-	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{{Name: "load", Owner: profile.Own}, {Name: "cron", Owner: profile.Own}, {Name: "serve", Owner: profile.Own}, {Name: "(garbage collector)", Owner: profile.System, Category: profile.Collecting}}}
+	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{
+		{Name: "load", Owner: profile.Own},
+		{Name: "cron", Owner: profile.Own},
+		{Name: "serve", Owner: profile.Own},
+		{Name: "(garbage collector)", Owner: profile.System, Category: profile.Collecting},
+	}}
 	var events []string
 	for i := range 100 {
 		name := "b"

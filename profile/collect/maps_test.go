@@ -53,10 +53,14 @@ func TestWhatAScriptWasGeneratedFrom(t *testing.T) {
 		"of another version":        {files{"dist/app.js": named, "dist/app.js.map": map[string]any{"version": 2}}, "dist/app.js", 5, profile.Own},
 		"a source of no name":       {files{"dist/app.js": named, "dist/app.js.map": mapOf(nil)}, "dist/app.js", 5, profile.Own},
 		"of a library":              {files{"dist/app.js": named, "dist/app.js.map": mapOf("../node_modules/money/index.js")}, "node_modules/money/index.js", 3, profile.Library},
-		"by webpack":                {files{"dist/app.js": named, "dist/app.js.map": mapOf("webpack://shop/./src/price.ts"), "src/price.ts": "\nfunction price(items) {\n  return items.length;\n}\n"}, "src/price.ts", 3, profile.Own},
-		"twice":                     {files{"dist/app.js": named, "dist/app.js.map": mapOf("../out/price.js"), "out/price.js": "\n\n\n" + named, "out/price.js.map": ""}, "out/price.js", 3, profile.Own},
-		"below a root":              {files{"dist/app.js": named, "dist/app.js.map": with(mapOf("src/price.ts"), "sourceRoot", "../")}, "src/price.ts", 3, profile.Own},
-		"of sections":               {files{"dist/app.js": named, "dist/app.js.map": map[string]any{"version": 3, "sections": []any{section(1, ";;AACA;AACA;AACA", "../src/price.ts")}}}, "src/price.ts", 3, profile.Own},
+		"by webpack": {files{
+			"dist/app.js": named, "dist/app.js.map": mapOf("webpack://shop/./src/price.ts"), "src/price.ts": "\nfunction price(items) {\n  return items.length;\n}\n",
+		}, "src/price.ts", 3, profile.Own},
+		"twice":        {files{"dist/app.js": named, "dist/app.js.map": mapOf("../out/price.js"), "out/price.js": "\n\n\n" + named, "out/price.js.map": ""}, "out/price.js", 3, profile.Own},
+		"below a root": {files{"dist/app.js": named, "dist/app.js.map": with(mapOf("src/price.ts"), "sourceRoot", "../")}, "src/price.ts", 3, profile.Own},
+		"of sections": {files{
+			"dist/app.js": named, "dist/app.js.map": map[string]any{"version": 3, "sections": []any{section(1, ";;AACA;AACA;AACA", "../src/price.ts")}},
+		}, "src/price.ts", 3, profile.Own},
 	} {
 		folder := t.TempDir()
 		for at, text := range c.files {

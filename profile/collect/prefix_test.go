@@ -24,7 +24,8 @@ func TestTablesOfRouters(t *testing.T) {
 	}
 	r := i.readRouter(t.Context(), &profile.Profile{})
 	want := []string{
-		"* /acts", "* /any", "* /cats", "GET /cats/:cat", "GET /dogs", "GET /dogs/:dog", "GET /found", "GET /found/:id", "GET /items/{id}", "GET /kinds/:kind?", "GET /ping", "GET /shops/all/:shop", "GET /v1/tenants/:tenant/users/:user/:item",
+		"* /acts", "* /any", "* /cats", "GET /cats/:cat", "GET /dogs", "GET /dogs/:dog", "GET /found",
+		"GET /found/:id", "GET /items/{id}", "GET /kinds/:kind?", "GET /ping", "GET /shops/all/:shop", "GET /v1/tenants/:tenant/users/:user/:item",
 		"GET /v1/tenants/:tenant/users/:user/list", "GET /v1/tenants/:tenant/users/:user{/:lang}/tags", "POST /api/:picture", "POST /items", "PUT /acts/:act",
 	}
 	if !slices.Equal(r.endpoints, want) {

@@ -109,6 +109,8 @@ func TestSourcesBehindALink(t *testing.T) {
 }
 
 func TestRoutesAreFollowed(t *testing.T) {
+	const closures = `http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); ` +
+		`http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`
 	for name, c := range map[string]struct {
 		body, function, want string
 		line                 int
@@ -157,15 +159,16 @@ func TestRoutesAreFollowed(t *testing.T) {
 		"a prefix that is none":         {`r := gin.New(); g := r.Group("/v1" + os.Args[1]); g.GET("/a", work)`, "main.work", "main.work", 1},
 		"a mount's that is none":        {`r := chi.NewRouter(); s := chi.NewRouter(); s.Get("/a", work); r.Mount(os.Args[1], s)`, "main.work", "main.work", 1},
 		"a nested one's that is none":   {`r := chi.NewRouter(); r.Route(os.Args[1], func(r chi.Router) { r.Get("/a", work) })`, "main.work", "main.work", 1},
-		"a stripped one's that is none": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("GET /a", work); m.Handle(os.Args[1], http.StripPrefix(os.Args[1], s))`, "main.work", "main.work", 1},
+		"a stripped one's that is none": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("GET /a", work); ` +
+			`m.Handle(os.Args[1], http.StripPrefix(os.Args[1], s))`, "main.work", "main.work", 1},
 		"known and unknown":             {`r := gin.New(); r.GET("/a", work); r.Group(os.Args[1]).GET("/b", work)`, "main.work", "main.work", 1},
 		"a method of an interface":      {`r := gin.New(); var c controller = &thing{}; c.register(r.Group("/p"))`, "main.(*thing).work", "POST /p/t", 1},
 		"a function nobody is seen in":  {`for _, f := range []func(*gin.RouterGroup){register} { f(gin.New().Group("/p")) }`, "main.registered", "main.registered", 1},
 		"gorilla's stripped prefix":     {`r := mux.NewRouter(); s := mux.NewRouter(); s.HandleFunc("/a", work); r.PathPrefix("/v4").Handler(http.StripPrefix("/v4", s))`, "main.work", "/v4/a", 1},
-		"two closures on one line":      {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.main.func2", "/b", 3},
-		"the one before it":             {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.main.func1", "/a", 3},
-		"where they are inlined":        {`http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {})`, "main.init.main.func7", "/a or /b", 3},
-		"one within another":            {`func() { http.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {}); http.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {}) }()`, "main.main.func1.2", "/b", 3},
+		"two closures on one line":      {closures, "main.main.func2", "/b", 3},
+		"the one before it":             {closures, "main.main.func1", "/a", 3},
+		"where they are inlined":        {closures, "main.init.main.func7", "/a or /b", 3},
+		"one within another":            {`func() { ` + closures + ` }()`, "main.main.func1.2", "/b", 3},
 		"fiber's Use of another":        {`app := fiber.New(); sub := fiber.New(); sub.Get("/a", work); app.Use("/p", sub)`, "main.work", "GET /p/a", 1},
 		"and of one from a function":    {`app := fiber.New(); app.Use("/p", another())`, "main.elsewhere", "GET /p/b", 1},
 		"below what nobody knows":       {`app := fiber.New(); sub := fiber.New(); sub.Get("/a", work); app.Use(os.Args[1]+"/p", sub)`, "main.work", "main.work", 1},
@@ -177,7 +180,9 @@ func TestRoutesAreFollowed(t *testing.T) {
 		"code that does not compile":    {`r := gin.New(; r.GET("/b", work)`, "main.work", "main.work", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := "package main; import (\"net/http\"; \"os\"; \"github.com/gin-gonic/gin\"; \"github.com/labstack/echo/v4\"; \"github.com/kataras/iris/v12\"; \"github.com/fasthttp/router\"; \"github.com/gofiber/fiber/v3\"; \"github.com/uptrace/bunrouter\"; \"github.com/dimfeld/httptreemux/v5\")\n" +
+			source := "package main; import (" +
+				"\"net/http\"; \"os\"; \"github.com/gin-gonic/gin\"; \"github.com/labstack/echo/v4\"; \"github.com/kataras/iris/v12\"; " +
+				"\"github.com/fasthttp/router\"; \"github.com/gofiber/fiber/v3\"; \"github.com/uptrace/bunrouter\"; \"github.com/dimfeld/httptreemux/v5\")\n" +
 				"func main() {\n" + c.body + strings.Repeat("\n", 8-strings.Count(c.body, "\n")) + "}\n" +
 				"func make1() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
 				"func (s *server) handle() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
@@ -242,10 +247,11 @@ func TestWrappedRoutersKeepTheirPrefix(t *testing.T) {
 	for name, c := range map[string]struct{ body, function, want string }{
 		"a mount of a wrapped one":  {`m := http.NewServeMux(); m.Handle("/p/", http.StripPrefix("/p", inside()))`, "main.deep", "/p/d"},
 		"one that is wrapped there": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("/a", work); m.Handle("/p/", http.StripPrefix("/p", logged(s)))`, "main.work", "/p/a"},
-		"by another package":        {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("/a", work); h := cors.Default().Handler(s); m.Handle("/p/", http.StripPrefix("/p", h))`, "main.work", "/p/a"},
-		"by another's function":     {`r := chi.NewRouter(); s := chi.NewRouter(); s.Get("/a", work); r.Mount("/p", handlers.LoggingHandler(os.Stdout, s))`, "main.work", "GET /p/a"},
-		"one that lists itself":     {`r := chi.NewRouter(); r.Get("/a", work); r.Mount("/p", docs.New(r))`, "main.work", "GET /a"},
-		"an own kind of router":     {`a := &app{chi.NewRouter()}; a.group("/p", func(b *app) { b.r.Get("/a", work) })`, "main.work", "main.work"},
+		"by another package": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("/a", work); ` +
+			`h := cors.Default().Handler(s); m.Handle("/p/", http.StripPrefix("/p", h))`, "main.work", "/p/a"},
+		"by another's function": {`r := chi.NewRouter(); s := chi.NewRouter(); s.Get("/a", work); r.Mount("/p", handlers.LoggingHandler(os.Stdout, s))`, "main.work", "GET /p/a"},
+		"one that lists itself": {`r := chi.NewRouter(); r.Get("/a", work); r.Mount("/p", docs.New(r))`, "main.work", "GET /a"},
+		"an own kind of router": {`a := &app{chi.NewRouter()}; a.group("/p", func(b *app) { b.r.Get("/a", work) })`, "main.work", "main.work"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, _ := small(t, `package main

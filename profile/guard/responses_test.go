@@ -147,7 +147,9 @@ func TestTheVerdictForCISystems(t *testing.T) {
 		"broken": {
 			Verdict{Outcome: Broken, Ratio: 3, Low: 2.5, High: 3.5, Limit: 0.1, Before: 1e6, After: 3e6, Blame: []Blame{{Function: "main.<work>", Before: 1e6, After: 3e6}}},
 			1, "main.<work>, with what it asks for: 1000.0 µs a request before, 3000.0 µs now",
-			"::error title=CPU per request of shop%3A1%2C2::CPU per request 3 ms, 1 ms in the baseline: 3 times as much (2.5 times as much to 3.5 times as much, 95 %25), limit +10 %25: broken. To blame first: main.<work>, 3 ms a request where it was 1 ms.%0Amain.<work>",
+			"::error title=CPU per request of shop%3A1%2C2::" +
+				"CPU per request 3 ms, 1 ms in the baseline: 3 times as much (2.5 times as much to 3.5 times as much, 95 %25), limit +10 %25: broken. " +
+				"To blame first: main.<work>, 3 ms a request where it was 1 ms.%0Amain.<work>",
 		},
 		"incomparable": {Verdict{Outcome: Incomparable, Reason: "all failed"}, 1, "", "::error title=CPU per request of shop%3A1%2C2::The runs cannot be held against the baseline: all failed."},
 		"held":         {Verdict{Outcome: Held, Ratio: 1, Low: 0.9, High: 1.1, Warnings: []string{"another machine"}}, 0, "note: another machine", "::warning title="},

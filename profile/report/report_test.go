@@ -153,8 +153,9 @@ func TestOtherKindsStandByThemselves(t *testing.T) {
 	functions := []profile.Function{{Name: "main.work", File: "/srv/main.go", Line: 3}, {Name: "strings.Repeat", Owner: profile.Standard}}
 	stack := []profile.Frame{{Function: 1}, {Function: 0, Line: 7}}
 	for kind, want := range map[profile.Kind]string{
-		profile.Allocations: "This is a profile of allocated bytes, not of the CPU: 3.00 MB allocated in api. 100 % of it is asked for by one line: /srv/main.go:7, in main.work, 100 % by what it calls, strings.Repeat.",
-		profile.Mutex:       "of time at locks, not of the CPU: 0.003 s waited in api.",
+		profile.Allocations: "This is a profile of allocated bytes, not of the CPU: 3.00 MB allocated in api. " +
+			"100 % of it is asked for by one line: /srv/main.go:7, in main.work, 100 % by what it calls, strings.Repeat.",
+		profile.Mutex: "of time at locks, not of the CPU: 0.003 s waited in api.",
 	} {
 		p := &profile.Profile{Kind: kind, Runtime: profile.Go, Service: "api", Functions: functions, Samples: []profile.Sample{{Value: 3e6, Stack: stack, At: -1}}}
 		var words bytes.Buffer

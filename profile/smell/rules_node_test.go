@@ -87,15 +87,18 @@ func TestRulesOfNode(t *testing.T) {
 		"Atomics.wait@":          "atomics-wait: waitAsync",
 		`RegExp: ^(\w+\s?)*$@`:   "regexp-backtracking: do not nest repetitions",
 		`RegExp: ^\w+(\s\w+)*$@`: "",
-		"parseExpression@/srv/node_modules/acorn/dist/acorn.js < lex@/srv/node_modules/pug-lexer/index.js < compileBody@/srv/node_modules/pug/lib/index.js < exports.render@/srv/node_modules/pug/lib/index.js": "template-compiled: once",
-		"compile@/srv/node_modules/ejs/lib/ejs.js < handleCache@/srv/node_modules/ejs/lib/ejs.js < exports.render@/srv/node_modules/ejs/lib/ejs.js":                                                             "template-compiled: once",
-		"anonymous@/srv/node_modules/ejs/lib/ejs.js < exports.render@/srv/node_modules/ejs/lib/ejs.js":                                                                                                          "",
-		"compile@/srv/node_modules/handlebars/dist/cjs/handlebars/compiler/javascript-compiler.js < compileInput@/srv/node_modules/handlebars/dist/cjs/handlebars/compiler/compiler.js":                         "template-compiled: once",
-		"ret@/srv/node_modules/handlebars/dist/cjs/handlebars/runtime.js":                                                                                                                                       "",
-		"Template.compile@/srv/node_modules/nunjucks/src/environment.js":                                                                                                                                        "template-compiled: once",
-		"parseTemplate@/srv/node_modules/mustache/mustache.js":                                                                                                                                                  "template-compiled: once",
-		"template@/srv/node_modules/lodash/lodash.js":                                                                                                                                                           "template-compiled: once",
-		"compile@/srv/node_modules/ajv/dist/compile/index.js":                                                                                                                                                   "",
+		"parseExpression@/srv/node_modules/acorn/dist/acorn.js < lex@/srv/node_modules/pug-lexer/index.js < " +
+			"compileBody@/srv/node_modules/pug/lib/index.js < exports.render@/srv/node_modules/pug/lib/index.js": "template-compiled: once",
+		"compile@/srv/node_modules/ejs/lib/ejs.js < handleCache@/srv/node_modules/ejs/lib/ejs.js < " +
+			"exports.render@/srv/node_modules/ejs/lib/ejs.js": "template-compiled: once",
+		"anonymous@/srv/node_modules/ejs/lib/ejs.js < exports.render@/srv/node_modules/ejs/lib/ejs.js": "",
+		"compile@/srv/node_modules/handlebars/dist/cjs/handlebars/compiler/javascript-compiler.js < " +
+			"compileInput@/srv/node_modules/handlebars/dist/cjs/handlebars/compiler/compiler.js": "template-compiled: once",
+		"ret@/srv/node_modules/handlebars/dist/cjs/handlebars/runtime.js": "",
+		"Template.compile@/srv/node_modules/nunjucks/src/environment.js":  "template-compiled: once",
+		"parseTemplate@/srv/node_modules/mustache/mustache.js":            "template-compiled: once",
+		"template@/srv/node_modules/lodash/lodash.js":                     "template-compiled: once",
+		"compile@/srv/node_modules/ajv/dist/compile/index.js":             "",
 		"readFile@":      "",
 		"fn@/srv/lib.js": "",
 	} {
