@@ -218,7 +218,8 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		{"dangling", head + "{$ref: '#/components/schemas/No'}\n", "line 9: $ref", whittle.Invalid},
 		{"remote", head + "{$ref: 'other.yaml#/User'}\n", "line 9: $ref", whittle.Invalid},
 		{"circle", head + "{$ref: '#/components/schemas/A'}\ncomponents: {schemas: {A: {$ref: '#/components/schemas/B'}, B: {$ref: '#/components/schemas/A'}}}\n", "circle", whittle.Invalid},
-		{"allOf in a circle", head + "{$ref: '#/components/schemas/A'}\ncomponents: {schemas: {A: {properties: {}, allOf: [{$ref: '#/components/schemas/A'}, {$ref: '#/components/schemas/A'}]}}}\n", "circle", whittle.Invalid},
+		{"allOf in a circle", head + "{$ref: '#/components/schemas/A'}\n" +
+			"components: {schemas: {A: {properties: {}, allOf: [{$ref: '#/components/schemas/A'}, {$ref: '#/components/schemas/A'}]}}}\n", "circle", whittle.Invalid},
 		{"an alias of nothing", "openapi: *a\n", "line 1: *a has no anchor", whittle.Invalid},
 		{"an alias within itself", "openapi: 3.0.0\nx-a: &a\n  - *a\n", "line 3: *a contains itself", whittle.Invalid},
 		{"aliases of aliases", laughs(), "aliases counted each time", whittle.Invalid},
@@ -291,7 +292,8 @@ paths:
 
 // TestXNullable: older tools write x-nullable, which means nullable.
 func TestXNullable(t *testing.T) {
-	const doc = "openapi: 3.0.0\npaths:\n  /a:\n    get:\n      responses:\n        '200': {content: {application/json: {schema: {type: object, required: [x], properties: {x: {type: integer, nullable: true}}}}}}\n"
+	const doc = "openapi: 3.0.0\npaths:\n  /a:\n    get:\n      responses:\n" +
+		"        '200': {content: {application/json: {schema: {type: object, required: [x], properties: {x: {type: integer, nullable: true}}}}}}\n"
 	a, errA := Read("api.yaml", []byte(doc), nil)
 	b, errB := Read("api.yaml", []byte(strings.Replace(doc, "nullable", "x-nullable", 1)), nil)
 	if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
@@ -302,7 +304,8 @@ func TestXNullable(t *testing.T) {
 // FuzzRead holds that whatever is read is a contract that compiles.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(shop))
-	f.Add([]byte(`{"openapi": "3.0.0", "paths": {"/a": {"get": {"responses": {"200": {"content": {"*/*": {"schema": {"properties": {"[a]": {}, "a_b": {"enum": ["", "x"]}, "aB": {"const": "1"}}}}}}}}}}}`))
+	f.Add([]byte(`{"openapi": "3.0.0", "paths": {"/a": {"get": {"responses": {"200": {"content": ` +
+		`{"*/*": {"schema": {"properties": {"[a]": {}, "a_b": {"enum": ["", "x"]}, "aB": {"const": "1"}}}}}}}}}}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := Read("api.yaml", b, nil)
 		if err != nil {

@@ -52,7 +52,8 @@ paths:
 components:
   schemas:
     Error: {type: object, required: [code], properties: {code: {type: integer}}}
-    User: {type: object, required: [name], properties: {name: {type: string}, boss: {$ref: '#/components/schemas/User'}, home: {$ref: '#/components/schemas/Address'}, error: {$ref: '#/components/schemas/Error'}}}
+    User: {type: object, required: [name], properties: {name: {type: string}, ` +
+	`boss: {$ref: '#/components/schemas/User'}, home: {$ref: '#/components/schemas/Address'}, error: {$ref: '#/components/schemas/Error'}}}
     Address: {type: object, properties: {street: {type: string}, again: {$ref: '#/components/schemas/Address'}}}
 `
 
@@ -156,7 +157,8 @@ func TestPathsBeginWhereServersSay(t *testing.T) {
 		{"{url: '../v1'}", "", "where its path begins is not known"},
 		{"{url: '/v1%zz'}", "", "is no URL"},
 	} {
-		doc := "openapi: 3.0.0\nservers: [" + tc.server + "]\npaths:\n  /a: {get: {responses: {'200': {description: ok}}}}\n  /b:\n    servers: [{url: /other}]\n    get: {responses: {'200': {description: ok}}}\n" +
+		doc := "openapi: 3.0.0\nservers: [" + tc.server + "]\n" +
+			"paths:\n  /a: {get: {responses: {'200': {description: ok}}}}\n  /b:\n    servers: [{url: /other}]\n    get: {responses: {'200': {description: ok}}}\n" +
 			"    post: {servers: [{url: /third}], responses: {'200': {description: ok}}}\n"
 		c, err := Read("api.yaml", []byte(doc), nil)
 		if err != nil {

@@ -47,7 +47,18 @@ const (
 
 // query is one of GraphQL, with its variables.
 func query(variables, data string) saved {
-	return saved{"POST", "/graphql", "application/json", `{"operationName":"Q","query":"query Q { q }","variables":` + variables + `}`, 200, asJSON, `{"data":` + data + `}`, nil}
+	return graphQL(`{"operationName":"Q","query":"query Q { q }","variables":`+variables+`}`, `{"data":`+data+`}`)
+}
+
+func graphQL(body, response string) saved {
+	return saved{"POST", "/graphql", "application/json", body, 200, asJSON, response, nil}
+}
+
+const formData = "multipart/form-data; boundary=x"
+
+// formPart is a body of formData with one field.
+func formPart(name, value string) string {
+	return "--x\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n--x--\r\n"
 }
 
 // posted is a login by form.
@@ -75,18 +86,22 @@ var forms = []struct {
 	{"GraphQL, lists of lists", []saved{query(`{"box":[[1,2],[3,4]]}`, `{"q":[[1.5]]}`)}, right},
 	{"GraphQL, deep and/or", []saved{query(`{"where":{"and":[{"or":[{"name":{"eq":"a"}},{"age":{"gt":1}}]},{"not":{"id":{"in":[1,2]}}}]}}`, `{"q":1}`)}, right},
 	{"GraphQL, data of several operations", []saved{query(`{}`, `{"a":{"x":1}}`), query(`{"b":1}`, `{"b":[1,2]}`), query(`{"c":1}`, `{"c":null}`)}, right},
-	{"GraphQL, data null with errors", []saved{{"POST", "/graphql", "application/json", `{"query":"{ q }"}`, 200, asJSON, `{"data":null,"errors":[{"message":"no","path":["q",0],"extensions":{"code":"X"}}]}`, nil}}, right},
+	{"GraphQL, data null with errors", []saved{graphQL(
+		`{"query":"{ q }"}`, `{"data":null,"errors":[{"message":"no","path":["q",0],"extensions":{"code":"X"}}]}`)}, right},
 	{"GraphQL, errors in some", []saved{query(`{}`, `{"q":null},"errors":[{"message":"no","locations":[{"line":1,"column":2}]}]`), query(`{"a":1}`, `{"q":1}`)}, right},
-	{"GraphQL, fragments and aliases", []saved{{"POST", "/graphql", "application/json", `{"query":"fragment F on T { a } query { x: q { ...F } }","variables":{}}`, 200, asJSON, `{"data":{"x":{"a":1,"__typename":"T"}}}`, nil}}, right},
-	{"GraphQL, a persisted query", []saved{{"POST", "/graphql", "application/json", `{"operationName":"Q","variables":{},"extensions":{"persistedQuery":{"version":1,"sha256Hash":"ecf4"}}}`, 200, asJSON, `{"data":{"q":1}}`, nil}}, right},
-	{"GraphQL, several in one request", []saved{{"POST", "/graphql", "application/json", `[{"query":"{ a }"},{"query":"{ b }","variables":{"x":null}}]`, 200, asJSON, `[{"data":{"a":1}},{"data":{"b":null}}]`, nil}}, right},
+	{"GraphQL, fragments and aliases", []saved{graphQL(
+		`{"query":"fragment F on T { a } query { x: q { ...F } }","variables":{}}`, `{"data":{"x":{"a":1,"__typename":"T"}}}`)}, right},
+	{"GraphQL, a persisted query", []saved{graphQL(
+		`{"operationName":"Q","variables":{},"extensions":{"persistedQuery":{"version":1,"sha256Hash":"ecf4"}}}`, `{"data":{"q":1}}`)}, right},
+	{"GraphQL, several in one request", []saved{graphQL(
+		`[{"query":"{ a }"},{"query":"{ b }","variables":{"x":null}}]`, `[{"data":{"a":1}},{"data":{"b":null}}]`)}, right},
 	{"GraphQL by GET", []saved{{"GET", "/graphql?query=%7Bq%7D&variables=%7B%22a%22%3Anull%7D", "", "", 200, asJSON, `{"data":{"q":1}}`, nil}}, right},
 	{"GraphQL's own response type", []saved{{"POST", "/graphql", "application/json", `{"query":"{ q }"}`, 200, "application/graphql-response+json", `{"data":{"q":1}}`, nil}}, right},
 	{"GraphQL, large and odd numbers", []saved{query(`{"id":9007199254740993,"x":1e300,"y":-0}`, `{"q":18446744073709551615}`)}, right},
 	{"GraphQL, a number that no message holds", []saved{query(`{"x":1e400}`, `{"q":1}`)}, refused},
 	{"GraphQL, names that differ in case", []saved{query(`{"userId":1,"userID":2,"user_id":3}`, `{"q":1}`)}, right},
 	{"GraphQL, a query as application/graphql", []saved{{"POST", "/graphql", "application/graphql", `{ q }`, 200, asJSON, `{"data":{"q":1}}`, nil}}, refused},
-	{"GraphQL, an upload", []saved{{"POST", "/graphql", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"operations\"\r\n\r\n{}\r\n--x--\r\n", 200, asJSON, `{"data":{"q":1}}`, nil}}, refused},
+	{"GraphQL, an upload", []saved{{"POST", "/graphql", formData, formPart("operations", "{}"), 200, asJSON, `{"data":{"q":1}}`, nil}}, refused},
 
 	{"login, 302 and a cookie, no body", []saved{posted("user=ann&password=p", 302, "", "", "Location: /home", "Set-Cookie: sid=1; Path=/; HttpOnly")}, right},
 	{"login, 303", []saved{posted("user=ann&password=p", 303, "", "", "Location: /home")}, right},
@@ -103,7 +118,7 @@ var forms = []struct {
 	{"login by OAuth, the code in a query", []saved{{"GET", "/callback?code=abc&state=xyz", "", "", 302, "", "", []string{"Location: /home"}}}, right},
 	{"logout", []saved{{"POST", "/logout", "", "", 302, "", "", []string{"Location: /", "Set-Cookie: sid=; Max-Age=0"}}}, right},
 	{"a short link", []saved{{"GET", "/s/4711", "", "", 301, "", "", []string{"Location: /articles/4711"}}}, right},
-	{"login by multipart", []saved{{"POST", "/login", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nann\r\n--x--\r\n", 302, "", "", []string{"Location: /home"}}}, refused},
+	{"login by multipart", []saved{{"POST", "/login", formData, formPart("user", "ann"), 302, "", "", []string{"Location: /home"}}}, refused},
 	{"login that only ever failed", []saved{posted("user=ann&password=q", 401, asJSON, `{"error":"no"}`)}, refused},
 	{"login that was limited", []saved{posted("user=ann&password=q", 429, asJSON, `{"error":"slow down"}`, "Retry-After: 3")}, refused},
 }

@@ -95,7 +95,8 @@ func theGatewayTakesIt(t *testing.T, dir string) {
 			t.Errorf("%s: %v", r.Name, err)
 		}
 	}
-	if len(f.Routes) != 4 || f.Routes[0].Compare.Kind != whittle.Statistical || !f.Routes[0].Safe || f.Routes[1].Safe || len(f.Routes[0].RPC.Words) != 0 || f.Routes[3].RPC.Words["STATE_IN_WORK"] != "in work" {
+	if len(f.Routes) != 4 || f.Routes[0].Compare.Kind != whittle.Statistical || !f.Routes[0].Safe || f.Routes[1].Safe ||
+		len(f.Routes[0].RPC.Words) != 0 || f.Routes[3].RPC.Words["STATE_IN_WORK"] != "in work" {
 		t.Errorf("routes %+v", f.Routes)
 	}
 	if _, err := load.ReadPlan(filepath.Join(dir, "load.yaml")); err != nil {

@@ -109,7 +109,8 @@ func TestWhatOthersSave(t *testing.T) {
 			func(e *capture.Entry) bool { return e.Request.Header.Get("Accept") == "*/*" },
 		},
 		"mitmproxy: no timings, times as numbers, base64 in lines": {
-			`{"startedDateTime":"2026-03-01T12:00:00+00:00","time":250,"request":{"method":"GET","url":"http://shop.test/"},"response":{"status":204,"content":{"encoding":"base64","text":"aGVs\r\nbG8="}},"timings":{"send":0,"wait":-1,"receive":-1}}`,
+			`{"startedDateTime":"2026-03-01T12:00:00+00:00","time":250,"request":{"method":"GET","url":"http://shop.test/"},` +
+				`"response":{"status":204,"content":{"encoding":"base64","text":"aGVs\r\nbG8="}},"timings":{"send":0,"wait":-1,"receive":-1}}`,
 			func(e *capture.Entry) bool {
 				return e.Response.Latency == 250*time.Millisecond && string(e.Response.Body) == "hello" && e.Request.Header == nil
 			},
@@ -148,8 +149,11 @@ func TestWhatOthersSave(t *testing.T) {
 		"the beginning in base64":    {one("", `"response":{"status":200,"content":{"size":4,"encoding":"base64","text":"aGVs"}}`), func(e *capture.Entry) bool { return e.Response.Truncated }},
 		"UTF-16 as text":             {one("", `"response":{"status":200,"content":{"size":8,"text":"four"}}`), func(e *capture.Entry) bool { return !e.Response.Truncated }},
 		"content of no length":       {one("", `"response":{"status":200,"content":{"size":0,"text":""}}`), func(e *capture.Entry) bool { return !e.Response.Truncated && e.Response.Body == nil }},
-		"a response that broke off":  {one("", `"response":{"status":200,"_error":"net::ERR_INCOMPLETE_CHUNKED_ENCODING","content":{"text":"half"}}`), func(e *capture.Entry) bool { return e.Response.Truncated && e.Response.Status == 200 }},
-		"no response":                {one("", `"timings":null`), func(e *capture.Entry) bool { return e.Response.Failure == whittle.FailedCanceled }},
+		"a response that broke off": {one("", `"response":{"status":200,`+
+			`"_error":"net::ERR_INCOMPLETE_CHUNKED_ENCODING","content":{"text":"half"}}`), func(e *capture.Entry) bool {
+			return e.Response.Truncated && e.Response.Status == 200
+		}},
+		"no response": {one("", `"timings":null`), func(e *capture.Entry) bool { return e.Response.Failure == whittle.FailedCanceled }},
 		"an aborted request": {one("", `"response":{"status":0,"_error":"net::ERR_ABORTED","content":{}}`), func(e *capture.Entry) bool {
 			return e.Response.Failure == whittle.FailedCanceled && e.Response.Detail == "net::ERR_ABORTED"
 		}},
@@ -161,9 +165,13 @@ func TestWhatOthersSave(t *testing.T) {
 				return string(e.Response.Body) == "\xe9" && e.Response.Header.Get("Content-Type") == "text/plain; charset=ISO-8859-1"
 			},
 		},
-		"a time without a zone":        {strings.Replace(one("", responseOK), ".250Z", "", 1), func(e *capture.Entry) bool { return e.At.Equal(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)) }},
-		"a URL without a path":         {strings.Replace(one("", responseOK), "/a\"", "?q=a b\"", 1), func(e *capture.Entry) bool { return e.Request.Target == "/?q=a%20b" }},
-		"the host that the header has": {one(`,"headers":[{"name":"host","value":"other:81"}]`, responseOK), func(e *capture.Entry) bool { return e.Request.Host == "other:81" && len(e.Request.Header) == 0 }},
+		"a time without a zone": {strings.Replace(one("", responseOK), ".250Z", "", 1), func(e *capture.Entry) bool {
+			return e.At.Equal(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+		}},
+		"a URL without a path": {strings.Replace(one("", responseOK), "/a\"", "?q=a b\"", 1), func(e *capture.Entry) bool { return e.Request.Target == "/?q=a%20b" }},
+		"the host that the header has": {one(`,"headers":[{"name":"host","value":"other:81"}]`, responseOK), func(e *capture.Entry) bool {
+			return e.Request.Host == "other:81" && len(e.Request.Header) == 0
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if e := single(t, c.entry); !c.holds(e) {
@@ -178,22 +186,33 @@ func TestWhatOthersSave(t *testing.T) {
 // its method or status, is not.
 func TestABodyThatIsNotThereIsNotEmpty(t *testing.T) {
 	const length = `"headers":[{"name":"Content-Length","value":"193"}]`
+	missing := func(part string, length int) string {
+		return fmt.Sprintf("%s: body missing: the archive gives its length, %d bytes, and no text", part, length)
+	}
+	const notRead = `which is not read; record with the bodies in the archive (Playwright: content: "embed")`
 	for name, c := range map[string]struct{ entry, says string }{
-		"Playwright: an upload by its length alone":     {one(`,"bodySize":0,`+length, responseOK), "request.postData: body missing: the archive gives its length, 193 bytes, and no text"},
-		"Playwright: a response's body in a file":       {one("", `"response":{"status":200,"content":{"size":-1,"mimeType":"text/html","_file":"a1.html"}}`), `response.content: the body is in a file of its own, "a1.html", which is not read; record with the bodies in the archive (Playwright: content: "embed")`},
-		"Playwright: a request's body in a file":        {one(`,"bodySize":-1,"postData":{"mimeType":"application/json","_file":"b2.json"}`, responseOK), `request.postData: the body is in a file of its own, "b2.json", which is not read; record with the bodies in the archive (Playwright: content: "embed")`},
-		"a request's body that was not saved":           {one(`,"bodySize":12`, responseOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
-		"a request's text that is empty":                {one(`,"bodySize":12,"postData":{"mimeType":"application/json","text":""}`, responseOK), "request.postData: body missing: the archive gives its length, 12 bytes, and no text"},
-		"Chrome: content that was evicted":              {one("", `"response":{"status":200,"content":{"size":12,"mimeType":"application/json"}}`), "response.content: body missing: the archive gives its length, 12 bytes, and no text"},
-		"Chrome: the body of a redirect":                {one("", `"response":{"status":302,`+length+`,"content":{"size":0,"mimeType":"x-unknown"},"bodySize":-1}`), "response.content: body missing: the archive gives its length, 193 bytes, and no text"},
-		"Firefox: a text that is empty":                 {one("", `"response":{"status":200,"content":{"size":12,"text":""}}`), "response.content: body missing: the archive gives its length, 12 bytes, and no text"},
-		"Charles: the size on the wire alone":           {one("", `"response":{"status":200,"bodySize":77,"content":{"size":0,"mimeType":"text/html"}}`), "response.content: body missing: the archive gives its length, 77 bytes, and no text"},
-		"a packed body of which only the length is":     {one("", `"response":{"status":200,"headers":[{"name":"Content-Encoding","value":"gzip"}],"bodySize":77,"content":{"size":0,"text":""}}`), "response.content: body missing: the archive gives its length, 77 bytes, and no text"},
-		"nothing, packed":                               {one("", `"response":{"status":200,"headers":[{"name":"Content-Encoding","value":"gzip"}],"bodySize":20,"content":{"size":0,"text":""}}`), ""},
-		"nothing":                                       {one("", `"response":{"status":200,"headers":[{"name":"Content-Length","value":"0"}],"bodySize":0,"content":{"size":0,"text":""}}`), ""},
-		"nothing is known":                              {one("", `"response":{"status":200,"bodySize":-1,"content":{"size":-1}}`), ""},
-		"304 tells the length of what is not sent":      {one("", `"response":{"status":304,`+length+`,"content":{"size":0}}`), ""},
-		"HEAD does too":                                 {strings.Replace(one("", `"response":{"status":200,`+length+`,"content":{"size":0}}`), `"GET"`, `"HEAD"`, 1), ""},
+		"Playwright: an upload by its length alone": {one(`,"bodySize":0,`+length, responseOK), missing("request.postData", 193)},
+		"Playwright: a response's body in a file": {one("", `"response":{"status":200,"content":`+
+			`{"size":-1,"mimeType":"text/html","_file":"a1.html"}}`), `response.content: the body is in a file of its own, "a1.html", ` + notRead},
+		"Playwright: a request's body in a file": {one(`,"bodySize":-1,`+
+			`"postData":{"mimeType":"application/json","_file":"b2.json"}`, responseOK), `request.postData: the body is in a file of its own, "b2.json", ` + notRead},
+		"a request's body that was not saved": {one(`,"bodySize":12`, responseOK), missing("request.postData", 12)},
+		"a request's text that is empty": {one(`,"bodySize":12,`+
+			`"postData":{"mimeType":"application/json","text":""}`, responseOK), missing("request.postData", 12)},
+		"Chrome: content that was evicted": {one("", `"response":{"status":200,`+
+			`"content":{"size":12,"mimeType":"application/json"}}`), missing("response.content", 12)},
+		"Chrome: the body of a redirect": {one("", `"response":{"status":302,`+length+`,`+
+			`"content":{"size":0,"mimeType":"x-unknown"},"bodySize":-1}`), missing("response.content", 193)},
+		"Firefox: a text that is empty": {one("", `"response":{"status":200,"content":{"size":12,"text":""}}`), missing("response.content", 12)},
+		"Charles: the size on the wire alone": {one("",
+			`"response":{"status":200,"bodySize":77,"content":{"size":0,"mimeType":"text/html"}}`), missing("response.content", 77)},
+		"a packed body of which only the length is": {one("", `"response":{"status":200,"headers":[{"name":"Content-Encoding","value":"gzip"}],`+
+			`"bodySize":77,"content":{"size":0,"text":""}}`), missing("response.content", 77)},
+		"nothing, packed":  {one("", `"response":{"status":200,"headers":[{"name":"Content-Encoding","value":"gzip"}],"bodySize":20,"content":{"size":0,"text":""}}`), ""},
+		"nothing":          {one("", `"response":{"status":200,"headers":[{"name":"Content-Length","value":"0"}],"bodySize":0,"content":{"size":0,"text":""}}`), ""},
+		"nothing is known": {one("", `"response":{"status":200,"bodySize":-1,"content":{"size":-1}}`), ""},
+		"304 tells the length of what is not sent": {one("", `"response":{"status":304,`+length+`,"content":{"size":0}}`), ""},
+		"HEAD does too": {strings.Replace(one("", `"response":{"status":200,`+length+`,"content":{"size":0}}`), `"GET"`, `"HEAD"`, 1), ""},
 		"a response that broke off is known to be part": {one("", `"response":{"status":200,"_error":"net::ERR_ABORTED",`+length+`,"content":{"size":0}}`), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -98,8 +98,14 @@ func placesOf(s string) []held {
 		target("a query", "/find?note="+url.QueryEscape(s)+"&page=2"),
 		target("a query's name", "/find?"+url.QueryEscape(s)+"=1"),
 		target("a path", "/notes/"+url.PathEscape(s)+"/edit"),
-		{place: "a cookie", request: whittle.Request{Header: whittle.Header{"Cookie": {"a=b; note=" + line}}}, response: whittle.Response{Header: whittle.Header{"Set-Cookie": {"note=" + line + "; Path=/"}}}},
-		{place: "a header", request: whittle.Request{Header: whittle.Header{"X-Note": {line}}}, response: whittle.Response{Header: whittle.Header{"X-Note": {"see " + line}}, Trailer: whittle.Header{"X-Note": {line}}}},
+		{
+			place: "a cookie", request: whittle.Request{Header: whittle.Header{"Cookie": {"a=b; note=" + line}}},
+			response: whittle.Response{Header: whittle.Header{"Set-Cookie": {"note=" + line + "; Path=/"}}},
+		},
+		{
+			place: "a header", request: whittle.Request{Header: whittle.Header{"X-Note": {line}}},
+			response: whittle.Response{Header: whittle.Header{"X-Note": {"see " + line}}, Trailer: whittle.Header{"X-Note": {line}}},
+		},
 		{place: "a failure's detail", response: whittle.Response{Failure: whittle.FailedReset, Detail: "read: " + line}},
 	}
 	if !strings.ContainsAny(s, "?#%\n\" ") {

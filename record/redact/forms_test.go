@@ -112,7 +112,9 @@ func TestNoSecretInAnyFormIsLeft(t *testing.T) {
 		{"link header", header("Link", "<https://e.com/x?access_token="+s+">; rel=next"), s},
 		{"refresh header", header("Refresh", "0; url=https://e.com/x?token="+s), s},
 		{"content-disposition", header("Content-Disposition", `attachment; filename="x?token=`+s+`"`), s},
-		{"soap header", body("text/xml", `<soap:Envelope><soap:Header><wsse:Security><wsse:UsernameToken><wsse:Username>b</wsse:Username><wsse:Password Type="x#PasswordText">`+s+`</wsse:Password></wsse:UsernameToken></wsse:Security></soap:Header></soap:Envelope>`), s},
+		{"soap header", body("text/xml", `<soap:Envelope><soap:Header><wsse:Security>`+
+			`<wsse:UsernameToken><wsse:Username>b</wsse:Username>`+
+			`<wsse:Password Type="x#PasswordText">`+s+`</wsse:Password></wsse:UsernameToken></wsse:Security></soap:Header></soap:Envelope>`), s},
 		{"soap login", body("text/xml", `<m:Login><m:userPassword>`+s+`</m:userPassword></m:Login>`), s},
 		{"xml cdata", body("application/xml", `<a><password><![CDATA[`+s+`]]></password></a>`), s},
 		{"xml attr", body("application/xml", `<user name="b" password='`+s+`'/>`), s},
