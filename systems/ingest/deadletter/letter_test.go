@@ -17,7 +17,10 @@ import (
 func TestLettersAreReadAsTheyWereWritten(t *testing.T) {
 	at := time.Unix(1_700_000_000, 123).UTC()
 	for _, l := range []Letter{
-		{Time: at, Path: "/v1/batch", Reason: "the event is not JSON", Source: "shop", Index: 3, Offset: 71, ID: "m1", RequestID: "r", Address: "::1", ContentType: "application/json", Body: []byte(`{"batch":[NaN]}`)},
+		{
+			Time: at, Path: "/v1/batch", Reason: "the event is not JSON", Source: "shop", Index: 3, Offset: 71,
+			ID: "m1", RequestID: "r", Address: "::1", ContentType: "application/json", Body: []byte(`{"batch":[NaN]}`),
+		},
 		{Time: at, Path: "/import", Whole: true, ContentEncoding: "gzip", Body: []byte{0, 1, 255}},
 		{Time: at, Path: "/v1/t", Whole: true, Body: bytes.Repeat([]byte("x"), 1<<20)},
 	} {

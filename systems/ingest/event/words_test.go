@@ -198,8 +198,11 @@ func TestBatch(t *testing.T) {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	for i, want := range []string{
-		`{"type":"track","userId":"u","messageId":"1","timestamp":"2026-03-01T12:00:05.123Z","context":{"ip":"9","os":{"a":1},"li\u0062":[1, 2]},"integrations":{"All":false,"X":{}},"originalTimestamp":"2026-03-01T12:00:04Z","sentAt":"2026-03-01T12:00:09Z","receivedAt":"2026-03-01T12:00:10.123Z"}`,
-		`{"type":"alias","anonymousId":"a","sentAt":"2026-03-01T12:00:09Z","messageId":"new-1","context":{"os":{"b":2},"li\u0062":[1, 2],"ip":"203.0.113.7"},"integrations":{"All":true,"X":{}},"timestamp":"2026-03-01T12:00:10.123Z","receivedAt":"2026-03-01T12:00:10.123Z"}`,
+		`{"type":"track","userId":"u","messageId":"1","timestamp":"2026-03-01T12:00:05.123Z","context":{"ip":"9","os":{"a":1},"li\u0062":[1, 2]},` +
+			`"integrations":{"All":false,"X":{}},"originalTimestamp":"2026-03-01T12:00:04Z","sentAt":"2026-03-01T12:00:09Z","receivedAt":"2026-03-01T12:00:10.123Z"}`,
+		`{"type":"alias","anonymousId":"a","sentAt":"2026-03-01T12:00:09Z","messageId":"new-1",` +
+			`"context":{"os":{"b":2},"li\u0062":[1, 2],"ip":"203.0.113.7"},` +
+			`"integrations":{"All":true,"X":{}},"timestamp":"2026-03-01T12:00:10.123Z","receivedAt":"2026-03-01T12:00:10.123Z"}`,
 	} {
 		if got := string(b.Items[i].Record.Value); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -135,8 +135,10 @@ func ofBatches() []sent {
 	return []sent{
 		{name: "one event twice", wire: posted("/v1/batch", batchOf(typed("b1"), typed("b1")), asJSON), code: 200, kept: 1, value: typed("b1")[:30]},
 		{name: "PHP's empty context", wire: posted("/v1/batch", `{"context":[],"batch":[`+typed("b2")+`]}`, asJSON), code: 200, kept: 1, value: typed("b2")[:30]},
-		{name: "a batch whose members come last", wire: posted("/v1/import", `{"batch":[`+typed("b3")+`],"sentAt":null,"context":{"a":1},"writeKey":"k"}`, asJSON), code: 200, kept: 1, value: typed("b3")[:30]},
-		{name: "good and bad together", wire: posted("/v1/batch", batchOf(`null`, `1`, `[]`, `{}`, typed("b4"), `{"type":"Track","userId":"u"}`, `{"type":"track","userId":"u","x":NaN}`), asJSON), code: 400, kept: 1, value: typed("b4")[:30], letter: true},
+		{name: "a batch whose members come last", wire: posted("/v1/import",
+			`{"batch":[`+typed("b3")+`],"sentAt":null,"context":{"a":1},"writeKey":"k"}`, asJSON), code: 200, kept: 1, value: typed("b3")[:30]},
+		{name: "good and bad together", wire: posted("/v1/batch", batchOf(`null`, `1`, `[]`, `{}`, typed("b4"),
+			`{"type":"Track","userId":"u"}`, `{"type":"track","userId":"u","x":NaN}`), asJSON), code: 400, kept: 1, value: typed("b4")[:30], letter: true},
 		refused("an empty batch", "/v1/batch", `{"batch":[]}`, "the batch is empty"),
 		refused("an array at the batch's path", "/v1/batch", `[`+typed("x6")+`]`, "no array named batch"),
 		refused("a batch cut off", "/v1/batch", `{"batch":[`+typed("x12")+`,{"type":`, "cut off"),

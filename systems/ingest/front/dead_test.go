@@ -91,7 +91,8 @@ func TestRejectedBodiesAreDeadLetters(t *testing.T) {
 			continue
 		}
 		l := all[0]
-		if string(l.Body) != c.kept || l.ContentEncoding != c.encoding || l.Path != c.path || !l.Whole || l.Reason != a.Reason || l.Source != anySource || l.RequestID != a.RequestID || l.Address == "" || l.Time.IsZero() {
+		if string(l.Body) != c.kept || l.ContentEncoding != c.encoding || l.Path != c.path || !l.Whole || l.Reason != a.Reason ||
+			l.Source != anySource || l.RequestID != a.RequestID || l.Address == "" || l.Time.IsZero() {
 			t.Errorf("%s: %+v after %s", c.name, l, a.text)
 		}
 	}

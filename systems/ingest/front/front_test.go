@@ -266,7 +266,9 @@ func TestCORS(t *testing.T) {
 	only := serve(t, func(o *Options) { o.Origins = []string{"https://a.example"} })
 	for origin, want := range map[string]string{"https://a.example": "https://a.example", "https://b.example": "", "null": ""} {
 		pre := only.send("OPTIONS", "/v1/t", nil, "Origin: "+origin, "Access-Control-Request-Method: POST")
-		if pre.code != 204 || pre.header.Get("Access-Control-Allow-Origin") != want || (pre.header.Get("Access-Control-Allow-Methods") != "") != (want != "") || (pre.header.Get("Access-Control-Allow-Credentials") != "") != (want != "") {
+		if pre.code != 204 || pre.header.Get("Access-Control-Allow-Origin") != want ||
+			(pre.header.Get("Access-Control-Allow-Methods") != "") != (want != "") ||
+			(pre.header.Get("Access-Control-Allow-Credentials") != "") != (want != "") {
 			t.Errorf("preflight from %s: %v", origin, pre.header)
 		}
 		if a := only.post("/v1/t", track, "Origin: "+origin); a.code != 200 || a.header.Get("Access-Control-Allow-Origin") != want || a.header.Get("Vary") != "Origin" {

@@ -235,7 +235,8 @@ func TestSlowBodies(t *testing.T) {
 	})
 	var both sync.WaitGroup
 	both.Go(func() {
-		if got := s.hang("POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"); !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, "Connection: close") || !strings.Contains(got, `"status":"unavailable"`) {
+		got := s.hang("POST /import HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab")
+		if !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, "Connection: close") || !strings.Contains(got, `"status":"unavailable"`) {
 			t.Errorf("a slow body: %q", got)
 		}
 	})

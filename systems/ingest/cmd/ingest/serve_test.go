@@ -209,7 +209,8 @@ func TestTLS(t *testing.T) {
 	for _, args := range [][]string{{"--tls-cert", "cert.pem"}, {"--tls-cert", "none.pem", "--tls-key", "key.pem"}} {
 		var out, errs bytes.Buffer
 		t.Chdir(dir)
-		if status := Run(t.Context(), append([]string{"serve", "--env-file", "", "--port", "0", "--admin", "", "--data", t.TempDir()}, args...), streams{in: strings.NewReader(""), out: &out, err: &errs}); status != 2 || !strings.Contains(errs.String(), "--tls-") {
+		line := append([]string{"serve", "--env-file", "", "--port", "0", "--admin", "", "--data", t.TempDir()}, args...)
+		if status := Run(t.Context(), line, streams{in: strings.NewReader(""), out: &out, err: &errs}); status != 2 || !strings.Contains(errs.String(), "--tls-") {
 			t.Errorf("%q: status %d: %s", args, status, &errs)
 		}
 	}
