@@ -67,7 +67,8 @@ func TestGate(t *testing.T) {
 	}
 	config := "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0, token_file: token, viewer_token_file: viewer, hook_key_file: key}\nmonolith: http://" + monolith.address + "\nroutes:\n"
 	for _, match := range []string{byCookie, byFlaw} {
-		config += fmt.Sprintf("  - match: %s\n    candidate: http://%s\n    compare: {min_compared: 50, headers: {except: [X-Side]}}\n    rollout: {auto: false, sticky_by: header:X-User}\n", match, candidate.address)
+		config += fmt.Sprintf("  - match: %s\n    candidate: http://%s\n"+
+			"    compare: {min_compared: 50, headers: {except: [X-Side]}}\n    rollout: {auto: false, sticky_by: header:X-User}\n", match, candidate.address)
 	}
 	file := filepath.Join(dir, "whittle.yaml")
 	fatal.If(t, os.WriteFile(file, []byte(config), 0o600))

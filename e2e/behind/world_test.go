@@ -79,7 +79,8 @@ var fronts = []front{
 		admin: "health_check_config: {port_value: %p}",
 		more: [][2]string{{
 			"- filters:",
-			`- transport_socket: {name: tls, typed_config: {"@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext, common_tls_context: {tls_certificates: [{certificate_chain: {filename: "%c/cert.pem"}, private_key: {filename: "%c/key.pem"}}]}}}
+			`- transport_socket: {name: tls, typed_config: {"@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext, ` +
+				`common_tls_context: {tls_certificates: [{certificate_chain: {filename: "%c/cert.pem"}, private_key: {filename: "%c/key.pem"}}]}}}
           filters:`,
 		}},
 	},

@@ -244,7 +244,8 @@ func (p *pair) row(t *testing.T) {
 		}
 		wrong = append(wrong, r.Wrong)
 	}
-	said := fmt.Sprintf("%s %s: touches %.2f %%, named by %v after %d exchanges, %d to %d wrong responses", p.mutation.Name, p.family.Name, 100*p.touches, findings, quantile(named, 0.5), quantile(wrong, 0.5), quantile(wrong, 1))
+	said := fmt.Sprintf("%s %s: touches %.2f %%, named by %v after %d exchanges, %d to %d wrong responses",
+		p.mutation.Name, p.family.Name, 100*p.touches, findings, quantile(named, 0.5), quantile(wrong, 0.5), quantile(wrong, 1))
 	if beyond > 0 {
 		said += fmt.Sprintf(", beyond the first step in %d of %d runs (seed %d)", beyond, len(p.runs), seed)
 	}

@@ -72,7 +72,8 @@ const (
 
 // compared reads how many were, from the overview: "1,234 of 5,678" is 1234.
 func compared(route string) string {
-	return `(row => parseInt(row.querySelector('.ledger-line .of').textContent.replaceAll(',', '')))([...document.querySelectorAll('.routes tbody tr')].find(r => r.querySelector('a').textContent === ` + dashboardtest.Quote(route) + `))`
+	return `(row => parseInt(row.querySelector('.ledger-line .of').textContent.replaceAll(',', '')))` +
+		`([...document.querySelectorAll('.routes tbody tr')].find(r => r.querySelector('a').textContent === ` + dashboardtest.Quote(route) + `))`
 }
 
 // order gives one by the page's dialog, and waits until the time line has it.

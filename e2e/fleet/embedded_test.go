@@ -26,7 +26,8 @@ func TestEmbeddedIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "whittle.yaml")
 	config := func(store string) string {
-		return fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: http://127.0.0.1:1\nfleet: {nats: embedded, name: x, member: a, secret_env: FLEET_SECRET, store: %q, peers: {a: %q, b: \"127.0.0.1:1\"}}\n", store, taken.Addr())
+		return fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: http://127.0.0.1:1\n"+
+			"fleet: {nats: embedded, name: x, member: a, secret_env: FLEET_SECRET, store: %q, peers: {a: %q, b: \"127.0.0.1:1\"}}\n", store, taken.Addr())
 	}
 	for _, c := range []struct{ program, store, says string }{
 		{builtEmbedded, "store", ": fleet.peers: listen on " + taken.Addr().String()},

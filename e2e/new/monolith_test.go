@@ -77,7 +77,10 @@ func shop() http.Handler {
 			lines = append(lines, line)
 			total += 250 * item.Count
 		}
-		response := map[string]any{"reference": q.Reference, "speed": q.Speed, "customer": map[string]any{"name": q.Customer, "vip": len(q.Customer) > 4}, "lines": lines, "totalCents": total, "coupon": q.Coupon}
+		response := map[string]any{
+			"reference": q.Reference, "speed": q.Speed, "customer": map[string]any{"name": q.Customer, "vip": len(q.Customer) > 4},
+			"lines": lines, "totalCents": total, "coupon": q.Coupon,
+		}
 		if total > 1000 {
 			response["shipping"] = "free"
 		}
@@ -147,7 +150,11 @@ func asItComes(*http.Request, []*http.Request) error { return http.ErrUseLastRes
 var shopRequests = map[string]func(i int) request{
 	"POST /quotes": func(i int) request {
 		name := []string{"ann", "bob", "charlotte", "", "dorothea"}[i%5]
-		items := []string{`[]`, `[{"sku":"a","count":1}]`, `[{"sku":"a","count":3,"note":"gift"},{"sku":"b","count":2,"note":null}]`, `[{"sku":"c","count":9},{"sku":"d","count":1},{"sku":"e","count":4}]`}[i%4]
+		items := []string{
+			`[]`, `[{"sku":"a","count":1}]`,
+			`[{"sku":"a","count":3,"note":"gift"},{"sku":"b","count":2,"note":null}]`,
+			`[{"sku":"c","count":9},{"sku":"d","count":1},{"sku":"e","count":4}]`,
+		}[i%4]
 		coupon := []string{"", `,"coupon":"C` + strconv.Itoa(i%3) + `"`, `,"coupon":null`}[i%3]
 		speed := []string{"standard", "express"}[i%2]
 		if later.Load() && i%13 == 0 {

@@ -29,9 +29,19 @@ func TestWhatPassesAsItCame(t *testing.T) {
 		body                string // for the upstream
 		trailer             []string
 	}{
-		{name: "reason phrase", sent: "GET /a HTTP/1.1\r\n", says: "HTTP/1.1 599 Custom Phrase\r\nContent-Length: 2\r\n\r\nok", gets: "HTTP/1.1 599 Custom Phrase", netHTTP: "HTTP/1.1 599 status code 599", line: "GET /a"},
-		{name: "reason phrase of a long response", sent: "GET /a HTTP/1.1\r\n", says: "HTTP/1.1 418 I'm a Teapot\r\nContent-Length: 50000\r\n\r\n" + strings.Repeat("x", 50_000), gets: "HTTP/1.1 418 I'm a Teapot", netHTTP: "HTTP/1.1 418 I'm a teapot", line: "GET /a"},
-		{name: "reason phrase to a chunked request", sent: "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", says: "HTTP/1.1 200 Fine\r\nContent-Length: 2\r\n\r\nok", gets: "HTTP/1.1 200 Fine", netHTTP: "HTTP/1.1 200 OK", line: "POST /a", body: "abc"},
+		{
+			name: "reason phrase", sent: "GET /a HTTP/1.1\r\n", says: "HTTP/1.1 599 Custom Phrase\r\nContent-Length: 2\r\n\r\nok",
+			gets: "HTTP/1.1 599 Custom Phrase", netHTTP: "HTTP/1.1 599 status code 599", line: "GET /a",
+		},
+		{
+			name: "reason phrase of a long response", sent: "GET /a HTTP/1.1\r\n",
+			says: "HTTP/1.1 418 I'm a Teapot\r\nContent-Length: 50000\r\n\r\n" + strings.Repeat("x", 50_000), gets: "HTTP/1.1 418 I'm a Teapot",
+			netHTTP: "HTTP/1.1 418 I'm a teapot", line: "GET /a",
+		},
+		{
+			name: "reason phrase to a chunked request", sent: "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+			says: "HTTP/1.1 200 Fine\r\nContent-Length: 2\r\n\r\nok", gets: "HTTP/1.1 200 Fine", netHTTP: "HTTP/1.1 200 OK", line: "POST /a", body: "abc",
+		},
 		{name: "no reason phrase", sent: "GET /a HTTP/1.1\r\n", says: "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok", gets: "HTTP/1.1 200 OK", line: "GET /a"},
 		{name: "a bare % in the path", sent: "GET /a%zz HTTP/1.1\r\n", gets: refused},
 		{name: "a bare % at the end", sent: "GET /100% HTTP/1.1\r\n", gets: refused},
@@ -47,7 +57,8 @@ func TestWhatPassesAsItCame(t *testing.T) {
 				"X-Sum: 1\r\nX_Sum: 2\r\nX-Forwarded-For: 9.9.9.9\r\nX_Forwarded_For: 9.9.9.9\r\nCookie: a=b\r\nX-Sudden: 1\r\n\r\n",
 			gets: "HTTP/1.1 200 OK", line: "POST /a", body: "abc", trailer: []string{"X-Sum: 1"},
 		},
-		{name: "a trailer that says nothing but who the client is", sent: "POST /a HTTP/1.1\r\nTrailer: X-Real-Ip\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Real-Ip: 9.9.9.9\r\n\r\n", gets: "HTTP/1.1 200 OK", line: "POST /a", body: "abc"},
+		{name: "a trailer that says nothing but who the client is", sent: "POST /a HTTP/1.1\r\nTrailer: X-Real-Ip\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"3\r\nabc\r\n0\r\nX-Real-Ip: 9.9.9.9\r\n\r\n", gets: "HTTP/1.1 200 OK", line: "POST /a", body: "abc"},
 		{name: "a trailer that is not announced", sent: "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n", gets: "HTTP/1.1 200 OK", line: "POST /a", body: "abc"},
 		{name: "a client that sends no more", sent: "GET /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nab", gets: ""},
 	} {

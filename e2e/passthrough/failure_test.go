@@ -159,7 +159,8 @@ func TestStaleConnection(t *testing.T) {
 		stood := time.Since(responded)
 		responded = time.Now()
 		if tc.status == 502 && resp.StatusCode == 200 && stood > time.Second {
-			needs.Missing(t, fmt.Sprintf("an upstream that closes used connections: the machine stood for %v, and what may not be repeated goes over no connection that was idle for a second", stood), "run it again")
+			needs.Missing(t, fmt.Sprintf("an upstream that closes used connections: the machine stood for %v, "+
+				"and what may not be repeated goes over no connection that was idle for a second", stood), "run it again")
 		}
 		if resp.StatusCode != tc.status {
 			t.Errorf("request %d, %s: status %d, want %d", i, tc.method, resp.StatusCode, tc.status)

@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	behind    = "GET /next HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-	getTwice  = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n" + behind
+	behind         = "GET /next HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+	getTwice       = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n" + behind
+	upgradeRequest = "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+
 	headFirst = "HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n" + behind
 )
 
@@ -36,9 +38,12 @@ func TestOddResponses(t *testing.T) {
 	}{
 		{name: "plain", says: okResponse, gets: `200 OK, "ok"`},
 		{name: "trailer in resp", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-A\r\n\r\n2\r\nok\r\n0\r\nX-A: b\r\n\r\n", gets: `200 OK, Trailer: X-A, trailer X-A: b, "ok"`},
-		{name: "trailer w/ content-length", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Content-Length\r\n\r\n2\r\nok\r\n0\r\nContent-Length: 5\r\n\r\n", gets: `200 OK, Trailer: Content-Length, "ok"`},
-		{name: "trailer unannounced Set-Cookie", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nSet-Cookie: a=b\r\n\r\n", gets: `200 OK, trailer Set-Cookie: a=b, "ok"`, netHTTP: `200 OK, "ok"`},
-		{name: "trailer with folding", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-A\r\n\r\n2\r\nok\r\n0\r\nX-A: b\r\n c\r\n\r\n", gets: `200 OK, Trailer: X-A, trailer X-A: b   c, "ok"`},
+		{name: "trailer w/ content-length", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Content-Length\r\n\r\n" +
+			"2\r\nok\r\n0\r\nContent-Length: 5\r\n\r\n", gets: `200 OK, Trailer: Content-Length, "ok"`},
+		{name: "trailer unannounced Set-Cookie", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"2\r\nok\r\n0\r\nSet-Cookie: a=b\r\n\r\n", gets: `200 OK, trailer Set-Cookie: a=b, "ok"`, netHTTP: `200 OK, "ok"`},
+		{name: "trailer with folding", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-A\r\n\r\n" +
+			"2\r\nok\r\n0\r\nX-A: b\r\n c\r\n\r\n", gets: `200 OK, Trailer: X-A, trailer X-A: b   c, "ok"`},
 		{name: "100 then 200", says: "HTTP/1.1 100 Continue\r\n\r\n" + okResponse, gets: `200 OK, "ok"`},
 		{name: "5x100 then 200", says: strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 5) + okResponse, gets: `200 OK, "ok"`},
 		{name: "102,103", says: "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + okResponse, gets: `102 Processing | 103 Early Hints, Link: </a> | 200 OK, "ok"`},
@@ -126,12 +131,17 @@ func TestOddResponses(t *testing.T) {
 		{name: "64KB header", says: "HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", 65536) + "\r\nContent-Length: 2\r\n\r\nok", gets: `200 OK, X-A: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, "ok"`},
 		{name: "1000 headers", says: "HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: a\r\n", 1000) + "Content-Length: 2\r\n\r\nok", gets: `200 OK, X-A: a, "ok"`},
 		{name: "content-type none w/ body", says: "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", gets: `200 OK, "<html>"`},
-		{name: "upgrade refused", sent: "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", says: okResponse, gets: `200 OK, "ok"`},
-		{name: "upgrade 101 half head", sent: "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", says: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n", ends: true, gets: `502 Bad Gateway`},
-		{name: "upgrade 101 no Upgrade hdr", sent: "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", says: "HTTP/1.1 101 Switching Protocols\r\n\r\nhi", ends: true, gets: `502 Bad Gateway`},
-		{name: "upgrade other proto", sent: "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", says: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nhi", ends: true, gets: `502 Bad Gateway`},
-		{name: "upgrade 101 w/ CL", sent: "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", says: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nhi", ends: true, gets: `101 Switching Protocols, Upgrade: websocket, "hi"`},
-		{name: "upgrade h2c asked", sent: "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", says: okResponse, gets: `200 OK, "ok"`},
+		{name: "upgrade refused", sent: "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n" +
+			"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", says: okResponse, gets: `200 OK, "ok"`},
+		{name: "upgrade 101 half head", sent: upgradeRequest, says: "HTTP/1.1 101 Switching Protocols\r\n" +
+			"Upgrade: websocket\r\n", ends: true, gets: `502 Bad Gateway`},
+		{name: "upgrade 101 no Upgrade hdr", sent: upgradeRequest, says: "HTTP/1.1 101 Switching Protocols\r\n\r\nhi", ends: true, gets: `502 Bad Gateway`},
+		{name: "upgrade other proto", sent: upgradeRequest, says: "HTTP/1.1 101 Switching Protocols\r\n" +
+			"Upgrade: h2c\r\nConnection: Upgrade\r\n\r\nhi", ends: true, gets: `502 Bad Gateway`},
+		{name: "upgrade 101 w/ CL", sent: upgradeRequest, says: "HTTP/1.1 101 Switching Protocols\r\n" +
+			"Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nhi", ends: true, gets: `101 Switching Protocols, Upgrade: websocket, "hi"`},
+		{name: "upgrade h2c asked", sent: "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings, close\r\n" +
+			"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", says: okResponse, gets: `200 OK, "ok"`},
 		{name: "upgrade w/o Connection", sent: "GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: close\r\n\r\n", says: okResponse, gets: `200 OK, "ok"`},
 		{name: "upgrade POST w/ body", sent: "POST /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\nContent-Length: 3\r\n\r\nabc", says: okResponse, gets: `200 OK, "ok"`},
 		{name: "426", says: "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.2\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nno", gets: `426 Upgrade Required, Upgrade: TLS/1.2, "no"`},

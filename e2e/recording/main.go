@@ -75,7 +75,8 @@ func draw(w io.Writer, lines []line) {
 	at := shortened(lines)
 	height := rows*rowHeight + 2*margin
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-monospace,Menlo,Consolas,monospace" font-size="13">`+"\n", columns*8, height)
-	fmt.Fprintf(w, `<rect width="100%%" height="100%%" rx="8" fill="#10141a"/><clipPath id="w"><rect y="%d" width="100%%" height="%d"/></clipPath>`+"\n<g clip-path=\"url(#w)\"><g>\n", margin, rows*rowHeight)
+	fmt.Fprintf(w, `<rect width="100%%" height="100%%" rx="8" fill="#10141a"/>`+
+		`<clipPath id="w"><rect y="%d" width="100%%" height="%d"/></clipPath>`+"\n<g clip-path=\"url(#w)\"><g>\n", margin, rows*rowHeight)
 	for i := rows; i < len(lines); i++ {
 		fmt.Fprintf(w, `<animateTransform attributeName="transform" type="translate" to="0 %d" begin="%.2fs" dur="0.01s" fill="freeze"/>`+"\n", -(i-rows+1)*rowHeight, at[i].Seconds())
 	}

@@ -134,7 +134,8 @@ func TestAccessLogOverAReplacement(t *testing.T) {
 	m := process.Monolith(t)
 	dir := t.TempDir()
 	log, recorded := filepath.Join(dir, "access.log"), filepath.Join(dir, "recorded")
-	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true, Top: "access: {file: " + log + "}\nlimits: {grace: 2s}\nrecord: {dir: " + recorded + ", sample: 100%}\n"})
+	top := "access: {file: " + log + "}\nlimits: {grace: 2s}\nrecord: {dir: " + recorded + ", sample: 100%}\n"
+	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true, Top: top})
 	count := func() (n int64, say string) {
 		out, err := exec.CommandContext(t.Context(), gateway, "record", "ls", recorded, "--json=-").Output()
 		var ls struct{ Routes []struct{ Count int64 } }

@@ -98,7 +98,8 @@ func TestQueryGuard(t *testing.T) {
 		Guard: `
       p99: off
       query:
-        - {name: orders, every: 1s, bad: {query: sum by (app) (orders_failed_total), label: app, monolith: old, candidate: new}, total: {monolith: 'sum(orders_total{app="old"})', candidate: 'sum(orders_total{app="new"})'}}
+        - {name: orders, every: 1s, bad: {query: sum by (app) (orders_failed_total), label: app, monolith: old, candidate: new}, ` +
+			`total: {monolith: 'sum(orders_total{app="old"})', candidate: 'sum(orders_total{app="new"})'}}
         - {name: depth, every: 1s, value: 'max(queue_depth{app="%s"})', above: 1000}`,
 		More: "prometheus: {url: " + url + "}\n",
 	}
