@@ -213,7 +213,11 @@ func TestTheSchemaAgreesWithTheReader(t *testing.T) {
 		}
 	}
 	// The configs of testdata, of which no schema could name the faults of some.
-	beyond := []string{"wrong-embedded", "wrong-embedded-peers", "wrong-environment", "wrong-hook-key", "wrong-not-embedded", "wrong-notice", "wrong-observer", "wrong-overlap", "wrong-query-server", "wrong-sink", "wrong-token-env", "wrong-token-file", "wrong-token-letters", "wrong-underscores", "wrong-viewers-alone", "wrong-viewers-order"}
+	beyond := []string{
+		"wrong-embedded", "wrong-embedded-peers", "wrong-environment", "wrong-hook-key", "wrong-not-embedded",
+		"wrong-notice", "wrong-observer", "wrong-overlap", "wrong-query-server", "wrong-sink",
+		"wrong-token-env", "wrong-token-file", "wrong-token-letters", "wrong-underscores", "wrong-viewers-alone", "wrong-viewers-order",
+	}
 	files, err := filepath.Glob("testdata/*.yaml")
 	fatal.If(t, err)
 	for _, path := range files {

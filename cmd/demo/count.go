@@ -46,7 +46,10 @@ type countSize struct {
 // things may not void.
 var (
 	countFull  = countSize{seed: 4 * time.Second, mixed: 16, rate: 120, shadow: time.Minute, shift: 90 * time.Second, hold: 2 * time.Second, soak: 5 * time.Second, harm: 3, late: 100 * time.Millisecond}
-	countShort = countSize{seed: time.Second / 2, mixed: 5, rate: 240, sizes: 2, shadow: 4 * time.Minute, shift: 4 * time.Minute, hold: 100 * time.Millisecond, soak: 2 * time.Second, harm: 10, late: time.Minute}
+	countShort = countSize{
+		seed: time.Second / 2, mixed: 5, rate: 240, sizes: 2, shadow: 4 * time.Minute,
+		shift: 4 * time.Minute, hold: 100 * time.Millisecond, soak: 2 * time.Second, harm: 10, late: time.Minute,
+	}
 )
 
 // countDemo owns the processes and runs the acts.

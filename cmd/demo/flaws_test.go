@@ -23,7 +23,8 @@ func TestAFlawIsNamedByItsOwnFinding(t *testing.T) {
 		{"spread alone", whittle.Finding{Kind: whittle.FoundSpread, Decided: true}, nil},
 		{"remainder", remainder, []string{publishedFlaws[1].name}},
 		{"a declared remainder", whittle.Finding{Kind: remainder.Kind, Cause: remainder.Cause, Decided: true, Expected: "known"}, nil},
-		{"wrap", whittle.Finding{Kind: whittle.FoundWrongValue, Cause: "adding 4,294,967,296, or a multiple of it, makes 3 of 3 fit: a 32-bit total wrapped", Decided: true}, []string{publishedFlaws[2].name}},
+		{"wrap", whittle.Finding{Kind: whittle.FoundWrongValue, Cause: "adding 4,294,967,296, or a multiple of it, " +
+			"makes 3 of 3 fit: a 32-bit total wrapped", Decided: true}, []string{publishedFlaws[2].name}},
 		{"a wrong value without a cause", whittle.Finding{Kind: whittle.FoundWrongValue, Decided: true}, nil},
 		{"seed", whittle.Finding{Kind: whittle.FoundRepeats, Decided: true}, []string{publishedFlaws[3].name}},
 	} {

@@ -150,7 +150,8 @@ func TestWhereALoadsReportsGo(t *testing.T) {
 		return // only Linux has it
 	}
 	full.Close()
-	if status, out, errs := whittleOnce(t, "load", srv.URL, "--max-late", "1m", "--html", "/dev/full"); status != 3 || !strings.Contains(out, "virtual users") || !strings.Contains(errs, "no space left") {
+	status, out, errs := whittleOnce(t, "load", srv.URL, "--max-late", "1m", "--html", "/dev/full")
+	if status != 3 || !strings.Contains(out, "virtual users") || !strings.Contains(errs, "no space left") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
 }

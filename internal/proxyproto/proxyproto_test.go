@@ -30,17 +30,26 @@ var sent = []struct {
 	{by: "haproxy v1, Unix socket", header: "PROXY UNKNOWN\r\n", version: 1},
 	{by: "curl", header: "PROXY TCP4 127.0.0.1 127.0.0.1 59246 17100\r\n", version: 1, from: "127.0.0.1:59246", to: "127.0.0.1:17100"},
 	{by: "haproxy v2", header: "\r\n\r\n\x00\r\nQUIT\n!\x11\x00\x0c\x7f\x00\x00\x01\x7f\x00\x00\x01\x8d\xf4B\xce", version: 2, from: "127.0.0.1:36340", to: "127.0.0.1:17102"},
-	{by: "haproxy v2, IPv6", header: "\r\n\r\n\x00\r\nQUIT\n!!\x00$\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x87\xdcB\xce", version: 2, from: "[::1]:34780", to: "[::1]:17102"},
-	{by: "haproxy v2, TLS", header: "\r\n\r\n\x00\r\nQUIT\n!\x11\x00\x1e\x7f\x00\x00\x01\x7f\x00\x00\x01\xaaVB\xcf \x00\x0f\x01\x00\x00\x00\x00!\x00\x07TLSv1.3", version: 2, from: "127.0.0.1:43606", to: "127.0.0.1:17103", tls: true},
-	{by: "haproxy v2, all options", header: "\r\n\r\n\x00\r\nQUIT\n!\x11\x00Z\x7f\x00\x00\x01\x7f\x00\x00\x01\x9bDB\xd0\x03\x00\x04\\o\x02\xb7\x02\x00\tlocalhost\x05\x00\x00 \x005\x01\x00\x00\x00\x00!\x00\x07TLSv1.3$\x00\nRSA-SHA256#\x00\x16TLS_AES_256_GCM_SHA384", version: 2, from: "127.0.0.1:39748", to: "127.0.0.1:17104", tls: true},
+	{by: "haproxy v2, IPv6", header: "\r\n\r\n\x00\r\nQUIT\n!!\x00$\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01" +
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x87\xdcB\xce", version: 2, from: "[::1]:34780", to: "[::1]:17102"},
+	{by: "haproxy v2, TLS", header: "\r\n\r\n\x00\r\nQUIT\n!\x11\x00\x1e\x7f\x00\x00\x01\x7f\x00\x00\x01\xaaVB\xcf" +
+		" \x00\x0f\x01\x00\x00\x00\x00!\x00\x07TLSv1.3", version: 2, from: "127.0.0.1:43606", to: "127.0.0.1:17103", tls: true},
+	{by: "haproxy v2, all options", header: "\r\n\r\n\x00\r\nQUIT\n!\x11\x00Z\x7f\x00\x00\x01\x7f\x00\x00\x01\x9bDB\xd0" +
+		"\x03\x00\x04\\o\x02\xb7\x02\x00\tlocalhost\x05\x00\x00" +
+		" \x005\x01\x00\x00\x00\x00!\x00\x07TLSv1.3" +
+		"$\x00\nRSA-SHA256#\x00\x16TLS_AES_256_GCM_SHA384", version: 2, from: "127.0.0.1:39748", to: "127.0.0.1:17104", tls: true},
 	{by: "haproxy v2, Unix socket", header: "\r\n\r\n\x00\r\nQUIT\n \x00\x00\x00", version: 2},
 	{by: "specification, longest of IPv4", header: "PROXY TCP4 255.255.255.255 255.255.255.255 65535 65535\r\n", version: 1, from: "255.255.255.255:65535", to: "255.255.255.255:65535"},
-	{by: "specification, longest of IPv6", header: "PROXY TCP6 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n", version: 1, from: "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535", to: "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535"},
+	{
+		by: "specification, longest of IPv6", header: "PROXY TCP6 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n",
+		version: 1, from: "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535", to: "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535",
+	},
 	{by: "specification, longest of all", header: "PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n", version: 1},
 	{by: "QUIC ended by a proxy: UDP", header: "\r\n\r\n\x00\r\nQUIT\n!\x12\x00\x0c\xc0\x00\x02\x01\xc6\x33\x64\x02\x00\x50\x01\xbb", version: 2, from: "192.0.2.1:80", to: "198.51.100.2:443"},
 	{by: "a Unix socket with its names", header: "\r\n\r\n\x00\r\nQUIT\n!\x31\x00\xd8" + strings.Repeat("a", 216), version: 2},
 	{by: "no family, with bytes", header: "\r\n\r\n\x00\r\nQUIT\n!\x00\x00\x03\x04\x00\x09", version: 2},
-	{by: "AWS: an endpoint's id", header: "\r\n\r\n\x00\r\nQUIT\n!\x11\x00\x15\xc0\x00\x02\x01\xc6\x33\x64\x02\x00\x50\x01\xbb\xea\x00\x06\x01vpce-", version: 2, from: "192.0.2.1:80", to: "198.51.100.2:443"},
+	{by: "AWS: an endpoint's id", header: "\r\n\r\n\x00\r\nQUIT\n!\x11\x00\x15\xc0\x00\x02\x01\xc6\x33\x64\x02\x00\x50\x01\xbb" +
+		"\xea\x00\x06\x01vpce-", version: 2, from: "192.0.2.1:80", to: "198.51.100.2:443"},
 	{by: "a health check with extensions", header: "\r\n\r\n\x00\r\nQUIT\n\x20\x11\x00\x04\x00\x00\x00\x00", version: 2},
 	{by: "mapped IPv4", header: "PROXY TCP6 ::ffff:192.0.2.1 ::1 0 1\r\n", version: 1, from: "[::ffff:192.0.2.1]:0", to: "[::1]:1"},
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // What TypeScript made of "let a = 1;\n\nfunction f(x: number) {\n  return x + a;\n}".
-const compiled = `{"version":3,"file":"a.js","sourceRoot":"","sources":["../src/a.ts"],"names":[],"mappings":"AAAA,IAAI,CAAC,GAAG,CAAC,CAAC;AAEV,SAAS,CAAC,CAAC,CAAS;IAClB,OAAO,CAAC,GAAG,CAAC,CAAC;AACf,CAAC"}`
+const compiled = `{"version":3,"file":"a.js","sourceRoot":"","sources":["../src/a.ts"],"names":[],` +
+	`"mappings":"AAAA,IAAI,CAAC,GAAG,CAAC,CAAC;AAEV,SAAS,CAAC,CAAC,CAAS;IAClB,OAAO,CAAC,GAAG,CAAC,CAAC;AACf,CAAC"}`
 
 func TestAPlaceComesFromItsSource(t *testing.T) {
 	m, err := Parse([]byte(compiled))
@@ -51,7 +52,8 @@ func TestMapsThatMakeNoSense(t *testing.T) {
 	for _, text := range []string{
 		``, `[]`, `{}`, `{"version": 2}`, `{"version": 3, "mappings": "AAAA"}`, `{"version": 3, "mappings": "!"}`, `{"version": 3, "sources": ["a"], "mappings": "AADA"}`,
 		`{"version": 3, "sources": ["a"], "mappings": "AAAAA"}`, `{"version": 3, "sources": ["a"], "mappings": "AAAAAA"}`, `{"version": 3, "sections": [{}]}`,
-		`{"version": 3, "sections": [{"map": {"sections": [{}]}}]}`, `{"version": 3, "sections": [{"offset": {"line": -1}, "map": {}}]}`, `{"version": 3, "sections": [{"offset": {"line": 1000000000}, "map": {}}]}`,
+		`{"version": 3, "sections": [{"map": {"sections": [{}]}}]}`, `{"version": 3, "sections": [{"offset": {"line": -1}, "map": {}}]}`,
+		`{"version": 3, "sections": [{"offset": {"line": 1000000000}, "map": {}}]}`,
 		`{"version": 3, "sections": [{"offset": {"line": 1}, "map": {"sources": ["a"], "mappings": "!"}}]}`, `{"version": 3, "sources": ["a"], "mappings": "gggggggggA"}`,
 	} {
 		if _, err := Parse([]byte(text)); err == nil {
