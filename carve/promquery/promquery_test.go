@@ -71,10 +71,8 @@ func TestResponses(t *testing.T) {
 		"a matrix":           {200, success("matrix", "[]"), 0, false, "the result is a matrix, not a number: write an instant query"},
 		"a string":           {200, success("string", `[1,"x"]`), 0, false, "the result is a string, not a number: write an instant query"},
 		"a histogram":        {200, success("vector", `[{"metric":{},"histogram":[1,{}]}]`), 0, false, "the result is a histogram, not a number"},
-		"a bad query": {
-			400, `{"status":"error","errorType":"bad_data","error":"invalid parameter \"query\": 1:4: parse error: password hunter2"}`, 0, false,
-			`the server refuses it: bad_data: invalid parameter "query": 1:4: parse error: password redacted`,
-		},
+		"a bad query": {400, `{"status":"error","errorType":"bad_data","error":"invalid parameter \"query\": 1:4: ` +
+			`parse error: password hunter2"}`, 0, false, `the server refuses it: bad_data: invalid parameter "query": 1:4: parse error: password redacted`},
 		"a time-out of its own": {503, `{"status":"error","errorType":"timeout","error":"query timed out"}`, 0, false, "the server refuses it: timeout: query timed out"},
 		"too many samples":      {422, `{"status":"error","errorType":"execution","error":"too many\n\u001b[31msamples"}`, 0, false, "the server refuses it: execution: too many  [31msamples"},
 		"a partial response":    {200, `{"status":"success","warnings":["store 3 is down"],"data":{"resultType":"vector","result":[]}}`, 0, false, "the server warns: store 3 is down"},
@@ -91,10 +89,8 @@ func TestResponses(t *testing.T) {
 		"three parts":           {200, success("scalar", `[1,"2","3"]`), 0, false, "the response is not that of a Prometheus server"},
 		"a time before time":    {200, success("scalar", `[-5,"2"]`), 0, false, "the response is not that of a Prometheus server"},
 		"a huge time":           {200, success("scalar", `[1e300,"2"]`), 0, false, "the response is not that of a Prometheus server"},
-		"a long error": {
-			400, `{"status":"error","errorType":"bad_data","error":"` + strings.Repeat("é", 5000) + `"}`, 0, false,
-			"the server refuses it: bad_data: " + strings.Repeat("é", 200) + "…",
-		},
+		"a long error": {400, `{"status":"error","errorType":"bad_data","error":"` +
+			strings.Repeat("é", 5000) + `"}`, 0, false, "the server refuses it: bad_data: " + strings.Repeat("é", 200) + "…"},
 		"without end": {200, success("vector", "["+strings.Repeat(" ", 2<<20)+"]"), 0, false, "the server's response is longer than 1 MiB: sum the series up in the query"},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

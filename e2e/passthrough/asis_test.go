@@ -29,15 +29,10 @@ func TestWhatPassesAsItCame(t *testing.T) {
 		body                string // for the upstream
 		trailer             []string
 	}{
-		{
-			name: "reason phrase", sent: "GET /a HTTP/1.1\r\n", says: "HTTP/1.1 599 Custom Phrase\r\nContent-Length: 2\r\n\r\nok",
-			gets: "HTTP/1.1 599 Custom Phrase", netHTTP: "HTTP/1.1 599 status code 599", line: "GET /a",
-		},
-		{
-			name: "reason phrase of a long response", sent: "GET /a HTTP/1.1\r\n",
-			says: "HTTP/1.1 418 I'm a Teapot\r\nContent-Length: 50000\r\n\r\n" + strings.Repeat("x", 50_000), gets: "HTTP/1.1 418 I'm a Teapot",
-			netHTTP: "HTTP/1.1 418 I'm a teapot", line: "GET /a",
-		},
+		{name: "reason phrase", sent: "GET /a HTTP/1.1\r\n", says: "HTTP/1.1 599 Custom Phrase\r\n" +
+			"Content-Length: 2\r\n\r\nok", gets: "HTTP/1.1 599 Custom Phrase", netHTTP: "HTTP/1.1 599 status code 599", line: "GET /a"},
+		{name: "reason phrase of a long response", sent: "GET /a HTTP/1.1\r\n", says: "HTTP/1.1 418 I'm a Teapot\r\n" +
+			"Content-Length: 50000\r\n\r\n" + strings.Repeat("x", 50_000), gets: "HTTP/1.1 418 I'm a Teapot", netHTTP: "HTTP/1.1 418 I'm a teapot", line: "GET /a"},
 		{
 			name: "reason phrase to a chunked request", sent: "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
 			says: "HTTP/1.1 200 Fine\r\nContent-Length: 2\r\n\r\nok", gets: "HTTP/1.1 200 Fine", netHTTP: "HTTP/1.1 200 OK", line: "POST /a", body: "abc",

@@ -35,8 +35,7 @@ var sent = []struct {
 	{by: "haproxy v2, TLS", header: "\r\n\r\n\x00\r\nQUIT\n!\x11\x00\x1e\x7f\x00\x00\x01\x7f\x00\x00\x01\xaaVB\xcf" +
 		" \x00\x0f\x01\x00\x00\x00\x00!\x00\x07TLSv1.3", version: 2, from: "127.0.0.1:43606", to: "127.0.0.1:17103", tls: true},
 	{by: "haproxy v2, all options", header: "\r\n\r\n\x00\r\nQUIT\n!\x11\x00Z\x7f\x00\x00\x01\x7f\x00\x00\x01\x9bDB\xd0" +
-		"\x03\x00\x04\\o\x02\xb7\x02\x00\tlocalhost\x05\x00\x00" +
-		" \x005\x01\x00\x00\x00\x00!\x00\x07TLSv1.3" +
+		"\x03\x00\x04\\o\x02\xb7\x02\x00\tlocalhost\x05\x00\x00 \x005\x01\x00\x00\x00\x00!\x00\x07TLSv1.3" +
 		"$\x00\nRSA-SHA256#\x00\x16TLS_AES_256_GCM_SHA384", version: 2, from: "127.0.0.1:39748", to: "127.0.0.1:17104", tls: true},
 	{by: "haproxy v2, Unix socket", header: "\r\n\r\n\x00\r\nQUIT\n \x00\x00\x00", version: 2},
 	{by: "specification, longest of IPv4", header: "PROXY TCP4 255.255.255.255 255.255.255.255 65535 65535\r\n", version: 1, from: "255.255.255.255:65535", to: "255.255.255.255:65535"},
