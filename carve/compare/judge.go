@@ -1,8 +1,9 @@
 // Package compare turns pairs of responses into findings and a verdict. It is pure: no I/O, no clock, no
 // goroutine. What it says depends only on the exchanges and their order.
 //
-// An exchange goes from Judge.Observe (judge.go) to the series of its order (series.go). That compares
-// status, content type and failure, the headers (header) and then the body, by its method: match.go for
+// An exchange goes from Judge.Observe (judge.go), which has XML, multipart and other formats of the kind
+// json rewritten as JSON (body), to the series of its order (series.go). That compares status, content type
+// and failure, the headers (header) and then the body, by its method: match.go for
 // exact and json, random.go for random responses, whose numbers go to distribution and whose rest to a
 // match. A match takes the differences that jsondiff finds as marks and bets on them (mark.go), learns
 // what the monolith changes by itself (match_noise.go), tells a state of each server's own from a fault

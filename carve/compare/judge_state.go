@@ -43,7 +43,8 @@ func (j *Judge) kept() *keptJudge {
 	}
 }
 
-// MarshalBinary keeps all that the judge knows.
+// MarshalBinary keeps all evidence. Causes, earlier responses and headers that are not compared are learned
+// anew in each process.
 func (j *Judge) MarshalBinary() ([]byte, error) {
 	b, err := encoded(j.kept())
 	if err != nil {

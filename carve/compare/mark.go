@@ -85,7 +85,8 @@ func (k *mark) event(limit, alpha float64, n int) {
 
 func (k *mark) decided() bool { return k.decidedAt() > 0 }
 
-// decidedAt is the exchange at which the evidence passed its level, 0 before.
+// decidedAt is the exchange at which the evidence passed its level, 0 before. Of a body only one of the two
+// is bet on: Pair where noise is learned, Rate elsewhere.
 func (k *mark) decidedAt() int {
 	switch {
 	case k.Direct != nil:

@@ -209,7 +209,7 @@ func (m *match) saw(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 		from, to := m.differ.Values(d, x.Monolith.Body, x.Candidate.Body)
 		k.Direct.now = directOf(d, from, to)
 	}
-	m.explained(k, d, x)
+	m.seeCauses(k, d, x)
 	if m.samples < display.MaxShown*display.MaxSamples && len(k.Samples) < display.MaxSamples && !m.show.Has(k.Samples, x) {
 		spot := m.differ.Spot(d)
 		if m.kind == whittle.FoundHeader {

@@ -32,8 +32,8 @@ func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (header
 	return h, nil
 }
 
-// see takes an exchange with equal status. loose says that an undeclared header differs that the
-// monolith was never seen to vary, differs that this is known.
+// see takes an exchange with equal status. loose: a header differs that nobody declared, and that the
+// monolith never varied so far. differs: enough is known of the monolith's noise for that to count.
 func (h *headers) see(x *whittle.Exchange) (loose, differs bool) {
 	h.texts.List(x)
 	h.nameCookies(x)

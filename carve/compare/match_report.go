@@ -207,8 +207,8 @@ func (m *match) cause(k *mark) string {
 	return ""
 }
 
-// explained counts which causes fit the present exchange at a mark.
-func (m *match) explained(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
+// seeCauses counts which causes fit the present exchange at a mark.
+func (m *match) seeCauses(k *mark, d *jsondiff.Difference, x *whittle.Exchange) {
 	if k.Path == jsondiff.ManyPaths || !k.why.Wants() {
 		return
 	}

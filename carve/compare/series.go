@@ -270,7 +270,8 @@ func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound) {
 	return slices.Concat(list, ofHeaders, found), append(append(bounds, further...), s.looseBound(explained))
 }
 
-// open is how many of n exchanges differ undeclared and unexplained by the monolith.
+// open is how many of n exchanges differ undeclared, at places of headers and bodies that are not the
+// monolith's noise. Of status, type and failure explained says how many are the monolith's.
 func (s *series) open() (k, n int) {
 	k, n = s.looseNow(), s.Asked
 	if s.c.Kind != whittle.Statistical { // whose own differences are in Loose

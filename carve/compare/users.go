@@ -14,10 +14,10 @@ import (
 // requests were compared.
 //
 // Two bounds hold, and the smaller one counts. Of users: with n compared, k of whom met an unexplained
-// difference, the upper bound of a share (eprocess.Share). Of requests: the share from users who were
-// never compared. It only falls while more are, so it is at most the mean share of requests that came
-// from new users since an earlier moment, which has such a bound too. The moments are the powers of
-// two of the requests; the j-th has the level alpha/(j(j+1)).
+// difference, the upper bound of a share (eprocess.Share). Of requests: the share that comes from users
+// who were never compared. That share falls as more users are compared. So it is at most its mean since an
+// earlier moment, which is the share of requests since then that came from new users, and has an upper bound.
+// The moments are the powers of two of the requests; the j-th has the level alpha/(j(j+1)).
 //
 // What is more than is remembered is thinned out by hash, each bit halving it (Wegman; Flajolet 1990).
 type users struct {

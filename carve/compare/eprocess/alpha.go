@@ -6,7 +6,8 @@ package eprocess
 // sum, however the tests depend on each other.
 //
 // With both confidences at 99 %, an equal candidate is taken back in at most 1 of 100 rollouts, by its
-// verdict or by a guard. The split matters little: a bet with half the part needs twice the wealth.
+// verdict or by a guard. The split matters little: a bet with half the part needs twice the wealth. A part
+// is split further where it is spent: over marks by match.markAlpha, over forms by Forms.See.
 const (
 	// OfGuards is the guards' part, split evenly over those that are set and over attempts by
 	// OfAttempts. TestTableOfGuards has the outcome.

@@ -74,7 +74,7 @@ func (p *formPath) unformed() string {
 		return "declared as any in the config"
 	case p.isOwn():
 		return "a state that each server holds by itself, as it seems"
-	case p.Fresh && p.isMember() && !p.isCompared(): // a cookie
+	case p.Cookie && p.isMember() && !p.isCompared():
 		return "out of a set, of which it is not compared which one goes with the request"
 	case !p.values() && strings.HasSuffix(p.Path, "*") && p.varies(jsondiff.WayPresence):
 		return "members whose names vary, of which those that one side alone has are not compared"
@@ -161,7 +161,7 @@ func (f *Forms) hollow() (why string) {
 	}
 	for _, p := range f.paths {
 		switch not := p.unformed(); {
-		case f.Named != nil && !p.Fresh: // it says nothing of cookies
+		case f.Named != nil && !p.Cookie: // it says nothing of cookies
 		case not == "" && p.values():
 			return ""
 		case not != "" && p.rule == "" && f.expected(p) == "":

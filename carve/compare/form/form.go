@@ -101,7 +101,7 @@ func (f *Forms) take(k noise.Key, n int) {
 func (f *Forms) TakeCookie(path string, n int) {
 	f.take(noise.Key{Path: path, Way: jsondiff.HowValue}, n)
 	if i, ok := f.index[path]; ok {
-		f.paths[i].Fresh = true
+		f.paths[i].Cookie = true
 	}
 }
 

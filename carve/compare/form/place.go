@@ -16,9 +16,9 @@ import (
 type formPath struct {
 	Path string `json:"p"`
 	Born int    `json:"born"`
-	// Fresh says that it is a cookie's. The monolith was not seen to vary there, so a value that it
+	// Cookie says that it is a cookie's. The monolith was not seen to vary there, so a value that it
 	// repeats is not one that it holds.
-	Fresh bool `json:"fresh,omitempty"`
+	Cookie bool `json:"cookie,omitempty"`
 	// Varies are the ways in which the monolith varies there.
 	Varies []string `json:"v"`
 	// Offsets are the distances of the monolith's last times from now, in ms.
@@ -141,7 +141,7 @@ func (p *formPath) isMember() bool { return p.isSet() && p.Said > 0 && 4*p.Share
 
 // isCompared reports whether it is compared which member goes with a request: for a cookie, as long as
 // both sides said the same each time.
-func (p *formPath) isCompared() bool { return p.Fresh && p.Apart == 0 }
+func (p *formPath) isCompared() bool { return p.Cookie && p.Apart == 0 }
 
 // heldHash is that of a response's first value.
 func heldHash(values []value) uint32 {
@@ -155,7 +155,7 @@ func heldHash(values []value) uint32 {
 // bet on. It is false for times in seconds, and where nothing is known to vary. It follows from earlier
 // exchanges alone, so that the present one does not choose whether it is bet on.
 func (p *formPath) isHeld() bool {
-	return p.Held.Holds() && !p.ofNow() && (!p.Fresh || p.Held.Newer > 0)
+	return p.Held.Holds() && !p.ofNow() && (!p.Cookie || p.Held.Newer > 0)
 }
 
 // remember adds the values of an exchange to what is known of each side.

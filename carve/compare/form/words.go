@@ -128,7 +128,7 @@ func (f *Forms) Findings() []whittle.Finding {
 
 // expected is the reason of the declaration that covers a place; empty where none does.
 func (f *Forms) expected(p *formPath) string {
-	if p.Fresh {
+	if p.Cookie {
 		return f.Declared
 	}
 	return ""

@@ -36,8 +36,8 @@ type firsts struct {
 	// responses to a user seen in it, and falls with each to a new one.
 	Generation int `json:"generation,omitempty"`
 	Stale      int `json:"stale,omitempty"`
-	// Paired is for how many more of the candidate's responses without a pair served exchanges count as
-	// compared: windowSize in all, of which the least watch share, 5 %, makes a hundred pairs.
+	// Paired counts down from windowSize with each response of the candidate that is not compared. Above 0
+	// the route compares users' responses: the least watch share, 5 %, pairs a hundred of so many.
 	Paired int `json:"paired"`
 }
 

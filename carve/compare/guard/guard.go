@@ -154,7 +154,7 @@ func (g *Guard) candidate(user uint64, a response) {
 // shifting reports whether users are on the candidate.
 func (g *Guard) shifting() bool { return g.Part != 0 }
 
-// check settles whether a limit is passed.
+// check settles whether a limit on errors or latency is passed.
 func (g *Guard) check() {
 	for _, e := range []*grounds{&g.Errors, &g.Slow} {
 		wealth, _ := e.eValue(g.Firsts.Generation)

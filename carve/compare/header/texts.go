@@ -39,8 +39,8 @@ func NewTexts(c *whittle.Comparison, show *display.View) Texts {
 // cookies is the member with the values of cookies.
 const cookies = "cookie"
 
-// IgnoredPath is where the values of cookies stand.
-const IgnoredPath = "$." + cookies
+// CookiesPath is where the values of cookies stand.
+const CookiesPath = "$." + cookies
 
 // CookiePath is the place of a cookie's value.
 func CookiePath(name string) string {
@@ -202,7 +202,7 @@ func differing(a, b whittle.Header, counts func(name string) bool) (names []stri
 func (t *Texts) Comparison() whittle.Comparison {
 	c := whittle.Comparison{
 		Kind: whittle.JSON, Confidence: t.c.Confidence, MinCompared: t.c.MinCompared, MaxDiffer: t.c.MaxDiffer,
-		LearnNoise: t.c.LearnNoise && t.c.Kind != whittle.Statistical, Ignore: []string{IgnoredPath}, Expect: slices.Clone(t.c.Expect),
+		LearnNoise: t.c.LearnNoise && t.c.Kind != whittle.Statistical, Ignore: []string{CookiesPath}, Expect: slices.Clone(t.c.Expect),
 	}
 	for i := range t.c.Expect {
 		e := &c.Expect[i]
