@@ -14,7 +14,7 @@ import (
 // what is wrong with it, or odd, is for protojson to say.
 func (w *words) enums(text []byte, md protoreflect.MessageDescriptor, put func(protoreflect.FieldDescriptor, []byte) ([]byte, error)) ([]byte, error) {
 	if !w.reach[md.FullName()] || jsonscan.Check(text, jsonscan.MaxDepth) != nil {
-		return text, nil
+		return text, nil //nolint:nilerr // protojson says what is wrong
 	}
 	r := rewriter{in: text, reach: w.reach, put: put}
 	r.scan.Reset(text, 0, jsonscan.MaxDepth)

@@ -43,7 +43,7 @@ func (p *Plan) Relative() bool {
 // SendsLength reports whether content-length is sent: always with a body, and also
 // without one for methods that usually have a body, which servers would wait for.
 func (r *Request) SendsLength() bool {
-	return r.HasBody || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH"
+	return r.HasBody || slices.Contains([]string{"POST", "PUT", "PATCH"}, r.Method)
 }
 
 // MergeHeaders adds the fields of b to those of a and replaces fields of the same

@@ -394,7 +394,7 @@ func (m *Settings) during(ended context.Context, source collect.Source, under *p
 		g.Go(func() error {
 			for _, d := range windowsOf(whole) {
 				if ended.Err() != nil {
-					return nil
+					return nil //nolint:nilerr // ending early is not an error
 				}
 				t, err := source.Take(ctx, profile.CPU, d)
 				if err != nil {
