@@ -79,7 +79,7 @@ func small(t *testing.T, source string) (string, func(function string, line int)
 	}
 }
 
-// moduleOf writes the files of one, beside its go.mod.
+// moduleOf writes the files of one, next to its go.mod.
 func moduleOf(t *testing.T, files map[string]string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
