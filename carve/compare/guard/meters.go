@@ -70,7 +70,7 @@ func (g *Guard) mismatchMeter() whittle.Meter {
 	}
 	m.Summary = fmt.Sprintf("%s of %s compared responses differ (%s), %s, limit %s",
 		units.Grouped(t.Candidate.Differing), units.Grouped(t.Candidate.N), display.Percent(m.Candidate), own, display.Percent(m.Limit)) + g.words(&m)
-	if t.Breached && t.Tests[2].Peak >= max(t.Tests[0].Peak, t.Tests[1].Peak) {
+	if t.Breached && t.Tests[atSeldom].Peak >= max(t.Tests[0].Peak, t.Tests[1].Peak) {
 		m.Summary += " by users' responses that differ where the monolith seldom changes by itself"
 	}
 	return m

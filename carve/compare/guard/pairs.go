@@ -112,7 +112,7 @@ func (g *Guard) pairLatency(p *whittle.Pair) {
 //
 // Where the monolith was never asked twice (mirror.repeat_every: 0) there is only the limit, and no third test.
 type mismatch struct {
-	Tests     [3]eprocess.Bets `json:"tests"` // by the side asked first, and the third
+	Tests     [3]eprocess.Bets `json:"tests"` // by the side asked first, and atSeldom
 	Candidate eprocess.Share   `json:"candidate"`
 	Breached  bool             `json:"breached,omitempty"`
 	// Own counts the monolith's repeats in all attempts, and those that differed. Seldom counts those
@@ -122,6 +122,9 @@ type mismatch struct {
 	// Limits are the shares of differences that prove nothing, one of each test, without noise.Slack.
 	Limits [3]float64 `json:"limits"`
 }
+
+// atSeldom is the third test's index.
+const atSeldom = int(whittle.Candidate) + 1
 
 func newMismatch(of *mismatch, allowed, level float64) mismatch {
 	bets := eprocess.NewBets()
@@ -160,7 +163,7 @@ func (g *Guard) pairMismatch(p *whittle.Pair) {
 		m.Candidate.See(p.Differs)
 		see(int(p.First&1), p.Differs, 0)
 		if p.First == whittle.Candidate && m.Own.N > 0 {
-			see(2, p.Seldom > 0, noise.Slack*float64(p.Seldom))
+			see(atSeldom, p.Seldom > 0, noise.Slack*float64(p.Seldom))
 		}
 		m.Breached = m.Breached || m.eValue() >= g.threshold()
 	}
