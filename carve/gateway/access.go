@@ -101,7 +101,7 @@ func (g *Gateway) logAccess(c *tracked, res *forward.Result, took time.Duration)
 func (g *Gateway) logRaw(r *listener.Raw, a *upstream.Response, route, id string, sent int, took, latency time.Duration) {
 	e := accesslog.Entry{RequestID: id, Route: route, Out: int64(sent), Took: took, UpstreamTime: latency}
 	e.Method, e.Host, e.Path, e.Proto = string(r.Head.Method()), string(r.Head.Host()), string(r.Path), "HTTP/1.1"
-	e.Peer, e.Client, e.TLS = r.Remote, strings.Trim(r.Peer, "[]"), r.TLS
+	e.Peer, e.Client, e.TLS = r.Remote(), strings.Trim(r.Peer(), "[]"), r.TLS()
 	e.Side, e.Status, e.In, e.Upstream = whittle.Monolith.String(), a.Status, int64(len(r.Body)), a.Address()
 	for _, name := range g.opts.Access.Headers() {
 		for i := range r.Head.Len() {

@@ -171,7 +171,7 @@ func (g *Gateway) end(c *tracked, res *forward.Result) {
 // other: no header is taken apart into a map, and no route or recorder looks
 // at it. Where the response turns out not to be everyday, it goes on as any other.
 func (g *Gateway) ServeRaw(r *listener.Raw) bool {
-	if g.clients.Draining() || r.Origin.Certificate != "" {
+	if g.clients.Draining() || r.Origin().Certificate != "" {
 		return false
 	}
 	t := g.table.Load()
@@ -180,12 +180,12 @@ func (g *Gateway) ServeRaw(r *listener.Raw) bool {
 		g.opts.Limits.BodyBytes >= 0 && int64(len(r.Body)) > g.opts.Limits.BodyBytes {
 		return false
 	}
-	fields, claims, ok := g.requests.AppendRaw(r.Scratch(), r.Head, r.Peer, r.HTTPS)
+	fields, claims, ok := g.requests.AppendRaw(r.Scratch(), r.Head, r.Peer(), r.HTTPS())
 	if !ok {
 		return false
 	}
 	if claims {
-		g.seeProxy(r.Peer)
+		g.seeProxy(r.Peer())
 	}
 	fields, id := g.nameRaw(fields)
 	g.active.enter()

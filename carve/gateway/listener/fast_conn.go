@@ -229,7 +229,7 @@ func (c *fastConn) take() []byte {
 
 func (c *fastConn) release() {
 	if c.in != nil {
-		c.in.raw = Raw{Inform: c.in.raw.Inform} // a pool keeps no connection
+		c.in.raw.c, c.in.raw.ctx, c.in.raw.full = nil, nil, nil // a pool keeps no connection
 		fastInputs.Put(c.in)
 		c.in, c.from, c.to = nil, 0, 0
 	}

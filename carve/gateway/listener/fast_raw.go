@@ -23,14 +23,6 @@ type Raw struct {
 	// Path is the target's. Nothing in it is escaped, or needs to be.
 	Path []byte
 	Body []byte
-	// Peer is the client's address without its port.
-	Peer  string
-	HTTPS bool
-	// Remote is the client's address with its port, and TLS the version; 0: not encrypted.
-	Remote string
-	TLS    uint16
-	// Origin is what the connection says.
-	Origin Origin
 	// Inform sends an informational response.
 	Inform func(status int, reason string, fields map[string][]string)
 
@@ -41,20 +33,25 @@ type Raw struct {
 	failed  bool
 }
 
-// begin sets what all requests of a connection have in common.
-func (r *Raw) begin(c *fastConn) {
-	inform := r.Inform
-	if inform == nil {
-		inform = r.inform
+// Remote is the client's address with its port.
+func (r *Raw) Remote() string { return r.c.remote }
+
+// Peer is the client's address without its port.
+func (r *Raw) Peer() string { return PeerOf(r.c.remote) }
+
+// TLS is the version; 0: nothing is encrypted.
+func (r *Raw) TLS() uint16 {
+	if r.c.tls == nil {
+		return 0
 	}
-	*r = Raw{
-		c: c, Peer: PeerOf(c.remote), Remote: c.remote, HTTPS: c.tls != nil || c.numbered.origin().HTTPS,
-		Origin: c.numbered.origin(), Inform: inform,
-	}
-	if c.tls != nil {
-		r.TLS = c.tls.Version
-	}
+	return r.c.tls.Version
 }
+
+// HTTPS reports whether the client encrypts, to here or to the load balancer in front.
+func (r *Raw) HTTPS() bool { return r.c.tls != nil || r.Origin().HTTPS }
+
+// Origin is what the connection says.
+func (r *Raw) Origin() Origin { return r.c.numbered.origin() }
 
 // Context ends when the client goes. It may not be used after ServeRaw unless Full was
 // called.
@@ -124,9 +121,10 @@ func (c *fastConn) respondRaw(ctx *lifetime.Context) (step nextStep, served bool
 	if !isPlain(path) {
 		return 0, false
 	}
-	if r.c == nil {
-		r.begin(c)
+	if r.Inform == nil {
+		r.Inform = r.inform
 	}
+	r.c = c
 	r.Head, r.Path, r.Body, r.ctx, r.full, r.failed = h, path, rest[:f.Length], ctx, nil, false
 	r.scratch = fastOut.Get().(*[]byte)
 	whole := c.call(func() { served = c.l.raw.ServeRaw(r) })

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/textproto"
@@ -30,6 +31,7 @@ func (f *Front) Server(grace time.Duration) *listener.Server {
 // net/http's form: half of what a single event would leave for the collector.
 type direct struct {
 	raw     *listener.Raw
+	head    []byte // which the request was made of: a client sends the same one again and again
 	request http.Request
 	url     url.URL
 	values  []string
@@ -68,8 +70,18 @@ func (f *Front) ServeRaw(raw *listener.Raw) bool {
 
 // fill makes the request.
 func (d *direct) fill(raw *listener.Raw) {
-	h := raw.Head
 	d.raw, d.body.rest = raw, raw.Body
+	r := &d.request
+	r.RemoteAddr, r.ContentLength = raw.Remote(), int64(len(raw.Body))
+	if bytes.Equal(d.head, raw.Head.Raw()) {
+		return
+	}
+	d.head = append(d.head[:0], raw.Head.Raw()...)
+	r.Method, r.URL, r.Body = http.MethodPost, &d.url, &d.body
+	d.fillHead(raw.Head)
+}
+
+func (d *direct) fillHead(h *http1.RequestHead) {
 	text := string(h.Raw())
 	target := text[strings.IndexByte(text, ' ')+1:][:len(h.Target())]
 	d.url = url.URL{}
@@ -91,8 +103,6 @@ func (d *direct) fill(raw *listener.Raw) {
 		d.values[i] = value
 		header[name] = d.values[i : i+1 : i+1]
 	}
-	r := &d.request
-	r.Method, r.URL, r.RemoteAddr, r.ContentLength, r.Body = http.MethodPost, &d.url, raw.Remote, int64(len(raw.Body)), &d.body
 }
 
 // plainFields are what send gives a response that all was kept, where no browser's
