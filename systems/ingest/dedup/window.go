@@ -123,7 +123,8 @@ type Window struct {
 	// newest has the ids that were settled last, older those before them.
 	newest, older map[ID]place
 	began         uint32               // the second of the first id in newest
-	pending       map[ID]*pendingClaim // claimed and not settled; a nil claim has nobody who waits
+	claimed       map[ID]struct{}      // and not settled
+	awaited       map[ID]*pendingClaim // those of claimed that somebody waits for
 	names         []string             // of partitions
 	numbers       map[string]uint32    // of the names, from 1 on
 	last          uint32               // the number that was given last; 0: none
@@ -142,7 +143,7 @@ func New(o Options) *Window {
 	age := cmp.Or(max(o.Age, 0), 24*time.Hour)
 	return &Window{
 		entries: cmp.Or(max(o.Entries, 0), 1_000_000), age: int64((age + time.Second - 1) / time.Second),
-		newest: map[ID]place{}, older: map[ID]place{}, pending: map[ID]*pendingClaim{}, numbers: map[string]uint32{},
+		newest: map[ID]place{}, older: map[ID]place{}, claimed: map[ID]struct{}{}, awaited: map[ID]*pendingClaim{}, numbers: map[string]uint32{},
 	}
 }
 
@@ -177,18 +178,19 @@ func (w *Window) Claim(ids []ID, now time.Time, claims []Claim) []Claim {
 }
 
 func (w *Window) lockedClaim(id ID, since uint32) Claim {
-	if p, ok := w.pending[id]; ok {
-		if p == nil {
-			p = &pendingClaim{done: make(chan struct{})}
-			w.pending[id] = p
-		}
-		return Claim{State: Pending, pending: p}
-	}
 	if p, ok := w.lockedFind(id); ok && p.second >= since {
 		return Claim{State: Duplicate, Position: w.lockedPosition(p)}
 	}
-	w.pending[id] = nil // a pendingClaim is made for the first who waits
-	return Claim{}
+	n := len(w.claimed)
+	if w.claimed[id] = struct{}{}; len(w.claimed) > n {
+		return Claim{}
+	}
+	p := w.awaited[id]
+	if p == nil {
+		p = &pendingClaim{done: make(chan struct{})}
+		w.awaited[id] = p
+	}
+	return Claim{State: Pending, pending: p}
 }
 
 // lockedKnows reports whether an id is known, and not too old.
@@ -285,13 +287,16 @@ func (w *Window) learn(id ID, at stream.Position, second uint32) {
 
 // lockedEnd ends a claim, notifies those who wait for it, and reports whether there was one.
 func (w *Window) lockedEnd(id ID, at stream.Position, kept bool) bool {
-	p, claimed := w.pending[id]
-	delete(w.pending, id)
-	if p != nil {
+	n := len(w.claimed)
+	if delete(w.claimed, id); len(w.claimed) == n {
+		return false
+	}
+	if p := w.awaited[id]; p != nil {
+		delete(w.awaited, id)
 		p.position, p.kept = at, kept
 		close(p.done)
 	}
-	return claimed
+	return true
 }
 
 // Len returns how many ids the window holds, including expired ones that have
