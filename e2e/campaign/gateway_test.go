@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,7 +94,7 @@ func TestPairsThroughTheGateway(t *testing.T) {
 		}
 		t.Run(p[0]+"_"+p[1], func(t *testing.T) {
 			t.Parallel()
-			f, m := find(t, p[0], p[1])
+			f, m := family.Named(t, p[0]), fault.Named(t, p[1])
 			r := play(t, f, m, uint64(i+1), i < alwaysNamed)
 			t.Logf("%s at %v %%, %s after %d exchanges: %q; %d of %d responses to users were wrong", r.phase, r.largest.Percent(), r.verdict, r.compared, r.finding, r.wrong, r.served)
 			switch {
@@ -106,20 +105,6 @@ func TestPairsThroughTheGateway(t *testing.T) {
 			}
 		})
 	}
-}
-
-func find(t *testing.T, name, mutation string) (*family.Family, *fault.Mutation) {
-	t.Helper()
-	families, mutations := family.All(), fault.All()
-	f := slices.IndexFunc(families, func(f *family.Family) bool { return f.Name == name })
-	m := slices.IndexFunc(mutations, func(m *fault.Mutation) bool { return m.Name == mutation })
-	if f < 0 || m < 0 && mutation != "" {
-		t.Fatalf("no pair is called %s, %s", name, mutation)
-	}
-	if m < 0 {
-		return families[f], nil
-	}
-	return families[f], mutations[m]
 }
 
 // played is what became of a candidate.

@@ -20,8 +20,6 @@ import (
 
 // Settings are a run's bounds.
 type Settings struct {
-	// Rate is requests a second.
-	Rate float64
 	// Requests is how many there are at most.
 	Requests int
 	// Users is how many there are; they come by a Zipf distribution.
@@ -35,7 +33,7 @@ type Settings struct {
 
 // Defaults are those of the campaign: 50 requests a second of 2,000 users for
 // ten minutes.
-func Defaults() Settings { return Settings{Rate: 50, Requests: 30_000, Live: 30_000, Users: 2000} }
+func Defaults() Settings { return Settings{Requests: 30_000, Live: 30_000, Users: 2000} }
 
 // End is where a run came to.
 type End string

@@ -9,37 +9,11 @@ import (
 	"whittle/internal/fatal"
 )
 
-func familyNamed(t *testing.T, name string) *family.Family {
-	t.Helper()
-	for _, f := range family.All() {
-		if f.Name == name {
-			return f
-		}
-	}
-	t.Fatalf("no family %q", name)
-	return nil
-}
-
-func mutationNamed(t *testing.T, name string) *fault.Mutation {
-	t.Helper()
-	for _, m := range fault.All() {
-		if m.Name == name {
-			return m
-		}
-	}
-	t.Fatalf("no mutation %q", name)
-	return nil
-}
-
 func play(t *testing.T, f, m string, seed uint64) Result {
 	t.Helper()
-	var mutation *fault.Mutation
-	if m != "" {
-		mutation = mutationNamed(t, m)
-	}
 	s := Defaults()
 	s.Requests, s.Live = 40_000, 200
-	r, err := Run(familyNamed(t, f), mutation, seed, s)
+	r, err := Run(family.Named(t, f), fault.Named(t, m), seed, s)
 	fatal.If(t, err)
 	return r
 }

@@ -15,6 +15,9 @@ import (
 // by default (100 ms), to a candidate's advantage.
 const tick = 500 * time.Millisecond
 
+// rate is users' requests a second.
+const rate = 50.0
+
 // begin is the virtual time of every run's start.
 var begin = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
@@ -86,7 +89,7 @@ func (g *gateway) play() error {
 	}
 	arrival := g.now
 	for g.out.Requests < g.s.Requests && !g.over() {
-		arrival = arrival.Add(time.Duration(g.traffic.ExpFloat64() / g.s.Rate * float64(time.Second)))
+		arrival = arrival.Add(time.Duration(g.traffic.ExpFloat64() / rate * float64(time.Second)))
 		g.until(arrival)
 		if g.err != nil {
 			return g.err
@@ -156,7 +159,7 @@ func (g *gateway) watch(_ string, share whittle.Share) { g.watching = share }
 
 // request is one user's.
 func (g *gateway) request() {
-	user := g.users.next()
+	user := g.users.zipf.Uint64()
 	q := g.family.Request(g.traffic, user)
 	g.out.Requests++
 	v := userRequest{user: user, place: g.users.place(user), q: &q, at: g.now}

@@ -15,8 +15,6 @@ func newPopulation(n int, seed uint64) *population {
 	return &population{zipf: rand.NewZipf(source(seed, 8), 1.1, 8, uint64(n-1)), salt: source(seed, 9).Uint64()}
 }
 
-func (c *population) next() uint64 { return c.zipf.Uint64() }
-
 // place is where the split puts a user.
 func (c *population) place(user uint64) uint64 { return mix(user + c.salt) }
 

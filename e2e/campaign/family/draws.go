@@ -96,24 +96,13 @@ func orders() *Family {
 	}
 }
 
-type ordersRequest struct {
-	Key      string `json:"key"`
-	Customer uint64 `json:"customer"`
-	SKU      uint64 `json:"sku"`
-	Quantity int64  `json:"quantity"`
-}
-
-type ordersBody struct {
-	Order    string      `json:"order"`
-	Position int         `json:"position"`
-	Title    string      `json:"title"`
-	Amount   json.Number `json:"amount"`
-	State    string      `json:"state"`
-	Gift     bool        `json:"gift"`
-}
-
 func ordersMonolith(w *World, q *whittle.Request) whittle.Response {
-	var in ordersRequest
+	var in struct {
+		Key      string `json:"key"`
+		Customer uint64 `json:"customer"`
+		SKU      uint64 `json:"sku"`
+		Quantity int64  `json:"quantity"`
+	}
 	switch {
 	case json.Unmarshal(q.Body, &in) != nil:
 		return respond(400, JSONType, `{"error":"not JSON"}`)
@@ -124,12 +113,8 @@ func ordersMonolith(w *World, q *whittle.Request) whittle.Response {
 	if in.Quantity > 4 {
 		state = "on_hold"
 	}
-	text, err := json.Marshal(ordersBody{
-		Order: "ord_" + in.Key[:12], Position: w.Orders.Place(in.Key, in.Customer), Title: title(in.SKU), Amount: json.Number(fixed(cents(in.SKU)*in.Quantity, 2)),
-		State: state, Gift: in.SKU%3 == 0,
-	})
-	if err != nil {
-		return respond(500, JSONType, `{"error":"internal"}`)
-	}
-	return respond(201, JSONType, string(text), "Location", "/orders/ord_"+in.Key[:12])
+	return respondJSON(201, object{
+		"order": "ord_" + in.Key[:12], "position": w.Orders.Place(in.Key, in.Customer), "title": title(in.SKU), "amount": fixed(cents(in.SKU)*in.Quantity, 2),
+		"state": state, "gift": in.SKU%3 == 0,
+	}, "Location", "/orders/ord_"+in.Key[:12])
 }

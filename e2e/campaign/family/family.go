@@ -7,6 +7,7 @@ package family
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"testing"
 	"time"
 
 	"whittle"
@@ -20,8 +21,6 @@ type World struct {
 	Rand *rand.Rand
 	// Orders is the table that both sides write to.
 	Orders *Orders
-	// DryRun says that a write must not take effect.
-	DryRun bool
 }
 
 // Service responds to one request.
@@ -103,6 +102,18 @@ func (f *Family) Has(kind Kind) (Place, bool) {
 	return Place{}, false
 }
 
+// Named is the family of a name.
+func Named(t testing.TB, name string) *Family {
+	t.Helper()
+	for _, f := range All() {
+		if f.Name == name {
+			return f
+		}
+	}
+	t.Fatalf("no family %q", name)
+	return nil
+}
+
 // All are the families, in the order in which the campaign shows them.
 func All() []*Family {
 	return []*Family{
@@ -114,13 +125,24 @@ func All() []*Family {
 // JSONType is the content type of JSON responses.
 const JSONType = "application/json"
 
+// object is an object of JSON.
+type object map[string]any
+
 // respondJSON responds with a value as encoding/json writes it.
-func respondJSON(v any, header ...string) whittle.Response {
+func respondJSON(status int, v object, header ...string) whittle.Response {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return respond(500, JSONType, `{"error":"internal"}`)
 	}
-	return respond(200, JSONType, string(text), header...)
+	return respond(status, JSONType, string(text), header...)
+}
+
+// nullable is a value that is null where it is not there.
+func nullable(there bool, value any) any {
+	if there {
+		return value
+	}
+	return nil
 }
 
 // byID is an endpoint of what a number in its path names, and refuses all else.

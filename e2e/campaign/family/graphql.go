@@ -19,12 +19,12 @@ func graphql() *Family {
 		Name:  "graphql", // two operations at one path, nulls, errors with status 200
 		Route: "match: POST /graphql\n    safe: true",
 		Request: func(r *rand.Rand, user uint64) whittle.Request {
-			in := map[string]any{"query": queryViewer, "variables": map[string]any{"id": fmt.Sprint(user), "note": nil}}
+			in := object{"query": queryViewer, "variables": object{"id": fmt.Sprint(user), "note": nil}}
 			switch r.IntN(10) {
 			case 0:
-				in = map[string]any{"query": querySearch, "variables": map[string]any{"id": "none"}}
+				in = object{"query": querySearch, "variables": object{"id": "none"}}
 			case 1, 2, 3:
-				in = map[string]any{"query": querySearch, "variables": map[string]any{"id": fmt.Sprint(r.IntN(300))}}
+				in = object{"query": querySearch, "variables": object{"id": fmt.Sprint(r.IntN(300))}}
 			}
 			body, _ := json.Marshal(in) // strings cannot fail
 			return post("/graphql", JSONType, string(body))
@@ -45,65 +45,37 @@ func graphql() *Family {
 	}
 }
 
-type graphqlRequest struct {
-	Query     string `json:"query"`
-	Variables struct {
-		ID string `json:"id"`
-	} `json:"variables"`
-}
-
 func graphqlMonolith(w *World, q *whittle.Request) whittle.Response {
-	var in graphqlRequest
+	var in struct {
+		Query     string `json:"query"`
+		Variables struct {
+			ID string `json:"id"`
+		} `json:"variables"`
+	}
 	if json.Unmarshal(q.Body, &in) != nil {
 		return respond(400, JSONType, `{"errors":[{"message":"not JSON"}]}`)
 	}
 	id, ok := number(in.Variables.ID)
-	out := map[string]any{}
-	cost := "3"
 	switch {
 	case in.Query == queryViewer && ok:
-		out["data"], cost = map[string]any{"viewer": viewer(id)}, "12"
+		return respondJSON(200, object{"data": object{"viewer": viewer(id)}}, "X-Query-Cost", "12")
 	case in.Query == querySearch && ok:
-		out["data"] = map[string]any{"node": map[string]any{"id": in.Variables.ID, "title": title(id), "price": json.Number(fixed(cents(id), 2))}}
-	default:
-		out["data"] = map[string]any{"node": nil}
-		out["errors"] = []any{map[string]any{"message": "no such node", "path": []string{"node"}}}
+		node := object{"id": in.Variables.ID, "title": title(id), "price": fixed(cents(id), 2)}
+		return respondJSON(200, object{"data": object{"node": node}}, "X-Query-Cost", "3")
 	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		return respond(500, JSONType, `{"errors":[{"message":"internal"}]}`)
-	}
-	return respond(200, JSONType, string(text), "X-Query-Cost", cost)
+	missing := object{"message": "no such node", "path": []string{"node"}}
+	return respondJSON(200, object{"data": object{"node": nil}, "errors": []object{missing}}, "X-Query-Cost", "3")
 }
 
-type viewerBody struct {
-	ID       string       `json:"id"`
-	Name     string       `json:"name"`
-	Plan     string       `json:"plan"`
-	Phone    *string      `json:"phone"`
-	Visits   int          `json:"visits"`
-	Verified bool         `json:"verified"`
-	Since    time.Time    `json:"since"`
-	Orders   []viewerItem `json:"orders"`
-}
-
-type viewerItem struct {
-	ID    string      `json:"id"`
-	Total json.Number `json:"total"`
-}
-
-func viewer(id uint64) viewerBody {
-	v := viewerBody{
-		ID: fmt.Sprint(id), Name: fullName(id), Plan: of(plans, id, "plan"), Visits: row(id, "visits", 5000), Verified: row(id, "verified", 4) > 0,
-		Since: epoch.Add(time.Duration(row(id, "since", 40_000_000)) * time.Second), Orders: []viewerItem{},
-	}
-	if row(id, "has phone", 2) == 1 {
-		phone := fmt.Sprintf("+46 70 %07d", row(id, "phone", 1e7))
-		v.Phone = &phone
-	}
+func viewer(id uint64) object {
+	orders := []object{}
 	for i := range row(id, "orders", 5) {
 		key := id<<4 + uint64(i)
-		v.Orders = append(v.Orders, viewerItem{fmt.Sprint("o", key), json.Number(fixed(cents(key), 2))})
+		orders = append(orders, object{"id": fmt.Sprint("o", key), "total": fixed(cents(key), 2)})
 	}
-	return v
+	return object{
+		"id": fmt.Sprint(id), "name": fullName(id), "plan": of(plans, id, "plan"), "visits": row(id, "visits", 5000), "verified": row(id, "verified", 4) > 0,
+		"phone": nullable(row(id, "has phone", 2) == 1, fmt.Sprintf("+46 70 %07d", row(id, "phone", 1e7))),
+		"since": epoch.Add(time.Duration(row(id, "since", 40_000_000)) * time.Second), "orders": orders,
+	}
 }

@@ -37,34 +37,16 @@ func bookings() *Family {
 	}
 }
 
-type bookingsBody struct {
-	ID          uint64  `json:"id"`
-	Guest       string  `json:"guest"`
-	Room        string  `json:"room"`
-	Nights      int     `json:"nights"`
-	Paid        bool    `json:"paid"`
-	StartsAt    string  `json:"starts_at"`
-	EndsAt      string  `json:"ends_at"`
-	BookedMs    int64   `json:"booked_ms"`
-	CancelledAt *string `json:"cancelled_at"`
-	ServerTime  string  `json:"server_time"`
-	HoldUntil   string  `json:"hold_until"`
-}
-
 func bookingsMonolith(w *World, id uint64) whittle.Response {
 	start := epoch.AddDate(0, 0, row(id, "start", 900)).Add(6 * time.Hour).In(berlin)
 	nights := 1 + row(id, "nights", 14)
-	b := bookingsBody{
-		ID: id, Guest: fullName(id), Room: []string{"single", "double", "suite"}[row(id, "room", 3)], Nights: nights, Paid: row(id, "paid", 3) > 0,
-		StartsAt: start.Format(time.RFC3339), EndsAt: start.AddDate(0, 0, nights).Format(time.RFC3339),
-		BookedMs:   start.Add(-time.Duration(row(id, "ahead", 5_000_000)) * time.Second).UnixMilli(),
-		ServerTime: w.Now.UTC().Format(timeFormat), HoldUntil: w.Now.Add(15 * time.Minute).UTC().Format(timeFormat),
-	}
-	if row(id, "cancelled", 4) == 0 {
-		at := start.Add(-36 * time.Hour).UTC().Format(time.RFC3339)
-		b.CancelledAt = &at
-	}
-	return respondJSON(b, "Cache-Control", "no-store")
+	return respondJSON(200, object{
+		"id": id, "guest": fullName(id), "room": []string{"single", "double", "suite"}[row(id, "room", 3)], "nights": nights, "paid": row(id, "paid", 3) > 0,
+		"starts_at": start.Format(time.RFC3339), "ends_at": start.AddDate(0, 0, nights).Format(time.RFC3339),
+		"booked_ms":    start.Add(-time.Duration(row(id, "ahead", 5_000_000)) * time.Second).UnixMilli(),
+		"cancelled_at": nullable(row(id, "cancelled", 4) == 0, start.Add(-36*time.Hour).UTC().Format(time.RFC3339)),
+		"server_time":  w.Now.UTC().Format(timeFormat), "hold_until": w.Now.Add(15 * time.Minute).UTC().Format(timeFormat),
+	}, "Cache-Control", "no-store")
 }
 
 func quotes() *Family {
@@ -89,33 +71,19 @@ func quotes() *Family {
 	}
 }
 
-type quotesRequest struct {
-	Customer uint64 `json:"customer"`
-	Product  string `json:"product"`
-	Age      int    `json:"age"`
-}
-
-type quotesBody struct {
-	QuoteID     string      `json:"quote_id"`
-	Trace       string      `json:"trace"`
-	Customer    uint64      `json:"customer"`
-	Product     string      `json:"product"`
-	Premium     json.Number `json:"premium"`
-	Risk        float64     `json:"risk"`
-	TermMonths  int         `json:"term_months"`
-	NeedsReview bool        `json:"needs_review"`
-	ValidUntil  string      `json:"valid_until"`
-}
-
 func quotesMonolith(w *World, q *whittle.Request) whittle.Response {
-	var in quotesRequest
+	var in struct {
+		Customer uint64 `json:"customer"`
+		Product  string `json:"product"`
+		Age      int    `json:"age"`
+	}
 	if json.Unmarshal(q.Body, &in) != nil || in.Age < 18 {
 		return respond(422, JSONType, `{"error":"cannot be insured"}`)
 	}
 	risk := row(in.Customer+uint64(in.Age)<<12, in.Product, 10000)
-	return respondJSON(quotesBody{
-		QuoteID: uuid(w.Rand), Trace: fmt.Sprintf("%016x", w.Rand.Uint64()), Customer: in.Customer, Product: in.Product,
-		Premium: json.Number(fixed(1000+int64(risk)*3, 2)), Risk: float64(risk) / 1e4, TermMonths: 12 * (1 + row(in.Customer, "term", 3)),
-		NeedsReview: risk > 9000, ValidUntil: w.Now.Add(30 * 24 * time.Hour).UTC().Format(time.RFC3339),
+	return respondJSON(200, object{
+		"quote_id": uuid(w.Rand), "trace": fmt.Sprintf("%016x", w.Rand.Uint64()), "customer": in.Customer, "product": in.Product,
+		"premium": fixed(1000+int64(risk)*3, 2), "risk": float64(risk) / 1e4, "term_months": 12 * (1 + row(in.Customer, "term", 3)),
+		"needs_review": risk > 9000, "valid_until": w.Now.Add(30 * 24 * time.Hour).UTC().Format(time.RFC3339),
 	}, "X-Quote-Version", "7")
 }

@@ -52,41 +52,29 @@ type cartLine struct {
 	Amount   json.Number `json:"amount,omitempty"`
 }
 
-type cartBody struct {
-	Currency     string       `json:"currency"`
-	Lines        []cartLine   `json:"lines"`
-	Pieces       int64        `json:"pieces"`
-	Subtotal     json.Number  `json:"subtotal"`
-	Discount     *json.Number `json:"discount"`
-	TaxRate      json.Number  `json:"tax_rate"`
-	Tax          json.Number  `json:"tax"`
-	Total        json.Number  `json:"total"`
-	FreeShipping bool         `json:"free_shipping"`
-}
-
 func moneyMonolith(_ *World, q *whittle.Request) whittle.Response {
 	var in cartRequest
 	if json.Unmarshal(q.Body, &in) != nil || taxRates[in.Currency] == 0 || len(in.Lines) == 0 {
 		return respond(422, JSONType, `{"error":"no such cart"}`)
 	}
-	b := cartBody{Currency: in.Currency, Lines: in.Lines, TaxRate: json.Number(decimal(taxRates[in.Currency], 3))}
-	var sum int64
-	for i := range b.Lines {
-		amount := cents(b.Lines[i].SKU) * b.Lines[i].Quantity
-		b.Lines[i].Amount = json.Number(fixed(amount, 2))
-		b.Pieces += b.Lines[i].Quantity
+	var sum, pieces int64
+	for i := range in.Lines {
+		line := &in.Lines[i]
+		amount := cents(line.SKU) * line.Quantity
+		line.Amount = fixed(amount, 2)
+		pieces += line.Quantity
 		sum += amount
 	}
-	b.Subtotal = json.Number(fixed(sum, 2))
-	if in.Member && sum > 10000 {
-		off := halfEven(sum*5, 100)
-		discount := json.Number(fixed(off, 2))
-		b.Discount = &discount
+	subtotal, off := sum, halfEven(sum*5, 100)
+	hasDiscount := in.Member && sum > 10000
+	if hasDiscount {
 		sum -= off
 	}
 	tax := halfEven(sum*taxRates[in.Currency], 1000)
-	b.Tax, b.Total, b.FreeShipping = json.Number(fixed(tax, 2)), json.Number(fixed(sum+tax, 2)), sum >= 5000
-	return respondJSON(b, "Cache-Control", "no-store")
+	return respondJSON(200, object{
+		"currency": in.Currency, "lines": in.Lines, "pieces": pieces, "subtotal": fixed(subtotal, 2), "discount": nullable(hasDiscount, fixed(off, 2)),
+		"tax_rate": decimal(taxRates[in.Currency], 3), "tax": fixed(tax, 2), "total": fixed(sum+tax, 2), "free_shipping": sum >= 5000,
+	}, "Cache-Control", "no-store")
 }
 
 // halfEven is n/d rounded to the nearest, and to the even one of two.

@@ -99,7 +99,7 @@ func exportRows(account uint64, month int) []exportRow {
 		id := account<<8 + uint64(month)<<4 + uint64(i)
 		rows[i] = exportRow{
 			fmt.Sprintf("tx-%08d", id), time.Date(2025, time.Month(month), 1+row(id, "day", 28), row(id, "hour", 24), 0, 0, 0, time.UTC).Format(time.RFC3339),
-			fullName(uint64(row(id, "who", 2000))) + ", " + of(cities, id, "city"), fixed(cents(id), 2), strconv.Itoa(row(id, "pieces", 9)), of(states, id, "state"),
+			fullName(uint64(row(id, "who", 2000))) + ", " + of(cities, id, "city"), fixed(cents(id), 2).String(), strconv.Itoa(row(id, "pieces", 9)), of(states, id, "state"),
 		}
 	}
 	return rows

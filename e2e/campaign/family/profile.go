@@ -34,54 +34,21 @@ func profile() *Family {
 	}
 }
 
-type profileBody struct {
-	ID      uint64 `json:"id"`
-	Name    string `json:"name"`
-	Plan    string `json:"plan"`
-	Active  bool   `json:"active"`
-	Logins  uint64 `json:"logins"`
-	Address struct {
-		City string `json:"city"`
-		Zip  string `json:"zip"`
-		Geo  struct {
-			Lat float64 `json:"lat"`
-			Lon float64 `json:"lon"`
-		} `json:"geo"`
-	} `json:"address"`
-	Billing struct {
-		Credits  float64 `json:"credits"`
-		Currency string  `json:"currency"`
-	} `json:"billing"`
-	Devices   []profileDevice `json:"devices"`
-	Manager   *profileManager `json:"manager"`
-	CreatedAt time.Time       `json:"created_at"`
-}
-
-type profileDevice struct {
-	Serial string `json:"serial"`
-	OS     string `json:"os"`
-}
-
-type profileManager struct {
-	ID   uint64 `json:"id"`
-	Name string `json:"name"`
-}
-
 func profileMonolith(w *World, id uint64) whittle.Response {
-	b := profileBody{
-		ID: id, Name: fullName(id), Plan: of(plans, id, "plan"), Active: row(id, "active", 7) > 0,
-		Logins: version(id, w.Now, profileSeen) % 100000, CreatedAt: epoch.Add(time.Duration(row(id, "created", 60_000_000)) * time.Second),
+	devices := make([]object, 1+row(id, "devices", 4))
+	for i := range devices {
+		devices[i] = object{"serial": fmt.Sprintf("SN-%06d", row(id, fmt.Sprint("serial", i), 1e6)), "os": []string{"ios", "android"}[row(id, fmt.Sprint("os", i), 2)]}
 	}
-	b.Address.City, b.Address.Zip = of(cities, id, "city"), fmt.Sprintf("%05d", row(id, "zip", 100000))
-	b.Address.Geo.Lat, b.Address.Geo.Lon = float64(480000+row(id, "lat", 80000))/1e4, float64(row(id, "lon", 300000))/1e4
-	b.Billing.Credits, b.Billing.Currency = float64(row(id, "credits", 99999))/100, of(currencies, id, "currency")
-	b.Devices = make([]profileDevice, 1+row(id, "devices", 4))
-	for i := range b.Devices {
-		b.Devices[i] = profileDevice{fmt.Sprintf("SN-%06d", row(id, fmt.Sprint("serial", i), 1e6)), []string{"ios", "android"}[row(id, fmt.Sprint("os", i), 2)]}
-	}
-	if row(id, "has manager", 3) > 0 {
-		boss := uint64(row(id, "manager", 2000))
-		b.Manager = &profileManager{boss, fullName(boss)}
-	}
-	return respondJSON(b, "Cache-Control", "private, max-age=60")
+	boss := uint64(row(id, "manager", 2000))
+	return respondJSON(200, object{
+		"id": id, "name": fullName(id), "plan": of(plans, id, "plan"), "active": row(id, "active", 7) > 0,
+		"logins": version(id, w.Now, profileSeen) % 100000, "created_at": epoch.Add(time.Duration(row(id, "created", 60_000_000)) * time.Second),
+		"address": object{
+			"city": of(cities, id, "city"), "zip": fmt.Sprintf("%05d", row(id, "zip", 100000)),
+			"geo": object{"lat": float64(480000+row(id, "lat", 80000)) / 1e4, "lon": float64(row(id, "lon", 300000)) / 1e4},
+		},
+		"billing": object{"credits": float64(row(id, "credits", 99999)) / 100, "currency": of(currencies, id, "currency")},
+		"devices": devices,
+		"manager": nullable(row(id, "has manager", 3) > 0, object{"id": boss, "name": fullName(boss)}),
+	}, "Cache-Control", "private, max-age=60")
 }

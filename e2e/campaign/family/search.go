@@ -1,6 +1,7 @@
 package family
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/rand/v2"
 	"net/url"
@@ -38,21 +39,6 @@ func search() *Family {
 	}
 }
 
-type searchBody struct {
-	Query      string      `json:"query"`
-	Mode       string      `json:"mode"`
-	Total      int         `json:"total"`
-	Suggestion *string     `json:"suggestion"`
-	Hits       []searchHit `json:"hits"`
-}
-
-type searchHit struct {
-	ID    uint64      `json:"id"`
-	Title string      `json:"title"`
-	Score float64     `json:"score"`
-	Price json.Number `json:"price"`
-}
-
 // titles are the index, by id.
 var titles = func() []string {
 	all := make([]string, 120)
@@ -67,28 +53,31 @@ func searchScore(id uint64, q string) int { return row(id, "score "+q, 1e6) }
 
 func searchMonolith(_ *World, q *whittle.Request) whittle.Response {
 	_, query := parts(q)
-	terms := strings.Fields(query.Get("q"))
+	all := query.Get("q")
+	terms := strings.Fields(all)
 	if len(terms) == 0 {
 		return respond(400, JSONType, `{"error":"q is missing"}`)
 	}
-	b := searchBody{Query: query.Get("q"), Mode: "any", Hits: []searchHit{}}
-	if len(terms) > 1 {
-		b.Mode = "all"
-	} else {
-		more := terms[0] + " " + of(words, uint64(len(terms[0])), "more")
-		b.Suggestion = &more
+	type hit struct {
+		ID    uint64      `json:"id"`
+		Title string      `json:"title"`
+		Score float64     `json:"score"`
+		Price json.Number `json:"price"`
 	}
+	hits := []hit{}
 	for i, name := range titles {
 		id, fits := uint64(i), true
 		for _, t := range terms {
 			fits = fits && strings.Contains(name, t)
 		}
 		if fits {
-			b.Hits = append(b.Hits, searchHit{id, name, float64(searchScore(id, b.Query)) / 1e6, json.Number(fixed(cents(id), 2))})
+			hits = append(hits, hit{id, name, float64(searchScore(id, all)) / 1e6, fixed(cents(id), 2)})
 		}
 	}
-	slices.SortFunc(b.Hits, func(x, y searchHit) int { return searchScore(y.ID, b.Query) - searchScore(x.ID, b.Query) })
-	b.Total = len(b.Hits)
-	b.Hits = b.Hits[:min(len(b.Hits), 8)]
-	return respondJSON(b, "X-Total-Count", strconv.Itoa(b.Total))
+	slices.SortFunc(hits, func(x, y hit) int { return cmp.Compare(y.Score, x.Score) })
+	one := len(terms) == 1
+	return respondJSON(200, object{
+		"query": all, "mode": map[bool]string{true: "any", false: "all"}[one], "total": len(hits), "hits": hits[:min(len(hits), 8)],
+		"suggestion": nullable(one, terms[0]+" "+of(words, uint64(len(terms[0])), "more")),
+	}, "X-Total-Count", strconv.Itoa(len(hits)))
 }

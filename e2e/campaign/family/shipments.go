@@ -33,38 +33,17 @@ func shipments() *Family {
 	}
 }
 
-type shipmentsBody struct {
-	ID       uint64           `json:"id"`
-	State    string           `json:"state"`
-	Carrier  string           `json:"carrier"`
-	City     string           `json:"city"`
-	WeightKg float64          `json:"weight_kg"`
-	Scans    uint64           `json:"scans"`
-	Insured  bool             `json:"insured"`
-	SignedBy *string          `json:"signed_by"`
-	Shipped  string           `json:"shipped_at"`
-	History  []shipmentsEvent `json:"history"`
-}
-
-type shipmentsEvent struct {
-	State string `json:"state"`
-	Depot string `json:"depot"`
-}
-
 func shipmentsMonolith(w *World, id uint64) whittle.Response {
 	moved := version(id, w.Now, shipmentsMove)
 	at := int(moved) % len(states)
-	b := shipmentsBody{
-		ID: id, State: states[at], Carrier: of(carriers, id, "carrier"), City: of(cities, id, "city"), WeightKg: float64(row(id, "weight", 30000)) / 1000,
-		Scans: moved % 500, Insured: row(id, "insured", 2) > 0,
-		Shipped: epoch.Add(time.Duration(row(id, "shipped", 50_000_000)) * time.Second).Format(time.RFC3339),
-	}
+	var history []object
 	for i := 0; i <= at; i++ {
-		b.History = append(b.History, shipmentsEvent{states[i], of(cities, id, fmt.Sprint("depot", i))})
+		history = append(history, object{"state": states[i], "depot": of(cities, id, fmt.Sprint("depot", i))})
 	}
-	if at == len(states)-1 {
-		by := fullName(id)
-		b.SignedBy = &by
-	}
-	return respondJSON(b, "Cache-Control", "private, max-age=5")
+	return respondJSON(200, object{
+		"id": id, "state": states[at], "carrier": of(carriers, id, "carrier"), "city": of(cities, id, "city"),
+		"weight_kg": float64(row(id, "weight", 30000)) / 1000, "scans": moved % 500, "insured": row(id, "insured", 2) > 0,
+		"shipped_at": epoch.Add(time.Duration(row(id, "shipped", 50_000_000)) * time.Second).Format(time.RFC3339),
+		"history":    history, "signed_by": nullable(at == len(states)-1, fullName(id)),
+	}, "Cache-Control", "private, max-age=5")
 }

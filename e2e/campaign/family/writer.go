@@ -24,19 +24,18 @@ func restyled(w *World, body []byte) []byte {
 }
 
 // decimal is n · 10^-places without trailing zeros, as encoding/json has it.
-func decimal(n int64, places int) string {
-	s := fixed(n, places)
-	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+func decimal(n int64, places int) json.Number {
+	return json.Number(strings.TrimRight(strings.TrimRight(fixed(n, places).String(), "0"), "."))
 }
 
 // fixed is n · 10^-places with all its places.
-func fixed(n int64, places int) string {
+func fixed(n int64, places int) json.Number {
 	sign := ""
 	if n < 0 {
 		sign, n = "-", -n
 	}
 	s := fmt.Sprintf("%0*d", places+1, n)
-	return sign + s[:len(s)-places] + "." + s[len(s)-places:]
+	return json.Number(sign + s[:len(s)-places] + "." + s[len(s)-places:])
 }
 
 func write(b *strings.Builder, w *World, v any) {

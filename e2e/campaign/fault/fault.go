@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
 
 	"whittle"
@@ -135,6 +136,21 @@ func sameJSON(a, b []byte) bool {
 	x, ok1 := read(a)
 	y, ok2 := read(b)
 	return ok1 && ok2 && bytes.Equal(x, y)
+}
+
+// Named is the mutation of a name; of none it is nil, which is a faithful candidate's.
+func Named(t testing.TB, name string) *Mutation {
+	t.Helper()
+	if name == "" {
+		return nil
+	}
+	for _, m := range All() {
+		if m.Name == name {
+			return m
+		}
+	}
+	t.Fatalf("no mutation %q", name)
+	return nil
 }
 
 // All are the mutations, in the order in which the campaign shows them.

@@ -13,27 +13,18 @@ import (
 // headers are faults in headers and in a body's bytes.
 func headers() []*Mutation {
 	return []*Mutation{
-		{Name: "header-dropped", Does: "a header of the endpoint's is gone", Fits: has(family.Header), Do: value(family.Header, func(*Candidate, any) any { return removed{} })},
-		{Name: "header-rare", Does: "it is gone in 1 of 50", Fits: has(family.Header), When: in(50), Do: value(family.Header, func(*Candidate, any) any { return removed{} })},
+		{Name: "header-dropped", Does: "a header of the endpoint's is gone", Fits: has(family.Header), Do: value(family.Header, made(removed{}))},
+		{Name: "header-rare", Does: "it is gone in 1 of 50", Fits: has(family.Header), When: in(50), Do: value(family.Header, made(removed{}))},
 		{Name: "header-changed", Does: "it has another value", Fits: has(family.Header), Do: value(family.Header, words(func(s string) string { return s + "1" }))},
 		{Name: "cookie-script", Does: "a cookie without HttpOnly", Fits: has(family.Cookie), Do: cookie("; HttpOnly", "")},
 		{Name: "cookie-plain", Does: "a cookie without Secure", Fits: has(family.Cookie), Do: cookie("; Secure", "")},
 		{Name: "cookie-site", Does: "SameSite=None for Lax", Fits: has(family.Cookie), Do: cookie("SameSite=Lax", "SameSite=None")},
 		{Name: "cookie-age", Does: "a cookie that lives for an hour, not a day", Fits: has(family.Cookie), Do: cookie("Max-Age=86400", "Max-Age=3600")},
-		{Name: "cookie-lost", Does: "no cookie in 1 of 50", Fits: has(family.Cookie), When: in(50), Do: value(family.Cookie, func(*Candidate, any) any { return removed{} })},
-		{Name: "content-type", Does: "another media type", Fits: every, Do: contentType("application/octet-stream")},
-		{Name: "byte-order-mark", Does: "a byte order mark before the body", Fits: notRandom(every), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
-			a.Body = append([]byte("\ufeff"), a.Body...)
-			return true
-		}},
-		{Name: "cut-off", Does: "the body's end is missing in 1 of 100", Fits: notRandom(every), When: in(100), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
-			a.Body = a.Body[:len(a.Body)*2/3]
-			return true
-		}},
-		{Name: "empty-body", Does: "no body in 1 of 200", Fits: notRandom(every), When: in(200), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
-			a.Body = nil
-			return true
-		}},
+		{Name: "cookie-lost", Does: "no cookie in 1 of 50", Fits: has(family.Cookie), When: in(50), Do: value(family.Cookie, made(removed{}))},
+		{Name: "content-type", Does: "another media type", Fits: every, Do: always(func(a *whittle.Response) { a.Header["Content-Type"] = []string{"application/octet-stream"} })},
+		{Name: "byte-order-mark", Does: "a byte order mark before the body", Fits: notRandom(every), Do: always(func(a *whittle.Response) { a.Body = append([]byte("\ufeff"), a.Body...) })},
+		{Name: "cut-off", Does: "the body's end is missing in 1 of 100", Fits: notRandom(every), When: in(100), Do: always(func(a *whittle.Response) { a.Body = a.Body[:len(a.Body)*2/3] })},
+		{Name: "empty-body", Does: "no body in 1 of 200", Fits: notRandom(every), When: in(200), Do: always(func(a *whittle.Response) { a.Body = nil })},
 	}
 }
 
@@ -41,9 +32,10 @@ func cookie(from, to string) func(*Candidate, *Call, *whittle.Response) bool {
 	return value(family.Cookie, words(func(s string) string { return strings.Replace(s, from, to, 1) }))
 }
 
-func contentType(name string) func(*Candidate, *Call, *whittle.Response) bool {
+// always is a fault that any response can have.
+func always(do func(a *whittle.Response)) func(*Candidate, *Call, *whittle.Response) bool {
 	return func(_ *Candidate, _ *Call, a *whittle.Response) bool {
-		a.Header["Content-Type"] = []string{name}
+		do(a)
 		return true
 	}
 }
@@ -51,10 +43,7 @@ func contentType(name string) func(*Candidate, *Call, *whittle.Response) bool {
 // statuses are faults in the status.
 func statuses() []*Mutation {
 	return []*Mutation{
-		{Name: "status-rare", Does: "404 in 1 of 200", Fits: every, When: in(200), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
-			a.Status, a.Body = 404, []byte(`{"error":"not_found"}`)
-			return true
-		}},
+		{Name: "status-rare", Does: "404 in 1 of 200", Fits: every, When: in(200), Do: always(func(a *whittle.Response) { a.Status, a.Body = 404, []byte(`{"error":"not_found"}`) })},
 		{Name: "no-refusals", Does: "200 for what should be refused", Fits: named("login", "orders"), Do: func(_ *Candidate, _ *Call, a *whittle.Response) bool {
 			if a.Status < 400 {
 				return false
@@ -74,18 +63,16 @@ func statuses() []*Mutation {
 
 // status responds with an error.
 func status(code int) func(*Candidate, *Call, *whittle.Response) bool {
-	return func(_ *Candidate, _ *Call, a *whittle.Response) bool {
+	return always(func(a *whittle.Response) {
 		a.Status, a.Body, a.Header = code, []byte("internal error\n"), whittle.Header{"Content-Type": {"text/plain; charset=utf-8"}}
-		return true
-	}
+	})
 }
 
 // failure gives no response.
 func failure(how whittle.Failure, after time.Duration) func(*Candidate, *Call, *whittle.Response) bool {
-	return func(_ *Candidate, _ *Call, a *whittle.Response) bool {
+	return always(func(a *whittle.Response) {
 		*a = whittle.Response{Failure: how, Detail: string(how), Latency: max(after, a.Latency)}
-		return true
-	}
+	})
 }
 
 func failures() []*Mutation {
@@ -102,10 +89,7 @@ func failures() []*Mutation {
 
 func slowness() []*Mutation {
 	slower := func(by float64) func(*Candidate, *Call, *whittle.Response) bool {
-		return func(_ *Candidate, _ *Call, a *whittle.Response) bool {
-			a.Latency = time.Duration(float64(a.Latency) * by)
-			return true
-		}
+		return always(func(a *whittle.Response) { a.Latency = time.Duration(float64(a.Latency) * by) })
 	}
 	return []*Mutation{
 		{Name: "slow", Does: "three times as slow", Fits: every, Do: slower(3)},

@@ -30,8 +30,8 @@ func values() []*Mutation {
 		{Name: "flag-inverted", Does: "true for false in 1 of 100", Fits: has(family.Flag), When: in(100), Do: value(family.Flag, inverted)},
 		{Name: "null-missing", Does: "a member that is null is left out", Fits: has(family.Nullable), Do: value(family.Nullable, onNull(removed{}))},
 		{Name: "null-empty", Does: "an empty string for null", Fits: has(family.Nullable), Do: value(family.Nullable, onNull(""))},
-		{Name: "null-rare", Does: "null for a value in 1 of 50", Fits: has(family.Nullable), When: in(50), Do: value(family.Nullable, func(*Candidate, any) any { return nil })},
-		{Name: "field-missing", Does: "a member is left out in 1 of 100", Fits: hasInBody(family.Count), When: in(100), Do: value(family.Count, func(*Candidate, any) any { return removed{} })},
+		{Name: "null-rare", Does: "null for a value in 1 of 50", Fits: has(family.Nullable), When: in(50), Do: value(family.Nullable, made(nil))},
+		{Name: "field-missing", Does: "a member is left out in 1 of 100", Fits: hasInBody(family.Count), When: in(100), Do: value(family.Count, made(removed{}))},
 		{Name: "field-added", Does: "a member that nobody asked for", Fits: isJSON, Do: addMember},
 		{Name: "one-input", Does: "one of nine kinds of input is always wrong", Fits: notRandom(every), When: ofInput, Do: tamper},
 		{Name: "one-tenant", Does: "one user in forty always gets wrong values", Fits: notRandom(every), When: ofTenant, Do: tamper},
@@ -87,6 +87,11 @@ func each[T any](change func(T) any) func(*Candidate, any) any {
 		}
 		return old
 	}
+}
+
+// made is a change to one and the same value.
+func made(fresh any) func(*Candidate, any) any {
+	return func(*Candidate, any) any { return fresh }
 }
 
 // words is a change of a text.
