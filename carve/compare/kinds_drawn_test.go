@@ -75,10 +75,7 @@ func either[T any](b bool, x, y T) T {
 }
 
 func drawn(name, format string, value func(w kindWorld, bad bool) any, says string) kind {
-	makes := func(bad bool) kindMakes {
-		return inBody(format, func(w kindWorld) []any { return []any{value(w, bad)} })
-	}
-	return kind{name, makes(false), makes(true), whittle.Undecided, says}
+	return erring(name, ofBody(format), whittle.Undecided, says, func(w kindWorld, bad bool) []any { return []any{value(w, bad)} })
 }
 
 // TestWrongDraws: a candidate that draws otherwise is not EQUIVALENT after any number of
@@ -91,8 +88,7 @@ func TestWrongDraws(t *testing.T) {
 	t.Parallel()
 	simtest.AtMost(0.01, 0.0002).Play(t, "EQUIVALENT, or not named", func(run int) bool {
 		k := &drawnWrong[run%len(drawnWrong)]
-		equivalent := false
-		v := playKindOn(t, k, uint64(run), 2000, 100*time.Millisecond, func(v *whittle.Verdict) { equivalent = equivalent || v.State == whittle.Equivalent })
+		v, equivalent := playKind(t, k, uint64(run), 2000, 100*time.Millisecond)
 		said := fmt.Sprintf("%+v %+v", v.Findings, v.Bounds)
 		if equivalent || v.State != whittle.Different && !strings.Contains(said, k.says) {
 			t.Logf("%s: %t %s\n%.900s", k.name, equivalent, v.Summary, said)
@@ -112,7 +108,7 @@ func TestEqualDrawsAreFoundSo(t *testing.T) {
 	t.Parallel()
 	simtest.AtMost(0.05, 0.002).Play(t, "found otherwise, or waiting", func(run int) bool {
 		k := &drawnEqual[run%len(drawnEqual)]
-		v := playKind(t, k, uint64(run), 2500, 100*time.Millisecond)
+		v, _ := playKind(t, k, uint64(run), 2500, 100*time.Millisecond)
 		wrong := v.State == whittle.Different || slices.ContainsFunc(v.Findings, func(f whittle.Finding) bool { return f.Kind == whittle.FoundForm }) ||
 			slices.ContainsFunc(v.Bounds, func(b whittle.Bound) bool { return b.What == "form" && !b.Inside })
 		if wrong {
@@ -162,7 +158,7 @@ func TestLoadsInOneList(t *testing.T) {
 		makes := loadsOf(2+run%2, run/2%2 == 0)
 		other := loadsOf(2+run%2, run/2%2 == 0)
 		k := kind{"loads", makes, other, "", ""}
-		v := playKind(t, &k, uint64(run), 800, 200*time.Millisecond)
+		v, _ := playKind(t, &k, uint64(run), 800, 200*time.Millisecond)
 		if v.State == whittle.Different {
 			t.Logf("run %d: %s %+v", run, v.Summary, v.Findings)
 		}
@@ -202,9 +198,8 @@ func TestOwnNotices(t *testing.T) {
 		every := time.Duration(3+digest.Mix(seed)%10) * time.Second
 		k := both("notices", noticeOf(seed, every, 0, run%2 == 0))
 		k.candidate = noticeOf(seed, every, 1, run%2 == 0)
-		different := false
-		playKindOn(t, &k, seed, 3600, 100*time.Millisecond, func(v *whittle.Verdict) { different = different || v.State == whittle.Different })
-		return different
+		v, _ := playKind(t, &k, seed, 3600, 100*time.Millisecond) // which ends there
+		return v.State == whittle.Different
 	})
 	bare := func(w kindWorld) kindSaid { return kindSaid{body: fmt.Sprintf(`{"id":%d}`, w.key)} }
 	always := func(name string) kindMakes {
@@ -218,8 +213,7 @@ func TestOwnNotices(t *testing.T) {
 		seed := uint64(run)
 		k := both("notices", []kindMakes{noticeOf(seed, time.Duration(3+run%10)*time.Second, 0, true), always("X-Total"), always("Cache-Control")}[run%3])
 		k.candidate = bare
-		equivalent := false
-		v := playKindOn(t, &k, seed, 3600, 100*time.Millisecond, func(v *whittle.Verdict) { equivalent = equivalent || v.State == whittle.Equivalent })
+		v, equivalent := playKind(t, &k, seed, 3600, 100*time.Millisecond)
 		return equivalent || run%3 > 0 && v.State != whittle.Different
 	})
 }
@@ -241,9 +235,8 @@ func TestHeadersNowAndThen(t *testing.T) {
 		}
 	}
 	simtest.AtMost(0.02, 0.0005).Play(t, "EQUIVALENT", func(run int) bool {
-		seed, equivalent := uint64(run), false
 		k := kind{"promo", now(50), now([]int{20, 80, 95, 5}[run%4]), whittle.Undecided, ""}
-		v := playKindOn(t, &k, seed, 2500, 100*time.Millisecond, func(v *whittle.Verdict) { equivalent = equivalent || v.State == whittle.Equivalent })
+		v, equivalent := playKind(t, &k, uint64(run), 2500, 100*time.Millisecond)
 		if equivalent || v.State != whittle.Different && !strings.Contains(fmt.Sprint(v.Bounds), "X-Promo") {
 			t.Logf("%d: %t %s %+v", run%4, equivalent, v.Summary, v.Bounds)
 			return true
@@ -252,7 +245,7 @@ func TestHeadersNowAndThen(t *testing.T) {
 	})
 	simtest.AtMost(0.02, 0.0005).Play(t, "held up", func(run int) bool {
 		k := both("promo", now([]int{5, 30, 50, 90}[run%4]))
-		v := playKind(t, &k, uint64(run), 2500, 100*time.Millisecond)
+		v, _ := playKind(t, &k, uint64(run), 2500, 100*time.Millisecond)
 		return v.State == whittle.Different || slices.ContainsFunc(v.Bounds, func(b whittle.Bound) bool { return !b.Inside && strings.Contains(b.Summary, "X-Promo is absent in") })
 	})
 }
@@ -277,7 +270,7 @@ func TestHeadersInPart(t *testing.T) {
 		}
 		for _, bad := range []bool{false, true} {
 			k := kind{name, makes(false), makes(bad), whittle.Equivalent, ""}
-			v := playKind(t, &k, 1, 2000, 100*time.Millisecond)
+			v, _ := playKind(t, &k, 1, 2000, 100*time.Millisecond)
 			if says := strings.Contains(v.Summary, "1 not compared (header "+name+")"); v.State != whittle.Equivalent || says != bad {
 				t.Errorf("%s, wrong %t: %s", name, bad, v.Summary)
 			}

@@ -62,11 +62,15 @@ func ofHeader(name, format string) func(values) kindMakes {
 }
 
 // erring is a candidate that puts other values into the format than the monolith.
-func erring(name string, says func(values) kindMakes, monolith, candidate values, word whittle.State, words string) kind {
-	return kind{name, says(monolith), says(candidate), word, words}
+func erring(name string, says func(values) kindMakes, word whittle.State, words string, of func(w kindWorld, bad bool) []any) kind {
+	makes := func(bad bool) kindMakes { return says(func(w kindWorld) []any { return of(w, bad) }) }
+	return kind{name, makes(false), makes(true), word, words}
 }
 
-func of(values ...any) func(kindWorld) []any { return func(kindWorld) []any { return values } }
+// unlike are two services that are the same but for what the other one has of its own.
+func unlike(name string, says func(values) kindMakes, of func(w kindWorld, other bool) []any) kind {
+	return erring(name, says, "", "", of)
+}
 
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -102,216 +106,166 @@ func advert(id, title int) string {
 	return fmt.Sprintf(`{"id":%q,"title":"Title of %s"}`, adverts[id], adverts[title][:1])
 }
 
-func listOf(items []string) string { return "[" + strings.Join(items, ",") + "]" }
-
-func sample(w kindWorld, twice, sorted bool) kindSaid {
-	pick := w.r.Perm(9)[:4]
-	if twice {
-		for i := range pick {
-			pick[i] = w.r.IntN(9)
+// sample is a list of four of nine things; some may be there twice, and they may be in order.
+func sample(twice, sorted bool) kindMakes {
+	return func(w kindWorld) kindSaid {
+		pick := w.r.Perm(9)[:4]
+		if twice {
+			for i := range pick {
+				pick[i] = w.r.IntN(9)
+			}
 		}
+		if sorted {
+			slices.Sort(pick)
+		}
+		var items []string
+		for _, k := range pick {
+			items = append(items, fmt.Sprintf(`{"id":"p%d","price":%d.50}`, k*37%100, 10+k*7))
+		}
+		return kindSaid{body: `{"items":[` + strings.Join(items, ",") + "]}"}
 	}
-	if sorted {
-		slices.Sort(pick)
-	}
-	var items []string
-	for _, k := range pick {
-		items = append(items, fmt.Sprintf(`{"id":"p%d","price":%d.50}`, k*37%100, 10+k*7))
-	}
-	return kindSaid{body: `{"items":` + listOf(items) + `}`}
 }
 
 func coded(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 
+// constantID is where an id that each response makes anew is a constant.
+const constantID = "8f3a61c27be90d54"
+
+const anyNumber = "nothing tells a wrong number from one that each server measures"
+
+const milliseconds = "2006-01-02T15:04:05.000Z"
+
 // wrongKinds are candidates that were EQUIVALENT once.
 var wrongKinds = []kind{
-	erring("a constant state in a Location", ofHeader("Location", "https://idp.example/authorize?state=%s&n=%d"),
-		func(w kindWorld) []any { return []any{randomID(w), w.key} },
-		func(w kindWorld) []any { return []any{"8f3a61c27be90d54", w.key} },
-		whittle.Different, "Location"),
-	erring("a constant nonce in a header", ofHeader("X-Nonce", "%s"),
-		func(w kindWorld) []any { return []any{randomID(w)} }, of("8f3a61c27be90d54"),
-		whittle.Different, "X-Nonce"),
-	erring("a constant cursor in a Link", ofHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`),
-		func(w kindWorld) []any { return []any{randomID(w), w.key} },
-		func(w kindWorld) []any { return []any{"8f3a61c27be90d54", w.key} },
-		whittle.Different, "Link"),
+	erring("a constant state in a Location", ofHeader("Location", "https://idp.example/authorize?state=%s&n=%d"), whittle.Different, "Location",
+		func(w kindWorld, bad bool) []any { return []any{either(bad, constantID, randomID(w)), w.key} }),
+	erring("a constant nonce in a header", ofHeader("X-Nonce", "%s"), whittle.Different, "X-Nonce",
+		func(w kindWorld, bad bool) []any { return []any{either(bad, constantID, randomID(w))} }),
+	erring("a constant cursor in a Link", ofHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`), whittle.Different, "Link",
+		func(w kindWorld, bad bool) []any { return []any{either(bad, constantID, randomID(w)), w.key} }),
 	erring("another page next to a random cursor in a Link", ofHeader("Link", `</items?cursor=%s&page=%d>; rel="next"`),
-		func(w kindWorld) []any { return []any{randomID(w), w.key} },
-		func(w kindWorld) []any { return []any{randomID(w), w.key + 1} },
-		whittle.Equivalent, "header Link Reason:text without a form"),
-	erring("a constant took_ms", ofBody(`{"a":1,"took_ms":%d}`),
-		func(w kindWorld) []any { return []any{30 + w.r.IntN(90)} }, of(42),
-		whittle.Undecided, "write compare.form: {$.took_ms: integer}"),
-	erring("a constant timing with decimals", ofBody(`{"a":1,"timings":{"db":%.2f}}`),
-		func(w kindWorld) []any { return []any{3 + w.r.Float64()*20} }, of(12.25),
-		whittle.Undecided, "write compare.form: {$.timings.db: decimal}"),
-	erring("an id outside the set", ofBody(`{"a":1,"node":%q}`),
-		func(w kindWorld) []any { return []any{adverts[w.r.IntN(5)]} },
-		func(w kindWorld) []any { return []any{adverts[w.r.IntN(6)]} },
-		whittle.Undecided, "$.node is one and the same value in"),
-	erring("random numbers of half the range", ofBody(`{"a":1,"draw":%d}`),
-		func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} },
-		func(w kindWorld) []any { return []any{1 + w.r.IntN(50)} },
-		whittle.Undecided, "nothing tells a wrong number from one that each server measures"),
-	erring("random numbers of ten times the range", ofBody(`{"a":1,"draw":%d}`),
-		func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} },
-		func(w kindWorld) []any { return []any{1 + w.r.IntN(1000)} },
-		whittle.Undecided, "nothing tells a wrong number from one that each server measures"),
-	{
-		"an element drawn twice",
-		func(w kindWorld) kindSaid { return sample(w, false, false) },
-		func(w kindWorld) kindSaid { return sample(w, true, false) },
-		whittle.Undecided, "$.items has the same elements in another order",
-	},
-	{
-		"the order within a random list",
-		func(w kindWorld) kindSaid { return sample(w, false, true) },
-		func(w kindWorld) kindSaid { return sample(w, false, false) },
-		whittle.Undecided, "$.items has the same elements in another order",
-	},
-	erring("values that no longer go together", ofBody(`{"a":1,"ad":%s}`),
-		func(w kindWorld) []any { k := w.r.IntN(6); return []any{advert(k, k)} },
-		func(w kindWorld) []any { return []any{advert(w.r.IntN(6), w.r.IntN(6))} },
-		whittle.Equivalent, "$.ad.title (which) Reason:of values out of a set"),
-	erring("the user's id in a cookie", ofHeader("Set-Cookie", "uid=u-%d; Path=/"),
-		func(w kindWorld) []any { return []any{4000 + w.user} },
-		func(w kindWorld) []any { return []any{4000 + w.user} },
-		whittle.Equivalent, "Set-Cookie uid"),
+		whittle.Equivalent, "header Link Reason:text without a form",
+		func(w kindWorld, bad bool) []any { return []any{randomID(w), w.key + either(bad, 1, 0)} }),
+	erring("a constant took_ms", ofBody(`{"a":1,"took_ms":%d}`), whittle.Undecided, "write compare.form: {$.took_ms: integer}",
+		func(w kindWorld, bad bool) []any { return []any{either(bad, 42, 30+w.r.IntN(90))} }),
+	erring("a constant timing with decimals", ofBody(`{"a":1,"timings":{"db":%.2f}}`), whittle.Undecided, "write compare.form: {$.timings.db: decimal}",
+		func(w kindWorld, bad bool) []any { return []any{either(bad, 12.25, 3+w.r.Float64()*20)} }),
+	erring("an id outside the set", ofBody(`{"a":1,"node":%q}`), whittle.Undecided, "$.node is one and the same value in",
+		func(w kindWorld, bad bool) []any { return []any{adverts[w.r.IntN(either(bad, 6, 5))]} }),
+	erring("random numbers of half the range", ofBody(`{"a":1,"draw":%d}`), whittle.Undecided, anyNumber,
+		func(w kindWorld, bad bool) []any { return []any{1 + w.r.IntN(either(bad, 50, 100))} }),
+	erring("random numbers of ten times the range", ofBody(`{"a":1,"draw":%d}`), whittle.Undecided, anyNumber,
+		func(w kindWorld, bad bool) []any { return []any{1 + w.r.IntN(either(bad, 1000, 100))} }),
+	{"an element drawn twice", sample(false, false), sample(true, false), whittle.Undecided, "$.items has the same elements in another order"},
+	{"the order within a random list", sample(false, true), sample(false, false), whittle.Undecided, "$.items has the same elements in another order"},
+	erring("values that no longer go together", ofBody(`{"a":1,"ad":%s}`), whittle.Equivalent, "$.ad.title (which) Reason:of values out of a set",
+		func(w kindWorld, bad bool) []any {
+			k := w.r.IntN(6)
+			return []any{advert(k, either(bad, w.r.IntN(6), k))}
+		}),
+	erring("the user's id in a cookie", ofHeader("Set-Cookie", "uid=u-%d; Path=/"), whittle.Equivalent, "Set-Cookie uid",
+		func(w kindWorld, _ bool) []any { return []any{4000 + w.user} }),
 	erring("another user's id in a cookie", ofHeader("Set-Cookie", "uid=u-%d; Path=/"),
-		func(w kindWorld) []any { return []any{4000 + w.user} },
-		func(w kindWorld) []any { return []any{4000 + (w.user+1)%12} },
-		whittle.Undecided, "out of a set, of which it is not compared which one goes with the request"),
-	erring("another user's number in a cookie", ofHeader("Set-Cookie", "uid=%d; Path=/"),
-		func(w kindWorld) []any { return []any{4000 + w.user} },
-		func(w kindWorld) []any { return []any{4000 + (w.user+1)%12} },
-		whittle.Undecided, "Set-Cookie uid is larger than the monolith's"),
-	erring("another user's id in a cookie with a nonce", ofHeader("Set-Cookie", "uid=u-%d.%s; Path=/"),
-		func(w kindWorld) []any { return []any{4000 + w.user, randomID(w)} },
-		func(w kindWorld) []any { return []any{4000 + (w.user+1)%12, randomID(w)} },
-		whittle.Undecided, "no value of a cookie is compared"),
-	{
-		"another offset inside base64",
-		inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf("offset=%d&nonce=%s", w.key*20, randomID(w)))} }),
-		inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any {
-			return []any{coded(fmt.Sprintf("offset=%d&nonce=%s", w.key*20+1, randomID(w)))}
+		whittle.Undecided, "out of a set, of which it is not compared which one goes with the request", idOfAnother),
+	erring("another user's number in a cookie", ofHeader("Set-Cookie", "uid=%d; Path=/"), whittle.Undecided,
+		"Set-Cookie uid is larger than the monolith's", idOfAnother),
+	erring("another user's id in a cookie with a nonce", ofHeader("Set-Cookie", "uid=u-%d.%s; Path=/"), whittle.Undecided, "no value of a cookie is compared",
+		func(w kindWorld, bad bool) []any { return append(idOfAnother(w, bad), randomID(w)) }),
+	erring("another offset inside base64", ofBody(`{"a":1,"cursor":%q}`), whittle.Equivalent, "$.cursor (alphabet)",
+		func(w kindWorld, bad bool) []any {
+			return []any{coded(fmt.Sprintf("offset=%d&nonce=%s", w.key*20+either(bad, 1, 0), randomID(w)))}
 		}),
-		whittle.Equivalent, "$.cursor (alphabet)",
-	},
-	erring("another offset inside base64 of JSON", ofBody(`{"a":1,"cursor":%q}`),
-		func(w kindWorld) []any { return []any{coded(fmt.Sprintf(`{"o":%d,"n":%q}`, w.key*20, randomID(w)))} },
-		func(w kindWorld) []any { return []any{coded(fmt.Sprintf(`{"o":%d,"n":%q}`, w.key*20+1, randomID(w)))} },
-		whittle.Equivalent, "$.cursor (alphabet)"),
-	erring("times without the zeros at their end", ofBody(`{"a":1,"at":%q}`),
-		func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.000Z")} },
-		func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.999Z")} },
-		whittle.Different, "instead of a time as 2006-01-02T15:04:05.000Z"),
-	{
-		"fractions of a second without the zeros before them",
-		inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.000Z")} }),
-		inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any {
+	erring("another offset inside base64 of JSON", ofBody(`{"a":1,"cursor":%q}`), whittle.Equivalent, "$.cursor (alphabet)",
+		func(w kindWorld, bad bool) []any {
+			return []any{coded(fmt.Sprintf(`{"o":%d,"n":%q}`, w.key*20+either(bad, 1, 0), randomID(w)))}
+		}),
+	erring("times without the zeros at their end", ofBody(`{"a":1,"at":%q}`), whittle.Different, "instead of a time as 2006-01-02T15:04:05.000Z",
+		func(w kindWorld, bad bool) []any {
+			return []any{someMilli(w).Format(either(bad, "2006-01-02T15:04:05.999Z", milliseconds))}
+		}),
+	erring("fractions of a second without the zeros before them", ofBody(`{"a":1,"at":%q}`), whittle.Different, "instead of a time as 2006-01-02T15:04:05.000Z",
+		func(w kindWorld, bad bool) []any {
 			at := someMilli(w)
-			return []any{fmt.Sprintf("%s.%dZ", at.Format("2006-01-02T15:04:05"), at.Nanosecond()/1e6)}
+			return []any{either(bad, fmt.Sprintf("%s.%dZ", at.Format("2006-01-02T15:04:05"), at.Nanosecond()/1e6), at.Format(milliseconds))}
 		}),
-		whittle.Different, "instead of a time as 2006-01-02T15:04:05.000Z",
-	},
-	{
-		"another year in a number that is given out",
-		inBody(`{"a":1,"invoice":"INV-2026-%06d"}`, func(w kindWorld) []any { return []any{*w.calls} }),
-		inBody(`{"a":1,"invoice":"INV-2025-%06d"}`, func(w kindWorld) []any { return []any{*w.calls} }),
-		whittle.Equivalent, "$.invoice Reason:text without a form",
-	},
-	erring("a UUID whose end is always 0", ofBody(`{"a":1,"id":%q}`),
-		func(w kindWorld) []any { return []any{randomUUID(w)} },
-		func(w kindWorld) []any { return []any{randomUUID(w)[:24] + "000000000000"} },
-		whittle.Undecided, "$.id repeats the end of an earlier id"),
-	erring("codes of a tenth of the range", ofBody(`{"a":1,"code":"%06d"}`),
-		func(w kindWorld) []any { return []any{w.r.IntN(1e6)} },
-		func(w kindWorld) []any { return []any{w.r.IntN(1e5)} },
-		whittle.Undecided, "$.code is smaller than the monolith's in"),
-	erring("a date in a header that is nearer", ofHeader("Sunset", "%s"),
-		func(w kindWorld) []any { return []any{moment(w).Add(90 * 24 * time.Hour).Format(http.TimeFormat)} },
-		func(w kindWorld) []any { return []any{moment(w).Add(30 * 24 * time.Hour).Format(http.TimeFormat)} },
-		whittle.Different, "header Sunset is a time at another distance"),
+	erring("another year in a number that is given out", ofBody(`{"a":1,"invoice":"INV-%d-%06d"}`), whittle.Equivalent, "$.invoice Reason:text without a form",
+		func(w kindWorld, bad bool) []any { return []any{either(bad, 2025, 2026), *w.calls} }),
+	erring("a UUID whose end is always 0", ofBody(`{"a":1,"id":%q}`), whittle.Undecided, "$.id repeats the end of an earlier id",
+		func(w kindWorld, bad bool) []any {
+			id := randomUUID(w)
+			return []any{id[:24] + either(bad, "000000000000", id[24:])}
+		}),
+	erring("codes of a tenth of the range", ofBody(`{"a":1,"code":"%06d"}`), whittle.Undecided, "$.code is smaller than the monolith's in",
+		func(w kindWorld, bad bool) []any { return []any{w.r.IntN(either[int](bad, 1e5, 1e6))} }),
+	erring("a date in a header that is nearer", ofHeader("Sunset", "%s"), whittle.Different, "header Sunset is a time at another distance",
+		func(w kindWorld, bad bool) []any { return []any{inDays(w, either(bad, 30, 90))} }),
 	erring("a session id of half the bits in a cookie", ofHeader("Set-Cookie", "sid=%s; Path=/"),
-		func(w kindWorld) []any { return []any{randomID(w) + randomID(w)} },
-		func(w kindWorld) []any { return []any{randomID(w) + "0000000000000000"} },
-		whittle.Undecided, "Set-Cookie sid repeats the end of an earlier id"),
-	{
-		"another state under random keys",
-		inBody(`{"a":1,"jobs":{%q:{"state":"open"}}}`, func(w kindWorld) []any { return []any{randomID(w)} }),
-		inBody(`{"a":1,"jobs":{%q:{"state":"shut"}}}`, func(w kindWorld) []any { return []any{randomID(w)} }),
-		whittle.Equivalent, "$.jobs.* Reason:members whose names vary",
-	},
-	erring("a counter that counts double", ofBody(`{"a":1,"seq":%d}`),
-		func(w kindWorld) []any { return []any{*w.calls} },
-		func(w kindWorld) []any { return []any{2 * *w.calls} },
-		whittle.Equivalent, "$.seq (size) Reason:a number that rises or falls"),
+		whittle.Undecided, "Set-Cookie sid repeats the end of an earlier id",
+		func(w kindWorld, bad bool) []any {
+			return []any{randomID(w) + either(bad, "0000000000000000", randomID(w))}
+		}),
+	erring("another state under random keys", ofBody(`{"a":1,"jobs":{%q:{"state":%q}}}`), whittle.Equivalent, "$.jobs.* Reason:members whose names vary",
+		func(w kindWorld, bad bool) []any { return []any{randomID(w), either(bad, "shut", "open")} }),
+	erring("a counter that counts double", ofBody(`{"a":1,"seq":%d}`), whittle.Equivalent, "$.seq (size) Reason:a number that rises or falls",
+		func(w kindWorld, bad bool) []any { return []any{*w.calls * either(bad, 2, 1)} }),
+}
+
+// idOfAnother is the user's id, and of a candidate that is wrong another user's.
+func idOfAnother(w kindWorld, bad bool) []any {
+	return []any{4000 + either(bad, (w.user+1)%12, w.user)}
+}
+
+// inDays is a date of HTTP so many days after a side responds.
+func inDays(w kindWorld, days int) string {
+	return moment(w).Add(time.Duration(days) * 24 * time.Hour).Format(http.TimeFormat)
 }
 
 // equalKinds are services that are the same but for what each server has of its own.
 var equalKinds = []kind{
 	both("an integer of a range", inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{1 + w.r.IntN(100)} })),
 	both("a number with decimals", inBody(`{"a":1,"score":%.2f}`, func(w kindWorld) []any { return []any{float64(w.key) + w.r.Float64()} })),
-	both("a nearly constant number", inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any {
-		if w.r.IntN(20) > 0 {
-			return []any{42}
-		}
-		return []any{w.r.IntN(100)}
-	})),
-	{
-		"a faster candidate", inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{30 + w.r.IntN(90)} }),
-		inBody(`{"a":1,"took_ms":%d}`, func(w kindWorld) []any { return []any{int(w.r.ExpFloat64())} }), "", "",
-	},
-	{
-		"a candidate that takes 0.2 ms", inBody(`{"a":1,"took":%.1f}`, func(w kindWorld) []any { return []any{3 + w.r.ExpFloat64()*20} }),
-		inBody(`{"a":1,"took":%.1f}`, func(w kindWorld) []any { return []any{0.1 + float64(w.r.IntN(3))/10} }), "", "",
-	},
-	{
-		"a candidate without other clients", inBody(`{"a":1,"active_connections":%d}`, func(w kindWorld) []any { return []any{20 + w.r.IntN(9)} }),
-		inBody(`{"a":1,"active_connections":%d}`, of(1)), "", "",
-	},
-	{
-		"each server's own tokens for a user", inHeader("Set-Cookie", "sid=%016x; Path=/", func(w kindWorld) []any { return []any{uint64(w.user+1) * 0x9e3779b97f4a7c15} }),
-		inHeader("Set-Cookie", "sid=%016x; Path=/", func(w kindWorld) []any { return []any{uint64(w.user+1) * 0xbf58476d1ce4e5b9} }), "", "",
-	},
-	{
-		"instances behind a name", inHeader("X-Via", "%016x", func(w kindWorld) []any { return []any{uint64(w.r.IntN(3)+1) * 0x9e3779b97f4a7c15} }),
-		inHeader("X-Via", "%016x", func(w kindWorld) []any { return []any{uint64(w.r.IntN(2)+1) * 0xbf58476d1ce4e5b9} }), "", "",
-	},
+	both("a nearly constant number", inBody(`{"a":1,"draw":%d}`, func(w kindWorld) []any { return []any{either(w.r.IntN(20) > 0, 42, w.r.IntN(100))} })),
+	unlike("a faster candidate", ofBody(`{"a":1,"took_ms":%d}`), func(w kindWorld, other bool) []any {
+		return []any{either(other, int(w.r.ExpFloat64()), 30+w.r.IntN(90))}
+	}),
+	unlike("a candidate that takes 0.2 ms", ofBody(`{"a":1,"took":%.1f}`), func(w kindWorld, other bool) []any {
+		return []any{either(other, 0.1+float64(w.r.IntN(3))/10, 3+w.r.ExpFloat64()*20)}
+	}),
+	unlike("a candidate without other clients", ofBody(`{"a":1,"active_connections":%d}`), func(w kindWorld, other bool) []any {
+		return []any{either(other, 1, 20+w.r.IntN(9))}
+	}),
+	unlike("each server's own tokens for a user", ofHeader("Set-Cookie", "sid=%016x; Path=/"), func(w kindWorld, other bool) []any {
+		return []any{uint64(w.user+1) * either[uint64](other, 0xbf58476d1ce4e5b9, 0x9e3779b97f4a7c15)}
+	}),
+	unlike("instances behind a name", ofHeader("X-Via", "%016x"), func(w kindWorld, other bool) []any {
+		return []any{uint64(w.r.IntN(either(other, 2, 3))+1) * either[uint64](other, 0xbf58476d1ce4e5b9, 0x9e3779b97f4a7c15)}
+	}),
 	both("a state in a Location", inHeader("Location", "https://idp.example/authorize?state=%s&n=%d", func(w kindWorld) []any { return []any{randomID(w), w.key} })),
 	both("a time in a Location", inHeader("Location", "/s?exp=%d&sig=%s&n=%d", func(w kindWorld) []any { return []any{w.now.Unix() + 900, randomID(w), w.key} })),
 	both("a number in a Location", inHeader("Location", "/jobs/%d", func(w kindWorld) []any { return []any{*w.calls} })),
 	both("two links", inHeader("Link", `</items?cursor=%s&page=%d>; rel="next", </items?page=%d>; rel=last`, func(w kindWorld) []any { return []any{randomID(w), w.key, 30} })),
-	both("a date in a header", inHeader("Sunset", "%s", func(w kindWorld) []any { return []any{moment(w).Add(90 * 24 * time.Hour).Format(http.TimeFormat)} })),
+	both("a date in a header", inHeader("Sunset", "%s", func(w kindWorld) []any { return []any{inDays(w, 90)} })),
 	{name: "a date that each server refreshes in a header", monolith: refreshedDate(0), candidate: refreshedDate(3 * time.Second)},
 	both("a nonce in a header", inHeader("X-Nonce", "%s", func(w kindWorld) []any { return []any{randomID(w)} })),
 	both("a time taken in a header", inHeader("X-Took", "%.3f", func(w kindWorld) []any { return []any{w.r.ExpFloat64()} })),
 	both("an id of a set", inBody(`{"a":1,"node":%q}`, func(w kindWorld) []any { return []any{adverts[w.r.IntN(5)]} })),
 	both("an id of a set with a seldom one", inBody(`{"a":1,"node":%q}`, func(w kindWorld) []any { return []any{adverts[min(7, int(w.r.ExpFloat64()*1.2))]} })),
 	both("an id of a large set", inBody(`{"a":1,"node":"conn-%04x"}`, func(w kindWorld) []any { return []any{w.r.IntN(50)} })),
-	both("a list without an element twice", func(w kindWorld) kindSaid { return sample(w, false, false) }),
-	both("a list with elements twice", func(w kindWorld) kindSaid { return sample(w, true, false) }),
-	both("a list in order", func(w kindWorld) kindSaid { return sample(w, false, true) }),
+	both("a list without an element twice", sample(false, false)),
+	both("a list with elements twice", sample(true, false)),
+	both("a list in order", sample(false, true)),
 	both("a pair", inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any { k := w.r.IntN(6); return []any{advert(k, k)} })),
 	both("no pair", inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any { return []any{advert(w.r.IntN(6), w.r.IntN(6))} })),
 	both("a pair, seldom another", inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any {
 		k := w.r.IntN(6)
-		if w.r.IntN(40) == 0 {
-			return []any{advert(k, w.r.IntN(6))}
-		}
-		return []any{advert(k, k)}
+		return []any{advert(k, either(w.r.IntN(40) == 0, w.r.IntN(6), k))}
 	})),
-	both("pairs that move", inBody(`{"a":1,"ad":%s}`, func(w kindWorld) []any {
-		k := w.r.IntN(6)
-		return []any{advert(k, (k+int(w.now.Sub(simtest.Start)/(15*time.Second)))%6)}
-	})),
+	both("pairs that move", pairsLate(0)),
 	{name: "many pairs that move, which the candidate reads first", monolith: movingPairs(8 * time.Second), candidate: movingPairs(0)},
 	{name: "a set that gets others, which the candidate reads first", monolith: movingSet(8 * time.Second), candidate: movingSet(0)},
-	{
-		"a variant that each server draws for a user", inHeader("Set-Cookie", "ab=v%d00; Path=/", func(w kindWorld) []any { return []any{w.user % 2} }),
-		inHeader("Set-Cookie", "ab=v%d00; Path=/", func(w kindWorld) []any { return []any{w.user / 2 % 2} }), "", "",
-	},
+	unlike("a variant that each server draws for a user", ofHeader("Set-Cookie", "ab=v%d00; Path=/"), func(w kindWorld, other bool) []any {
+		return []any{w.user / either(other, 2, 1) % 2}
+	}),
 	{name: "pairs that move, copied late", monolith: pairsLate(0), candidate: pairsLate(4 * time.Second)},
 	both("a user's id in a cookie", inHeader("Set-Cookie", "uid=u-%d; Path=/", func(w kindWorld) []any { return []any{4000 + w.user} })),
 	both("base64 of text with a nonce", inBody(`{"a":1,"cursor":%q}`, func(w kindWorld) []any { return []any{coded(fmt.Sprintf("offset=%d&nonce=%s", w.key*20, randomID(w)))} })),
@@ -327,7 +281,7 @@ var idKinds = []kind{
 		return []any{lettersOf(w, crockford+"abcdefghijklmnopqrstuvwxyz", 12)}
 	})),
 	both("a code", inBody(`{"a":1,"code":"%06d"}`, func(w kindWorld) []any { return []any{w.r.IntN(1e6)} })),
-	both("milliseconds", inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any { return []any{someMilli(w).Format("2006-01-02T15:04:05.000Z")} })),
+	both("milliseconds", inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any { return []any{someMilli(w).Format(milliseconds)} })),
 	both("milliseconds without zeros", inBody(`{"a":1,"at":%q}`, func(w kindWorld) []any { return []any{someMilli(w).Format(time.RFC3339Nano)} })),
 	both("base64url", inBody(`{"a":1,"id":%q}`, func(w kindWorld) []any { return []any{coded(randomID(w)[:7] + "\xff" + randomID(w))} })),
 	both("a session id in a cookie", inHeader("Set-Cookie", "sid=%s; Path=/", func(w kindWorld) []any { return []any{randomID(w) + randomID(w)} })),
@@ -348,10 +302,7 @@ var idKinds = []kind{
 
 // ofServers are ids of which a part is the server's own.
 func ofServers(name string, id func(w kindWorld, server int) string) kind {
-	makes := func(server int) kindMakes {
-		return inBody(`{"a":1,"id":%q}`, func(w kindWorld) []any { return []any{id(w, server)} })
-	}
-	return kind{name: name, monolith: makes(0), candidate: makes(1)}
+	return unlike(name, ofBody(`{"a":1,"id":%q}`), func(w kindWorld, other bool) []any { return []any{id(w, either(other, 1, 0))} })
 }
 
 // pairsLate are pairs that a server reads late.
@@ -389,14 +340,8 @@ func both(name string, makes kindMakes) kind {
 }
 
 // playKind plays exchanges of a kind, of 12 users and 30 requests. It ends where the verdict is
-// DIFFERENT, which is looked at now and then.
-func playKind(t testing.TB, k *kind, seed uint64, n int, every time.Duration) whittle.Verdict {
-	t.Helper()
-	return playKindOn(t, k, seed, n, every, func(*whittle.Verdict) {})
-}
-
-// playKindOn is playKind that shows each verdict that is looked at.
-func playKindOn(t testing.TB, k *kind, seed uint64, n int, every time.Duration, look func(*whittle.Verdict)) whittle.Verdict {
+// DIFFERENT, which is looked at now and then, and says whether it was ever EQUIVALENT before.
+func playKind(t testing.TB, k *kind, seed uint64, n int, every time.Duration) (v whittle.Verdict, equivalent bool) {
 	t.Helper()
 	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99, MinCompared: 300})
 	r := rand.New(rand.NewPCG(seed, 41))
@@ -408,10 +353,9 @@ func playKindOn(t testing.TB, k *kind, seed uint64, n int, every time.Duration, 
 			calls[side]++
 			s := makes(kindWorld{r, user, key, now, &calls[side]})
 			if s.header == nil {
-				s.header = plain
-			} else {
-				s.header["Content-Type"] = plain["Content-Type"]
+				return whittle.Response{Status: 200, Body: []byte(s.body), Header: plain}
 			}
+			s.header["Content-Type"] = plain["Content-Type"]
 			return whittle.Response{Status: 200, Body: []byte(s.body), Header: s.header}
 		}
 		cookie := whittle.Header{"Cookie": {fmt.Sprintf("s=%04d", user*717)}}
@@ -425,12 +369,12 @@ func playKindOn(t testing.TB, k *kind, seed uint64, n int, every time.Duration, 
 		if j.Observe(x); i%50 != 49 {
 			continue
 		}
-		v := j.Verdict()
-		if look(&v); v.State == whittle.Different {
+		v = j.Verdict()
+		if equivalent = equivalent || v.State == whittle.Equivalent; v.State == whittle.Different {
 			break
 		}
 	}
-	return j.Verdict()
+	return j.Verdict(), equivalent
 }
 
 // TestWrongKinds: each kind gets its word, and what a finding or, where nothing is found, the
@@ -439,7 +383,7 @@ func TestWrongKinds(t *testing.T) {
 	t.Parallel()
 	for i := range wrongKinds {
 		k := &wrongKinds[i]
-		v := playKind(t, k, 1, 1500, 100*time.Millisecond)
+		v, _ := playKind(t, k, 1, 1500, 100*time.Millisecond)
 		said := fmt.Sprintf("%+v %+v", v.Findings, v.Bounds)
 		if k.word == whittle.Equivalent {
 			said = fmt.Sprintf("%+v", v.Coverage)
@@ -460,7 +404,7 @@ func TestWordsOfSetsAndPairs(t *testing.T) {
 		"a number in a Location":              "header Location",
 	} {
 		i := slices.IndexFunc(equalKinds, func(k kind) bool { return k.name == name })
-		v := playKind(t, &equalKinds[i], 1, 1500, 100*time.Millisecond)
+		v, _ := playKind(t, &equalKinds[i], 1, 1500, 100*time.Millisecond)
 		said := strings.NewReplacer("(", "", ")", "").Replace(v.Summary)
 		for _, f := range v.Coverage.ByForm {
 			said += "; " + f.Path + ": " + f.Form
@@ -481,7 +425,7 @@ func TestIdsOfEqualServersAreEquivalent(t *testing.T) {
 	t.Parallel()
 	simtest.AtMost(0.05, 0.002).Play(t, "not EQUIVALENT", func(run int) bool {
 		k := &idKinds[run%len(idKinds)]
-		v := playKind(t, k, uint64(run), 1500, 100*time.Millisecond)
+		v, _ := playKind(t, k, uint64(run), 1500, 100*time.Millisecond)
 		if v.State != whittle.Equivalent {
 			t.Logf("%s: %s %.600v", k.name, v.Summary, v.Findings)
 		}
@@ -498,7 +442,7 @@ func TestEqualKindsRaiseNoAlarm(t *testing.T) {
 	t.Parallel()
 	simtest.AtMost(0.05, 0.001).Play(t, "refused", func(run int) bool {
 		k := &equalKinds[run%len(equalKinds)]
-		v := playKind(t, k, uint64(run), 300, 400*time.Millisecond)
+		v, _ := playKind(t, k, uint64(run), 300, 400*time.Millisecond)
 		if v.State == whittle.Different {
 			t.Logf("%s: %s %.600v", k.name, v.Summary, v.Findings)
 		}
