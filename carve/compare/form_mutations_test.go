@@ -16,91 +16,79 @@ import (
 	"whittle/internal/units"
 )
 
+type formWorld = comparetest.FormWorld
+
 // formMutation is a candidate that makes one field otherwise.
 type formMutation struct {
 	name, field string
-	make        func(w *comparetest.FormWorld) string
+	make        func(w *formWorld) string
+}
+
+// quoted is a candidate's value that is a text of JSON.
+func quoted(make func(w *formWorld) string) func(w *formWorld) string {
+	return func(w *formWorld) string { return comparetest.QuotedJSON(make(w)) }
+}
+
+// always is a candidate's value that is ever the same.
+func always(json string) func(w *formWorld) string { return func(*formWorld) string { return json } }
+
+// seldom is the one value in one of so many responses, and the other one otherwise.
+func seldom(n int, one, other func(w *formWorld) string) func(w *formWorld) string {
+	return func(w *formWorld) string { return either(w.R.IntN(n) == 0, one, other)(w) }
 }
 
 // aged is a candidate's time, off by d, in a layout.
-func aged(layout string, d time.Duration) func(*comparetest.FormWorld) string {
-	return func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(w.Clock(form.Candidate).Add(d).UTC().Format(layout))
-	}
+func aged(layout string, d time.Duration) func(w *formWorld) string {
+	return quoted(func(w *formWorld) string { return w.Clock(form.Candidate).Add(d).UTC().Format(layout) })
 }
 
+const (
+	formBase62 = comparetest.Base62
+	formID     = `"11111111-2222-4333-a444-555555555555"`
+	formMillis = "2006-01-02T15:04:05.000Z"
+)
+
 var formMutations = []formMutation{
-	{"a constant id", "uuid", func(*comparetest.FormWorld) string { return `"11111111-2222-4333-a444-555555555555"` }},
-	{"ids out of a pool of 20", "uuid", func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(fmt.Sprintf("%08x-2222-4333-a444-555555555555", w.R.IntN(20)))
-	}},
-	{"a UUID v7 instead of v4", "uuid", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.UUID("7")) }},
-	{"a UUID in upper case", "uuid", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(strings.ToUpper(w.UUID("4"))) }},
-	{"a UUID without dashes", "uuid", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.Hex(32)) }},
-	{"a number instead of a UUID", "uuid", func(w *comparetest.FormWorld) string { return strconv.Itoa(w.R.IntN(1e9)) }},
-	{"an empty string", "uuid", func(*comparetest.FormWorld) string { return `""` }},
-	{"null", "uuid", func(*comparetest.FormWorld) string { return "null" }},
-	{"the user's id", "uuid", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(fmt.Sprintf("u-%d", 1000+w.Key)) }},
-	{"an id of 4 characters instead of 8", "hex", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.Hex(4)) }},
-	{"an id of 7 characters instead of 8", "hex", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.Hex(7)) }},
-	{"hexadecimal in upper case", "hex", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(strings.ToUpper(w.Hex(8))) }},
-	{"a truncated nano id", "nano", func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(w.Of(comparetest.Base62+"-_", 16))
-	}},
-	{"base64 instead of base64url", "base64", func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(w.Of(comparetest.Base62, 20) + "-_" + w.Of(comparetest.Base62, 5))
-	}},
-	{"another prefix", "prefixed", func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON("order_" + w.Of(comparetest.Base62, 14))
-	}},
-	{"no prefix", "prefixed", func(w *comparetest.FormWorld) string { return comparetest.QuotedJSON(w.Of(comparetest.Base62, 14)) }},
-	{"a ULID in lower case", "ulid", func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(strings.ToLower("01J" + w.Of(comparetest.Crockford, 23)))
-	}},
+	{"a constant id", "uuid", always(formID)},
+	{"ids out of a pool of 20", "uuid", quoted(func(w *formWorld) string { return fmt.Sprintf("%08x-2222-4333-a444-555555555555", w.R.IntN(20)) })},
+	{"a UUID v7 instead of v4", "uuid", quoted(func(w *formWorld) string { return w.UUID("7") })},
+	{"a UUID in upper case", "uuid", quoted(func(w *formWorld) string { return strings.ToUpper(w.UUID("4")) })},
+	{"a UUID without dashes", "uuid", quoted(func(w *formWorld) string { return w.Hex(32) })},
+	{"a number instead of a UUID", "uuid", func(w *formWorld) string { return strconv.Itoa(w.R.IntN(1e9)) }},
+	{"an empty string", "uuid", always(`""`)},
+	{"null", "uuid", always("null")},
+	{"the user's id", "uuid", quoted(func(w *formWorld) string { return fmt.Sprintf("u-%d", 1000+w.Key) })},
+	{"an id of 4 characters instead of 8", "hex", quoted(func(w *formWorld) string { return w.Hex(4) })},
+	{"an id of 7 characters instead of 8", "hex", quoted(func(w *formWorld) string { return w.Hex(7) })},
+	{"hexadecimal in upper case", "hex", quoted(func(w *formWorld) string { return strings.ToUpper(w.Hex(8)) })},
+	{"a truncated nano id", "nano", quoted(func(w *formWorld) string { return w.Of(formBase62+"-_", 16) })},
+	{"base64 instead of base64url", "base64", quoted(func(w *formWorld) string { return w.Of(formBase62, 20) + "-_" + w.Of(formBase62, 5) })},
+	{"another prefix", "prefixed", quoted(func(w *formWorld) string { return "order_" + w.Of(formBase62, 14) })},
+	{"no prefix", "prefixed", quoted(func(w *formWorld) string { return w.Of(formBase62, 14) })},
+	{"a ULID in lower case", "ulid", quoted(func(w *formWorld) string { return strings.ToLower("01J" + w.Of(comparetest.Crockford, 23)) })},
 	{"expired: a date two days in the past", "expires", aged(time.RFC3339, -48*time.Hour)},
 	{"expires in 5 minutes instead of 15", "expires", aged(time.RFC3339, 5*time.Minute)},
 	{"expires an hour later", "expires", aged(time.RFC3339, 75*time.Minute)},
 	{"a time without a zone", "now", aged("2006-01-02T15:04:05.000", 0)},
-	{"local time marked as UTC", "now", aged("2006-01-02T15:04:05.000Z", 2*time.Hour)},
-	{"a zone of +02:00", "now", func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(w.Clock(form.Candidate).In(time.FixedZone("", 7200)).Format("2006-01-02T15:04:05.000-07:00"))
-	}},
+	{"local time marked as UTC", "now", aged(formMillis, 2*time.Hour)},
+	{"a zone of +02:00", "now", quoted(func(w *formWorld) string {
+		return w.Clock(form.Candidate).In(time.FixedZone("", 7200)).Format("2006-01-02T15:04:05.000-07:00")
+	})},
 	{"seconds instead of milliseconds", "now", aged("2006-01-02T15:04:05Z", 0)},
 	{"an HTTP date instead of RFC 3339", "now", aged("Mon, 02 Jan 2006 15:04:05 GMT", 0)},
-	{"a time that stands still", "now", func(*comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(simtest.Start.Format("2006-01-02T15:04:05.000Z"))
-	}},
-	{"the zero time", "now", func(*comparetest.FormWorld) string { return `"0001-01-01T00:00:00.000Z"` }},
-	{"seconds since 1970 instead of milliseconds", "millis", func(w *comparetest.FormWorld) string { return strconv.FormatInt(w.Clock(form.Candidate).Unix(), 10) }},
-	{"milliseconds in a string", "millis", func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(strconv.FormatInt(w.Clock(form.Candidate).UnixMilli(), 10))
-	}},
-	{"a counter that stands still", "own", func(*comparetest.FormWorld) string { return "7" }},
-	{"a counter as a string", "own", func(w *comparetest.FormWorld) string {
-		w.Own[1]++
-		return comparetest.QuotedJSON(strconv.Itoa(w.Own[1]))
-	}},
-	{"a word that the monolith never says", "word", func(*comparetest.FormWorld) string { return `"pending"` }},
-	{"such a word in 1 of 5", "word", func(w *comparetest.FormWorld) string {
-		if w.R.IntN(5) == 0 {
-			return `"pending"`
-		}
-		return comparetest.QuotedJSON(comparetest.FormWords[w.R.IntN(2)])
-	}},
-	{"words in upper case", "word", func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(strings.ToUpper(comparetest.FormWords[w.R.IntN(4)]))
-	}},
-	{"a flag as a word", "flag", func(*comparetest.FormWorld) string { return `"false"` }},
-	{"an amount with six decimals", "price", func(w *comparetest.FormWorld) string { return fmt.Sprintf("%.6f", w.R.ExpFloat64()*40+1.0000001) }},
-	{"an amount as a string", "price", func(w *comparetest.FormWorld) string {
-		return comparetest.QuotedJSON(fmt.Sprintf("%.2f", w.R.ExpFloat64()*40))
-	}},
-	{"a constant id in 1 of 10", "uuid", func(w *comparetest.FormWorld) string {
-		if w.R.IntN(10) == 0 {
-			return `"11111111-2222-4333-a444-555555555555"`
-		}
-		return comparetest.QuotedJSON(w.UUID("4"))
-	}},
+	{"a time that stands still", "now", quoted(always(simtest.Start.Format(formMillis)))},
+	{"the zero time", "now", always(`"0001-01-01T00:00:00.000Z"`)},
+	{"seconds since 1970 instead of milliseconds", "millis", func(w *formWorld) string { return strconv.FormatInt(w.Clock(form.Candidate).Unix(), 10) }},
+	{"milliseconds in a string", "millis", quoted(func(w *formWorld) string { return strconv.FormatInt(w.Clock(form.Candidate).UnixMilli(), 10) })},
+	{"a counter that stands still", "own", always("7")},
+	{"a counter as a string", "own", quoted(func(w *formWorld) string { w.Own[1]++; return strconv.Itoa(w.Own[1]) })},
+	{"a word that the monolith never says", "word", always(`"pending"`)},
+	{"such a word in 1 of 5", "word", seldom(5, always(`"pending"`), quoted(func(w *formWorld) string { return comparetest.FormWords[w.R.IntN(2)] }))},
+	{"words in upper case", "word", quoted(func(w *formWorld) string { return strings.ToUpper(comparetest.FormWords[w.R.IntN(4)]) })},
+	{"a flag as a word", "flag", always(`"false"`)},
+	{"an amount with six decimals", "price", func(w *formWorld) string { return fmt.Sprintf("%.6f", w.R.ExpFloat64()*40+1.0000001) }},
+	{"an amount as a string", "price", quoted(func(w *formWorld) string { return fmt.Sprintf("%.2f", w.R.ExpFloat64()*40) })},
+	{"a constant id in 1 of 10", "uuid", seldom(10, always(formID), quoted(func(w *formWorld) string { return w.UUID("4") }))},
 }
 
 // shownAfter is how many exchanges after the field's noise was learned the verdict is
@@ -109,9 +97,8 @@ func (mu *formMutation) shownAfter(t *testing.T, seed uint64, most int) int {
 	t.Helper()
 	j := judgeOf(t, comparetest.FormComparison)
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(seed, 5)))
-	i := slices.IndexFunc(comparetest.FormFields, func(f comparetest.Field) bool { return f.Name == mu.field })
-	usual := comparetest.FormFields[i : i+1]
-	other := []comparetest.Field{{Name: mu.field, Make: func(w *comparetest.FormWorld, _ int) string { return mu.make(w) }}}
+	usual, other := formFields(mu.field), formFields(mu.field)
+	other[0].Make = func(w *formWorld, _ int) string { return mu.make(w) }
 	learned := 0
 	for n := 1; n < most; n++ {
 		j.Observe(formExchange(w, n%20 == 10, usual, other))
@@ -173,6 +160,15 @@ var formNames = map[string]string{
 	"word": "one of four words", "flag": "true or false", "price": "an amount",
 }
 
+// formFields are those of some names.
+func formFields(names ...string) (list []comparetest.Field) {
+	for _, name := range names {
+		i := slices.IndexFunc(comparetest.FormFields, func(f comparetest.Field) bool { return f.Name == name })
+		list = append(list, comparetest.FormFields[i])
+	}
+	return list
+}
+
 // formExchange is the next one of two services with these fields.
 func formExchange(w *comparetest.FormWorld, repeated bool, monolith, candidate []comparetest.Field) *whittle.Exchange {
 	x := w.Next()
@@ -192,12 +188,8 @@ func TestFormCoverage(t *testing.T) {
 	c.Forms = []whittle.FieldForm{{Path: "$.debug", Form: "any"}}
 	j := judgeOf(t, c)
 	w := comparetest.NewFormWorld(rand.New(rand.NewPCG(3, 4)))
-	fields := []comparetest.Field{
-		comparetest.FormFields[0], // uuid
-		comparetest.FormFields[9], // expires
-		{Name: "etag", Make: comparetest.FormFields[1].Make},
-		{Name: "debug", Make: comparetest.FormFields[1].Make},
-	}
+	fields := formFields("uuid", "expires", "hex", "hex")
+	fields[2].Name, fields[3].Name = "etag", "debug"
 	for n := 1; n <= 2500; n++ {
 		j.Observe(formExchange(w, n%10 == 0, fields, fields))
 	}
@@ -257,8 +249,9 @@ func TestFormDeclared(t *testing.T) {
 		j := judgeOf(t, cmp)
 		w := comparetest.NewFormWorld(rand.New(rand.NewPCG(8, 8)))
 		fieldOf := func(name string) []comparetest.Field {
-			i := slices.IndexFunc(comparetest.FormFields, func(f comparetest.Field) bool { return f.Name == name })
-			return []comparetest.Field{{Name: "id", Make: comparetest.FormFields[i].Make}}
+			list := formFields(name)
+			list[0].Name = "id"
+			return list
 		}
 		for n := 1; n <= 2500; n++ {
 			j.Observe(formExchange(w, n%10 == 0, fieldOf(c.monolith), fieldOf(c.candidate)))
