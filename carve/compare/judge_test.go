@@ -494,3 +494,5 @@ func TestGarbageIsNoState(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { simtest.Main(m) }

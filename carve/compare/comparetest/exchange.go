@@ -3,6 +3,8 @@
 package comparetest
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"whittle"
@@ -22,3 +24,21 @@ func Gave(second float64, user uint64, target, body string) *whittle.Exchange {
 
 // FormComparison compares JSON with learned noise.
 var FormComparison = whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300}
+
+// Orders is a JSON body of n entries, for benchmarks; spaced writes the same with
+// other white space.
+func Orders(n int, spaced bool) string {
+	var b strings.Builder
+	colon := ":"
+	if spaced {
+		colon = ": "
+	}
+	fmt.Fprintf(&b, `{"total"%s%d,"items":[`, colon, n)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id"%[1]s%[2]d,"name"%[1]s"item number %[2]d","price"%[1]s%[2]d.50,"tags"%[1]s["a","b"],"stock"%[1]strue}`, colon, i)
+	}
+	return b.String() + "]}"
+}

@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/comparetest"
+	"whittle/carve/compare/eprocess"
 	"whittle/internal/simtest"
 )
 
@@ -93,4 +94,132 @@ func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 	t.Logf("EQUIVALENT at a median of %.0f exchanges", slices.Sorted(slices.Values(at))[len(at)/2])
 	late.Hold(t, fmt.Sprintf("not within %d exchanges", most))
 	wrong.Hold(t, "false alarms")
+}
+
+// Responses that follow the time of day alike on both sides are no breach: given
+// the request and the past, the pair is still exchangeable. 200 runs in which
+// the distribution drifts by many spreads, at most 2 alarms.
+func TestADistributionThatDriftsOnBothSidesIsNoBreach(t *testing.T) {
+	const runs = 200
+	alarmed := 0
+	for run := range runs {
+		r := rand.New(rand.NewPCG(uint64(run), 32))
+		level, i := 100.0, 0
+		w := comparetest.World{
+			Next:     func(r *rand.Rand, _ int) float64 { level += r.NormFloat64() + 0.2; return 1 },
+			Response: func(r *rand.Rand, _ float64) float64 { i++; return level + r.NormFloat64() },
+		}
+		s := play(&w, r, 400, "", func(r *rand.Rand, per float64, _ int) float64 { return w.Response(r, per) })
+		alarmed += int(eprocess.Indicator(len(s.alarms()) > 0))
+	}
+	if alarmed > runs/100 {
+		t.Errorf("%d alarms in %d runs", alarmed, runs)
+	}
+}
+
+// Both sides keep responses in a cache of their own: the pairs of one key repeat
+// each other, so a chance difference counts many times over. The repeats
+// e-process stays silent, as the monolith repeats itself as often, but the others
+// do not: their alarms are the price of the breach, and they are frequent.
+func TestCachesOnBothSidesAreABreach(t *testing.T) {
+	const runs = 100
+	repeats, others := 0, 0
+	for run := range runs {
+		r := rand.New(rand.NewPCG(uint64(run), 33))
+		cached := func() func(*rand.Rand, float64) float64 {
+			kept := map[float64]float64{}
+			return func(r *rand.Rand, per float64) float64 {
+				if _, ok := kept[per]; !ok {
+					kept[per] = comparetest.MonolithCount(r, per)
+				}
+				return kept[per]
+			}
+		}
+		w, candidate := comparetest.World{Next: comparetest.DrawTimes, Response: cached()}, cached()
+		s := play(&w, r, 300, "", func(r *rand.Rand, per float64, _ int) float64 { return candidate(r, per) })
+		for _, a := range s.alarms() {
+			if a == "repeats" {
+				repeats++
+			} else {
+				others++
+				break
+			}
+		}
+	}
+	t.Logf("of %d runs: repeats in %d, another alarm in %d", runs, repeats, others)
+	if repeats > runs/50 {
+		t.Errorf("repeats was found in %d of %d runs, though the monolith repeats itself as often", repeats, runs)
+	}
+	if others < runs/2 {
+		t.Errorf("only %d of %d runs raised another alarm: docs/concepts.md says that they are frequent", others, runs)
+	}
+}
+
+// testAlpha is what a judge at 99 % leaves to its method.
+const testAlpha = 0.85 * 0.01
+
+// play takes n exchanges of a world to a fresh statistical method, with the
+// candidate's response drawn by its own function.
+func play(w *comparetest.World, r *rand.Rand, n int, per string, candidate func(r *rand.Rand, per float64, i int) float64) *Method {
+	s, err := New(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99, Per: per}, testAlpha, nil)
+	if err != nil {
+		panic(err)
+	}
+	x := &whittle.Exchange{}
+	for i := range n {
+		p := w.Next(r, i)
+		x.At = time.Unix(comparetest.SecondOf(i), 0)
+		a := w.Response(r, p)
+		s.weigh(x, p, a, candidate(r, p, i))
+	}
+	return s
+}
+
+// alarms lists every test that has passed its level, whatever the report makes
+// of it.
+func (s *Method) alarms() []string {
+	var list []string
+	for name, at := range map[string]int{
+		"mean": s.Mean.At, "spread": s.Spread.At, "distribution": s.Distribution.At,
+		"repeats": s.Repeats.DecidedAt(), "wrong": s.Wrong.Bets.At, "blank": s.Blank.Bets.At,
+	} {
+		if at > 0 {
+			list = append(list, name)
+		}
+	}
+	for i := range s.Strata {
+		if s.Strata[i].Wrong.At > 0 {
+			list = append(list, "wrong at one size")
+		}
+	}
+	return list
+}
+
+func TestMain(m *testing.M) { simtest.Main(m) }
+
+// The distance between two distributions, whose true value is 0.15 at the middle.
+func TestTheDistancesIntervalHoldsAlways(t *testing.T) {
+	const runs, rounds, alpha, truth = 300, 1_500, 0.025, 0.15
+	missed := 0
+	for run := range runs {
+		r := rand.New(rand.NewPCG(uint64(run), 12))
+		var s distances
+		out := false
+		for n := 1; n <= rounds; n++ {
+			x, y := r.IntN(borders+1), r.IntN(borders+1)
+			if r.Float64() < 2*truth {
+				y /= 2
+			}
+			s.see(x, y, alpha, n)
+			if n%50 == 0 {
+				_, low, high := s.interval(alpha)
+				out = out || truth < low || truth > high
+			}
+		}
+		missed += int(eprocess.Indicator(out))
+	}
+	t.Logf("missed in %d of %d runs", missed, runs)
+	if float64(missed) > 2*alpha*runs {
+		t.Errorf("missed in %d of %d runs", missed, runs)
+	}
 }

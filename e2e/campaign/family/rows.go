@@ -90,3 +90,88 @@ func number(s string) (uint64, bool) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	return n, err == nil
 }
+
+const profileSeen = 40 * time.Second
+
+func profile() *Family {
+	return &Family{
+		Name:  "profile", // nested JSON
+		Route: "match: GET /users/{id}/profile",
+		Request: func(r *rand.Rand, user uint64) whittle.Request {
+			return get("/users/%d/profile", own(r, user))
+		},
+		Monolith: byID(profileMonolith), Latency: 8 * time.Millisecond,
+		Places: []Place{
+			{Kind: Money, Path: "billing.credits"},
+			{Kind: Float, Path: "address.geo.lat"},
+			{Kind: Count, Path: "logins"},
+			{Kind: Text, Path: "name"},
+			{Kind: Enum, Path: "plan"},
+			{Kind: Ref, Path: "id"},
+			{Kind: Time, Path: "created_at"},
+			{Kind: List, Path: "devices"},
+			{Kind: Nullable, Path: "manager"},
+			{Kind: Flag, Path: "active"},
+			{Kind: Header, In: InHead, Path: "Cache-Control"},
+		},
+	}
+}
+
+func profileMonolith(w *World, id uint64) whittle.Response {
+	devices := make([]object, 1+row(id, "devices", 4))
+	for i := range devices {
+		devices[i] = object{"serial": fmt.Sprintf("SN-%06d", row(id, fmt.Sprint("serial", i), 1e6)), "os": []string{"ios", "android"}[row(id, fmt.Sprint("os", i), 2)]}
+	}
+	boss := uint64(row(id, "manager", 2000))
+	return respondJSON(200, object{
+		"id": id, "name": fullName(id), "plan": of(plans, id, "plan"), "active": row(id, "active", 7) > 0,
+		"logins": version(id, w.Now, profileSeen) % 100000, "created_at": epoch.Add(time.Duration(row(id, "created", 60_000_000)) * time.Second),
+		"address": object{
+			"city": of(cities, id, "city"), "zip": fmt.Sprintf("%05d", row(id, "zip", 100000)),
+			"geo": object{"lat": float64(480000+row(id, "lat", 80000)) / 1e4, "lon": float64(row(id, "lon", 300000)) / 1e4},
+		},
+		"billing": object{"credits": float64(row(id, "credits", 99999)) / 100, "currency": of(currencies, id, "currency")},
+		"devices": devices,
+		"manager": nullable(row(id, "has manager", 3) > 0, object{"id": boss, "name": fullName(boss)}),
+	}, "Cache-Control", "private, max-age=60")
+}
+
+const shipmentsMove = time.Minute
+
+func shipments() *Family {
+	return &Family{
+		Name:  "shipments", // enums, and a state that moves
+		Route: "match: GET /shipments/{id}",
+		Request: func(r *rand.Rand, user uint64) whittle.Request {
+			return get("/shipments/%d", own(r, user))
+		},
+		Monolith: byID(shipmentsMonolith), Latency: 6 * time.Millisecond,
+		Places: []Place{
+			{Kind: Enum, Path: "state"},
+			{Kind: Ref, Path: "id"},
+			{Kind: Count, Path: "scans"},
+			{Kind: Float, Path: "weight_kg"},
+			{Kind: Text, Path: "city"},
+			{Kind: Time, Path: "shipped_at"},
+			{Kind: List, Path: "history"},
+			{Kind: Nullable, Path: "signed_by"},
+			{Kind: Flag, Path: "insured"},
+			{Kind: Header, In: InHead, Path: "Cache-Control"},
+		},
+	}
+}
+
+func shipmentsMonolith(w *World, id uint64) whittle.Response {
+	moved := version(id, w.Now, shipmentsMove)
+	at := int(moved) % len(states)
+	var history []object
+	for i := 0; i <= at; i++ {
+		history = append(history, object{"state": states[i], "depot": of(cities, id, fmt.Sprint("depot", i))})
+	}
+	return respondJSON(200, object{
+		"id": id, "state": states[at], "carrier": of(carriers, id, "carrier"), "city": of(cities, id, "city"),
+		"weight_kg": float64(row(id, "weight", 30000)) / 1000, "scans": moved % 500, "insured": row(id, "insured", 2) > 0,
+		"shipped_at": epoch.Add(time.Duration(row(id, "shipped", 50_000_000)) * time.Second).Format(time.RFC3339),
+		"history":    history, "signed_by": nullable(at == len(states)-1, fullName(id)),
+	}, "Cache-Control", "private, max-age=5")
+}

@@ -1,9 +1,0 @@
-package compare
-
-import (
-	"testing"
-
-	"whittle/internal/simtest"
-)
-
-func TestMain(m *testing.M) { simtest.Main(m) }
