@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
@@ -48,12 +47,7 @@ func TestEmbeddedIsRefused(t *testing.T) {
 // its store, and the fleet goes on where it was.
 func TestEmbeddedReplaced(t *testing.T) {
 	w := &walk{t: t, nats: []string{"embedded"}, peers: addresses(t, 3), lease: 2 * lease, replaceable: true}
-	w.start(3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
-	w.promote(5000)
-	w.everywhere(5000)
+	end := w.halfway(3)
 	settled := func() {
 		t.Helper()
 		for _, g := range w.all {
@@ -71,8 +65,7 @@ func TestEmbeddedReplaced(t *testing.T) {
 
 	w.all[0].fails()
 	settled()
-	cancel()
-	w.users.Wait()
+	end()
 	w.adds()
 	w.faultless()
 }
@@ -83,10 +76,7 @@ func TestEmbeddedReplaced(t *testing.T) {
 // by a signal and is started again. No user sees an error.
 func TestEmbedded(t *testing.T) {
 	w := &walk{t: t, nats: []string{"embedded"}, peers: addresses(t, 3), lease: 2 * lease}
-	w.start(2)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
+	end := w.serve(2)
 	process.Until(t, "users are served, and the operator reads who is missing", func() bool {
 		return w.requests.Load() > 20 && strings.Contains(strings.Join(w.all[0].fleet().Wrong, " "), "see no g2")
 	})
@@ -120,8 +110,7 @@ func TestEmbedded(t *testing.T) {
 
 	w.sides.broken.Store(true)
 	w.everywhere(0)
-	cancel()
-	w.users.Wait()
+	end()
 	w.adds()
 	w.faultless()
 	for _, g := range w.all {

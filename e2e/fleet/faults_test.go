@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -76,12 +77,7 @@ var faults = []struct {
 		g := w.leader()
 		suspend(w.t, g.p, syscall.SIGSTOP)
 		process.Until(w.t, "another one leads", func() bool {
-			for _, other := range w.all {
-				if other != g && other.fleet().Leader != g.name && other.fleet().Leader != "" {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(w.all, func(o *whole) bool { return o != g && o.fleet().Leader != g.name && o.fleet().Leader != "" })
 		})
 		suspend(w.t, g.p, syscall.SIGCONT) // with its users, who have waited
 		return func() {}
@@ -230,12 +226,7 @@ func TestFaults(t *testing.T) {
 	rounds, seed := envInt(t, "FLEET_ROUNDS", 2), envInt(t, "FLEET_SEED", 0)
 	servers := startCluster(t, 3)
 	w := &walk{t: t, cut: servers.clients, lease: lease}
-	w.start(3)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer func() { cancel(); w.users.Wait() }()
-	w.serve(ctx)
-	w.promote(5000)
-	w.everywhere(5000)
+	end := w.halfway(3)
 	for n := range rounds {
 		r := rand.New(rand.NewPCG(uint64(seed), uint64(n)))
 		f := faults[(seed+n)%len(faults)]
@@ -254,8 +245,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	w.breaks()
-	cancel()
-	w.users.Wait()
+	end()
 	w.adds()
 	w.faultless()
 }
@@ -322,10 +312,7 @@ func (w *walk) fallAmid(f inject, c *cluster, r *rand.Rand) {
 // none fails where a gateway that is up has users on the candidate.
 func (w *walk) none(what string) {
 	w.t.Helper()
-	for _, g := range w.all {
-		if _, up := g.address(); !up {
-			continue
-		}
+	for _, g := range w.up() {
 		var force float64
 		process.Until(w.t, g.name+" says what users have", func() bool { force = g.inForce(); return force <= 1 })
 		if force > 0 {

@@ -189,10 +189,7 @@ func (g *whole) unreported() (n int64) {
 	g.w.t.Helper()
 	for range 2 { // a list is at most a second old
 		process.Until(g.w.t, "the reports are read", func() bool {
-			for _, other := range g.w.all {
-				if _, up := other.address(); !up {
-					continue
-				}
+			for _, other := range g.w.up() {
 				f := other.fleet()
 				i := slices.IndexFunc(f.Members, func(m whittle.FleetMember) bool { return m.Name == g.name })
 				if f.Connected && i >= 0 && !strings.Contains(strings.Join(f.Wrong, " "), "cannot be read") {
@@ -244,10 +241,7 @@ func (g *whole) route() (r whittle.RouteStatus) {
 // latest is the route as the gateway shows it that knows of the last decision: one that is
 // cut off shows an earlier one.
 func (w *walk) latest() (last whittle.RouteStatus) {
-	for _, g := range w.all {
-		if _, up := g.address(); !up {
-			continue
-		}
+	for _, g := range w.up() {
 		if r := g.route(); r.Generation >= last.Generation {
 			last = r
 		}
@@ -292,13 +286,11 @@ func (w *walk) shown() string {
 	return ", secret_env: FLEET_SECRET, peers: {" + strings.Join(all, ", ") + "}"
 }
 
-func (w *walk) start(gateways int) *walk {
-	t := w.t
-	w.sides = newSides(t)
+func (w *walk) start(gateways int) {
+	w.sides = newSides(w.t)
 	for i := range gateways {
 		w.add(fmt.Sprint("g", i))
 	}
-	return w
 }
 
 func (w *walk) add(name string) {
@@ -312,6 +304,11 @@ func (w *walk) add(name string) {
 	w.all = append(w.all, g)
 }
 
+// up are the gateways that are up.
+func (w *walk) up() []*whole {
+	return slices.DeleteFunc(slices.Clone(w.all), func(g *whole) bool { _, up := g.address(); return !up })
+}
+
 // any is one of the gateways.
 func (w *walk) any(n int) *whole {
 	w.mu.Lock()
@@ -323,19 +320,20 @@ func (w *walk) any(n int) *whole {
 // on one side. Users ask until end is called, or the test ends.
 func (w *walk) halfway(gateways int) (end func()) {
 	w.t.Helper()
-	w.start(gateways)
-	ctx, cancel := context.WithCancel(w.t.Context())
-	end = func() { cancel(); w.users.Wait() }
-	w.t.Cleanup(end)
-	w.serve(ctx)
+	end = w.serve(gateways)
 	w.promote(5000)
 	w.everywhere(5000)
 	w.oneSide()
 	return end
 }
 
-// serve has users ask, each any of the gateways that are up, until ctx ends.
-func (w *walk) serve(ctx context.Context) {
+// serve starts so many gateways, and has users ask, each any of those that are up, until end
+// is called, or the test ends.
+func (w *walk) serve(gateways int) (end func()) {
+	w.start(gateways)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	end = func() { cancel(); w.users.Wait() }
+	w.t.Cleanup(end)
 	for i := range 4 {
 		w.users.Go(func() {
 			client := &http.Client{Transport: &http.Transport{}}
@@ -348,6 +346,7 @@ func (w *walk) serve(ctx context.Context) {
 			}
 		})
 	}
+	return end
 }
 
 func (w *walk) ask(ctx context.Context, client *http.Client, n int) {
@@ -385,37 +384,29 @@ func (w *walk) leader() *whole {
 	w.t.Helper()
 	var at *whole
 	process.Until(w.t, "one leads", func() bool {
-		for _, g := range w.all {
-			if _, up := g.address(); !up {
-				continue
-			}
+		up := w.up()
+		return slices.ContainsFunc(up, func(g *whole) bool {
 			f := g.fleet()
-			i := slices.IndexFunc(w.all, func(o *whole) bool { return o.name == f.Leader })
-			if i < 0 || !f.Connected {
-				continue
+			i := slices.IndexFunc(up, func(o *whole) bool { return o.name == f.Leader })
+			if i >= 0 {
+				at = up[i]
 			}
-			if _, up := w.all[i].address(); up {
-				at = w.all[i]
-				return true
-			}
-		}
-		return false
+			return i >= 0 && f.Connected
+		})
 	})
 	return at
 }
 
 func (w *walk) say(what string) {
-	for _, g := range w.all {
-		if _, up := g.address(); up {
-			r, f := g.route(), g.fleet()
-			w.t.Logf("%s: %s: share %v, %s, verdict %s, compared %d of %d, generation %d; leader %s, wrong %q; next: %s",
-				what, g.name, r.Share, r.Phase, r.Verdict.State, r.Verdict.Compared, r.Ledger.Total, r.Generation, f.Leader, f.Wrong, r.Next)
-			for _, d := range r.Timeline {
-				w.t.Logf("   %d: %d → %d: %s", d.Generation, d.From, d.To, d.Reason)
-			}
-			for _, m := range f.Members {
-				w.t.Logf("   %+v", m)
-			}
+	for _, g := range w.up() {
+		r, f := g.route(), g.fleet()
+		w.t.Logf("%s: %s: share %v, %s, verdict %s, compared %d of %d, generation %d; leader %s, wrong %q; next: %s",
+			what, g.name, r.Share, r.Phase, r.Verdict.State, r.Verdict.Compared, r.Ledger.Total, r.Generation, f.Leader, f.Wrong, r.Next)
+		for _, d := range r.Timeline {
+			w.t.Logf("   %d: %d → %d: %s", d.Generation, d.From, d.To, d.Reason)
+		}
+		for _, m := range f.Members {
+			w.t.Logf("   %+v", m)
 		}
 	}
 }
@@ -424,14 +415,7 @@ func (w *walk) say(what string) {
 func (w *walk) everywhere(share whittle.Share) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(200 * time.Millisecond) {
-		ok := true
-		for _, g := range w.all {
-			if _, up := g.address(); !up {
-				continue
-			}
-			ok = ok && g.inForce() == float64(share)/float64(whittle.All)
-		}
-		if ok {
+		if !slices.ContainsFunc(w.up(), func(g *whole) bool { return g.inForce() != float64(share)/float64(whittle.All) }) {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -491,11 +475,9 @@ func (w *walk) oneSide() {
 
 // diverted is how many requests a bound has sent to the monolith.
 func (w *walk) diverted() (n int) {
-	for _, g := range w.all {
-		if _, up := g.address(); up {
-			v, _ := g.metric("whittle_diverted_requests_total")
-			n += int(v)
-		}
+	for _, g := range w.up() {
+		v, _ := g.metric("whittle_diverted_requests_total")
+		n += int(v)
 	}
 	return n
 }
@@ -512,10 +494,7 @@ func (w *walk) promote(to whittle.Share) {
 	w.t.Helper()
 	var err error
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
-		for _, g := range w.all {
-			if _, up := g.address(); !up {
-				continue
-			}
+		for _, g := range w.up() {
 			if _, err = w.order(g, rollout.Order{Kind: rollout.Promote, To: to}); err == nil || w.latest().Share == to {
 				return
 			}
