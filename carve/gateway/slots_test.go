@@ -99,12 +99,21 @@ func TestMirroringWaitsForNoConnection(t *testing.T) {
 				s.g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/slow", http.NoBody))
 			}()
 			<-entered
+			waited := make(chan int, 1)
+			go func() {
+				w := httptest.NewRecorder()
+				s.g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/else", http.NoBody))
+				waited <- w.Code
+			}()
 			if status, body := s.gets(s.sends(http.MethodGet, "", "X-User", "u")); status != 200 || body != "fine" {
 				t.Errorf("the user got %d %q", status, body)
 			}
 			waits(t, 30*time.Second, func() bool { return s.g.Ledger("/work").Shed == 1 })
 			close(release)
 			<-slow
+			if status := <-waited; status != http.StatusOK {
+				t.Errorf("a user who waits for the connection got %d", status)
+			}
 			s.gets(s.sends(http.MethodGet, "", "X-User", "u"))
 			if l := s.rests(); l.Shed != 1 || l.Compared != 1 || l.Failed != 0 {
 				t.Errorf("the ledger says %+v", l)

@@ -126,17 +126,12 @@ func TestWhatPassesOverHTTP2(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "%s", body)
 	})
 	g := through(t, u.URL)
-	var p http.Protocols
-	p.SetUnencryptedHTTP2(true)
-	tr := &http.Transport{Protocols: &p}
-	t.Cleanup(tr.CloseIdleConnections)
-	c := &http.Client{Transport: tr, Timeout: patience}
 	req, _ := http.NewRequest(http.MethodGet, g.url("/a?x=100%"), io.MultiReader(strings.NewReader("abc")))
 	req.Trailer = http.Header{"X-Sum": {"1"}, "X_sum": {"2"}, "X-Forwarded-For": {"9.9.9.9"}}
 	req.Header["X_forwarded_for"] = []string{"9.9.9.9"}
 	req.Header["X-Latin"] = []string{"caf\xe9"}
 	req.Header["X-Empty"] = []string{""}
-	resp, err := c.Do(req)
+	resp, err := speaking(t, true, nil).Do(req)
 	fatal.If(t, err)
 	if got := mustRead(t, resp.Body); resp.StatusCode != http.StatusOK || got != "abc" {
 		t.Errorf("%d %q", resp.StatusCode, got)
@@ -148,38 +143,5 @@ func TestWhatPassesOverHTTP2(t *testing.T) {
 	}
 	if h := r.Header; h["X-Latin"][0] != "caf\xe9" || h["X-Empty"][0] != "" || h["X_forwarded_for"] != nil || len(h["X-Forwarded-For"]) != 1 || h["X-Forwarded-For"][0] != "127.0.0.1" {
 		t.Errorf("the upstream got %v", h)
-	}
-}
-
-// TestWhatAResponseLoses: the length of a body that does not come, a body that may not,
-// and what no client could read are not passed on, as the table in
-// docs/gateway.md has it.
-func TestWhatAResponseLoses(t *testing.T) {
-	responses := map[string]struct {
-		sent   string
-		status int
-		length string
-		body   string
-	}{
-		"/304":   {"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\nETag: \"a\"\r\n\r\n", 304, "", ""},
-		"/204":   {"HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nbody", 204, "", ""},
-		"/coded": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 502, "12", "Bad Gateway\n"},
-		"/101":   {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", 502, "12", "Bad Gateway\n"},
-	}
-	addr := scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
-		if req, _, err := readRequest(r); err == nil {
-			_, _ = io.WriteString(c, responses[req.URL.Path].sent)
-		}
-	})
-	g := through(t, addr)
-	for path, want := range responses {
-		resp, err := client(t).Get(g.url(path))
-		if err != nil {
-			t.Fatal(path, err)
-		}
-		if got := mustRead(t, resp.Body); resp.StatusCode != want.status || resp.Header.Get("Content-Length") != want.length || got != want.body {
-			t.Errorf("%s: %d, length %q, %q; want %+v", path, resp.StatusCode, resp.Header.Get("Content-Length"), got, want)
-		}
-		_ = resp.Body.Close()
 	}
 }

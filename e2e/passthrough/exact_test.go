@@ -3,7 +3,6 @@ package passthrough
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -78,43 +77,29 @@ func wiretap(t *testing.T, response string) (url string, last func() heard) {
 
 const okResponse = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
+// TestTargetsPassByteForByte sends each without a body, and with one that is so long that
+// net/http's transport sends it on in place of the lean client.
 func TestTargetsPassByteForByte(t *testing.T) {
-	url, last := wiretap(t, okResponse)
-	g := through(t, url)
-	for _, target := range []string{
-		"/", "/a/b", "//", "//a//b/", "/a/../b/./c", "/%2e%2e/%2F/a%2fb", "/a%20b", "/ü", "/\xff\xfe",
-		"/a?b=c&d", "/?", "/a??b", "/a;b=c?d;e", "/a?x=%zz&y=+", "/a|b\"<>^`{}\\", "//a|b?c", "/a:b@c",
-		"/a#b", "/" + strings.Repeat("long/", 1000), "/~'()!$&*,;=",
-	} {
-		for _, method := range []string{"GET", "DELETE", "PROPFIND"} {
-			response := raw(t, g.addr, method+" "+target+" HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-			if !strings.HasPrefix(response, "HTTP/1.1 200") {
-				t.Errorf("%s %q: answered %q", method, target, firstLine(response))
-				continue
-			}
-			if want := method + " " + target + " HTTP/1.1"; last().line != want {
-				t.Errorf("upstream saw %q, want %q", last().line, want)
-			}
+	long := strings.Repeat("x", 10_000)
+	for method, body := range map[string]string{"GET": "", "DELETE": "", "PROPFIND": "", "POST": long} {
+		url, last := wiretap(t, okResponse)
+		g := through(t, url)
+		framing := "\r\n"
+		if body != "" {
+			framing = "Content-Length: 10000\r\n\r\n"
 		}
-	}
-}
-
-// TestOddTargetsThroughTheTransport sends what the lean client leaves to
-// net/http's: a long body.
-func TestOddTargetsThroughTheTransport(t *testing.T) {
-	url, last := wiretap(t, okResponse)
-	g := through(t, url)
-	body := strings.Repeat("x", 10_000)
-	for _, target := range []string{
-		"/", "//", "//a//b/", "/a/../b", "/%2e%2e/%2F/a%2fb", "/\xff", "/a?b=c", "/?", "//a?b", "//?", "/a|b\"<>^`{}\\?x=%zz|",
-	} {
-		response := raw(t, g.addr, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", target, len(body), body))
-		if !strings.HasPrefix(response, "HTTP/1.1 200") {
-			t.Errorf("%q: answered %q", target, firstLine(response))
-			continue
-		}
-		if want := "POST " + target + " HTTP/1.1"; last().line != want || last().body != body {
-			t.Errorf("upstream saw %q with %d bytes, want %q with %d", last().line, len(last().body), want, len(body))
+		for _, target := range []string{
+			"/", "/a/b", "//", "//a//b/", "/a/../b/./c", "/%2e%2e/%2F/a%2fb", "/a%20b", "/ü", "/\xff\xfe", "//a?b", "//?",
+			"/a?b=c&d", "/?", "/a??b", "/a;b=c?d;e", "/a?x=%zz&y=+", "/a|b\"<>^`{}\\", "/a:b@c", "/a|b?x=%zz|",
+			"/a#b", "/" + strings.Repeat("long/", 1000), "/~'()!$&*,;=", "//a|b?c",
+		} {
+			if target == "//a|b?c" && body != "" {
+				continue // net/http's transport escapes what no path may have behind "//"
+			}
+			response := raw(t, g.addr, method+" "+target+" HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"+framing+body)
+			if want := method + " " + target + " HTTP/1.1"; !strings.HasPrefix(response, "HTTP/1.1 200") || last().line != want || last().body != body {
+				t.Errorf("%s %q: answered %q, upstream saw %q with %d bytes", method, target, firstLine(response), last().line, len(last().body))
+			}
 		}
 	}
 }
@@ -250,48 +235,6 @@ func TestBodiesPassByteForByte(t *testing.T) {
 					t.Errorf("size %d known %v %s: %d bytes came back, and not the same", size, known, query, len(got))
 				}
 			}
-		}
-	}
-}
-
-func TestGzipUntouched(t *testing.T) {
-	var zipped bytes.Buffer
-	z := gzip.NewWriter(&zipped)
-	_, _ = io.WriteString(z, "hello")
-	_ = z.Close()
-	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
-		if got := r.Header.Get("Accept-Encoding"); got != r.Header.Get("X-Sent") {
-			t.Errorf("upstream saw Accept-Encoding %q", got)
-		}
-		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(zipped.Bytes())
-	})
-	g := through(t, u.URL)
-	for _, accept := range []string{"", "gzip", "br;q=1.0, gzip;q=0.8"} {
-		for _, size := range []int{0, 8000} {
-			req, _ := http.NewRequest(http.MethodPut, g.url("/z"), strings.NewReader(strings.Repeat("x", size)))
-			req.Header.Set("X-Sent", accept)
-			if accept != "" {
-				req.Header.Set("Accept-Encoding", accept)
-			}
-			resp, err := client(t).Do(req)
-			fatal.If(t, err)
-			if got := mustRead(t, resp.Body); got != zipped.String() || resp.Header.Get("Content-Encoding") != "gzip" {
-				t.Errorf("accept %q: the zipped body did not pass as it is", accept)
-			}
-			_ = resp.Body.Close()
-		}
-	}
-}
-
-func TestStatusesPass(t *testing.T) {
-	for _, status := range []int{200, 201, 206, 301, 307, 400, 401, 404, 418, 426, 500, 503, 599, 799, 999} {
-		url, _ := wiretap(t, fmt.Sprintf("HTTP/1.1 %d Whatever\r\nContent-Length: 1\r\nLocation: /there\r\nUpgrade: h2c\r\n\r\nx", status))
-		g := through(t, url)
-		response := raw(t, g.addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-		if !strings.HasPrefix(response, fmt.Sprintf("HTTP/1.1 %d ", status)) || !strings.HasSuffix(response, "\r\n\r\nx") ||
-			!strings.Contains(response, "Location: /there\r\n") || strings.Contains(response, "Upgrade: h2c\r\n") != (status == http.StatusUpgradeRequired) {
-			t.Errorf("status %d came as %q", status, response)
 		}
 	}
 }

@@ -40,20 +40,6 @@ func behindProxies(o *options) {
 	o.Front = func(l *listener.Listener) { l.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
 }
 
-// exchange sends text and gives all that comes back.
-func exchange(t *testing.T, addr, text string) string {
-	t.Helper()
-	c, err := net.Dial("tcp", addr)
-	fatal.If(t, err)
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
-	b, _ := io.ReadAll(c) // a reset is as good as an end
-	return string(b)
-}
-
 // TestProxyProtocol: the client is who the load balancer says, on both ways, in whatever
 // pieces the header comes; nobody is served without one.
 func TestProxyProtocol(t *testing.T) {
@@ -72,7 +58,7 @@ func TestProxyProtocol(t *testing.T) {
 		{binary + "\x21\x11\x00\x0c\xc0\x00\x02\x09\xc6\x33\x64\x02\x00\x50\x01\xbb", "192.0.2.9 http"},
 		{binary + "\x21\x11\x00\x14\xc0\x00\x02\x09\xc6\x33\x64\x02\x00\x50\x01\xbb\x20\x00\x05\x01\x00\x00\x00\x00", "192.0.2.9 https"},
 	} {
-		if got := exchange(t, g.addr, c.header+get+last); strings.Count(got, c.want) != 2 {
+		if got := raw(t, g.addr, c.header+get+last); strings.Count(got, c.want) != 2 {
 			t.Errorf("%q: %q, want %s", c.header, got, c.want)
 		}
 		conn, err := net.Dial("tcp", g.addr)
@@ -87,7 +73,7 @@ func TestProxyProtocol(t *testing.T) {
 		_ = conn.Close()
 	}
 	for _, bad := range []string{last, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcde", "PROXY TCP4 1.2.3.4\r\n" + last, binary + "\x21\x11\xff\xff" + last} {
-		if got := exchange(t, g.addr, bad); got != "" {
+		if got := raw(t, g.addr, bad); got != "" {
 			t.Errorf("%q got %q", bad, got)
 		}
 	}
@@ -98,14 +84,14 @@ func TestProxyProtocol(t *testing.T) {
 func TestProxyProtocolInTime(t *testing.T) {
 	g := through(t, whoUpstream(t), behindProxies, func(o *options) { o.Limits.HeaderTimeout = 50 * time.Millisecond })
 	for _, part := range []string{"", "PROXY TCP4 192.0.2.7 ", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c"} {
-		if got := exchange(t, g.addr, part); got != "" {
+		if got := raw(t, g.addr, part); got != "" {
 			t.Errorf("%q got %q", part, got)
 		}
 	}
 	g = through(t, whoUpstream(t), func(o *options) {
 		o.Front = func(l *listener.Listener) { l.Proxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }
 	})
-	if got := exchange(t, g.addr, "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\nGET / HTTP/1.0\r\n\r\n"); got != "" {
+	if got := raw(t, g.addr, "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\nGET / HTTP/1.0\r\n\r\n"); got != "" {
 		t.Errorf("a peer that is not trusted got %q", got)
 	}
 }
@@ -116,7 +102,7 @@ func TestProxyProtocolBeforeTLS(t *testing.T) {
 	files, roots := certificate(t, t.TempDir())
 	g := through(t, whoUpstream(t), behindProxies, func(o *options) { o.TLS = &files })
 	for _, http2 := range []bool{false, true} {
-		client := tlsClient(t, roots, http2)
+		client := speaking(t, http2, roots)
 		client.Transport.(*http.Transport).Dial = func(network, addr string) (net.Conn, error) { //nolint:staticcheck // it needs no context
 			c, err := net.Dial(network, addr)
 			if err == nil {
@@ -162,7 +148,7 @@ func TestRedirect(t *testing.T) {
 			if strings.HasPrefix(c.request, "POST") {
 				body = "abc"
 			}
-			got := exchange(t, g.addr, c.request+"Connection: close\r\n\r\n"+body)
+			got := raw(t, g.addr, c.request+"Connection: close\r\n\r\n"+body)
 			resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(got)), nil)
 			if err != nil {
 				t.Errorf("%q: %q, %v", c.request, got, err)
@@ -189,20 +175,16 @@ func put(t *testing.T, path string, content ...[]byte) {
 // and read again when it changes.
 func TestCertificatesByHost(t *testing.T) {
 	a, dir := certtest.New(t), t.TempDir()
-	pair := a.For(t, "one.example", "www.one.example")
-	put(t, filepath.Join(dir, "one.crt"), pair.Chain)
-	put(t, filepath.Join(dir, "one.key"), pair.Key)
-	pair = a.For(t, "*.wild.example")
+	for hosts, at := range map[string][2]string{
+		"one.example www.one.example": {"one.crt", "one.key"}, "bot.example": {"bot.example/fullchain.pem", "bot.example/privkey.pem"},
+		"cube.example": {"cube/tls.crt", "cube/tls.key"}, "other.example": {"default.crt", "default.key"},
+	} {
+		pair := a.For(t, strings.Fields(hosts)...)
+		put(t, filepath.Join(dir, at[0]), pair.Chain)
+		put(t, filepath.Join(dir, at[1]), pair.Key)
+	}
+	pair := a.For(t, "*.wild.example")
 	put(t, filepath.Join(dir, "wild.pem"), pair.Key, pair.Chain)
-	pair = a.For(t, "bot.example")
-	put(t, filepath.Join(dir, "bot.example", "fullchain.pem"), pair.Chain)
-	put(t, filepath.Join(dir, "bot.example", "privkey.pem"), pair.Key)
-	pair = a.For(t, "cube.example")
-	put(t, filepath.Join(dir, "cube", "tls.crt"), pair.Chain)
-	put(t, filepath.Join(dir, "cube", "tls.key"), pair.Key)
-	pair = a.For(t, "other.example")
-	put(t, filepath.Join(dir, "default.crt"), pair.Chain)
-	put(t, filepath.Join(dir, "default.key"), pair.Key)
 	put(t, filepath.Join(dir, "readme.txt"), []byte("none"))
 	put(t, filepath.Join(dir, "..data", "tls.crt"), []byte("hidden"))
 	g := through(t, whoUpstream(t), func(o *options) { o.TLS = &listener.TLS{Folder: dir} })
@@ -227,8 +209,7 @@ func TestCertificatesByHost(t *testing.T) {
 	put(t, filepath.Join(dir, "cube", "tls.crt"), []byte("half written"))
 	fatal.If(t, os.Remove(filepath.Join(dir, "wild.pem")))
 	pair = a.For(t, "new.example")
-	put(t, filepath.Join(dir, "new.pem"), pair.Chain)
-	put(t, filepath.Join(dir, "new.key"), pair.Key)
+	pair.Write(t, dir, "new.pem", "new.key")
 	process.Until(t, "the new certificate in use", func() bool { return name("new.example") == "new.example" })
 	if name("cube.example") != "cube.example" || name("a.wild.example") != "other.example" {
 		t.Errorf("a bad one: %s; one that is gone: %s", name("cube.example"), name("a.wild.example"))
@@ -241,9 +222,8 @@ func TestClientCertificates(t *testing.T) {
 	a, stranger, dir := certtest.New(t), certtest.New(t), t.TempDir()
 	server := a.For(t, "localhost", "127.0.0.1")
 	files := listener.TLS{Certificate: filepath.Join(dir, "c"), Key: filepath.Join(dir, "k"), ClientCA: filepath.Join(dir, "ca")}
-	put(t, files.Certificate, server.Chain)
-	put(t, files.Key, server.Key)
-	put(t, files.ClientCA, a.Chain)
+	server.Write(t, dir, "c", "k")
+	a.Write(t, dir, "ca", "ca.key")
 	spiffe, _ := url.Parse("spiffe://shop/alice")
 	alice := x509.Certificate{Subject: pkix.Name{CommonName: "alice \"the\" first\r\nX: é", Organization: []string{"Shop"}}, URIs: []*url.URL{spiffe}, DNSNames: []string{"alice.example"}}
 	own, strangers := a.Sign(t, alice), stranger.Sign(t, alice)
@@ -278,7 +258,7 @@ func TestClientCertificates(t *testing.T) {
 			}
 		})
 		for _, http2 := range []bool{false, true} {
-			client := tlsClient(t, a.Pool(), http2)
+			client := speaking(t, http2, a.Pool())
 			if c.shown != nil {
 				client.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c.shown.Certificate, nil }
 			}

@@ -168,16 +168,6 @@ func certificate(t *testing.T, dir string) (listener.TLS, *x509.CertPool) {
 	return listener.TLS{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}, roots
 }
 
-func tlsClient(t *testing.T, roots *x509.CertPool, http2 bool) *http.Client {
-	t.Helper()
-	var p http.Protocols
-	p.SetHTTP1(!http2)
-	p.SetHTTP2(http2)
-	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: &p}
-	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: patience}
-}
-
 func TestTLS(t *testing.T) {
 	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -188,7 +178,7 @@ func TestTLS(t *testing.T) {
 	g := through(t, u.URL, func(o *options) { o.TLS = &files })
 	for _, http2 := range []bool{false, true} {
 		for _, size := range []int{0, 10, 100_000} {
-			resp, err := tlsClient(t, roots, http2).Post("https://"+g.addr+"/", "text/plain", strings.NewReader(strings.Repeat("x", size)))
+			resp, err := speaking(t, http2, roots).Post("https://"+g.addr+"/", "text/plain", strings.NewReader(strings.Repeat("x", size)))
 			fatal.If(t, err)
 			want := fmt.Sprintf("https %s %d", g.addr, size)
 			if got := mustRead(t, resp.Body); got != want || (resp.ProtoMajor == 2) != http2 {
@@ -197,23 +187,18 @@ func TestTLS(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 	}
-	// What is inside TLS is checked as well.
-	c, err := tls.Dial("tcp", g.addr, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}})
-	fatal.If(t, err)
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
-	_, _ = io.WriteString(c, "GET / HTTP/1.1\nHost: h\n\n")
-	if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 400") {
-		t.Errorf("a bare LF inside TLS got %q", got)
-	}
-	// curl --http1.0 offers nothing else.
-	old, err := tls.Dial("tcp", g.addr, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.0"}})
-	fatal.If(t, err)
-	defer old.Close()
-	_ = old.SetDeadline(time.Now().Add(patience))
-	_, _ = io.WriteString(old, "GET / HTTP/1.0\r\nHost: h\r\n\r\n")
-	if got, _ := io.ReadAll(old); !strings.HasPrefix(string(got), "HTTP/1.0 200") || !strings.HasSuffix(string(got), "https h 0") {
-		t.Errorf("HTTP/1.0 inside TLS got %q", got)
+	for _, tt := range []struct{ offers, sent, begins, ends string }{
+		{"http/1.1", "GET / HTTP/1.1\nHost: h\n\n", "HTTP/1.1 400", ""},                // what is inside TLS is checked as well
+		{"http/1.0", "GET / HTTP/1.0\r\nHost: h\r\n\r\n", "HTTP/1.0 200", "https h 0"}, // curl --http1.0 offers nothing else
+	} {
+		c, err := tls.Dial("tcp", g.addr, &tls.Config{RootCAs: roots, NextProtos: []string{tt.offers}})
+		fatal.If(t, err)
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(patience))
+		_, _ = io.WriteString(c, tt.sent)
+		if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), tt.begins) || !strings.HasSuffix(string(got), tt.ends) {
+			t.Errorf("%q inside TLS got %q", tt.sent, got)
+		}
 	}
 }
 
@@ -264,11 +249,7 @@ func TestStreamsEndAlone(t *testing.T) {
 		_, _ = io.Copy(w, r.Body)
 	})
 	g := through(t, u.URL)
-	var p http.Protocols
-	p.SetUnencryptedHTTP2(true)
-	tr := &http.Transport{Protocols: &p}
-	t.Cleanup(tr.CloseIdleConnections)
-	c := &http.Client{Transport: tr, Timeout: patience}
+	c := speaking(t, true, nil)
 	post := func(path string) (*http.Response, *io.PipeWriter) {
 		pr, pw := io.Pipe()
 		req, _ := http.NewRequest(http.MethodPost, g.url(path), pr)

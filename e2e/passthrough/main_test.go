@@ -5,6 +5,8 @@ package passthrough
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -119,6 +121,17 @@ func scripted(t *testing.T, play func(n int, c net.Conn, r *bufio.Reader)) strin
 	})
 }
 
+// saying is an upstream that answers the first request of each connection with a text, whatever
+// that is, and closes.
+func saying(t *testing.T, text string) string {
+	t.Helper()
+	return scripted(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		if _, _, err := readRequest(r); err == nil {
+			_, _ = io.WriteString(c, text)
+		}
+	})
+}
+
 // readRequest reads one request with its body from a scripted connection.
 func readRequest(r *bufio.Reader) (*http.Request, []byte, error) {
 	req, err := http.ReadRequest(r)
@@ -130,13 +143,18 @@ func readRequest(r *bufio.Reader) (*http.Request, []byte, error) {
 }
 
 // client is an HTTP client whose connections end with the test.
-func client(t *testing.T) *http.Client {
+func client(t *testing.T) *http.Client { return speaking(t, false, nil) }
+
+// speaking is a client by HTTP/1.1 or by HTTP/2, plain or, where it trusts somebody, by TLS.
+func speaking(t *testing.T, http2 bool, roots *x509.CertPool) *http.Client {
 	t.Helper()
-	tr := &http.Transport{DisableCompression: true}
+	var p http.Protocols
+	p.SetHTTP1(!http2)
+	p.SetHTTP2(http2 && roots != nil)
+	p.SetUnencryptedHTTP2(http2 && roots == nil)
+	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: &p, ExpectContinueTimeout: time.Hour}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
+	return &http.Client{Transport: tr, Timeout: patience}
 }
 
 func dial(t *testing.T, addr string) net.Conn {
@@ -156,7 +174,7 @@ func raw(t *testing.T, addr, bytes string) string {
 		t.Fatal(err)
 	}
 	response, err := io.ReadAll(c)
-	if err != nil && len(response) == 0 && !strings.Contains(err.Error(), "reset") {
+	if err != nil && !strings.Contains(err.Error(), "reset") { // which is as good as an end
 		t.Fatal(err)
 	}
 	return string(response)

@@ -17,7 +17,8 @@ import (
 const (
 	behind         = "GET /next HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 	getTwice       = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n" + behind
-	upgradeRequest = "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+	upgradeRequest = "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket, TLS/1.0\r\n\r\n"
+	upgraded       = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "
 
 	headFirst = "HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n" + behind
 )
@@ -52,7 +53,7 @@ func TestOddResponses(t *testing.T) {
 		{name: "101 unasked", says: "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", gets: `502 Bad Gateway`},
 		{name: "100 with content-length", says: "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nhello" + okResponse, gets: `502 Bad Gateway`},
 		{name: "103 then close", says: "HTTP/1.1 103 Early Hints\r\n\r\n", ends: true, gets: `103 Early Hints | 502 Bad Gateway`},
-		{name: "HEAD w/ body", sent: headFirst, says: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", gets: `200 OK | 200 OK, "ok"`},
+		{name: "HEAD w/ body", sent: headFirst, says: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", gets: `200 OK, length 5 | 200 OK, "ok"`},
 		{name: "HEAD chunked w/ body", sent: headFirst, says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", gets: `200 OK | 200 OK, "ok"`},
 		{name: "HEAD no length", sent: headFirst, says: "HTTP/1.1 200 OK\r\n\r\n", gets: `200 OK | 200 OK, "ok"`},
 		{name: "204 w/ body", sent: getTwice, says: "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", gets: `204 No Content | 200 OK, "ok"`},
@@ -73,6 +74,7 @@ func TestOddResponses(t *testing.T) {
 		{name: "CL+TE", says: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", gets: `200 OK, "ok"`},
 		{name: "TE identity", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok", gets: `502 Bad Gateway`},
 		{name: "TE chunked,chunked", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", gets: `502 Bad Gateway`},
+		{name: "TE gzip,chunked", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", gets: `502 Bad Gateway`},
 		{name: "TE two fields", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", gets: `502 Bad Gateway`},
 		{name: "TE CHUNKED", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: CHUNKED\r\n\r\n2\r\nok\r\n0\r\n\r\n", gets: `200 OK, "ok"`},
 		{name: "TE xchunked", says: "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", ends: true, gets: `502 Bad Gateway`},
@@ -96,6 +98,8 @@ func TestOddResponses(t *testing.T) {
 		{name: "status 99", says: "HTTP/1.1 99 X\r\nContent-Length: 2\r\n\r\nok", gets: `502 Bad Gateway`},
 		{name: "status 1000", says: "HTTP/1.1 1000 X\r\nContent-Length: 2\r\n\r\nok", gets: `502 Bad Gateway`},
 		{name: "status 600", says: "HTTP/1.1 600 X\r\nContent-Length: 2\r\n\r\nok", gets: `600 X, "ok"`, netHTTP: `600 status code 600, "ok"`},
+		{name: "status 999", says: "HTTP/1.1 999 X\r\nContent-Length: 2\r\n\r\nok", gets: `999 X, "ok"`, netHTTP: `999 status code 999, "ok"`},
+		{name: "redirect", says: "HTTP/1.1 307 X\r\nLocation: /b\r\nContent-Length: 2\r\n\r\nok", gets: `307 X, Location: /b, "ok"`, netHTTP: `307 Temporary Redirect, Location: /b, "ok"`},
 		{name: "status 20", says: "HTTP/1.1 20 X\r\nContent-Length: 2\r\n\r\nok", gets: `502 Bad Gateway`},
 		{name: "status +20", says: "HTTP/1.1 +20 X\r\nContent-Length: 2\r\n\r\nok", gets: `502 Bad Gateway`},
 		{name: "HTTP/1.2", says: "HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\nok", gets: `502 Bad Gateway`},
@@ -136,10 +140,11 @@ func TestOddResponses(t *testing.T) {
 		{name: "upgrade 101 half head", sent: upgradeRequest, says: "HTTP/1.1 101 Switching Protocols\r\n" +
 			"Upgrade: websocket\r\n", ends: true, gets: `502 Bad Gateway`},
 		{name: "upgrade 101 no Upgrade hdr", sent: upgradeRequest, says: "HTTP/1.1 101 Switching Protocols\r\n\r\nhi", ends: true, gets: `502 Bad Gateway`},
-		{name: "upgrade other proto", sent: upgradeRequest, says: "HTTP/1.1 101 Switching Protocols\r\n" +
-			"Upgrade: h2c\r\nConnection: Upgrade\r\n\r\nhi", ends: true, gets: `502 Bad Gateway`},
-		{name: "upgrade 101 w/ CL", sent: upgradeRequest, says: "HTTP/1.1 101 Switching Protocols\r\n" +
-			"Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nhi", ends: true, gets: `101 Switching Protocols, Upgrade: websocket, "hi"`},
+		{name: "upgrade other proto", sent: upgradeRequest, says: upgraded + "h2c\r\n\r\nhi", ends: true, gets: `502 Bad Gateway`},
+		{name: "upgrade to more", sent: upgradeRequest, says: upgraded + "websocket, h2c\r\n\r\nhi", ends: true, gets: `502 Bad Gateway`},
+		{name: "upgrade 101 w/ CL", sent: upgradeRequest, says: upgraded + "WebSocket\r\nContent-Length: 2\r\n\r\nhi", ends: true, gets: `101 Switching Protocols, Upgrade: WebSocket, "hi"`},
+		{name: "upgrade to all", sent: upgradeRequest, says: upgraded + "tls/1.0, websocket\r\n\r\nhi", ends: true, gets: `101 Switching Protocols, Upgrade: tls/1.0, websocket, "hi"`},
+		{name: "upgrade unasked", says: "HTTP/1.1 200 OK\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nok", gets: `200 OK, "ok"`},
 		{name: "upgrade h2c asked", sent: "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings, close\r\n" +
 			"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", says: okResponse, gets: `200 OK, "ok"`},
 		{name: "upgrade w/o Connection", sent: "GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: close\r\n\r\n", says: okResponse, gets: `200 OK, "ok"`},
@@ -223,6 +228,8 @@ func gist(stream string, head bool) string {
 		switch {
 		case bodiless && strings.HasPrefix(status, "101"):
 			body, rest = rest, ""
+		case bodiless && length >= 0:
+			said = append(said, fmt.Sprint("length ", length))
 		case bodiless:
 		case chunked:
 			var trailer string
@@ -241,7 +248,7 @@ func gist(stream string, head bool) string {
 		default:
 			body, rest = rest, ""
 		}
-		if body != "" && !strings.HasPrefix(status, "502") {
+		if body != "" && (body != "Bad Gateway\n" || !strings.HasPrefix(status, "502")) {
 			said = append(said, fmt.Sprintf("%.60q", body))
 		}
 		all, stream = append(all, strings.Join(said, ", ")), rest

@@ -121,25 +121,33 @@ func TestSlotsAreNeverOverdrawnOrLost(t *testing.T) {
 	}
 }
 
-// TestSharedSlotsAreForAll: an upstream that turns out to speak HTTP/2 keeps nobody
-// waiting.
-func TestSharedSlotsAreForAll(t *testing.T) {
-	s := &slots{limit: 1, wait: time.Hour}
-	fatal.If(t, s.acquire(t.Context(), false))
-	if err := s.acquire(t.Context(), true); !errors.Is(err, errNoSpare) {
-		t.Errorf("aside: %v", err)
-	}
-	waited := make(chan error)
-	go func() { waited <- s.acquire(t.Context(), false) }()
-	s.share()
-	if err := <-waited; err != nil {
-		t.Error(err)
-	}
-	s.release()
-	s.release()
-	if s.taken != 0 {
-		t.Errorf("%d are taken", s.taken)
-	}
+// TestSlotsAreWaitedFor: a user has the slot of whoever goes, and one of an upstream that turns
+// out to speak HTTP/2, which keeps nobody waiting.
+func TestSlotsAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slots{limit: 1, wait: time.Hour}
+		fatal.If(t, s.acquire(t.Context(), false))
+		if err := s.acquire(t.Context(), true); !errors.Is(err, errNoSpare) {
+			t.Errorf("aside: %v", err)
+		}
+		for _, comes := range []func(){s.release, s.share} {
+			waited := make(chan error, 1)
+			go func() { waited <- s.acquire(t.Context(), false) }()
+			time.Sleep(time.Hour - 1)
+			if len(waited) > 0 {
+				t.Error("nobody has waited")
+			}
+			comes()
+			if err := <-waited; err != nil {
+				t.Error(err)
+			}
+		}
+		s.release()
+		s.release()
+		if s.taken != 0 {
+			t.Errorf("%d are taken", s.taken)
+		}
+	})
 }
 
 // However many responses are read aside at once, together they take no more than their
