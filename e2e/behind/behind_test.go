@@ -224,15 +224,15 @@ func TestBehind(t *testing.T) {
 
 	for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		during("ended by " + unix.SignalName(s))
-		w.whittle.signal(t, s)
-		<-w.whittle.ended
+		w.signal(t, s)
+		<-w.whittle.Ended
 		reads("ended", "straight", 60)
-		w.whittle.start(t)
+		w.start(t)
 		reads("started again", "whittle", 30)
 	}
 	during("replaced by SIGUSR2, twice")
 	for range 2 {
-		w.whittle.replace(t)
+		w.whittle.Replace()
 		reads("replaced", "whittle", 60)
 	}
 
@@ -240,13 +240,13 @@ func TestBehind(t *testing.T) {
 	// may take all users off it.
 	all(func(l *load) { l.settled() })
 	during("stopped by SIGSTOP")
-	w.whittle.signal(t, syscall.SIGSTOP)
+	w.signal(t, syscall.SIGSTOP)
 	stopped := 60
 	if !testing.Short() {
 		stopped = 1000 // ten seconds of the load
 	}
 	reads("stopped", "straight", stopped)
-	w.whittle.signal(t, syscall.SIGCONT)
+	w.signal(t, syscall.SIGCONT)
 	reads("continued", "whittle", 30)
 	all(func(l *load) { close(l.stop); l.all.Wait() })
 	for name, l := range loads {

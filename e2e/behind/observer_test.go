@@ -37,10 +37,10 @@ func TestObserver(t *testing.T) {
 	w := beginAtProxy(t, f, observedRoute, testedObserver, byFlaw, byFailure)
 	f.more = append([][2]string{{"{address: 127.0.0.1, port_value: 3001}", written("{address: %h, port_value: %p}", w.candidate.address)}}, f.more...)
 	d := w.spawn(t, t, f)
-	c, err := admin.Dial(w.whittle.admin, "")
+	c, err := admin.Dial(w.whittle.Admin, "")
 	fatal.If(t, err)
 	defer c.Close()
-	w.whittle.promote(t, byCookie, byFlaw, byFailure)
+	w.promote(t, byCookie, byFlaw, byFailure)
 	u := d.user("observed")
 	defer u.transport.CloseIdleConnections()
 	n, sides := 0, map[string]int{}
@@ -108,7 +108,7 @@ static_resources:`, at[0])},
 		{"{name: items-candidate, weight: 50}", "{name: items-candidate, weight: 0}"},
 	}, f.more...)
 	d := w.spawn(t, t, f)
-	c, err := admin.Dial(w.whittle.admin, "")
+	c, err := admin.Dial(w.whittle.Admin, "")
 	fatal.If(t, err)
 	defer c.Close()
 	u := d.user("steered")

@@ -14,7 +14,6 @@ import (
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
 	"whittle/e2e/process"
-	"whittle/internal/child"
 	"whittle/internal/fatal"
 )
 
@@ -46,17 +45,14 @@ const (
 // route are such as tested says, of a candidate that is right, and of others.
 func beginAtProxy(t *testing.T, f front, example, tested string, others ...string) *world {
 	t.Helper()
-	at, err := child.Addresses(2)
-	fatal.If(t, err)
-	w := &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
-	w.certificate(t)
+	w, at := newWorld(t)
 	routes := ""
 	for _, match := range append([]string{byCookie}, others...) {
 		routes += fmt.Sprintf(tested, match, w.candidate.address)
 	}
 	w.runs(t, w.example(t, f.folder, "whittle.yaml", [2]string{example, routes},
 		[2]string{"127.0.0.1:8090", at[0]}, [2]string{"admin: 127.0.0.1:8081", "admin: " + at[1]},
-		[2]string{"http://127.0.0.1:3000", "http://" + w.monolith.address}), at)
+		[2]string{"http://127.0.0.1:3000", "http://" + w.monolith.address}))
 	return w
 }
 
@@ -86,7 +82,7 @@ func status(t *testing.T, c *admin.Client, route string) core.RouteStatus {
 // judged asks by way of the proxy until both candidates have a verdict.
 func (w *world) judged(t *testing.T, d *door) {
 	t.Helper()
-	c, err := admin.Dial(w.whittle.admin, "")
+	c, err := admin.Dial(w.whittle.Admin, "")
 	fatal.If(t, err)
 	defer c.Close()
 	u := d.user("mirrored")
@@ -135,8 +131,8 @@ func (w *world) unnoticed(t *testing.T, d *door, name string) {
 	}{
 		{"there", func() {}},
 		{"slow: both sides take 500 ms", slow(true)},
-		{"stopped by SIGSTOP", func() { slow(false)(); w.whittle.signal(t, syscall.SIGSTOP) }},
-		{"absent", func() { w.whittle.signal(t, syscall.SIGKILL); <-w.whittle.ended }},
+		{"stopped by SIGSTOP", func() { slow(false)(); w.signal(t, syscall.SIGSTOP) }},
+		{"absent", func() { w.signal(t, syscall.SIGKILL); <-w.whittle.Ended }},
 	} {
 		p.do()
 		l.during(p.name)

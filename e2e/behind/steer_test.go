@@ -98,7 +98,7 @@ var steerings = []steering{
 		}, "split.conf": nil},
 		set: func(t *testing.T, w *steered, share int) {
 			t.Helper()
-			dir := filepath.Dir(w.whittle.config)
+			dir := filepath.Dir(w.config)
 			text := fmt.Sprintf("split_clients $whittle_user $whittle_side { %d%% candidate; * monolith; }\n", share/100) +
 				fmt.Sprintf("map $host $whittle_share { default %d; }\n", share)
 			err := os.WriteFile(filepath.Join(dir, "split.conf"), []byte(text), 0o600)
@@ -142,10 +142,7 @@ func (s steering) begin(t *testing.T) *steered {
 		}
 	}
 	program := needs.Tool(t, "whittle steers "+f.name, f.remedy, f.programs...)
-	w := &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
-	w.certificate(t)
-	own, err := child.Addresses(2) // HAProxy's checks ask another port of whittle's host
-	fatal.If(t, err)
+	w, own := newWorld(t)
 	more, err := child.Addresses(2)
 	fatal.If(t, err)
 	at := map[string]string{"w": own[0], "a": own[1], "d": more[0], "p": more[1], "m": w.monolith.address, "c": w.candidate.address}
@@ -191,7 +188,7 @@ func (s steering) begin(t *testing.T) *steered {
 			t.Logf("%s said\n%s", f.name, p.Tail())
 		}
 	})
-	w.runs(t, config, own)
+	w.runs(t, config)
 	c, err := admin.Dial(at["a"], "")
 	fatal.If(t, err)
 	t.Cleanup(c.Close)

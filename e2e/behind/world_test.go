@@ -2,18 +2,13 @@ package behind
 
 import (
 	"cmp"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +19,7 @@ import (
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
 	"whittle/e2e/process"
+	"whittle/internal/certtest"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
@@ -97,9 +93,22 @@ var fronts = []front{
 
 // world is whittle with the monolith and a candidate, and proxies before it.
 type world struct {
-	dir                 string // with the certificate of all doors
+	dir, config         string // with the certificate of all doors; whittle's own
 	monolith, candidate *origin
-	whittle             *whittle
+	whittle             *process.Replaceable
+}
+
+// newWorld has both sides, and addresses for whittle: HAProxy's and Envoy's checks ask another port
+// of its host.
+func newWorld(t *testing.T) (w *world, at []string) {
+	t.Helper()
+	at, err := child.Addresses(2)
+	fatal.If(t, err)
+	w = &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
+	pair := certtest.New(t).For(t, "shop.example")
+	pair.Write(t, w.dir, "cert.pem", "key.pem")
+	fatal.If(t, os.WriteFile(filepath.Join(w.dir, "pair.pem"), append(pair.Chain, pair.Key...), 0o600))
+	return w, at
 }
 
 // door is a proxy that runs.
@@ -157,10 +166,7 @@ const (
 // header.
 func begin(t *testing.T) *world {
 	t.Helper()
-	at, err := child.Addresses(2) // Envoy's checks ask another port of whittle's host
-	fatal.If(t, err)
-	w := &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
-	w.certificate(t)
+	w, at := newWorld(t)
 	for _, f := range fronts {
 		if theirs, own := read(t, f.folder, "whittle.yaml"), read(t, fronts[0].folder, "whittle.yaml"); theirs != own {
 			t.Errorf("the config of %s differs from the one that is tried", f.name)
@@ -171,26 +177,24 @@ func begin(t *testing.T) *world {
 	if testing.Short() {
 		drain += "\ndrain: {lame_duck: 2s}" // by default it is longer than any proxy's own checks
 	}
-	config := w.example(t, fronts[0].folder, "whittle.yaml",
+	w.runs(t, w.example(t, fronts[0].folder, "whittle.yaml",
 		[2]string{exampleRoute, fmt.Sprintf(testedRoute, byCookie, w.candidate.address, "cookie:session") + fmt.Sprintf(testedRoute, byHeader, w.candidate.address, "header:X-User")},
 		[2]string{trust, drain},
 		[2]string{"listen: 127.0.0.1:8080", "listen: " + at[0]},
 		[2]string{"admin: 127.0.0.1:8081", "admin: " + at[1]},
-		[2]string{"http://127.0.0.1:3000", "http://" + w.monolith.address})
-	w.runs(t, config, at)
-	w.whittle.promote(t, byCookie, byHeader)
+		[2]string{"http://127.0.0.1:3000", "http://" + w.monolith.address}))
+	w.promote(t, byCookie, byHeader)
 	return w
 }
 
-// runs starts whittle by a config that has it at these addresses, until the test ends.
-func (w *world) runs(t *testing.T, config string, at []string) {
+// runs starts whittle by a config until the test ends.
+func (w *world) runs(t *testing.T, config string) {
 	t.Helper()
-	w.whittle = &whittle{config: config, log: filepath.Join(w.dir, "log"), public: at[0], admin: at[1]}
-	w.whittle.start(t)
+	w.config = config
+	w.start(t)
 	t.Cleanup(func() {
-		w.whittle.gone(t)
 		if t.Failed() {
-			t.Logf("whittle said\n%s", w.whittle.said(t))
+			t.Logf("whittle said\n%s", w.whittle.Said())
 		}
 	})
 }
@@ -220,9 +224,9 @@ func (w *world) spawn(whole, t *testing.T, f front) *door {
 	if f.secure != "" {
 		front[1] = written(f.secure, at[0])
 	}
-	pairs := [][2]string{pair(f.whittle, cmp.Or(f.listens, "127.0.0.1:8080"), w.whittle.public), pair(f.monolith, "127.0.0.1:3000", w.monolith.address), front}
+	pairs := [][2]string{pair(f.whittle, cmp.Or(f.listens, "127.0.0.1:8080"), w.whittle.Public), pair(f.monolith, "127.0.0.1:3000", w.monolith.address), front}
 	if f.admin != "" {
-		pairs = append(pairs, pair(f.admin, "127.0.0.1:8081", w.whittle.admin))
+		pairs = append(pairs, pair(f.admin, "127.0.0.1:8081", w.whittle.Admin))
 	}
 	path := w.example(t, f.folder, f.file, append(pairs, f.more...)...)
 	dir := filepath.Dir(path)
@@ -242,20 +246,6 @@ func (w *world) spawn(whole, t *testing.T, f front) *door {
 		return a.err == nil && a.way == "straight", fmt.Sprintf("%+v\n%s", a, p.Tail())
 	})
 	return d
-}
-
-// certificate writes the one of net/http's tests, and its key.
-func (w *world) certificate(t *testing.T) {
-	t.Helper()
-	s := httptest.NewTLSServer(http.NotFoundHandler())
-	defer s.Close()
-	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
-	fatal.If(t, err)
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
-	for name, b := range map[string][]byte{"cert.pem": cert, "key.pem": private, "pair.pem": append(cert, private...)} {
-		fatal.If(t, os.WriteFile(filepath.Join(w.dir, name), b, 0o600))
-	}
 }
 
 // origin is the monolith, or a candidate: an application that says of each response
@@ -355,84 +345,23 @@ func (o *origin) twice() (all []string) {
 	return all
 }
 
-// whittle is a gateway whose processes follow each other at one address.
-type whittle struct {
-	config, log, public, admin string
-
-	pids  []int         // of all processes, the last one serves
-	ended chan struct{} // of the process that was started last; what took over from it is nobody's child
+// start starts whittle, and waits until it serves.
+func (w *world) start(t *testing.T) {
+	t.Helper()
+	w.whittle = process.StartReplaceable(t, t.TempDir(), nil, gateway, "run", "-c", w.config)
 }
 
-func (g *whittle) said(t *testing.T) string {
+// signal gives the process that serves a signal.
+func (w *world) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	b, err := os.ReadFile(g.log)
-	fatal.If(t, err)
-	return string(b)
-}
-
-// start starts a process, and waits until it serves.
-func (g *whittle) start(t *testing.T) {
-	t.Helper()
-	before := 0
-	if b, err := os.ReadFile(g.log); err == nil {
-		before = len(b)
-	}
-	out, err := os.OpenFile(g.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	fatal.If(t, err)
-	defer out.Close() // the process has it
-	cmd := exec.Command(gateway, "run", "-c", g.config)
-	cmd.Stdout, cmd.Stderr = out, out
-	fatal.If(t, cmd.Start())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = cmd.Wait() }()
-	g.pids, g.ended = append(g.pids, cmd.Process.Pid), ended
-	process.Await(t, "whittle to serve", func() (bool, string) {
-		said := g.said(t)[before:]
-		return strings.Contains(said, "listening public="), said
-	})
-}
-
-func (g *whittle) signal(t *testing.T, s syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(g.pids[len(g.pids)-1], s); err != nil {
-		t.Fatalf("signal %v: %v", s, err)
-	}
-}
-
-var tookOver = regexp.MustCompile(`msg="took over" pid=(\d+)`)
-
-// replace has another process take over, and waits for it.
-func (g *whittle) replace(t *testing.T) {
-	t.Helper()
-	before := len(tookOver.FindAllString(g.said(t), -1))
-	g.signal(t, syscall.SIGUSR2)
-	process.Await(t, "another process to take over", func() (bool, string) {
-		all := tookOver.FindAllStringSubmatch(g.said(t), -1)
-		if len(all) == before {
-			return false, g.said(t)
-		}
-		pid, _ := strconv.Atoi(all[before][1]) // digits
-		g.pids = append(g.pids, pid)
-		return true, ""
-	})
-}
-
-// gone kills what is there.
-func (g *whittle) gone(t *testing.T) {
-	t.Helper()
-	for _, pid := range g.pids {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
-	}
-	<-g.ended
-	if said := g.said(t); strings.Contains(said, "panic:") {
-		t.Errorf("whittle said\n%s", said)
-	}
+	all := w.whittle.Pids()
+	fatal.If(t, syscall.Kill(all[len(all)-1], s))
 }
 
 // promote has half of the users of routes on the candidate.
-func (g *whittle) promote(t *testing.T, routes ...string) {
+func (w *world) promote(t *testing.T, routes ...string) {
 	t.Helper()
-	c, err := admin.Dial(g.admin, "")
+	c, err := admin.Dial(w.whittle.Admin, "")
 	fatal.If(t, err)
 	defer c.Close()
 	for _, r := range routes {
