@@ -1,13 +1,11 @@
 package instances
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"whittle/carve/gateway/resolve/dnstest"
 	"whittle/e2e/process"
 	"whittle/internal/certtest"
+	"whittle/internal/child"
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
 )
@@ -40,11 +39,7 @@ func TestInstancesKilledInTurn(t *testing.T) {
 		both[0].Public, both[1].Public)
 	g := run(t, config)
 	l := begin("http://"+g.Public, readers, writers)
-	more := func(name string) {
-		t.Helper()
-		want := l.count(name) + some
-		process.Until(t, "requests at "+name, func() bool { return l.count(name) >= want })
-	}
+	more := func(name string) { l.more(t, name, some) }
 	const kills = 4
 	var ends [kills]span // from the signal until its sockets were closed
 	for i := range kills {
@@ -62,10 +57,7 @@ func TestInstancesKilledInTurn(t *testing.T) {
 	}
 	more(names[0])
 	more(names[1])
-	l.end()
-	for _, f := range l.faults {
-		t.Error(f)
-	}
+	l.end(t)
 	for id, at := range l.failed {
 		if !slices.ContainsFunc(ends[:], at.overlaps) {
 			t.Errorf("write %s failed, and was not under way while an instance ended", id)
@@ -75,10 +67,10 @@ func TestInstancesKilledInTurn(t *testing.T) {
 	if got := process.Metrics(g.Admin)[class]; got != float64(len(l.failed)) {
 		t.Errorf("%d writes failed, and the gateway counts %v", len(l.failed), got)
 	}
-	said, err := exec.CommandContext(t.Context(), gateway, "status", "--admin", "http://"+g.Admin).CombinedOutput()
+	said := process.MustRun(t, "", 0, gateway, "status", "--admin", "http://"+g.Admin)
 	for i := range both {
-		if err != nil || !strings.Contains(string(said), "  ready     "+both[i].Public) {
-			t.Errorf("whittle status: %v\n%s", err, said)
+		if !strings.Contains(said, "  ready     "+both[i].Public) {
+			t.Errorf("whittle status:\n%s", said)
 		}
 	}
 	text, err := os.ReadFile(done)
@@ -117,11 +109,7 @@ func TestDNSMovesUnderLoad(t *testing.T) {
 	config := fmt.Sprintf("monolith: {url: %q, resolver: %q}\n", url, dns.Address)
 	g := run(t, config)
 	l := begin("http://"+g.Public, readers, writers)
-	more := func(name string) {
-		t.Helper()
-		want := l.count(name) + some
-		process.Until(t, "requests at "+name, func() bool { return l.count(name) >= want })
-	}
+	more := func(name string) { l.more(t, name, some) }
 	more("0")
 	ready := func(n int) {
 		t.Helper()
@@ -138,8 +126,7 @@ func TestDNSMovesUnderLoad(t *testing.T) {
 		dns.Set(name, 0, is)
 		ready(1)
 		// What was chosen before may still be under way: a round of all users ends it.
-		want := l.count("") + 10*(readers+writers)
-		process.Until(t, "all users have asked again", func() bool { return l.count("") >= want })
+		l.more(t, "", 10*(readers+writers))
 		before := l.count(fmt.Sprint(i - 1))
 		more(next)
 		if after := l.count(fmt.Sprint(i - 1)); after != before {
@@ -154,25 +141,10 @@ func TestDNSMovesUnderLoad(t *testing.T) {
 		}
 		old = p
 	}
-	l.end()
-	for _, f := range l.faults {
-		t.Error(f)
-	}
+	l.end(t)
 	if len(l.failed) > 0 {
 		t.Errorf("%d writes failed", len(l.failed))
 	}
-}
-
-// ports are so many that are free now.
-func ports(t *testing.T, n int) (all []any) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		fatal.If(t, err)
-		defer l.Close()
-		all = append(all, l.Addr().String())
-	}
-	return all
 }
 
 // TestNginxAsUpstream speaks to a real server in each way that the config has: by a
@@ -188,7 +160,8 @@ func TestNginxAsUpstream(t *testing.T) {
 	ca.Write(t, dir, "ca.pem", "ca.key")
 	app.Write(t, dir, "app.internal.pem", "app.internal.key")
 	gateway.Write(t, dir, "gateway.pem", "gateway.key")
-	at := ports(t, 2)
+	at, err := child.Addresses(2)
+	fatal.If(t, err)
 	tls := fmt.Sprintf("ssl_certificate %s/app.internal.pem; ssl_certificate_key %[1]s/app.internal.key; ssl_client_certificate %[1]s/ca.pem; ssl_protocols TLSv1.3;", dir)
 	const said = `return 200 "$request_method $server_protocol host=$host sni=$ssl_server_name $ssl_protocol client=$ssl_client_s_dn\n";`
 	conf := fmt.Sprintf(`
@@ -202,17 +175,12 @@ http {
 }`, dir, said, tls, at[0], at[1])
 	file := filepath.Join(dir, "nginx.conf")
 	fatal.If(t, os.WriteFile(file, []byte(conf), 0o600))
-	ctx, stop := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, nginx, "-p", dir, "-c", file)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	var heard strings.Builder
-	cmd.Stdout, cmd.Stderr = &heard, &heard
-	fatal.If(t, cmd.Start())
+	server, err := child.Spawn(child.Options{}, nginx, "-p", dir, "-c", file)
+	fatal.If(t, err)
 	t.Cleanup(func() {
-		stop()
-		_ = cmd.Wait() // it was told to end
+		server.Stop()
 		if t.Failed() {
-			t.Log(heard.String())
+			t.Log(server.Tail())
 		}
 	})
 	process.Until(t, "nginx listens", func() bool {

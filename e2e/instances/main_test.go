@@ -25,11 +25,8 @@ var gateway string
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "instance" {
-		if err := instance(os.Args[2], os.Args[3], os.Args[4]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		fmt.Fprintln(os.Stderr, instance(os.Args[2], os.Args[3], os.Args[4])) // until it is killed
+		os.Exit(1)
 	}
 	process.Main(m, func() error {
 		built, err := process.Build("./cmd/whittle")
@@ -204,7 +201,19 @@ func (l *load) count(name string) int {
 	return l.served[name]
 }
 
-func (l *load) end() {
+// more waits until an instance has given n more responses.
+func (l *load) more(t *testing.T, name string, n int) {
+	t.Helper()
+	want := l.count(name) + n
+	process.Until(t, "requests at "+name, func() bool { return l.count(name) >= want })
+}
+
+// end has all users stop, and holds that nobody saw an error.
+func (l *load) end(t *testing.T) {
+	t.Helper()
 	close(l.stop)
 	l.all.Wait()
+	for _, f := range l.faults {
+		t.Error(f)
+	}
 }
