@@ -120,7 +120,6 @@ var rooms = map[string]int{
 	"whittle/systems/ingest/stream/inflight":            20,
 	"whittle/systems/ingest/stream/kafka":               30,
 	"whittle/systems/ingest/stream/nats":                30,
-	"whittle/systems/ingest/stream/nats/natstest":       10,
 	"whittle/systems/ingest/stream/relay":               20,
 	"whittle/systems/ingest/stream/streamtest":          20,
 	"whittle/systems/ingest/stream/kafka/kafkatest":     10,

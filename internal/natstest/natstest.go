@@ -36,6 +36,12 @@ func Start(t testing.TB, o *server.Options) *server.Server {
 	return s
 }
 
+// JetStream starts a server that keeps streams, until the test ends, and gives its URL.
+func JetStream(t testing.TB) string {
+	t.Helper()
+	return Start(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true}).ClientURL()
+}
+
 // Stop ends a server, if it has not ended yet.
 func Stop(s *server.Server) {
 	s.Shutdown()

@@ -16,7 +16,7 @@ import (
 	"whittle"
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
-	"whittle/systems/ingest/stream/nats/natstest"
+	"whittle/internal/natstest"
 )
 
 // TestAStreamThatNobodyChose: what the environment has of another stream is said to do
@@ -51,7 +51,7 @@ func TestLogFirst(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	before.stop(t)
-	url := natstest.Start(t)
+	url := natstest.JetStream(t)
 	args := []string{
 		"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0",
 		"--sink", "nats", "--nats-url", url, "--nats-create", "--log-first", "first",
@@ -106,7 +106,7 @@ func TestLogFirstWithoutItsSink(t *testing.T) {
 
 // TestStraightToASink responds for what the sink reached.
 func TestStraightToASink(t *testing.T) {
-	url := natstest.Start(t)
+	url := natstest.JetStream(t)
 	p := start(t, t.TempDir(), nil, "--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0", "--sink", "nats", "--nats-url", url, "--nats-create")
 	a, err := post(http.DefaultClient, p.public+"/import", "", "text/plain", "hello")
 	if err != nil || a.code != 200 || a.Durability != "jetstream" {

@@ -14,7 +14,7 @@ import (
 
 	"whittle/internal/child"
 	"whittle/internal/fatal"
-	"whittle/systems/ingest/stream/nats/natstest"
+	"whittle/internal/natstest"
 )
 
 // serveAt, in the environment, makes this test's program a NATS server: its
@@ -22,33 +22,16 @@ import (
 const serveAt = "WHITTLE_TEST_NATS"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(serveAt) != "" {
-		serveForever()
+	if at := os.Getenv(serveAt); at != "" {
+		o := &server.Options{Host: "127.0.0.1", JetStream: true, SyncAlways: true}
+		if _, err := fmt.Sscan(at, &o.Port, &o.StoreDir); err != nil {
+			panic(err)
+		}
+		natstest.Serve(o)
 		return
 	}
 	// The client leaves a goroutine behind where a publisher is cleaned up before it ran.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
-}
-
-// serveForever runs a server on TCP until it is killed, as it is with the test's own end.
-func serveForever() {
-	var port int
-	var dir string
-	if _, err := fmt.Sscan(os.Getenv(serveAt), &port, &dir); err != nil {
-		panic(err)
-	}
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, SyncAlways: true, NoSigs: true, NoLog: true,
-	})
-	if err != nil {
-		panic(err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(30 * time.Second) {
-		panic("not ready")
-	}
-	fmt.Println("listening public=" + s.Addr().String())
-	s.WaitForShutdown()
 }
 
 // remote is a NATS server in another process.
@@ -101,5 +84,5 @@ func openAt(t *testing.T, o Options) *Log {
 
 func served(t *testing.T) *Log {
 	t.Helper()
-	return openAt(t, Options{URL: natstest.Start(t)})
+	return openAt(t, Options{URL: natstest.JetStream(t)})
 }

@@ -15,8 +15,8 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/internal/natstest"
 	"whittle/systems/ingest/stream"
-	"whittle/systems/ingest/stream/nats/natstest"
 	"whittle/systems/ingest/stream/streamtest"
 )
 
@@ -38,7 +38,7 @@ func TestTooLarge(t *testing.T) {
 
 // A full stream refuses, and lets a small record not pass a large one of its key.
 func TestFull(t *testing.T) {
-	l := openAt(t, Options{URL: natstest.Start(t), Create: &Create{MaxBytes: 200_000}})
+	l := openAt(t, Options{URL: natstest.JetStream(t), Create: &Create{MaxBytes: 200_000}})
 	large := strings.Repeat("v", 150_000)
 	got := l.Append(t.Context(), []stream.Record{
 		streamtest.Record("", "a", large), streamtest.Record("", "b", large), streamtest.Record("", "b", "small"), streamtest.Record("", "c", "small"),
