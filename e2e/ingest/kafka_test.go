@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,46 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
-	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kafka/kafkatest"
 	"whittle/systems/ingest/stream/streamtest"
 )
-
-// shared is the one real broker of this room, started by the first test that asks for
-// it. Each test has a topic of its own; one that kills the broker starts it again.
-var shared *kafkatest.Broker
-
-// broker is a real Apache Kafka, or says loudly that nothing was tested.
-func broker(t testing.TB) *kafkatest.Broker {
-	t.Helper()
-	if kafkatest.Missing() != nil {
-		needs.Missing(t, "a real Apache Kafka", kafkatest.Install)
-	}
-	if shared == nil {
-		b, err := kafkatest.Start(context.WithoutCancel(t.Context()))
-		fatal.If(t, err)
-		shared = b
-	}
-	t.Cleanup(func() {
-		if t.Failed() { // who knows in what state
-			closeBroker()
-		}
-	})
-	return shared
-}
-
-func closeBroker() {
-	if shared != nil {
-		_ = shared.Close() // what it holds is a test's
-		shared = nil
-	}
-}
 
 // TestLogFirstOverABrokerThatIsKilled responds from the local log while Kafka is
 // killed with -9 and started again. No producer sees anything but success, and
@@ -57,9 +22,9 @@ func closeBroker() {
 // times as many events reach it as come in.
 func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 	const backlog = 20_000
-	b := broker(t)
+	b := kafkatest.Start(t)
 	s := serve(t, t.TempDir(), "--log-first", filepath.Join(t.TempDir(), "first"),
-		"--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "first", "--kafka-create")
+		"--sink", "kafka", "--kafka-brokers", b.Address, "--kafka-topic", "first", "--kafka-create")
 	l := streamtest.NewLedger(1)
 	l.AtLeastOnce, l.Unordered = true, true
 	h := newOverHTTP(t, func() string { return s.public })
@@ -72,7 +37,7 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 		for n := range backlog / 500 {
 			batch(t, s, n, 500)
 		}
-		fatal.If(t, b.Restart(t.Context()))
+		b.Restart(t)
 		h.paced.Store(false)
 		s.catchesUp(t, backlog)
 		l.Reach(t, 200)
@@ -83,7 +48,7 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 	}
 	s.Kill()
 	var ours []stream.Entry
-	for _, k := range records(t, b.Address(), "first") {
+	for _, k := range kafkatest.Records(t, "first", b.Address) {
 		id := ""
 		for _, h := range k.Headers {
 			if h.Key == "whittle-id" {
@@ -98,28 +63,6 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 	}
 	r := l.Audit(t, map[string][]stream.Entry{"": ours})
 	t.Logf("AUDIT log first over Kafka, broker killed and restarted: %v", r)
-}
-
-// records are all of a topic, as any consumer reads them.
-func records(t *testing.T, broker, topic string) (all []*kgo.Record) {
-	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	fatal.If(t, err)
-	defer client.Close()
-	ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), topic)
-	fatal.If(t, err)
-	left := int64(0)
-	ends.Each(func(o kadm.ListedOffset) { left += o.Offset })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for int64(len(all)) < left {
-		got := client.PollFetches(ctx)
-		if err := got.Err0(); err != nil {
-			t.Fatalf("%d of %d records of %s: %v", len(all), left, topic, err)
-		}
-		all = append(all, got.Records()...)
-	}
-	return all
 }
 
 // drained is how many events are in the log, and how many of them in the sink.
@@ -168,13 +111,13 @@ func batch(t *testing.T, s *service, n, events int) {
 
 // TestStraightToKafka is acknowledged when all of Kafka's replicas have the event.
 func TestStraightToKafka(t *testing.T) {
-	b := broker(t)
-	s := serve(t, t.TempDir(), "--sink", "kafka", "--kafka-brokers", b.Address(), "--kafka-topic", "straight", "--kafka-create")
+	b := kafkatest.Start(t)
+	s := serve(t, t.TempDir(), "--sink", "kafka", "--kafka-brokers", b.Address, "--kafka-topic", "straight", "--kafka-create")
 	a, err := post(t.Context(), http.DefaultClient, s.public, "one", "the one")
 	if err != nil || a.code != http.StatusOK || a.Durability != "kafka-all" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if all := records(t, b.Address(), "straight"); len(all) != 1 || string(all[0].Value) != "the one" {
+	if all := kafkatest.Records(t, "straight", b.Address); len(all) != 1 || string(all[0].Value) != "the one" {
 		t.Errorf("Kafka holds %v", all)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/embedded"
+	"whittle/systems/ingest/stream/kafka/kafkatest"
 	"whittle/systems/ingest/stream/kinesis/kinesistest"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 		built, err := process.Build("./systems/ingest/cmd/ingest", "./cmd/demo")
 		binary, demo = filepath.Join(built, "ingest"), filepath.Join(built, "demo")
 		return err
-	}, closeBroker)
+	}, kafkatest.Close)
 }
 
 // rounds is how often a scene is played: a few in the suite, more in

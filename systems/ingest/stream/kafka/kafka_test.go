@@ -1,34 +1,30 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/fatal"
-	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kafka/kafkatest"
 	"whittle/systems/ingest/stream/streamtest"
 )
 
 func TestOpenRefuses(t *testing.T) {
-	address := []string{realBroker(t).Address()}
-	compacted := topicFor(t)
-	makeTopic(t, address, compacted, 1)
+	address := []string{kafkatest.Start(t).Address}
+	compacted := openAt(t, Options{Brokers: address}).o.Topic
 	alter(t, address, compacted, "cleanup.policy", "compact")
 	for name, c := range map[string]struct {
 		o    Options
@@ -50,7 +46,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestOpenCreates(t *testing.T) {
-	o := Options{Brokers: []string{realBroker(t).Address()}, Topic: topicFor(t), Create: &Create{}}
+	o := Options{Brokers: []string{kafkatest.Start(t).Address}, Topic: "t-" + rand.Text(), Create: &Create{}}
 	for range 2 { // the second time it is there
 		l, err := Open(t.Context(), o)
 		fatal.If(t, err)
@@ -69,18 +65,13 @@ func TestOpenCreates(t *testing.T) {
 // A topic that takes less than it did at Open refuses whole batches; only the
 // record that is too large may suffer.
 func TestTopicTakesLess(t *testing.T) {
-	address := []string{realBroker(t).Address()}
-	topic := topicFor(t)
-	l := openAt(t, Options{Brokers: address, Topic: topic, Create: &Create{Partitions: 1}})
-	alter(t, address, topic, "max.message.bytes", "5000")
-	for deadline := time.Now().Add(10 * time.Second); ; { // the log itself learns of it a little later
-		if r := l.Append(t.Context(), []stream.Record{streamtest.Record("before", "", random(20_000))}); whittle.CodeOf(r[0].Err) == whittle.Invalid {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the setting has no effect")
-		}
-	}
+	address := []string{kafkatest.Start(t).Address}
+	l := openAt(t, Options{Brokers: address, Create: &Create{Partitions: 1}})
+	alter(t, address, l.o.Topic, "max.message.bytes", "5000")
+	process.Until(t, "the log itself learns of it", func() bool {
+		r := l.Append(t.Context(), []stream.Record{streamtest.Record("before", "", random(20_000))})
+		return whittle.CodeOf(r[0].Err) == whittle.Invalid
+	})
 	records := []stream.Record{
 		streamtest.Record("1", "a", "small"), streamtest.Record("2", "b", random(20_000)),
 		streamtest.Record("3", "b", "behind the large one"), streamtest.Record("4", "a", "small too"),
@@ -105,33 +96,17 @@ func TestTopicTakesLess(t *testing.T) {
 // random is n bytes that do not compress.
 func random(n int) string {
 	b := make([]byte, n)
-	source := rand.NewChaCha8([32]byte{})
-	source.Read(b)
+	rand.Read(b)
 	return string(b)
-}
-
-func plainClient(t *testing.T, brokers []string) *kgo.Client {
-	t.Helper()
-	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.MetadataMinAge(10*time.Millisecond))
-	fatal.If(t, err)
-	t.Cleanup(c.Close)
-	return c
-}
-
-func makeTopic(t *testing.T, brokers []string, topic string, partitions int32) {
-	t.Helper()
-	admin := kadm.NewClient(plainClient(t, brokers))
-	_, err := admin.CreateTopic(t.Context(), partitions, 1, nil, topic)
-	if err == nil {
-		_, err = awaitLeaders(t.Context(), admin, topic)
-	}
-	fatal.If(t, err)
 }
 
 // alter changes a topic's setting and waits until the broker tells of it.
 func alter(t *testing.T, brokers []string, topic, key, value string) {
 	t.Helper()
-	admin := kadm.NewClient(plainClient(t, brokers))
+	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.MetadataMinAge(10*time.Millisecond))
+	fatal.If(t, err)
+	defer c.Close()
+	admin := kadm.NewClient(c)
 	response, err := admin.AlterTopicConfigs(t.Context(),
 		[]kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
 	if err == nil {
@@ -150,8 +125,8 @@ func alter(t *testing.T, brokers []string, topic, key, value string) {
 // The broker is killed twice while producers are at work, the second time after
 // it stood still for a while with requests on their way. A short run has the second only.
 func TestBrokerKilled(t *testing.T) {
-	broker := realBroker(t)
-	l := openAt(t, Options{Brokers: []string{broker.Address()}, Create: &Create{Partitions: 6}, DeliveryTimeout: 20 * time.Second})
+	broker := kafkatest.Start(t)
+	l := openAt(t, Options{Brokers: []string{broker.Address}, Create: &Create{Partitions: 6}, DeliveryTimeout: 20 * time.Second})
 	book := streamtest.NewLedger(1)
 	book.During(t, l, 8, 20*time.Second, func() {
 		for _, pause := range []bool{false, true} {
@@ -163,7 +138,7 @@ func TestBrokerKilled(t *testing.T) {
 				fatal.If(t, broker.Pause())
 			}
 			broker.Kill()
-			fatal.If(t, broker.Restart(t.Context()))
+			broker.Restart(t)
 		}
 		book.Reach(t, 500)
 	})
@@ -172,7 +147,7 @@ func TestBrokerKilled(t *testing.T) {
 
 // TestConformance holds a topic of a real broker to what every stream must do.
 func TestConformance(t *testing.T) {
-	address := []string{realBroker(t).Address()}
+	address := []string{kafkatest.Start(t).Address}
 	streamtest.Run(t, streamtest.Suite{
 		Open: func(t *testing.T) stream.Stream { return openAt(t, Options{Brokers: address}) },
 		Reopen: func(t *testing.T, closed stream.Stream) stream.Stream {
@@ -186,37 +161,11 @@ func TestConformance(t *testing.T) {
 // this service did not append is an entry that is not intact.
 func readAll(t testing.TB, s stream.Stream) map[string][]stream.Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	o := s.(*Log).o
-	opts, err := o.client()
-	fatal.If(t, err)
-	client, err := kgo.NewClient(append(opts, kgo.ConsumeTopics(o.Topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
-	fatal.If(t, err)
-	defer client.Close()
-	ends, err := kadm.NewClient(client).ListEndOffsets(ctx, o.Topic)
-	fatal.If(t, err)
-	starts, err := kadm.NewClient(client).ListStartOffsets(ctx, o.Topic)
-	fatal.If(t, err)
-	left := map[int32]int64{}
-	starts.Each(func(start kadm.ListedOffset) {
-		if end, ok := ends.Lookup(o.Topic, start.Partition); ok && end.Offset > start.Offset {
-			left[start.Partition] = end.Offset
-		}
-	})
 	all := map[string][]stream.Entry{}
-	for len(left) > 0 {
-		got := client.PollFetches(ctx)
-		if err := got.Err0(); err != nil {
-			t.Fatalf("%v: read up to %v", err, left)
-		}
-		got.EachRecord(func(k *kgo.Record) {
-			name := strconv.Itoa(int(k.Partition))
-			all[name] = append(all[name], stream.Entry{Record: fromKafka(k), Position: position(k.Partition, k.Offset)})
-			if k.Offset+1 >= left[k.Partition] {
-				delete(left, k.Partition)
-			}
-		})
+	for _, k := range kafkatest.Records(t, o.Topic, o.Brokers...) {
+		name := strconv.Itoa(int(k.Partition))
+		all[name] = append(all[name], stream.Entry{Record: fromKafka(k), Position: position(k.Partition, k.Offset)})
 	}
 	return all
 }
@@ -241,67 +190,14 @@ func fromKafka(k *kgo.Record) stream.Record {
 	return r
 }
 
-// shared is the one real broker of this package's tests, started by the first
-// that asks for it.
-var shared struct {
-	once   sync.Once
-	broker *kafkatest.Broker
-	err    error
-}
+func TestMain(m *testing.M) { process.Main(m, func() error { return nil }, kafkatest.Close) }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if shared.broker != nil {
-		shared.broker.Close()
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// realBroker returns the shared broker, or skips where the machine cannot run it.
-func realBroker(t *testing.T) *kafkatest.Broker {
-	t.Helper()
-	if kafkatest.Missing() != nil {
-		needs.Missing(t, "a real Apache Kafka", kafkatest.Install)
-	}
-	shared.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-		defer cancel()
-		shared.broker, shared.err = kafkatest.Start(ctx)
-	})
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return shared.broker
-}
-
-// topicFor is a topic name that belongs to the test.
-func topicFor(t *testing.T) string {
-	return strings.Map(func(r rune) rune {
-		if r == '/' || r == '#' || r == ' ' {
-			return '.'
-		}
-		return r
-	}, fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()))
-}
-
-// openAt opens a stream, closed with the test, on a topic of the test's own
-// where none is named. Topics are made beforehand: Open takes longer for it.
+// openAt opens a stream, closed with the test, on a topic of the test's own where none is named.
 func openAt(t *testing.T, o Options) *Log {
 	t.Helper()
 	if o.Topic == "" {
-		o.Topic = topicFor(t)
-		if o.Create == nil {
-			o.Create = &Create{Partitions: 3}
-		}
-	}
-	if o.Create != nil {
-		makeTopic(t, o.Brokers, o.Topic, o.Create.Partitions)
+		o.Topic = "t-" + rand.Text()
+		o.Create = cmp.Or(o.Create, &Create{Partitions: 3})
 	}
 	l, err := Open(t.Context(), o)
 	fatal.If(t, err)
