@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/fatal"
 )
 
@@ -79,13 +80,8 @@ func run(t *testing.T, c Counter, args ...string) *running {
 
 func (r *running) wait(t *testing.T) {
 	t.Helper()
-	select {
-	case err := <-r.ended:
-		if err != nil {
-			t.Errorf("ended with %v", err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("does not end")
+	if err := <-r.ended; err != nil {
+		t.Errorf("ended with %v", err)
 	}
 }
 
@@ -156,15 +152,10 @@ func TestDrainLetsCallsFinish(t *testing.T) {
 	<-g.entered
 	r.stop()
 	// The admin port tells that the end has begun while the call is under way.
-	for begun := time.Now(); ; {
+	process.Until(t, "it is not ready any more", func() bool {
 		code, _ := get(t, r.admin+"/readyz", "")
-		if code == http.StatusServiceUnavailable {
-			break
-		}
-		if time.Since(begun) > 10*time.Second {
-			t.Fatal("still ready after the stop")
-		}
-	}
+		return code == http.StatusServiceUnavailable
+	})
 	close(g.gate)
 	if got := <-response; got != `200 OK {"Sum":3}` {
 		t.Errorf("call under way: %q", got)

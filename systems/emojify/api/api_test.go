@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/fatal"
 	"whittle/systems/emojify/rpc"
 )
@@ -183,7 +184,7 @@ func TestClosingFinishesWhatWaits(t *testing.T) {
 	closed := make(chan struct{})
 	go func() { h.api.Close(t.Context()); close(closed) }()
 	late := 0 // one that was taken before is not refused when it is sent again
-	h.eventually("nothing more is taken", func() bool {
+	process.Until(t, "nothing more is taken", func() bool {
 		late++
 		a, _ := h.submit(fmt.Sprintf("%s?late%d", faces, late))
 		return a.code == http.StatusServiceUnavailable && strings.Contains(string(a.body), "closing down")

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/fatal"
 	"whittle/systems/emojify/cache"
 )
@@ -200,22 +201,9 @@ func (h *testService) status(id string) (response, progress) {
 func (h *testService) becomes(id string, want jobStatus) progress {
 	h.t.Helper()
 	var p progress
-	h.eventually("status "+string(want), func() bool {
+	process.Until(h.t, "status "+string(want), func() bool {
 		_, p = h.status(id)
 		return p.Status == want
 	})
 	return p
-}
-
-func (h *testService) eventually(what string, holds func() bool) {
-	h.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		if time.Now().After(deadline) {
-			h.t.Fatalf("it never was so: %s", what)
-		}
-		<-tick.C
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/fatal"
 	"whittle/internal/natstest"
 	"whittle/systems/ingest/stream"
@@ -57,13 +58,7 @@ func TestCloseGivesUp(t *testing.T) {
 	r := startRemote(t)
 	l := openAt(t, Options{URL: r.url()})
 	r.Kill()
-	streamtest.CloseGivesUp(t, l, func() {
-		for deadline := time.Now().Add(10 * time.Second); !l.queue.Busy(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("no round began")
-			}
-		}
-	})
+	streamtest.CloseGivesUp(t, l, func() { process.Until(t, "a round began", l.queue.Busy) })
 }
 
 func TestForeignMessageIsCorrupt(t *testing.T) {
@@ -126,15 +121,7 @@ func TestALaterChangeIsSeen(t *testing.T) {
 		if _, err := l.js.UpdateStream(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
-		tick := time.NewTicker(10 * time.Millisecond)
-		for (l.Capacity().Err != nil) != (most > 0) {
-			select {
-			case <-tick.C:
-			case <-t.Context().Done():
-				t.Fatal(l.Capacity())
-			}
-		}
-		tick.Stop()
+		process.Until(t, "the change is seen", func() bool { return (l.Capacity().Err != nil) == (most > 0) })
 	}
 	config.MaxBytes = 1 << 20
 	if forgets(config) == "" {
