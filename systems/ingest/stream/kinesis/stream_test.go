@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"os"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/systems/ingest/stream"
@@ -28,35 +26,20 @@ import (
 var api *kinesistest.API
 
 func TestMain(m *testing.M) {
-	_ = os.Setenv("AWS_ACCESS_KEY_ID", "local")
-	_ = os.Setenv("AWS_SECRET_ACCESS_KEY", "local")
-	os.Exit(runTests(m))
-}
-
-func runTests(m *testing.M) int {
-	var err error
-	api, err = kinesistest.Start(context.Background(), os.Getenv("KINESIS_API"))
-	switch {
-	case whittle.CodeOf(err) == whittle.Unsupported:
-		// Each test says so that needs one.
-	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	default:
-		defer api.Close()
-	}
-	code := m.Run()
-	if code == 0 {
-		if err := goleak.Find(goleak.IgnoreTopFunction("os/exec.(*Cmd).Wait"),
-			goleak.IgnoreAnyFunction("os/exec.(*Cmd).Wait"), goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+	process.Main(m, func() (err error) {
+		_ = os.Setenv("AWS_ACCESS_KEY_ID", "local")
+		_ = os.Setenv("AWS_SECRET_ACCESS_KEY", "local")
+		api, err = kinesistest.Start(context.Background(), os.Getenv("KINESIS_API"))
+		if whittle.CodeOf(err) == whittle.Unsupported {
+			err = nil // each test says so that needs one
 		}
-	}
-	return code
+		return err
+	}, func() {
+		if api != nil {
+			api.Close()
+		}
+	})
 }
-
-var streams atomic.Int64
 
 // slow says that the API responds in tens of milliseconds, so that tests do less
 // and wait longer. kinesis-local does.
@@ -91,7 +74,7 @@ func needAPI(t testing.TB) *kinesistest.API {
 func newStream(t *testing.T, shards int) string {
 	t.Helper()
 	api := needAPI(t)
-	name := fmt.Sprintf("s%d-%d", os.Getpid(), streams.Add(1))
+	name := "s-" + rand.Text()
 	fatal.If(t, api.CreateStream(t.Context(), name, shards))
 	return name
 }

@@ -9,10 +9,14 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // The faults of a write call.
@@ -39,8 +43,7 @@ type Proxy struct {
 	// URL is its endpoint.
 	URL string
 
-	target string
-	client http.Client
+	api    http.Handler  // passes a call on
 	closed chan struct{} // ends hung responses
 
 	mu     sync.Mutex // guards the following
@@ -51,9 +54,20 @@ type Proxy struct {
 
 // NewProxy listens on loopback until the test ends.
 func NewProxy(t testing.TB, target string) *Proxy {
+	t.Helper()
+	at, err := url.Parse(target)
+	fatal.If(t, err)
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	p := &Proxy{
-		target: target,
-		client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+		api: &httputil.ReverseProxy{
+			Transport: transport,
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(at)
+				r.Out.Header.Del("Accept-Encoding") // so that the transport unpacks what it gets
+			},
+			// Where there is no response, the proxy hangs up as the API did.
+			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		},
 		closed: make(chan struct{}),
 		random: rand.New(rand.NewPCG(11, 0)),
 		counts: map[string]int{},
@@ -63,7 +77,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	t.Cleanup(func() {
 		close(p.closed)
 		server.Close()
-		p.client.CloseIdleConnections()
+		transport.CloseIdleConnections()
 	})
 	return p
 }
@@ -112,12 +126,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case HangKept:
 		p.hang(r)
 	case Cut:
-		said.body = said.body[:len(said.body)/2]
-		said.write(w)
+		said.Body.Truncate(said.Body.Len() / 2)
+		pass(w, said)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	default:
-		said.write(w)
+		pass(w, said)
 	}
 }
 
@@ -160,39 +174,20 @@ func (p *Proxy) hang(r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// response is what the API said.
-type response struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
 // forward makes the call and gives the whole response. It takes effect even if
-// the caller has gone. Where there is no response, the proxy hangs up as the API did.
-func (p *Proxy) forward(r *http.Request, body []byte) response {
-	out, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, p.target+r.URL.RequestURI(), bytes.NewReader(body))
-	if err != nil {
-		panic(err)
-	}
-	out.Header = r.Header.Clone()
-	out.Header.Del("Accept-Encoding")
-	resp, err := p.client.Do(out)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	return response{status: resp.StatusCode, header: resp.Header, body: text}
+// the caller has gone.
+func (p *Proxy) forward(r *http.Request, body []byte) *httptest.ResponseRecorder {
+	out, said := r.Clone(context.WithoutCancel(r.Context())), httptest.NewRecorder()
+	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	p.api.ServeHTTP(said, out)
+	return said
 }
 
-func (a response) write(w http.ResponseWriter) {
-	maps.Copy(w.Header(), a.header)
+func pass(w http.ResponseWriter, said *httptest.ResponseRecorder) {
+	maps.Copy(w.Header(), said.Header())
 	w.Header().Del("Content-Length")
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body)
+	w.WriteHeader(said.Code)
+	w.Write(said.Body.Bytes())
 }
 
 // partial passes on some of a call's records and merges the response, so that
@@ -210,15 +205,16 @@ func (p *Proxy) partial(w http.ResponseWriter, r *http.Request, body []byte) {
 			through = append(through, rec)
 		}
 	}
-	said := response{status: http.StatusOK, header: http.Header{"Content-Type": {"application/x-amz-json-1.1"}}}
+	said := httptest.NewRecorder()
+	said.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	merged := map[string]any{"Records": []any(nil)}
 	if len(through) > 0 {
 		call["Records"] = through
-		if said = p.forward(r, encode(call)); said.status != http.StatusOK {
-			said.write(w)
+		if said = p.forward(r, encode(call)); said.Code != http.StatusOK {
+			pass(w, said)
 			return
 		}
-		decode(said.body, &merged)
+		decode(said.Body.Bytes(), &merged)
 	}
 	results := merged["Records"].([]any)
 	for i := range records {
@@ -227,8 +223,8 @@ func (p *Proxy) partial(w http.ResponseWriter, r *http.Request, body []byte) {
 		}
 	}
 	merged["Records"], merged["FailedRecordCount"] = results, len(failed)
-	said.body = encode(merged)
-	said.write(w)
+	said.Body = bytes.NewBuffer(encode(merged))
+	pass(w, said)
 }
 
 // failure is the code of a record that fails in a 200; "": it does not.
