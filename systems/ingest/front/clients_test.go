@@ -140,6 +140,9 @@ func TestKeysFiles(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	if _, err := ReadKeys("none"); whittle.CodeOf(err) != whittle.Invalid {
+		t.Errorf("no file: %v", err)
+	}
 	k, err := ReadKeys(keysFile(t, hash+"\nplain\n"))
 	if err != nil || k.source("secret") == "" || k.source(hash) != "" || k.source("plain") == "" || len(k.list.Load().sources) != 2 || k.Plain() != 1 {
 		t.Errorf("%+v, %v", k, err)

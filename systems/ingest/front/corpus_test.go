@@ -2,6 +2,7 @@ package front
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,9 +26,10 @@ type sent struct {
 	kept  int
 	value string
 	// reason is a part of what the response says of a request that was refused,
-	// letter that its bytes are a dead letter.
-	reason string
-	letter bool
+	// letter that its bytes are a dead letter: as they were sent, or those of unzipped.
+	reason   string
+	letter   bool
+	unzipped string
 	// ends says that the connection may close behind it, unfinished that the body
 	// does not come in whole.
 	ends, unfinished bool
@@ -128,6 +130,7 @@ func ofValues() []sent {
 		refused("a depth bomb as a batch", "/v1/batch", `{"batch":[`+strings.Repeat(`{"a":[`, 50<<10), notJSON),
 		refused("a depth bomb as an import", "/import", strings.Repeat(`{"a":`, 80<<10), notJSON),
 		refused("another type than the path's", "/v1/track", `{"userId":"u","type":"page"}`, "in a call of track"),
+		kept("an event as large as may be", oneEvent+strings.Repeat(" ", 32<<10-len(oneEvent))),
 	}
 }
 
@@ -137,6 +140,7 @@ func ofBatches() []sent {
 		{name: "PHP's empty context", wire: posted("/v1/batch", `{"context":[],"batch":[`+typed("b2")+`]}`, asJSON), code: 200, kept: 1, value: typed("b2")[:30]},
 		{name: "a batch whose members come last", wire: posted("/v1/import",
 			`{"batch":[`+typed("b3")+`],"sentAt":null,"context":{"a":1},"writeKey":"k"}`, asJSON), code: 200, kept: 1, value: typed("b3")[:30]},
+		{name: "a beacon of RudderStack's", wire: posted("/beacon/v1/batch?writeKey=k", batchOf(typed("b5")), asText), code: 200, kept: 1, value: typed("b5")[:30]},
 		{name: "good and bad together", wire: posted("/v1/batch", batchOf(`null`, `1`, `[]`, `{}`, typed("b4"),
 			`{"type":"Track","userId":"u"}`, `{"type":"track","userId":"u","x":NaN}`), asJSON), code: 400, kept: 1, value: typed("b4")[:30], letter: true},
 		refused("an empty batch", "/v1/batch", `{"batch":[]}`, "the batch is empty"),
@@ -168,6 +172,8 @@ func ofVendors() []sent {
 		unread(404, "OpenTelemetry's traces", "/v1/traces", `{"resourceSpans":[]}`, "no such endpoint", asJSON),
 		unread(404, "OpenTelemetry's logs", "/v1/logs", "\x0a\x00", "no such endpoint", "Content-Type: application/x-protobuf"),
 		unread(401, "Splunk's token", "/import", `{"event":"e"}`, "the credentials cannot be read", "Authorization: Splunk t"),
+		unread(401, "Basic that is not base64", "/import", "x", "the credentials cannot be read", "Authorization: Basic !"),
+		unread(401, "Basic without a colon", "/import", "x", "the credentials cannot be read", "Authorization: Basic a2V5"),
 		unread(415, "snappy", "/import", "x", "not one of gzip, identity", "Content-Encoding: snappy"),
 		keptAs("CloudEvents as they are", `[{"specversion":"1.0","id":"1"}]`, "Content-Type: application/cloudevents-batch+json"),
 	}
@@ -191,6 +197,8 @@ func ofImports() []sent {
 		refused("an id of 257 characters", "/import", "x", "Idempotency-Key", "Idempotency-Key: "+strings.Repeat("k", 257)),
 		refused("two ids", "/import", "x", "Idempotency-Key", "Idempotency-Key: a", "Idempotency-Key: b"),
 		refused("an empty id", "/import", "x", "Idempotency-Key", "Idempotency-Key: "),
+		refused("an id with a space", "/import", "x", "Idempotency-Key", "Idempotency-Key: a b"),
+		unread(400, "nothing", "/import", "", "the body is empty", asText),
 		unread(413, "4 MiB", "/import", strings.Repeat("x", 4<<20), "larger than 512000", asText),
 		unread(413, "600 KB of one event", "/v1/track", withProperty(`"x":"`+strings.Repeat("x", 600<<10)+`"`), "larger than 512000", asJSON),
 		{name: "an event of 40 KB", wire: posted("/v1/track", withProperty(`"x":"`+strings.Repeat("x", 40<<10)+`"`), asJSON), code: 413, reason: "32768 are allowed", letter: true},
@@ -203,6 +211,11 @@ func ofTypes() []sent {
 		s.wire = posted("/v1/track", body, asJSON, "Content-Encoding: "+coding)
 		return s
 	}
+	batched := func(name string, lines ...string) sent {
+		return sent{name: name, wire: posted("/v1/batch", gzipOf(batchOf(typed(name))), lines...), code: 200, kept: 1, value: typed(name)[:30]}
+	}
+	mended := refused("gzip of what is no event", "/v1/track", gzipOf(`{"event":"e"}`), nobody, asJSON, "Content-Encoding: gzip")
+	mended.unzipped = `{"event":"e"}`
 	garbled := func(name, body, coding string) sent {
 		return refused(name, "/v1/track", body, "not what its content encoding says", asJSON, "Content-Encoding: "+coding)
 	}
@@ -212,12 +225,18 @@ func ofTypes() []sent {
 		kept("a beacon of text", oneEvent, asText),
 		kept("a form in name", oneEvent, "Content-Type: application/x-www-form-urlencoded"),
 		kept("no type", oneEvent),
+		kept("bytes", oneEvent, "Content-Type: application/octet-stream"),
+		mended,
+		batched("what RudderStack's Node SDK sends", "Content-Type: application/x-www-form-urlencoded", "Content-Encoding: gzip"),
+		batched("a zipped file", "Content-Type: application/gzip"),
+		batched("a zipped file that says so twice", "Content-Type: application/x-gzip", "Content-Encoding: gzip"),
 		kept("JSON in UTF-8 in quotes", oneEvent, `Content-Type: application/json; charset="UTF-8"`),
 		kept("JSON in utf8", oneEvent, "Content-Type: application/json; charset=utf8"),
 		kept("JSON in a charset without a name", oneEvent, "Content-Type: application/json; charset="),
 		kept("JSON of a vendor", oneEvent, "Content-Type: application/vnd.api+json"),
 		kept("upper case", oneEvent, "Content-Type: APPLICATION/JSON"),
 		unread(415, "UTF-16 by name", "/v1/track", oneEvent, "UTF-8", "Content-Type: application/json; charset=utf-16"),
+		unread(415, "a form in another charset", "/v1/track", oneEvent, "UTF-8", "Content-Type: application/x-www-form-urlencoded; charset=latin1"),
 		unread(415, "Latin-1 by name", "/v1/track", oneEvent, "UTF-8", "Content-Type: application/json; charset=iso-8859-1"),
 		unread(415, "a type that is no type", "/v1/track", oneEvent, "events are JSON", "Content-Type: json"),
 		unread(415, "XML", "/v1/track", oneEvent, "events are JSON", "Content-Type: application/xml"),
@@ -263,7 +282,10 @@ func ofFraming() []sent {
 	broken := func(name, wire string) sent {
 		return sent{name: name, wire: wire, code: 400, reason: "broke off", ends: true, unfinished: true}
 	}
+	get, put := unread(405, "GET", "/import", "", "by POST", asText), unread(405, "PUT", "/v1/track", oneEvent, "by POST", asJSON)
+	get.wire, put.wire = strings.Replace(get.wire, "POST", "GET", 1), strings.Replace(put.wire, "POST", "PUT", 1)
 	return []sent{
+		get, put,
 		over(kept("chunks", oneEvent), chunks("", "")),
 		over(kept("chunks with an extension", oneEvent), chunks(";a=b", "")),
 		over(kept("chunks with a trailer", oneEvent), chunks("", "X-Sum: 1\r\n", "Trailer: X-Sum")),
@@ -319,8 +341,20 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("%s: kept is %.300q", c.name, r.Value)
 			}
 		}
-		if got := len(dead.records()) > lettersBefore; got != c.letter {
-			t.Errorf("%s: a dead letter: %v", c.name, got)
+		if c.reason != "" && (a.Success || a.Status != "rejected" && !c.unfinished || a.Reason == "" && len(a.Results) == 0 || a.RequestID != a.header.Get("X-Request-Id")) {
+			t.Errorf("%s: %s", c.name, a.text)
+		}
+		kept := letters(t, dead)[lettersBefore:]
+		if got := len(kept) > 0; got != c.letter || !got && a.DeadLetter != "" {
+			t.Errorf("%s: a dead letter: %v, %s", c.name, got, a.text)
+		}
+		for _, l := range kept {
+			head, body, _ := strings.Cut(c.wire, "\r\n\r\n")
+			coding := map[bool]string{true: "gzip"}[strings.Contains(head, "Content-Encoding: ") && c.unzipped == ""]
+			if l.Whole && (string(l.Body) != cmp.Or(c.unzipped, body) || l.ContentEncoding != coding || l.Reason != a.Reason || a.DeadLetter == "") ||
+				!strings.Contains(head, l.Path) || l.Source != anySource || l.RequestID != a.RequestID || l.Address == "" || l.Time.IsZero() {
+				t.Errorf("%s: %+v after %s", c.name, l, a.text)
+			}
 		}
 		fates[map[bool]string{true: "kept", false: "refused with a reason"}[c.code == http.StatusOK]]++
 	}
@@ -352,7 +386,9 @@ func (s *testFront) responses(wire string) (all []result) {
 			return all
 		}
 		if res.StatusCode >= http.StatusOK {
-			all = append(all, result{code: res.StatusCode, text: string(text)})
+			a := result{code: res.StatusCode, header: res.Header, text: string(text)}
+			_ = json.Unmarshal(text, &a) // a malformed request's response is none of the front's
+			all = append(all, a)
 		}
 	}
 }

@@ -49,55 +49,6 @@ func gzipOf(text string) string {
 	return b.String()
 }
 
-// TestRejectedBodiesAreDeadLetters sends what nobody can make an event of: the
-// client is told so, and its bytes are there to be mended and sent again.
-func TestRejectedBodiesAreDeadLetters(t *testing.T) {
-	const isJSON = "Content-Type: application/json"
-	for _, c := range []struct {
-		name, path, body string
-		lines            []string
-		code             int
-		kept, encoding   string // what the letter has; kept "-": there is none
-	}{
-		{"cut off", "/v1/batch", `{"batch":[{"type":`, nil, 400, "", ""},
-		{"NaN", "/v1/t", `{"userId":"u","x":NaN}`, nil, 400, "", ""},
-		{"an import that is no JSON", "/import", `{`, []string{isJSON}, 400, "", ""},
-		{"zipped", "/v1/track", gzipOf(`{"event":"e"}`), []string{"Content-Encoding: gzip"}, 400, `{"event":"e"}`, ""},
-		{"not zipped", "/v1/track", `{}`, []string{"Content-Encoding: gzip"}, 400, `{}`, "gzip"},
-		{"a bomb", "/v1/batch", gzipOf(strings.Repeat("x", 600<<10)), []string{"Content-Encoding: gzip"}, 413, gzipOf(strings.Repeat("x", 600<<10)), "gzip"},
-		{"an event too large", "/v1/track", `{"userId":"` + strings.Repeat("u", 40<<10) + `"}`, nil, 413, "", ""},
-		{"a body too large to be read", "/v1/track", strings.Repeat("x", 600<<10), nil, 413, "-", ""},
-		{"an id that is none", "/import", "x", []string{"Idempotency-Key: a b"}, 400, "", ""},
-		{"what is taken", "/import", "x", nil, 200, "-", ""},
-		{"no body", "/v1/track", "", nil, 400, "-", ""},
-	} {
-		s, dead := serveDead(t, nil)
-		a := s.post(c.path, c.body, c.lines...)
-		if a.code != c.code {
-			t.Errorf("%s: %d %s", c.name, a.code, a.text)
-		}
-		all := letters(t, dead)
-		if c.kept == "-" {
-			if len(all) != 0 || a.DeadLetter != "" {
-				t.Errorf("%s: %+v", c.name, all)
-			}
-			continue
-		}
-		if c.kept == "" {
-			c.kept = c.body
-		}
-		if len(all) != 1 || a.DeadLetter != "0" {
-			t.Errorf("%s: %d letters, and the response is %s", c.name, len(all), a.text)
-			continue
-		}
-		l := all[0]
-		if string(l.Body) != c.kept || l.ContentEncoding != c.encoding || l.Path != c.path || !l.Whole || l.Reason != a.Reason ||
-			l.Source != anySource || l.RequestID != a.RequestID || l.Address == "" || l.Time.IsZero() {
-			t.Errorf("%s: %+v after %s", c.name, l, a.text)
-		}
-	}
-}
-
 // TestRejectedEventsAreDeadLetters: each rejected event of a batch can be sent
 // again by itself, with what its batch gave it.
 func TestRejectedEventsAreDeadLetters(t *testing.T) {

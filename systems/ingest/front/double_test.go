@@ -35,6 +35,7 @@ type double struct {
 	// fate says what becomes of the n-th record of all; nil: it is kept.
 	fate     func(n int, r *stream.Record) error
 	seen     int
+	contexts []context.Context // of the appends
 	capacity stream.Capacity
 
 	// gate, where it is not nil, is received from before an append goes on.
@@ -57,6 +58,9 @@ func (d *double) Append(ctx context.Context, records []stream.Record) []stream.R
 }
 
 func (d *double) wait(ctx context.Context) {
+	d.mu.Lock()
+	d.contexts = append(d.contexts, ctx)
+	d.mu.Unlock()
 	if d.gate != nil {
 		select {
 		case <-d.gate:
@@ -128,6 +132,12 @@ func (d *double) decided() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.seen
+}
+
+func (d *double) setFate(fate func(n int, r *stream.Record) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fate = fate
 }
 
 func (d *double) setCapacity(r stream.Capacity) {

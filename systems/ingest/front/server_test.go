@@ -2,7 +2,6 @@ package front
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,31 +23,16 @@ import (
 	"whittle/systems/ingest/stream"
 )
 
-// sayings is what is logged, for many goroutines at once.
-type sayings struct {
-	mu   sync.Mutex // guards the following
-	text bytes.Buffer
-}
-
-func (s *sayings) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *sayings) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // TestPanicsAreErrors has the stream panic below the handler: an operator who
 // logs errors alone reads where, the client has no response that could be false,
 // and nothing stays held.
 func TestPanicsAreErrors(t *testing.T) {
-	said := &sayings{}
+	// A file, since nothing that the test waits for comes behind the line.
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	fatal.If(t, err)
+	defer log.Close()
 	s := serve(t, func(o *Options) {
-		o.Log = slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelError}))
+		o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
 	})
 	s.stream.fate = func(n int, _ *stream.Record) error {
 		if n == 0 {
@@ -59,8 +44,10 @@ func TestPanicsAreErrors(t *testing.T) {
 	if got := s.wire(request); got != "" {
 		t.Errorf("acknowledged %q", got)
 	}
+	said, err := os.ReadFile(log.Name())
+	fatal.If(t, err)
 	for _, want := range []string{"level=ERROR", "panic serving 127.0.0.1:", "as the test wants it", "front.(*call).append"} {
-		if !strings.Contains(said.String(), want) {
+		if !bytes.Contains(said, []byte(want)) {
 			t.Errorf("the log has no %q:\n%s", want, said)
 		}
 	}
@@ -97,17 +84,6 @@ func TestStalledBodiesHoldLittle(t *testing.T) {
 	}
 }
 
-// watched is a double that shows its appends.
-type watched struct {
-	*double
-	append func(context.Context)
-}
-
-func (w watched) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	w.append(ctx)
-	return w.double.Append(ctx, records)
-}
-
 // reading tells when it is read.
 type reading struct {
 	io.Reader
@@ -123,11 +99,8 @@ func (r reading) Read(b []byte) (int, error) {
 // one, and its body come long after: the other one's time is not its own.
 func TestSlowBodyHasTheWholeTimeToAppend(t *testing.T) {
 	now := time.Now()
-	var given []context.Context
-	f, err := New(Options{
-		Stream: watched{newDouble(), func(ctx context.Context) { given = append(given, ctx) }},
-		Now:    func() time.Time { return now },
-	})
+	d := newDouble()
+	f, err := New(Options{Stream: d, Now: func() time.Time { return now }})
 	fatal.If(t, err)
 	post := func(body io.Reader) {
 		f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/track", body))
@@ -137,7 +110,7 @@ func TestSlowBodyHasTheWholeTimeToAppend(t *testing.T) {
 	post(strings.NewReader(track))
 	late := now.Add(f.limits.Append)
 	post(reading{strings.NewReader(track), func() { now = late }})
-	if len(given) != 3 || given[1] != given[0] || given[2] == given[0] {
+	if given := d.contexts; len(given) != 3 || given[1] != given[0] || given[2] == given[0] {
 		t.Errorf("contexts of %d appends: %v", len(given), given)
 	}
 }
@@ -168,15 +141,11 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 			send(503)
 		}
 		s.stream.setCapacity(up)
-		s.stream.mu.Lock()
-		s.stream.fate = func(int, *stream.Record) error { return fails(whittle.DeadlineExceeded) }
-		s.stream.mu.Unlock()
+		s.stream.setFate(func(int, *stream.Record) error { return fails(whittle.DeadlineExceeded) })
 		for range 60 {
 			send(504)
 		}
-		s.stream.mu.Lock()
-		s.stream.fate = nil
-		s.stream.mu.Unlock()
+		s.stream.setFate(nil)
 		for range 20 {
 			send(200)
 		}
@@ -194,8 +163,8 @@ func TestAnIDThatIsNoneIsVisible(t *testing.T) {
 		"null": true, "undefined": true, "NaN": true, "[object Object]": true, "00000000-0000-0000-0000-000000000000": true, "0": true, "-": true,
 		"m1": false, "order-0": false, "b7e2a1f0-0000-4000-8000-000000000000": false,
 	} {
-		said := &sayings{}
-		s := serve(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(said, nil)) })
+		var said bytes.Buffer
+		s := serve(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) })
 		for range 3 {
 			s.post("/v1/track", strings.ReplaceAll(track, "m1", id))
 		}
@@ -204,7 +173,7 @@ func TestAnIDThatIsNoneIsVisible(t *testing.T) {
 			t.Errorf("%s: %v counted, want %v", id, n, want)
 		}
 		if (s.front.Warning() != "") != none || strings.Contains(said.String(), "messageId that is none") != none {
-			t.Errorf("%s: warning %q, log %s", id, s.front.Warning(), said)
+			t.Errorf("%s: warning %q, log %s", id, s.front.Warning(), &said)
 		}
 	}
 }

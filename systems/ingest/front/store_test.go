@@ -137,9 +137,7 @@ func TestMixedBatches(t *testing.T) {
 		if a.code != c.code || a.Status != c.status || a.Success != (c.code == 200) || len(a.Results) != len(c.events) {
 			t.Errorf("%s: %d %s", c.name, a.code, a.text)
 		}
-		s.stream.mu.Lock()
-		s.stream.fate = nil
-		s.stream.mu.Unlock()
+		s.stream.setFate(nil)
 		// What a client does upon 429 and 5xx: all again. Nothing is doubled.
 		again := s.post("/v1/batch", batchOf(events...))
 		if again.Accepted+again.Duplicate+again.Rejected != len(c.events) || again.Duplicate != want["accepted"] {
@@ -251,26 +249,37 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
+const crowd = 20
+
+// crowded has a crowd send imports of 10,000 bytes each, of which five may be held, to a stream
+// that waits for its gate.
+func crowded(t *testing.T, holds bool, wait time.Duration) (*testFront, <-chan result) {
+	t.Helper()
+	s := serve(t, func(o *Options) {
+		d := newDouble()
+		d.holds, d.gate = holds, make(chan struct{})
+		o.Stream = d
+		o.Limits = Limits{
+			Event:  event.Limits{Event: 10_000, Batch: 10_000, Merged: 10_000},
+			Import: 10_000, InFlight: 50_000, Wait: wait,
+		}
+	})
+	responses := make(chan result)
+	for i := range crowd {
+		go func() { responses <- s.post("/import", strings.Repeat(string(rune('a'+i)), 10_000)) }()
+	}
+	return s, responses
+}
+
 // TestCopiedIsNotHeld: what the stream has copied is not held while it is waited for,
 // so that more can wait than may be held.
 func TestCopiedIsNotHeld(t *testing.T) {
-	s := serve(t, func(o *Options) {
-		o.Limits = Limits{
-			Event:  event.Limits{Event: 10_000, Batch: 10_000, Merged: 10_000},
-			Import: 10_000, InFlight: 50_000, Wait: time.Minute,
-		}
-	})
-	s.stream.gate = make(chan struct{})
-	responses := make(chan result)
-	const n = 20
-	for i := range n {
-		go func() { responses <- s.post("/import", strings.Repeat(string(rune('a'+i)), 10_000)) }()
-	}
-	for s.stream.decided() < n {
+	s, responses := crowded(t, false, time.Minute)
+	for s.stream.decided() < crowd {
 		runtime.Gosched()
 	}
 	close(s.stream.gate)
-	for range n {
+	for range crowd {
 		if a := <-responses; a.code != 200 {
 			t.Errorf("%d %s", a.code, a.text)
 		}
@@ -279,7 +288,7 @@ func TestCopiedIsNotHeld(t *testing.T) {
 	for _, r := range s.stream.records() {
 		kept[string(r.Value)] = len(r.Value) == 10_000 && strings.Count(string(r.Value), string(r.Value[:1])) == 10_000
 	}
-	for i := range n {
+	for i := range crowd {
 		if !kept[strings.Repeat(string(rune('a'+i)), 10_000)] {
 			t.Errorf("the body of %c is not kept as it was", 'a'+i)
 		}
@@ -289,24 +298,11 @@ func TestCopiedIsNotHeld(t *testing.T) {
 // TestInFlightIsBounded holds the stream while more is sent than may be held:
 // what does not fit is refused, and the rest is kept.
 func TestInFlightIsBounded(t *testing.T) {
-	s := serve(t, func(o *Options) {
-		o.Stream.(*double).holds = true
-		o.Limits = Limits{
-			Event:  event.Limits{Event: 10_000, Batch: 10_000, Merged: 10_000},
-			Import: 10_000, InFlight: 50_000, Wait: 10 * time.Millisecond,
-		}
-	})
-	s.stream.gate = make(chan struct{})
-	responses := make(chan result)
-	const n = 20
-	body := strings.Repeat("x", 10_000)
-	for range n {
-		go func() { responses <- s.post("/import", body) }()
-	}
+	s, responses := crowded(t, true, 10*time.Millisecond)
 	// Nothing is kept while the gate is closed, so the first responses are those
 	// of requests that found no room.
 	busy := 0
-	for range n - 4 {
+	for range crowd - 4 {
 		a := <-responses
 		if a.code != 429 || a.header.Get("Retry-After") == "" {
 			t.Errorf("%d %s", a.code, a.text)
@@ -321,8 +317,8 @@ func TestInFlightIsBounded(t *testing.T) {
 			t.Errorf("%d %s", a.code, a.text)
 		}
 	}
-	if kept := len(s.stream.records()); kept != n-busy || kept == 0 {
-		t.Errorf("%d kept, %d sent away of %d", kept, busy, n)
+	if kept := len(s.stream.records()); kept != crowd-busy || kept == 0 {
+		t.Errorf("%d kept, %d sent away of %d", kept, busy, crowd)
 	}
 	if s.front.appendBytes.Load() != 0 || !s.front.memory.TryAcquire(s.front.limits.InFlight) {
 		t.Error("something is still held")
