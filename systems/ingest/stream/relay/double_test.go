@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
+	"whittle/systems/ingest/stream/streamtest"
 )
 
 // fakeStore is what a double keeps. It outlives the doubles that are open on it.
@@ -66,8 +67,8 @@ type faults struct {
 	vanish  float64 // DeadlineExceeded; a part was kept
 	hang    float64 // until the context ends; a part was kept
 	lag     time.Duration
-	// poison says which records are Invalid.
-	poison func(*stream.Record) bool
+	// fate is the error of a record that fails each time; nil: none does.
+	fate func(*stream.Record) error
 }
 
 // fakeSink is a stream in memory.
@@ -143,9 +144,9 @@ func (d *fakeSink) Append(ctx context.Context, records []stream.Record) []stream
 			switch {
 			case r.Key != "" && invalid[r.Key]:
 				results[i].Err = whittle.Errorf(whittle.Unavailable, "an earlier record of its key failed")
-			case f.poison != nil && f.poison(r):
-				invalid[r.Key] = true
-				results[i].Err = whittle.Errorf(whittle.Invalid, "poison")
+			case f.fate != nil && f.fate(r) != nil:
+				results[i].Err = f.fate(r)
+				invalid[r.Key] = whittle.CodeOf(results[i].Err) == whittle.Invalid
 			case fails(r):
 				results[i].Err = whittle.Errorf(code, "not this one")
 			default:
@@ -256,11 +257,8 @@ func (l *fakeLog) Follow(ctx context.Context, from uint64, visit func(*stream.En
 // event makes record n of a key, or one without a key.
 func event(key string, n int) stream.Record {
 	id := fmt.Sprintf("%s.%d", key, n)
-	r := stream.Record{
-		ID: id, Key: key, Time: time.Now(), Value: []byte("value of " + id),
-		Header: []stream.Header{{Name: "Type", Value: "test"}},
-	}
-	r.Seal()
+	r := streamtest.Record(id, key, "value of "+id)
+	r.Time = time.Now()
 	return r
 }
 

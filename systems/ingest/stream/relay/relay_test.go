@@ -22,13 +22,13 @@ type rig struct {
 	logs, sinks, refusals *fakeStore
 	log                   *fakeLog
 	sink                  *fakeSink
-	wrap                  func(*fakeSink) stream.Stream // nil: the sink is the double
+	fate                  func(*stream.Record) error // of the sink's records
 	*Relay
 }
 
-func open(t *testing.T, o Options, wrap func(*fakeSink) stream.Stream, before ...stream.Record) *rig {
+func open(t *testing.T, o Options, fate func(*stream.Record) error, before ...stream.Record) *rig {
 	t.Helper()
-	g := &rig{logs: newFakeStore(), sinks: newFakeStore(), refusals: newFakeStore(), wrap: wrap}
+	g := &rig{logs: newFakeStore(), sinks: newFakeStore(), refusals: newFakeStore(), fate: fate}
 	for _, r := range before {
 		g.logs.put(r)
 	}
@@ -38,16 +38,11 @@ func open(t *testing.T, o Options, wrap func(*fakeSink) stream.Stream, before ..
 
 func (g *rig) again(t *testing.T, o Options) {
 	t.Helper()
-	g.log, g.sink = newFakeLog(g.logs), newFakeSink(g.sinks, 0, faults{})
+	g.log, g.sink = newFakeLog(g.logs), newFakeSink(g.sinks, 0, faults{fate: g.fate})
 	o.Refused = newFakeSink(g.refusals, 0, faults{})
-	var sink stream.Stream = g.sink
-	if g.wrap != nil {
-		sink = g.wrap(g.sink)
-	}
 	var err error
-	if g.Relay, err = Open(g.log, sink, o); err != nil {
-		t.Fatal(err)
-	}
+	g.Relay, err = Open(g.log, g.sink, o)
+	fatal.If(t, err)
 }
 
 func (g *rig) close(t *testing.T) {
@@ -150,38 +145,18 @@ func TestASinkThatIsDownAtTheStart(t *testing.T) {
 	})
 }
 
-// stuckKey is a sink that does not take one key.
-type stuckKey struct {
-	*fakeSink
-	key string
-}
-
-func (s *stuckKey) Append(ctx context.Context, records []stream.Record) []stream.Result {
-	var rest []stream.Record
-	for _, r := range records {
-		if r.Key != s.key {
-			rest = append(rest, r)
-		}
-	}
-	kept := s.fakeSink.Append(ctx, rest)
-	results := make([]stream.Result, len(records))
-	for i := range records {
-		if records[i].Key == s.key {
-			results[i].Err = whittle.Errorf(whittle.ResourceExhausted, "this key is throttled")
-			continue
-		}
-		results[i], kept = kept[0], kept[1:]
-	}
-	return results
-}
-
 // TestAStuckKeyHoldsNobodyElse, nor much: far more than the window can be sent past it, up
 // to twice the window, which is what comes again after a crash.
 func TestAStuckKeyHoldsNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := quick(t)
 		o.Window = 100
-		g := open(t, o, func(d *fakeSink) stream.Stream { return &stuckKey{d, "stuck"} })
+		g := open(t, o, func(r *stream.Record) error {
+			if r.Key == "stuck" {
+				return whittle.Errorf(whittle.ResourceExhausted, "this key is throttled")
+			}
+			return nil
+		})
 		streamtest.Keep(t, g, event("stuck", 0))
 		const others = 1000
 		for n := range others {
@@ -203,7 +178,7 @@ func TestAStuckKeyHoldsNobodyElse(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		g.crash()
-		g.wrap = nil
+		g.fate = nil
 		g.again(t, o)
 		g.close(t)
 		got, again := copies(g.sinks), 0
@@ -239,9 +214,11 @@ func TestCorruptRecordsOfTheLogArePassed(t *testing.T) {
 // TestWhatTheSinkRefusesIsKept with the reason, and nothing behind it waits for long.
 func TestWhatTheSinkRefusesIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := open(t, quick(t), func(d *fakeSink) stream.Stream {
-			d.faults.poison = func(r *stream.Record) bool { return strings.HasSuffix(r.ID, ".3") }
-			return d
+		g := open(t, quick(t), func(r *stream.Record) error {
+			if strings.HasSuffix(r.ID, ".3") {
+				return whittle.Errorf(whittle.Invalid, "poison")
+			}
+			return nil
 		})
 		full := event("full", 3)
 		full.Header = make([]stream.Header, stream.MaxHeaders)
