@@ -37,8 +37,7 @@ func TestADrainedLogNeverFills(t *testing.T) {
 		far := func() *Log {
 			o := onFakeDisk(newFakeDisk(rand.New(rand.NewPCG(2, 0))))
 			o.MaxRecord, o.SegmentBytes = 16<<10, 256<<10
-			l := opened(t, "", o)
-			return l
+			return opened(t, "", o)
 		}
 		r, err := relay.Open(local, far(), relay.Options{Dir: t.TempDir(), Refused: far(), Keep: true, Low: 4 * 64 << 10})
 		fatal.If(t, err)

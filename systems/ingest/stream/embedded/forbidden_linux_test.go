@@ -19,12 +19,12 @@ func TestALogThatMayNotBeWritten(t *testing.T) {
 	for name, forbid := range map[string]func(dir string) (path string){
 		"an empty folder": func(dir string) string { return filepath.Join(dir, lockName) },
 		"a log's folder": func(dir string) string {
-			openAndClose(t, dir)
+			closing(t, opened(t, dir, Options{}))
 			allow(t, filepath.Join(dir, lockName), 0o666)
 			return dir
 		},
 		"the lock": func(dir string) string {
-			openAndClose(t, dir)
+			closing(t, opened(t, dir, Options{}))
 			allow(t, filepath.Join(dir, lockName), 0o444)
 			return filepath.Join(dir, lockName)
 		},
@@ -49,13 +49,6 @@ func TestALogThatMayNotBeWritten(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func openAndClose(t *testing.T, dir string) {
-	t.Helper()
-	l, err := Open(dir, Options{})
-	fatal.If(t, err)
-	closing(t, l)
 }
 
 func allow(t *testing.T, path string, mode os.FileMode) {

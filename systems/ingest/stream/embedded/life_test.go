@@ -138,7 +138,8 @@ func TestOneWriter(t *testing.T) {
 	openAt(t, dir, small())
 }
 
-// TestReadOnly follows a writer through its segments.
+// TestReadOnly follows a writer through its segments, and reads from a position that came since
+// it was opened.
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	w := openAt(t, dir, small())
@@ -151,16 +152,26 @@ func TestReadOnly(t *testing.T) {
 	if err := l.Trim(0); whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("trimmed: %v", err)
 	}
+	fill(t, w, 0, 10)
+	late, err := l.Read(7)
+	fatal.If(t, err)
+	defer late.Close()
+	into := make([]stream.Entry, 7)
+	if n, err := late.Next(t.Context(), into[:1]); n != 1 || err != nil || into[0].Position != position(7) {
+		t.Errorf("%d entries, %v at %v", n, err, into[0].Position)
+	}
+	if _, err := l.Read(11); whittle.CodeOf(err) != whittle.FailedPrecondition {
+		t.Errorf("behind its end: %v", err)
+	}
 	r, err := l.Read(0)
 	fatal.If(t, err)
 	defer r.Close()
 	var writing sync.WaitGroup
 	writing.Go(func() {
-		for i := range 600 {
+		for i := 10; i < 600; i++ {
 			w.Append(t.Context(), []stream.Record{record(fmt.Sprint(i), make([]byte, 1500))})
 		}
 	})
-	into := make([]stream.Entry, 7)
 	for i := 0; i < 600; {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		n, err := r.Next(ctx, into)
@@ -183,26 +194,6 @@ func TestReadOnly(t *testing.T) {
 	report, err := Verify(t.Context(), dir)
 	if err != nil || report.Corrupt+report.Damaged != 0 || report.Records == 0 || report.Next != 600 || report.Torn != 0 {
 		t.Errorf("%+v, %v", report, err)
-	}
-}
-
-// TestReadOnlyReadsWhatCameSince it was opened, from a position that its writer named.
-func TestReadOnlyReadsWhatCameSince(t *testing.T) {
-	dir := t.TempDir()
-	w := openAt(t, dir, small())
-	o := small()
-	o.ReadOnly = true
-	l := openAt(t, dir, o)
-	fill(t, w, 0, 10)
-	r, err := l.Read(7)
-	fatal.If(t, err)
-	defer r.Close()
-	into := make([]stream.Entry, 1)
-	if n, err := r.Next(t.Context(), into); n != 1 || err != nil || into[0].Position != position(7) {
-		t.Errorf("%d entries, %v at %v", n, err, into[0].Position)
-	}
-	if _, err := l.Read(11); whittle.CodeOf(err) != whittle.FailedPrecondition {
-		t.Errorf("behind its end: %v", err)
 	}
 }
 

@@ -91,10 +91,7 @@ func until(t *testing.T, d time.Duration) {
 // it is told only where all of them are.
 func TestAppendCopy(t *testing.T) {
 	l := openAt(t, t.TempDir(), Options{MaxRecord: 1 << 10})
-	records := []stream.Record{{ID: "a", Value: []byte("one")}, {ID: "b", Value: []byte("two")}}
-	for i := range records {
-		records[i].Seal()
-	}
+	records := []stream.Record{record("a", []byte("one")), record("b", []byte("two"))}
 	times := 0
 	for i, r := range l.AppendCopy(t.Context(), records, func() {
 		times++
@@ -110,20 +107,11 @@ func TestAppendCopy(t *testing.T) {
 	if times != 1 {
 		t.Errorf("it was told %d times", times)
 	}
-	r, err := l.Read(0)
-	fatal.If(t, err)
-	defer r.Close()
-	into := make([]stream.Entry, 2)
-	if n, err := r.Next(t.Context(), into); n != 2 || err != nil || string(into[0].Value) != "one" || string(into[1].Value) != "two" {
-		t.Errorf("%d are there, %v: %+v", n, err, into)
+	if all := readAll(t, l)[Partition]; len(all) != 2 || string(all[0].Value) != "one" || string(all[1].Value) != "two" {
+		t.Errorf("there are %+v", all)
 	}
-	long := stream.Record{Value: make([]byte, 2<<10)}
-	long.Seal()
-	altered := stream.Record{Value: []byte("altered"), Sum: 1}
-	good := stream.Record{Value: []byte("three")}
-	good.Seal()
-	for _, bad := range []stream.Record{long, altered} {
-		l.AppendCopy(t.Context(), []stream.Record{good, bad}, func() { t.Error("not all are copied") })
+	for _, bad := range []stream.Record{record("long", make([]byte, 2<<10)), {Value: []byte("altered"), Sum: 1}} {
+		l.AppendCopy(t.Context(), []stream.Record{record("c", []byte("three")), bad}, func() { t.Error("not all are copied") })
 	}
 }
 
