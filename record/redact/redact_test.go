@@ -77,6 +77,16 @@ func TestBody(t *testing.T) {
 		{"times and fractions", "text/plain", "1700000000004 0.4111111111111111 2026-11-21T10:11:12Z", "1700000000004 0.4111111111111111 2026-11-21T10:11:12Z"},
 		{"a picture", "text/html", `<img src="logo@2x.png">`, `<img src="logo@2x.png">`},
 		{"count", "text/html", "Counted to 500047951 \n", "Counted to 500047951 \n"},
+		{"a vendor's JSON with a byte order mark", "application/vnd.x+json", "\ufeff{\"a\":[\"bob@example.com\"]}", "\ufeff{\"a\":[\"T(bob@example.com)\"]}"},
+		{"a table", "text/csv", "id,who\n1,bob@example.com\n2,\"bob@example.com\"\n", "id,who\n1,T(bob@example.com)\n2,\"T(bob@example.com)\"\n"},
+		{"events", "text/x-stream", "data: {\"x\":\"bob@example.com\"}\n\n", "data: {\"x\":\"T(bob@example.com)\"}\n\n"},
+		{"text as bytes", "application/octet-stream", "plain bob@example.com", "plain T(bob@example.com)"},
+		{"another charset", "text/plain; charset=windows-1252", "caf\xe9 bob@example.com", "caf\xe9 T(bob@example.com)"},
+		// What nothing can be redacted in is left out.
+		{"a wide charset", "text/plain; charset=utf-16", "\xff\xfeb\x00o\x00b\x00", ""},
+		{"bytes", "image/png", "\x89PNG\x00bob@example.com\x00", ""},
+		{"gRPC", "application/grpc", "\x00\x00\x00\x00\x05bob@example.com", ""},
+		{"no part at all", "multipart/form-data; boundary=bad", "bob@example.com", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := whittle.Response{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.in)}
@@ -85,7 +95,7 @@ func TestBody(t *testing.T) {
 			}
 			r.Response(&a)
 			want := expand(r, c.want)
-			if string(a.Body) != want {
+			if string(a.Body) != want || a.Truncated != (want == "") {
 				t.Errorf("%s\n got %s\nwant %s", c.in, a.Body, want)
 			}
 			again := a
@@ -292,16 +302,46 @@ func TestNoDigestOfARedactedBodyIsLeft(t *testing.T) {
 	}
 }
 
+func zipped(t *testing.T, body string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(body))
+	fatal.If(t, z.Close())
+	return b.Bytes()
+}
+
+// TestCodings: a body is redacted without its coding, and left out where that cannot be undone.
+func TestCodings(t *testing.T) {
+	r := mustNew(t, Rules{})
+	const body = `{"password":"hunter2"}`
+	for coding, c := range map[string]struct {
+		body []byte
+		want string
+	}{
+		"gzip":    {zipped(t, body), `{"password":"T(hunter2)"}`},
+		"br":      {[]byte(body), ""},
+		"gzip, x": {zipped(t, body), ""},
+	} {
+		h := func() whittle.Header {
+			return whittle.Header{"Content-Type": {"application/json"}, "Content-Encoding": {coding}}
+		}
+		q, a := whittle.Request{Header: h(), Body: c.body}, whittle.Response{Header: h(), Body: c.body}
+		r.Request(&q)
+		r.Response(&a)
+		want := expand(r, c.want)
+		if string(q.Body) != want || string(a.Body) != want || q.Truncated != (want == "") || a.Truncated != (want == "") || want != "" && a.Header["Content-Encoding"] != nil {
+			t.Errorf("%s: %q and %q, %v", coding, q.Body, a.Body, a.Header)
+		}
+	}
+}
+
 // An entity tag that is a digest of a body lets a short secret in it be guessed as any other digest
 // does, so none is left of a body that was changed or left out. Those of an unchanged body stay.
 func TestNoTagIsLeftOfARedactedBody(t *testing.T) {
 	r := mustNew(t, Rules{})
 	for body, kept := range map[string]bool{`{"pin":"1234"}`: false, `{"size":"1234"}`: true, "\x00\x01\x02": false} {
-		var zipped bytes.Buffer
-		z := gzip.NewWriter(&zipped)
-		_, _ = z.Write([]byte(body))
-		fatal.If(t, z.Close())
-		for coding, b := range map[string][]byte{"": []byte(body), "gzip": zipped.Bytes()} {
+		for coding, b := range map[string][]byte{"": []byte(body), "gzip": zipped(t, body)} {
 			a := whittle.Response{Status: 200, Header: whittle.Header{"Etag": {`"33a64df5"`}}, Trailer: whittle.Header{"Etag": {`W/"v1"`}}, Body: b}
 			if coding != "" {
 				a.Header["Content-Encoding"] = []string{coding}
