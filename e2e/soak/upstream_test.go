@@ -45,7 +45,6 @@ func serve(as []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = writes.Close() }() // the file has them
 	fmt.Println("listening public=" + l.Addr().String())
 	s := origin.Server{Candidate: as[0] == "candidate", Writes: writes}
 	return s.Serve(ctx, l)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"strconv"
+	"sync"
 	"time"
 
 	"whittle/e2e/soak/plan"
@@ -171,7 +172,6 @@ func (u *HTTP1) head(p *plan.Plan) []byte {
 // sending is a body on its way.
 type sending struct {
 	done chan struct{}
-	may  chan struct{}
 	// proceed allows a body that waits for it.
 	proceed func()
 }
@@ -187,7 +187,8 @@ func (s *sending) ended() bool {
 
 // send sends a request; a long body is sent while the response may come already.
 func (u *HTTP1) send(p *plan.Plan) (*sending, error) {
-	s := &sending{done: make(chan struct{}), may: make(chan struct{}), proceed: func() {}}
+	may := make(chan struct{})
+	s := &sending{done: make(chan struct{}), proceed: sync.OnceFunc(func() { close(may) })}
 	head, body := u.head(p), p.Request()
 	if p.Way != plan.Chunked && p.Way != plan.Expect && p.Upload <= piece {
 		close(s.done)
@@ -197,22 +198,12 @@ func (u *HTTP1) send(p *plan.Plan) (*sending, error) {
 	if _, err := u.conn.Write(head); err != nil {
 		return s, err
 	}
-	waits := p.Way == plan.Expect
-	if waits {
-		asked := false
-		s.proceed = func() {
-			if !asked {
-				asked = true
-				close(s.may)
-			}
-		}
-	}
 	c := u.conn
 	go func() {
 		defer close(s.done)
-		if waits {
+		if p.Way == plan.Expect {
 			select {
-			case <-s.may:
+			case <-may:
 			case <-time.After(2 * time.Second): // RFC 9110, 10.1.1: it must not wait for ever
 			}
 		}

@@ -1,9 +1,9 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -53,21 +53,16 @@ func (u *http2User) Ask(ctx context.Context, p *plan.Plan) Outcome {
 		scheme = "http://"
 	}
 	body := p.Request()
-	q, err := http.NewRequestWithContext(ctx, p.Method(), scheme+u.h.Addr+p.Path(), http.NoBody)
+	q, err := http.NewRequestWithContext(ctx, p.Method(), scheme+u.h.Addr+p.Path(), bytes.NewReader(body.Bytes()))
 	if err != nil {
 		return unsent(err)
+	}
+	if p.Way == plan.Chunked {
+		q.ContentLength = -1
 	}
 	q.Host = "soak.example"
 	for _, f := range headers(p, u.name) {
 		q.Header.Set(f[0], f[1])
-	}
-	if p.Upload > 0 {
-		q.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(body.Reader()), nil }
-		q.Body, _ = q.GetBody() // never an error
-		q.ContentLength = int64(p.Upload)
-		if p.Way == plan.Chunked {
-			q.ContentLength = -1
-		}
 	}
 	resp, err := u.h.transport().RoundTrip(q)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"whittle/e2e/soak/plan"
@@ -58,8 +57,6 @@ type User interface {
 const patience = 40 * time.Second
 
 const piece = 32 << 10
-
-var buffers = sync.Pool{New: func() any { return new([piece]byte) }}
 
 // response is one that is to be checked.
 type response struct {
@@ -133,25 +130,18 @@ func headWrong(p *plan.Plan, a *response) string {
 }
 
 func verify(p *plan.Plan, r io.Reader) error {
-	buf := buffers.Get().(*[piece]byte)
-	defer buffers.Put(buf)
-	switch {
+	switch want := p.Response(); {
 	case p.Bodiless():
-		empty := plan.Body{}
-		return empty.Verify(r, buf[:])
-	case p.Way == plan.Events:
-		want := p.Stream()
-		got, err := io.ReadAll(io.LimitReader(r, int64(len(want))+1))
-		switch {
-		case err != nil:
-			return err
-		case !bytes.Equal(got, want):
-			return &plan.Mismatch{Text: fmt.Sprintf("in an event stream of %d bytes: %q", len(want), got)}
-		}
-		return nil
+		return new(plan.Body).Verify(r)
+	case p.Way != plan.Events:
+		return want.Verify(r)
 	}
-	want := p.Response()
-	return want.Verify(r, buf[:])
+	want := p.Stream()
+	got, err := io.ReadAll(io.LimitReader(r, int64(len(want))+1))
+	if err == nil && !bytes.Equal(got, want) {
+		err = &plan.Mismatch{Text: fmt.Sprintf("in an event stream of %d bytes: %q", len(want), got)}
+	}
+	return err
 }
 
 // headers are the fields that a request has beyond those of its kind of client.

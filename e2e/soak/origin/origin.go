@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -37,7 +38,7 @@ type Server struct {
 	// Candidate says that it has the plan's faults for the candidate.
 	Candidate bool
 	// Writes has the writes that were done; several servers share them.
-	Writes *Writes
+	Writes Writes
 
 	conns sync.WaitGroup
 }
@@ -73,7 +74,7 @@ func (s *Server) serve(c *net.TCPConn) {
 	for n := 0; ; n++ {
 		_ = c.SetReadDeadline(time.Now().Add(idle))
 		if _, err := r.Peek(1); err != nil {
-			if n%2 == 0 && errors.Is(err, errTimeout(err)) {
+			if n%2 == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 				reset(c)
 			}
 			return
@@ -99,14 +100,6 @@ func (s *Server) serve(c *net.TCPConn) {
 			idle = soonIdle
 		}
 	}
-}
-
-// errTimeout is err where it is a timeout, else an error that err is not.
-func errTimeout(err error) error {
-	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
-		return err
-	}
-	return io.ErrNoProgress
 }
 
 // reset has the connection's close be a reset.
@@ -152,9 +145,8 @@ func (x *exchange) take() int {
 			return 0
 		}
 	}
-	sent, buf := x.p.Request(), buffers.Get().(*[piece]byte)
-	defer buffers.Put(buf)
-	if err := sent.Verify(x.q.Body, buf[:]); err != nil {
+	sent := x.p.Request()
+	if err := sent.Verify(x.q.Body); err != nil {
 		if _, wrong := errors.AsType[*plan.Mismatch](err); wrong {
 			return plan.StatusDamaged
 		}
@@ -165,10 +157,6 @@ func (x *exchange) take() int {
 	}
 	return http.StatusOK
 }
-
-const piece = 32 << 10
-
-var buffers = sync.Pool{New: func() any { return new([piece]byte) }}
 
 // linger reads until the peer closes, so that no reset overtakes what was written.
 func (x *exchange) linger() {

@@ -72,7 +72,7 @@ func (x *exchange) writeAll(w io.Writer, head []byte) error {
 		}
 		return err
 	}
-	if p.Length < piece && (x.fault == plan.None || x.fault == plan.GarbageAfter || x.fault == plan.SecondAfter) { // in one write, as servers do
+	if p.Length < 32<<10 && (x.fault == plan.None || x.fault == plan.GarbageAfter || x.fault == plan.SecondAfter) { // in one write, as servers do
 		_, err := w.Write(append(append(head, body.Bytes()...), unasked(x.fault)...))
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 )
 
 // Body is the content of a request or a response: its number, and then bytes from a
@@ -41,8 +42,8 @@ func (p *Plan) body(which uint64, length int) Body {
 	return Body{fmt.Sprintf("%016x ", p.Number), int(random(p.Seed^which, p.Number).Uint64() % tableLength), length} //nolint:gosec // below it
 }
 
-// At gives bytes from a place on, at least one where there is one.
-func (b *Body) At(at int) []byte {
+// at gives bytes from a place on, at least one where there is one.
+func (b *Body) at(at int) []byte {
 	left := b.Length - at
 	if at < prefixLength {
 		return []byte(b.prefix[at:min(prefixLength, at+left)])
@@ -51,13 +52,13 @@ func (b *Body) At(at int) []byte {
 	return table[from : from+min(left, piece)]
 }
 
-// Match reports whether bytes are those of a place.
-func (b *Body) Match(at int, got []byte) bool {
+// match reports whether bytes are those of a place.
+func (b *Body) match(at int, got []byte) bool {
 	if at+len(got) > b.Length {
 		return false
 	}
 	for len(got) > 0 {
-		want := b.At(at)
+		want := b.at(at)
 		n := min(len(want), len(got))
 		if !bytes.Equal(want[:n], got[:n]) {
 			return false
@@ -68,17 +69,15 @@ func (b *Body) Match(at int, got []byte) bool {
 }
 
 // WriteTo writes all of it.
-func (b *Body) WriteTo(w io.Writer) (int64, error) { return b.writeFrom(0, w) }
-
-func (b *Body) writeFrom(at int, w io.Writer) (int64, error) {
-	from := at
+func (b *Body) WriteTo(w io.Writer) (int64, error) {
+	at := 0
 	for at < b.Length {
-		n, err := w.Write(b.At(at))
+		n, err := w.Write(b.at(at))
 		if at += n; err != nil {
-			return int64(at - from), err
+			return int64(at), err
 		}
 	}
-	return int64(at - from), nil
+	return int64(at), nil
 }
 
 // Bytes is all of it.
@@ -88,29 +87,17 @@ func (b *Body) Bytes() []byte {
 	return all.Bytes()
 }
 
-// Reader reads it.
-func (b *Body) Reader() io.Reader { return &reader{b: *b} }
-
-type reader struct {
-	b  Body
-	at int
-}
-
-func (r *reader) Read(p []byte) (int, error) {
-	if r.at >= r.b.Length {
-		return 0, io.EOF
-	}
-	n := copy(p, r.b.At(r.at))
-	r.at += n
-	return n, nil
-}
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // Verify reads a body to its end and holds it to the plan's. An error of the reading
 // is returned as it is; one of the content is a *Mismatch.
-func (b *Body) Verify(r io.Reader, buf []byte) error {
+func (b *Body) Verify(r io.Reader) error {
+	whole := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(whole)
+	buf := whole[:]
 	for at := 0; ; {
 		n, err := r.Read(buf)
-		if !b.Match(at, buf[:n]) {
+		if !b.match(at, buf[:n]) {
 			return b.mismatch(at, buf[:n])
 		}
 		at += n

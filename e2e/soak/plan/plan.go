@@ -5,11 +5,11 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
 )
 
 // Header carries a plan in a request, and Of in a response the number that it is for.
@@ -31,11 +31,10 @@ type Way uint8
 const (
 	Get Way = iota
 	Head
-	Post          // a body of known length
-	Chunked       // a body of unknown length
-	Expect        // a body that waits for 100 Continue
-	Events        // an event stream
-	NumberOfWays_ // their number
+	Post    // a body of known length
+	Chunked // a body of unknown length
+	Expect  // a body that waits for 100 Continue
+	Events  // an event stream
 )
 
 var wayNames = [...]string{"GET", "HEAD", "POST", "chunked upload", "Expect", "event stream"}
@@ -101,42 +100,16 @@ func (p *Plan) Repeatable() bool { return p.Way == Get || p.Way == Head || p.Way
 
 // Text is the plan as its header has it.
 func (p *Plan) Text() string {
-	return fmt.Sprintf("%d.%x.%d.%d.%d.%d.%d.%d.%d.%d.%d", p.Number, p.Seed, p.Way, p.Status, p.Upload, p.Length,
-		p.Framing, bit(p.Trailer), p.Fault, p.Candidate, bit(p.Once))
+	b, _ := json.Marshal(p) // of numbers and names
+	return string(b)
 }
 
-func bit(b bool) int {
-	if b {
-		return 1
+// Parse reads a Text.
+func Parse(text string) (p *Plan, err error) {
+	if err = json.Unmarshal([]byte(text), &p); err != nil {
+		return nil, fmt.Errorf("%s %.100q: %w", Header, text, err)
 	}
-	return 0
-}
-
-// Parse reads a Text. The route is not in it: an upstream does not need it.
-func Parse(text string) (*Plan, error) {
-	const fields = 11
-	parts := strings.Split(text, ".")
-	var n [fields]uint64
-	if len(parts) != fields {
-		return nil, fmt.Errorf("%s %.100q has %d parts", Header, text, len(parts))
-	}
-	for i, part := range parts {
-		base := 10
-		if i == 1 {
-			base = 16
-		}
-		var err error
-		if n[i], err = strconv.ParseUint(part, base, 64); err != nil {
-			return nil, fmt.Errorf("%s %.100q: %w", Header, text, err)
-		}
-	}
-	if n[2] >= uint64(NumberOfWays_) || n[8] >= uint64(NumberOfFaults_) || n[9] >= uint64(NumberOfFaults_) {
-		return nil, fmt.Errorf("%s %.100q is of another version", Header, text)
-	}
-	return &Plan{
-		Number: n[0], Seed: n[1], Way: Way(n[2]), Status: int(n[3]), Upload: int(n[4]), Length: int(n[5]), //nolint:gosec // what Text wrote
-		Framing: Framing(n[6]), Trailer: n[7] == 1, Fault: Fault(n[8]), Candidate: Fault(n[9]), Once: n[10] == 1, //nolint:gosec // as above
-	}, nil
+	return p, nil
 }
 
 // random is the source of all that is drawn for one request.
