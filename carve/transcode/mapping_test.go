@@ -1,14 +1,13 @@
 package transcode
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
-
-	"google.golang.org/protobuf/proto"
+	"time"
 
 	"whittle"
-	"whittle/internal/fatal"
 )
 
 func mapped(t testing.TB, change func(*whittle.RPC), options ...Option) *Transcoder {
@@ -30,97 +29,45 @@ const (
 	asForm = "application/x-www-form-urlencoded"
 )
 
-// TestMappedRequest holds requests whose names, bodies or words are not the
-// contract's against the message that is sent.
-func TestMappedRequest(t *testing.T) {
-	colors := map[string]string{"RED": "red as a rose", "COLOR_UNSPECIFIED": "none"}
-	for _, c := range []struct {
-		name    string
-		change  func(*whittle.RPC)
-		pattern string
-		r       *whittle.Request
-		want    string // empty: refused
-	}{
-		{"a list is the body", func(r *whittle.RPC) { r.Body = "tags" }, "", sent(asJSON, "/", `["a","b"]`), `{"tags":["a","b"]}`},
-		{"a number is the body", func(r *whittle.RPC) { r.Body = "userId" }, "", sent(asJSON, "/", ` 7 `), `{"userId":"7"}`},
-		{"a message is the body", func(r *whittle.RPC) { r.Body = "inner" }, "", sent(asJSON, "/", `{"userId":7}`), `{"inner":{"userId":"7"}}`},
-		{"a map is the body", func(r *whittle.RPC) { r.Body = "counts" }, "", sent(asJSON, "/", `{"7":8}`), `{"counts":{"7":"8"}}`},
-		{"null is the body", func(r *whittle.RPC) { r.Body = "inner" }, "", sent(asJSON, "/", `null`), `{}`},
-		{"a number as text", func(r *whittle.RPC) { r.Body = "user_id" }, "", sent(asText, "/", `7`), `{"userId":"7"}`},
-		{"bytes are the body", func(r *whittle.RPC) { r.Body = "raw" }, "", sent("image/png", "/", "\x01\x02"), `{"raw":"AQI="}`},
-		{"no body for a field", func(r *whittle.RPC) { r.Body = "tags" }, "", sent("", "/?user_id=3", ""), `{"userId":"3"}`},
-		{"a field smuggled behind the body", func(r *whittle.RPC) { r.Body = "userId" }, "", sent(asJSON, "/", `7,"on":true`), ""},
-		{"a list declared as text", func(r *whittle.RPC) { r.Body = "tags" }, "", sent(asText, "/", `["a"]`), ""},
-		{"a word where a number is", func(r *whittle.RPC) { r.Body = "userId" }, "", sent(asText, "/", `x`), ""},
-
-		{"a query of other names", func(r *whittle.RPC) {
-			r.Query = map[string]string{"id": "user_id", "i": "inner.user_id"}
-		}, "", sent("", "/?id=4&i=5&on=true", ""), `{"userId":"4","on":true,"inner":{"userId":"5"}}`},
-		{"a named parameter with a body", func(r *whittle.RPC) { r.Query = map[string]string{"id": "user_id"} }, "", sent(asJSON, "/?id=4&on=true", `{"ratio":0.5}`), `{"userId":"4","ratio":0.5}`},
-		{"a wildcard of another name", func(r *whittle.RPC) { r.Path = map[string]string{"id": "inner.user_id"} }, "/u/{id}/{tags}", sent("", "/u/9/x", ""), `{"inner":{"userId":"9"},"tags":["x"]}`},
-
-		{"a form of other names", func(r *whittle.RPC) {
-			r.Content, r.Form = whittle.BodyForm, map[string]string{"user-name[id]": "user_id"}
-		}, "", sent(asForm, "/", "user-name%5Bid%5D=4"), `{"userId":"4"}`},
-		{"a strict form", func(r *whittle.RPC) { r.Content, r.Strict = whittle.BodyForm, true }, "", sent(asForm, "/", "user_id=4&who=x"), ""},
-		{"a strict query", func(r *whittle.RPC) { r.Strict = true }, "", sent("", "/?user_id=4&who=x", ""), ""},
-		{"a strict query with a body", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/?who=x", `{"ratio":0.5}`), ""},
-		{"a strict body", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/", `{"inner":{"who":1}}`), ""},
-		{"a strict body of the contract", func(r *whittle.RPC) { r.Strict = true }, "", sent(asJSON, "/?", `{"ratio":0.5}`), `{"ratio":0.5}`},
-		{"a form", func(r *whittle.RPC) { r.Content = whittle.BodyForm }, "", sent(asForm, "/", "user_id=4&tags=a&tags=b+c&who=x"), `{"userId":"4","tags":["a","b c"]}`},
-		{"JSON in place of a form", func(r *whittle.RPC) { r.Content = whittle.BodyForm }, "", sent(asJSON, "/", "{}"), ""},
-		{"a broken form", func(r *whittle.RPC) { r.Content = whittle.BodyForm }, "", sent(asForm, "/", "user_id=%zz"), ""},
-		{"a word in a form", func(r *whittle.RPC) { r.Content = whittle.BodyForm }, "", sent(asForm, "/", "user_id=x"), ""},
-		{"a body nobody looks at", func(r *whittle.RPC) { r.Content = whittle.BodyIgnored }, "", sent("x/y", "/?on=true", "\xff"), `{"on":true}`},
-
-		{
-			"enum's words at depth", func(r *whittle.RPC) { r.Words = colors }, "",
-			sent(asJSON, "/", `{"color":"red as a rose","inner":{"inner":{"color":"red as a rose","big":9007199254740993}}}`),
-			`{"color":"RED","inner":{"inner":{"color":"RED","big":"9007199254740993"}}}`,
-		},
-		{"an enum's word in the query", func(r *whittle.RPC) { r.Words = colors }, "", sent("", "/?color=red+as+a+rose", ""), `{"color":"RED"}`},
-		{"an enum's number", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":1}`), ""},
-		{"an enum's number in the query", func(r *whittle.RPC) { r.Words = colors }, "", sent("", "/?color=1", ""), ""},
-		{"null for an enum with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":null}`), ""},
-		{"a name of no value", func(*whittle.RPC) {}, "", sent(asJSON, "/", `{"inner":{"color":"BLUE"}}`), ""},
-		{"half a surrogate pair with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","tags":["\ud800"]}`), ""},
-		{"a member twice with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"color":"red as a rose","userId":1,"userId":2}`), ""},
-		{
-			"a word with escapes", func(r *whittle.RPC) { r.Words = colors }, "",
-			sent(asJSON, "/", ` { "x" : [ {"color":"]"} , "\"" ] , "\u0063olor" : "red\u0020as a rose" , "tags" : [ "<" ] } `), `{"color":"RED","tags":["<"]}`,
-		},
-		{"a word of no enum", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":{"color":"RED"}}`), ""},
-		{"words in a whole body", func(r *whittle.RPC) { r.Words, r.Body = colors, "color" }, "", sent(asText, "/", `red as a rose`), `{"color":"RED"}`},
-		{"a field of the wrong kind with words", func(r *whittle.RPC) { r.Words = colors }, "", sent(asJSON, "/", `{"inner":[1]}`), ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			tr := mapped(t, c.change, Pattern(c.pattern))
-			got, err := tr.Request(c.r)
-			if c.want == "" {
-				if err == nil || whittle.CodeOf(err) != whittle.Invalid {
-					t.Fatalf("Request = %v, want it refused", err)
-				}
-				return
-			}
-			fatal.If(t, err)
-			m, want := message(t, tr, got.Body), message(t, tr, wire(t, tr, c.want))
-			if !proto.Equal(m.Interface(), want.Interface()) {
-				t.Errorf("sent %v, want %v", m.Interface(), want.Interface())
-			}
-		})
-	}
-}
-
+// TestMappedResponse: what a message is to the user. A value that no word of JSON stands for is the
+// candidate's failure, which names the field, and not another word.
 func TestMappedResponse(t *testing.T) {
 	whole := func(field, contentType string) func(*whittle.RPC) {
 		return func(r *whittle.RPC) { r.Response, r.ContentType = field, contentType }
 	}
+	plain := func(r *whittle.RPC) { r.Method = "shop.v1.Shop/Plain" }
+	rich, red := func(*whittle.RPC) {}, map[string]string{"RED": "red"}
 	for _, c := range []struct {
 		name   string
 		change func(*whittle.RPC)
-		json   string
-		want   string
+		json   string // of the message, but for numbers
+		want   string // behind "malformed: " what the failure says
 	}{
+		{
+			"zeros are present, unset optionals are not", plain, `{}`,
+			`{"i32":0,"i64":0,"u32":0,"u64":0,"s32":0,"s64":0,"yesNo":false,"fullName":""}`,
+		},
+		{
+			"numbers stay numbers", plain, `{"i64":"500047951","u64":"18446744073709551615","maybe":0}`,
+			`{"i32":0,"i64":500047951,"u32":0,"u64":18446744073709551615,"s32":0,"s64":0,"yesNo":false,"fullName":"","maybe":0}`,
+		},
+		{
+			"everything else", rich,
+			`{"userId":"-9","color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],` +
+				`"counts":{"10":"1","9":"2"},"inner":{"single":0.1},"at":"2026-01-02T03:04:05Z","big":"9007199254740993","free":{"k":[1,null]},"numbers":["1"]}`,
+			`{"userId":-9,"color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"9":2,"10":1},` +
+				`"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0.1,"on":false,"numbers":[]},` +
+				`"at":"2026-01-02T03:04:05Z","big":9007199254740993,"single":0,"on":false,"free":{"k":[1,null]},"numbers":[1]}`,
+		},
+		{
+			"numbers as ECMAScript writes them", rich, `{"ratio":1e21,"single":1e-7}`,
+			`{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":1e+21,"tags":[],"counts":{},"single":1e-7,"on":false,"numbers":[]}`,
+		},
+		{
+			"what JSON has no number for", rich, `{"ratio":"-Infinity","single":"NaN","color":7}`,
+			`{"userId":0,"color":7,"raw":"","ratio":"-Infinity","tags":[],"counts":{},"single":"NaN","on":false,"numbers":[]}`,
+		},
+
 		{"a list", whole("tags", ""), `{"tags":["a","b"]}`, `["a","b"]`},
 		{"an empty list", whole("tags", ""), `{}`, `[]`},
 		{"an empty list that is null", func(r *whittle.RPC) { r.Response, r.Nulls = "tags", []string{"$"} }, `{}`, `null`},
@@ -159,40 +106,34 @@ func TestMappedResponse(t *testing.T) {
 		{"a template's words", func(r *whittle.RPC) {
 			r.Template, r.Words = "{{.color}} {{with .inner}}{{.color}}{{end}}", map[string]string{"RED": "red", "COLOR_UNSPECIFIED": "-"}
 		}, `{"color":"RED","inner":{}}`, `red -`},
+
+		{"no word for what is unset", func(r *whittle.RPC) { r.Words = red }, `{}`, "malformed: shop.v1.Rich.color is COLOR_UNSPECIFIED, which no word"},
+		{
+			"no word, and absent where it is", func(r *whittle.RPC) { r.Words, r.Absent = red, []string{"$.color"} },
+			`{}`, `{"userId":0,"raw":"","ratio":0,"tags":[],"counts":{},"single":0,"on":false,"numbers":[]}`,
+		},
+		{
+			"no word, and null where it is", func(r *whittle.RPC) { r.Words, r.Nulls = red, []string{"$.color"} },
+			`{}`, `{"userId":0,"color":null,"raw":"","ratio":0,"tags":[],"counts":{},"single":0,"on":false,"numbers":[]}`,
+		},
+		{"no word deeper down", func(r *whittle.RPC) { r.Words = red }, `{"color":1,"inner":{}}`, "malformed: is COLOR_UNSPECIFIED"},
+		{"no word for a number", func(r *whittle.RPC) { r.Words = red }, `{"color":7}`, "malformed: is 7, which no word"},
+		{"no word for a number, as text", func(r *whittle.RPC) { r.Words, r.Response, r.ContentType = red, "color", asText }, `{"color":7}`, "malformed: is 7, which no word"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tr := mapped(t, c.change)
 			a := tr.Response(response(200, "application/proto", string(wire(t, tr, c.json))))
-			if a.Failure != "" || string(a.Body) != c.want {
-				t.Errorf("got %s %s\n%s\nwant\n%s", a.Failure, a.Detail, a.Body, c.want)
+			if says, fails := strings.CutPrefix(c.want, "malformed: "); fails {
+				if a.Failure != whittle.FailedMalform || !strings.Contains(a.Detail, says) {
+					t.Errorf("%q %q, want %q", a.Failure, a.Detail, says)
+				}
+				return
 			}
-		})
-	}
-}
-
-// TestWordlessResponse: a value that no word of JSON stands for is the candidate's
-// failure, which names the field, and not another word.
-func TestWordlessResponse(t *testing.T) {
-	red := map[string]string{"RED": "red"}
-	for _, c := range []struct {
-		name   string
-		change func(*whittle.RPC)
-		wire   string // JSON of the message, but for numbers
-		says   string // empty: it is a response
-	}{
-		{"unset", func(r *whittle.RPC) { r.Words = red }, `{}`, "shop.v1.Rich.color is COLOR_UNSPECIFIED, which no word"},
-		{"unset, and absent where it is", func(r *whittle.RPC) { r.Words, r.Absent = red, []string{"$.color"} }, `{}`, ""},
-		{"unset, and null where it is", func(r *whittle.RPC) { r.Words, r.Nulls = red, []string{"$.color"} }, `{}`, ""},
-		{"unset deeper down", func(r *whittle.RPC) { r.Words = red }, `{"color":1,"inner":{}}`, "is COLOR_UNSPECIFIED"},
-		{"a number of no value", func(r *whittle.RPC) { r.Words = red }, `{"color":7}`, "is 7, which no word"},
-		{"a number of no value as text", func(r *whittle.RPC) { r.Words, r.Response, r.ContentType = red, "color", asText }, `{"color":7}`, "is 7, which no word"},
-		{"without words numbers and names are", func(*whittle.RPC) {}, `{"color":7,"inner":{}}`, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			tr := mapped(t, c.change)
-			a := tr.Response(response(200, "application/proto", string(wire(t, tr, c.wire))))
-			if (a.Failure == whittle.FailedMalform) != (c.says != "") || !strings.Contains(a.Detail, c.says) {
-				t.Errorf("%q %q, want %q", a.Failure, a.Detail, c.says)
+			if a.Failure != "" || a.Status != 200 || a.Latency != time.Second || string(a.Body) != c.want {
+				t.Errorf("got %d %s %s\n%s\nwant\n%s", a.Status, a.Failure, a.Detail, a.Body, c.want)
+			}
+			if kind := cmp.Or(tr.rpc.ContentType, "application/json"); a.Header.Get("Content-Type") != kind && tr.rpc.Template == "" {
+				t.Errorf("its type is %q, want %s", a.Header.Get("Content-Type"), kind)
 			}
 		})
 	}
@@ -241,23 +182,18 @@ func FuzzMapped(f *testing.F) {
 	})
 }
 
-// TestNoContent: a status without a body has none, whatever the message is.
-func TestNoContent(t *testing.T) {
-	tr := mapped(t, func(r *whittle.RPC) { r.Status = 204 })
-	got := tr.Response(&whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/proto"}}})
-	if got.Status != 204 || len(got.Body) > 0 || got.Header.Get("Content-Type") != "" {
-		t.Errorf("%+v, want 204 with nothing", got)
-	}
-}
-
-// TestRedirect: a redirect without a body has no content type, and leads where the
-// candidate's header says.
-func TestRedirect(t *testing.T) {
-	tr := mapped(t, func(r *whittle.RPC) { r.Status, r.ContentType, r.Template = 302, whittle.NoContentType, `{{""}}` })
-	got := tr.Response(&whittle.Response{Status: 200, Header: whittle.Header{
-		"Content-Type": {"application/proto"}, "Location": {"/home"}, "Set-Cookie": {"sid=1", "b=2"},
-	}})
-	if _, typed := got.Header["Content-Type"]; typed || got.Status != 302 || len(got.Body) > 0 || got.Header.Get("Location") != "/home" || len(got.Header["Set-Cookie"]) != 2 {
-		t.Errorf("%+v, want 302 to /home with two cookies and nothing else", got)
+// TestResponseWithoutABody: a status without a body has none, whatever the message is. A redirect
+// without a body has no content type, and leads where the candidate's header says.
+func TestResponseWithoutABody(t *testing.T) {
+	for status, change := range map[int]func(*whittle.RPC){
+		204: func(*whittle.RPC) {}, 302: func(r *whittle.RPC) { r.ContentType, r.Template = whittle.NoContentType, `{{""}}` },
+	} {
+		tr := mapped(t, func(r *whittle.RPC) { r.Status = status; change(r) })
+		got := tr.Response(&whittle.Response{Status: 200, Header: whittle.Header{
+			"Content-Type": {"application/proto"}, "Location": {"/home"}, "Set-Cookie": {"sid=1", "b=2"},
+		}})
+		if _, typed := got.Header["Content-Type"]; typed || got.Status != status || len(got.Body) > 0 || got.Header.Get("Location") != "/home" || len(got.Header["Set-Cookie"]) != 2 {
+			t.Errorf("%+v, want %d with /home, two cookies and nothing else", got, status)
+		}
 	}
 }

@@ -12,18 +12,30 @@ import (
 	"whittle/internal/fatal"
 )
 
-// TestRequestBody holds what a request says against the message that is sent,
-// written as JSON.
-func TestRequestBody(t *testing.T) {
+// TestRequest holds what a request says against the message that is sent, written as JSON: with the
+// contract's names, bodies and words, and with others.
+func TestRequest(t *testing.T) {
 	plain := shop(t, whittle.Connect, "Plain")
 	rich := shop(t, whittle.Connect, "Rich")
+	user := shop(t, whittle.Connect, "Rich", Pattern("/users/{user_id}"))
 	users := shop(t, whittle.Connect, "Rich", Pattern("/users/{user_id}/{tags...}"))
 	get := func(target string) *whittle.Request { return &whittle.Request{Method: "GET", Target: target} }
+	undeclared := post("/", "{}")
+	delete(undeclared.Header, "Content-Type")
+	zipped := post("/", "{}")
+	zipped.Header["Content-Encoding"] = []string{"gzip"}
+	truncated := post("/", "{}")
+	truncated.Truncated = true
+	colors := map[string]string{"RED": "red as a rose", "COLOR_UNSPECIFIED": "none"}
+	worded := mapped(t, func(r *whittle.RPC) { r.Words = colors })
+	strict := mapped(t, func(r *whittle.RPC) { r.Strict = true })
+	form := mapped(t, func(r *whittle.RPC) { r.Content = whittle.BodyForm })
+	body := func(field string) *Transcoder { return mapped(t, func(r *whittle.RPC) { r.Body = field }) }
 	for _, c := range []struct {
 		name string
 		tr   *Transcoder
 		r    *whittle.Request
-		want string
+		want string // empty: refused
 	}{
 		{"a number", plain, post("/", `{"i32": 7}`), `{"i32":7}`},
 		{"a number in words of its own", plain, post("/", `{"i32": "7", "i64": 1e3, "u32": 2.0}`), `{"i32":7,"i64":"1000","u32":2}`},
@@ -47,68 +59,99 @@ func TestRequestBody(t *testing.T) {
 		{"an enum by number", rich, get("/?color=1&on=false"), `{"color":"RED"}`},
 		{"the path", users, get("/users/42/a%2Fb/c?tags=x"), `{"userId":"42","tags":["x","a/b/c"]}`},
 		{"the path over the body", users, post("/users/42/", `{"userId":7,"ratio":0.5}`), `{"userId":"42","ratio":0.5,"tags":[""]}`},
+
+		{"a fraction", plain, post("/", `{"i32":1.5}`), ""},
+		{"a word for a number", plain, post("/", `{"i32":"abc"}`), ""},
+		{"a number out of range", plain, post("/", `{"i32":2147483648}`), ""},
+		{"a number below range", plain, post("/", `{"u32":-1}`), ""},
+		{"null", plain, post("/", `null`), ""},
+		{"an array", plain, post("/", `[1]`), ""},
+		{"a bare number", plain, post("/", `7`), ""},
+		{"half a body", plain, post("/", `{"i32":`), ""},
+		{"two bodies", plain, post("/", `{"i32":1}{}`), ""},
+		{"blanks alone", plain, post("/", " \n"), ""},
+		{"a field twice", plain, post("/", `{"i32":1,"i32":2}`), ""},
+		{"leading zeros", plain, post("/", `{"i32":01}`), ""},
+		{"an object for a number", plain, post("/", `{"i32":{}}`), ""},
+		{"a form in place of JSON", plain, sent(asForm, "/", "i32=1"), ""},
+		{"an undeclared body", plain, undeclared, ""},
+		{"a compressed body", plain, zipped, ""},
+		{"half a copy", plain, truncated, ""},
+		{"depths", rich, post("/", strings.Repeat(`{"inner":`, 1000)+"{}"+strings.Repeat("}", 1000)), ""},
+		{"a word in the query", plain, get("/?i32=x"), ""},
+		{"a broken query", plain, get("/?i32=%zz"), ""},
+		{"a map in the query", rich, get("/?counts=1"), ""},
+		{"a word in the path", user, post("/users/me", ""), ""},
+		{"too short a path", user, post("/users", ""), ""},
+
+		{"a list is the body", body("tags"), sent(asJSON, "/", `["a","b"]`), `{"tags":["a","b"]}`},
+		{"a number is the body", body("userId"), sent(asJSON, "/", ` 7 `), `{"userId":"7"}`},
+		{"a message is the body", body("inner"), sent(asJSON, "/", `{"userId":7}`), `{"inner":{"userId":"7"}}`},
+		{"a map is the body", body("counts"), sent(asJSON, "/", `{"7":8}`), `{"counts":{"7":"8"}}`},
+		{"null is the body", body("inner"), sent(asJSON, "/", `null`), `{}`},
+		{"a number as text", body("user_id"), sent(asText, "/", `7`), `{"userId":"7"}`},
+		{"bytes are the body", body("raw"), sent("image/png", "/", "\x01\x02"), `{"raw":"AQI="}`},
+		{"no body for a field", body("tags"), sent("", "/?user_id=3", ""), `{"userId":"3"}`},
+		{"a field smuggled behind the body", body("userId"), sent(asJSON, "/", `7,"on":true`), ""},
+		{"a list declared as text", body("tags"), sent(asText, "/", `["a"]`), ""},
+		{"a word where a number is", body("userId"), sent(asText, "/", `x`), ""},
+
+		{"a query of other names", mapped(t, func(r *whittle.RPC) {
+			r.Query = map[string]string{"id": "user_id", "i": "inner.user_id"}
+		}), sent("", "/?id=4&i=5&on=true", ""), `{"userId":"4","on":true,"inner":{"userId":"5"}}`},
+		{"a named parameter with a body", mapped(t, func(r *whittle.RPC) {
+			r.Query = map[string]string{"id": "user_id"}
+		}), sent(asJSON, "/?id=4&on=true", `{"ratio":0.5}`), `{"userId":"4","ratio":0.5}`},
+		{"a wildcard of another name", mapped(t, func(r *whittle.RPC) {
+			r.Path = map[string]string{"id": "inner.user_id"}
+		}, Pattern("/u/{id}/{tags}")), sent("", "/u/9/x", ""), `{"inner":{"userId":"9"},"tags":["x"]}`},
+
+		{"a form of other names", mapped(t, func(r *whittle.RPC) {
+			r.Content, r.Form = whittle.BodyForm, map[string]string{"user-name[id]": "user_id"}
+		}), sent(asForm, "/", "user-name%5Bid%5D=4"), `{"userId":"4"}`},
+		{"a strict form", mapped(t, func(r *whittle.RPC) { r.Content, r.Strict = whittle.BodyForm, true }), sent(asForm, "/", "user_id=4&who=x"), ""},
+		{"a strict query", strict, sent("", "/?user_id=4&who=x", ""), ""},
+		{"a strict query with a body", strict, sent(asJSON, "/?who=x", `{"ratio":0.5}`), ""},
+		{"a strict body", strict, sent(asJSON, "/", `{"inner":{"who":1}}`), ""},
+		{"a strict body of the contract", strict, sent(asJSON, "/?", `{"ratio":0.5}`), `{"ratio":0.5}`},
+		{"a form", form, sent(asForm, "/", "user_id=4&tags=a&tags=b+c&who=x"), `{"userId":"4","tags":["a","b c"]}`},
+		{"JSON in place of a form", form, sent(asJSON, "/", "{}"), ""},
+		{"a broken form", form, sent(asForm, "/", "user_id=%zz"), ""},
+		{"a word in a form", form, sent(asForm, "/", "user_id=x"), ""},
+		{"a body nobody looks at", mapped(t, func(r *whittle.RPC) { r.Content = whittle.BodyIgnored }), sent("x/y", "/?on=true", "\xff"), `{"on":true}`},
+
+		{
+			"enum's words at depth", worded,
+			sent(asJSON, "/", `{"color":"red as a rose","inner":{"inner":{"color":"red as a rose","big":9007199254740993}}}`),
+			`{"color":"RED","inner":{"inner":{"color":"RED","big":"9007199254740993"}}}`,
+		},
+		{"an enum's word in the query", worded, sent("", "/?color=red+as+a+rose", ""), `{"color":"RED"}`},
+		{"an enum's number", worded, sent(asJSON, "/", `{"color":1}`), ""},
+		{"an enum's number in the query", worded, sent("", "/?color=1", ""), ""},
+		{"null for an enum with words", worded, sent(asJSON, "/", `{"color":null}`), ""},
+		{"a name of no value", rich, sent(asJSON, "/", `{"inner":{"color":"BLUE"}}`), ""},
+		{"half a surrogate pair with words", worded, sent(asJSON, "/", `{"color":"red as a rose","tags":["\ud800"]}`), ""},
+		{"a member twice with words", worded, sent(asJSON, "/", `{"color":"red as a rose","userId":1,"userId":2}`), ""},
+		{
+			"a word with escapes", worded,
+			sent(asJSON, "/", ` { "x" : [ {"color":"]"} , "\"" ] , "\u0063olor" : "red\u0020as a rose" , "tags" : [ "<" ] } `), `{"color":"RED","tags":["<"]}`,
+		},
+		{"a word of no enum", worded, sent(asJSON, "/", `{"inner":{"color":"RED"}}`), ""},
+		{"words in a whole body", mapped(t, func(r *whittle.RPC) { r.Words, r.Body = colors, "color" }), sent(asText, "/", `red as a rose`), `{"color":"RED"}`},
+		{"a field of the wrong kind with words", worded, sent(asJSON, "/", `{"inner":[1]}`), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := c.tr.Request(c.r)
+			if c.want == "" {
+				if code := map[bool]whittle.Code{false: whittle.Invalid, true: whittle.ResourceExhausted}[c.r.Truncated]; err == nil || whittle.CodeOf(err) != code {
+					t.Errorf("Request = %v, %v, want it refused", got, err)
+				}
+				return
+			}
 			fatal.If(t, err)
 			m, want := message(t, c.tr, got.Body), message(t, c.tr, wire(t, c.tr, c.want))
 			if !proto.Equal(m.Interface(), want.Interface()) {
 				t.Errorf("sent %v, want %v", m.Interface(), want.Interface())
-			}
-		})
-	}
-}
-
-func TestRequestRefuses(t *testing.T) {
-	plain := shop(t, whittle.Twirp, "Plain")
-	rich := shop(t, whittle.Twirp, "Rich")
-	users := shop(t, whittle.Twirp, "Rich", Pattern("/users/{user_id}"))
-	form := post("/", "i32=1")
-	form.Header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
-	undeclared := post("/", "{}")
-	delete(undeclared.Header, "Content-Type")
-	zipped := post("/", "{}")
-	zipped.Header["Content-Encoding"] = []string{"gzip"}
-	truncated := post("/", "{}")
-	truncated.Truncated = true
-	deep := post("/", strings.Repeat(`{"inner":`, 1000)+"{}"+strings.Repeat("}", 1000))
-	for _, c := range []struct {
-		name string
-		tr   *Transcoder
-		r    *whittle.Request
-		code whittle.Code
-	}{
-		{"a fraction", plain, post("/", `{"i32":1.5}`), whittle.Invalid},
-		{"a word for a number", plain, post("/", `{"i32":"abc"}`), whittle.Invalid},
-		{"a number out of range", plain, post("/", `{"i32":2147483648}`), whittle.Invalid},
-		{"a number below range", plain, post("/", `{"u32":-1}`), whittle.Invalid},
-		{"null", plain, post("/", `null`), whittle.Invalid},
-		{"an array", plain, post("/", `[1]`), whittle.Invalid},
-		{"a bare number", plain, post("/", `7`), whittle.Invalid},
-		{"half a body", plain, post("/", `{"i32":`), whittle.Invalid},
-		{"two bodies", plain, post("/", `{"i32":1}{}`), whittle.Invalid},
-		{"blanks alone", plain, post("/", " \n"), whittle.Invalid},
-		{"a field twice", plain, post("/", `{"i32":1,"i32":2}`), whittle.Invalid},
-		{"leading zeros", plain, post("/", `{"i32":01}`), whittle.Invalid},
-		{"an object for a number", plain, post("/", `{"i32":{}}`), whittle.Invalid},
-		{"a form", plain, form, whittle.Invalid},
-		{"an undeclared body", plain, undeclared, whittle.Invalid},
-		{"a compressed body", plain, zipped, whittle.Invalid},
-		{"half a copy", plain, truncated, whittle.ResourceExhausted},
-		{"depths", rich, deep, whittle.Invalid},
-		{"a word in the query", plain, &whittle.Request{Method: "GET", Target: "/?i32=x"}, whittle.Invalid},
-		{"a broken query", plain, &whittle.Request{Method: "GET", Target: "/?i32=%zz"}, whittle.Invalid},
-		{"a map in the query", rich, &whittle.Request{Method: "GET", Target: "/?counts=1"}, whittle.Invalid},
-		{"a word in the path", users, post("/users/me", ""), whittle.Invalid},
-		{"too short a path", users, post("/users", ""), whittle.Invalid},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := c.tr.Request(c.r)
-			if err == nil {
-				t.Fatalf("sent %q", got.Body)
-			}
-			if whittle.CodeOf(err) != c.code {
-				t.Errorf("%v has code %v, want %v", err, whittle.CodeOf(err), c.code)
 			}
 		})
 	}

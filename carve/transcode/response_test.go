@@ -23,55 +23,6 @@ func response(status int, contentType, body string) *whittle.Response {
 	}
 }
 
-func TestResponseJSON(t *testing.T) {
-	plain := shop(t, whittle.Twirp, "Plain")
-	rich := shop(t, whittle.Twirp, "Rich")
-	for _, c := range []struct {
-		name string
-		tr   *Transcoder
-		json string
-		want string
-	}{
-		{
-			"zeros are present, unset optionals are not", plain, `{}`,
-			`{"i32":0,"i64":0,"u32":0,"u64":0,"s32":0,"s64":0,"yesNo":false,"fullName":""}`,
-		},
-		{
-			"numbers stay numbers", plain, `{"i64":"500047951","u64":"18446744073709551615","maybe":0}`,
-			`{"i32":0,"i64":500047951,"u32":0,"u64":18446744073709551615,"s32":0,"s64":0,"yesNo":false,"fullName":"","maybe":0}`,
-		},
-		{
-			"everything else", rich,
-			`{"userId":"-9","color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],` +
-				`"counts":{"10":"1","9":"2"},"inner":{"single":0.1},"at":"2026-01-02T03:04:05Z","big":"9007199254740993","free":{"k":[1,null]},"numbers":["1"]}`,
-			`{"userId":-9,"color":"RED","raw":"AQI=","ratio":0.1,"tags":["a\u0001<b>","\"\\\n"],"counts":{"9":2,"10":1},` +
-				`"inner":{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":0,"tags":[],"counts":{},"single":0.1,"on":false,"numbers":[]},` +
-				`"at":"2026-01-02T03:04:05Z","big":9007199254740993,"single":0,"on":false,"free":{"k":[1,null]},"numbers":[1]}`,
-		},
-		{
-			"numbers as ECMAScript writes them", rich, `{"ratio":1e21,"single":1e-7}`,
-			`{"userId":0,"color":"COLOR_UNSPECIFIED","raw":"","ratio":1e+21,"tags":[],"counts":{},"single":1e-7,"on":false,"numbers":[]}`,
-		},
-		{
-			"what JSON has no number for", rich, `{"ratio":"-Infinity","single":"NaN","color":7}`,
-			`{"userId":0,"color":7,"raw":"","ratio":"-Infinity","tags":[],"counts":{},"single":"NaN","on":false,"numbers":[]}`,
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			a := c.tr.Response(response(200, "application/protobuf", string(wire(t, c.tr, c.json))))
-			if a.Failure != "" || a.Status != 200 || a.Header.Get("Content-Type") != "application/json" || a.Latency != time.Second {
-				t.Fatalf("answer %+v", a)
-			}
-			if string(a.Body) != c.want {
-				t.Errorf("got  %s\nwant %s", a.Body, c.want)
-			}
-			if !json.Valid(a.Body) {
-				t.Error("not JSON")
-			}
-		})
-	}
-}
-
 func TestResponseTemplate(t *testing.T) {
 	rpc := whittle.RPC{
 		Protocol: whittle.GRPC, Descriptor: contract(t), Method: "shop.v1.Shop/Plain",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -15,51 +16,37 @@ import (
 	"whittle/internal/fatal"
 )
 
+// wordyFile has all values of the enum but V0 at its verb.
+const wordyFile = `
+file { name: "w.proto" package: "w.v1" syntax: "proto3"
+  enum_type { name: "State" value { name: "V0" number: 0 } %s }
+  message_type { name: "Thing"
+    field { name: "is" number: 1 type: TYPE_ENUM type_name: ".w.v1.State" label: LABEL_OPTIONAL json_name: "is" }
+    field { name: "may" number: 2 type: TYPE_ENUM type_name: ".w.v1.State" label: LABEL_OPTIONAL json_name: "may" oneof_index: 0 proto3_optional: true }
+    field { name: "list" number: 3 type: TYPE_ENUM type_name: ".w.v1.State" label: LABEL_REPEATED json_name: "list" }
+    field { name: "map" number: 4 type: TYPE_MESSAGE type_name: ".w.v1.Thing.MapEntry" label: LABEL_REPEATED json_name: "map" }
+    field { name: "below" number: 5 type: TYPE_MESSAGE type_name: ".w.v1.Thing" label: LABEL_OPTIONAL json_name: "below" }
+    field { name: "things" number: 6 type: TYPE_MESSAGE type_name: ".w.v1.Thing" label: LABEL_REPEATED json_name: "things" }
+    field { name: "text" number: 7 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "text" }
+    oneof_decl { name: "_may" }
+    nested_type { name: "MapEntry" options { map_entry: true }
+      field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "key" }
+      field { name: "value" number: 2 type: TYPE_ENUM type_name: ".w.v1.State" label: LABEL_OPTIONAL json_name: "value" } } }
+  service { name: "Words" method { name: "Echo" input_type: ".w.v1.Thing" output_type: ".w.v1.Thing" } } }`
+
 // wordy is a contract whose message has an enum in every place that one can be
 // in. Some words are names of other values, or numbers.
 func wordy(t testing.TB, words []string) *Transcoder {
 	t.Helper()
-	enum := &descriptorpb.EnumDescriptorProto{Name: new("State"), Value: []*descriptorpb.EnumValueDescriptorProto{{Name: new("V0"), Number: new(int32(0))}}}
-	of := map[string]string{}
+	values, of := "", map[string]string{}
 	for i, w := range words {
 		name := fmt.Sprintf("V%d", i+1)
-		enum.Value = append(enum.Value, &descriptorpb.EnumValueDescriptorProto{Name: new(name), Number: new(int32(i + 1))})
+		values += fmt.Sprintf("value { name: %q number: %d }\n", name, i+1)
 		of[name] = w
 	}
-	field := func(name string, n int32, kind descriptorpb.FieldDescriptorProto_Type, of string, label descriptorpb.FieldDescriptorProto_Label) *descriptorpb.FieldDescriptorProto {
-		f := &descriptorpb.FieldDescriptorProto{Name: new(name), JsonName: new(name), Number: new(n), Type: kind.Enum(), Label: label.Enum()}
-		if of != "" {
-			f.TypeName = new(".w.v1." + of)
-		}
-		return f
-	}
-	const (
-		one, many            = descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL, descriptorpb.FieldDescriptorProto_LABEL_REPEATED
-		anEnum, text, object = descriptorpb.FieldDescriptorProto_TYPE_ENUM, descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
-	)
-	optional := field("may", 2, anEnum, "State", one)
-	optional.Proto3Optional, optional.OneofIndex = new(true), new(int32(0))
-	message := &descriptorpb.DescriptorProto{
-		Name: new("Thing"),
-		Field: []*descriptorpb.FieldDescriptorProto{
-			field("is", 1, anEnum, "State", one), optional, field("list", 3, anEnum, "State", many), field("map", 4, object, "Thing.MapEntry", many),
-			field("below", 5, object, "Thing", one), field("things", 6, object, "Thing", many), field("text", 7, text, "", one),
-		},
-		OneofDecl: []*descriptorpb.OneofDescriptorProto{{Name: new("_may")}},
-		NestedType: []*descriptorpb.DescriptorProto{{
-			Name:    new("MapEntry"),
-			Field:   []*descriptorpb.FieldDescriptorProto{field("key", 1, text, "", one), field("value", 2, anEnum, "State", one)},
-			Options: &descriptorpb.MessageOptions{MapEntry: new(true)},
-		}},
-	}
-	file := &descriptorpb.FileDescriptorProto{
-		Name: new("w.proto"), Package: new("w.v1"), Syntax: new("proto3"),
-		MessageType: []*descriptorpb.DescriptorProto{message}, EnumType: []*descriptorpb.EnumDescriptorProto{enum},
-		Service: []*descriptorpb.ServiceDescriptorProto{{Name: new("Words"), Method: []*descriptorpb.MethodDescriptorProto{
-			{Name: new("Echo"), InputType: new(".w.v1.Thing"), OutputType: new(".w.v1.Thing")},
-		}}},
-	}
-	b, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
+	set := &descriptorpb.FileDescriptorSet{}
+	fatal.If(t, prototext.Unmarshal(fmt.Appendf(nil, wordyFile, values), set))
+	b, err := proto.Marshal(set)
 	fatal.If(t, err)
 	tr, err := New(whittle.RPC{Protocol: whittle.Connect, Descriptor: b, Method: "w.v1.Words/Echo", Words: of})
 	fatal.If(t, err)
