@@ -252,38 +252,3 @@ func TestHeadersAreRedactedByTheirNames(t *testing.T) {
 		}
 	}
 }
-
-// TestHeadersStayBounded: sixteen headers of ever new values, in JSON.
-func TestHeadersStayBounded(t *testing.T) {
-	t.Parallel()
-	c := testMatch
-	for i := range whittle.MaxHeaders {
-		c.Headers = append(c.Headers, fmt.Sprintf("X-%d", i))
-	}
-	j := judgeOf(t, c)
-	long := strings.Repeat("<\u00e9", 1500)
-	for i := range 600 {
-		a, b := whittle.Header{}, whittle.Header{}
-		for k, name := range c.Headers {
-			if (i+k)%3 > 0 {
-				a[name] = []string{fmt.Sprintf("%d%s", i, long)}
-			}
-			if (i+k)%5 > 0 {
-				b[name] = []string{fmt.Sprintf("%d%s", -i, long)}
-			}
-		}
-		x := headed(a, b)
-		x.Request.Target, x.Monolith.Body, x.Candidate.Body = "/"+long, fmt.Appendf(nil, `{"k%d":%q}`, i, long), fmt.Appendf(nil, `{"j%d":%q}`, i, long)
-		j.Observe(x)
-	}
-	kept := stateOf(t, j)
-	v := j.Verdict()
-	t.Logf("%d bytes are kept, of %d findings", len(kept), len(v.Findings))
-	if n := len(findingsOf(&v, whittle.FoundHeader)); n == 0 || n > maxMarks {
-		t.Errorf("%d findings of headers", n)
-	}
-	again := judgeOf(t, c)
-	if err := again.UnmarshalBinary(kept); err != nil || len(findingsOf(new(again.Verdict()), whittle.FoundHeader)) != len(findingsOf(&v, whittle.FoundHeader)) {
-		t.Errorf("restored: %v", err)
-	}
-}

@@ -64,34 +64,30 @@ func TestWalkFromShadowToLive(t *testing.T) {
 }
 
 func TestBreachFallsAtOnceAndBeforeTheDisk(t *testing.T) {
-	tests := map[string]struct {
+	type breach struct {
 		breach func(h *rig)
 		reason string
-	}{
+	}
+	inBubbles(t, map[string]breach{
 		"errors":   {func(h *rig) { h.users(whittle.Candidate, 500, tolerated) }, "The errors guard was breached: 3 bad responses"},
 		"mismatch": {func(h *rig) { mirror(h, 404, tolerated) }, "The mismatch guard was breached: 3 differ"},
 		"breaker":  {func(h *rig) { h.trip("20 bad responses in a row.") }, "The breaker tripped: 20 bad responses in a row"},
 		"verdict":  {func(h *rig) { h.say(whittle.Different) }, "The verdict is DIFFERENT: Stands on 2"},
-	}
-	for label, tt := range tests {
-		t.Run(label, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h := shifted(t, &memory{})
-				tt.breach(h)
-				pass(150 * time.Millisecond)
-				h.expectLog("applied 0", "saved 0")
-				s := h.status()
-				last := s.Timeline[len(s.Timeline)-1]
-				if s.Phase != whittle.PhaseRolledBack || s.Share != 0 || !strings.HasPrefix(last.Reason, tt.reason) || last.By != rollout.Self {
-					t.Errorf("got %s, %+v", s.Phase, last)
-				}
-				pass(time.Hour)
-				if h.share() != 0 {
-					t.Error("it came back by itself")
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, tt breach) {
+		h := shifted(t, &memory{})
+		tt.breach(h)
+		pass(150 * time.Millisecond)
+		h.expectLog("applied 0", "saved 0")
+		s := h.status()
+		last := s.Timeline[len(s.Timeline)-1]
+		if s.Phase != whittle.PhaseRolledBack || s.Share != 0 || !strings.HasPrefix(last.Reason, tt.reason) || last.By != rollout.Self {
+			t.Errorf("got %s, %+v", s.Phase, last)
+		}
+		pass(time.Hour)
+		if h.share() != 0 {
+			t.Error("it came back by itself")
+		}
+	})
 }
 
 func mirror(h *rig, candidate, n int) {

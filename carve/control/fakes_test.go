@@ -362,6 +362,13 @@ func (h *rig) run() {
 	synctest.Wait()
 }
 
+// inBubbles runs a test of each case in a bubble of its own.
+func inBubbles[C any](t *testing.T, cases map[string]C, test func(t *testing.T, c C)) {
+	for label, c := range cases {
+		t.Run(label, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, c) }) })
+	}
+}
+
 // pass lets time go by, to the end of whatever happens at its end.
 func pass(d time.Duration) {
 	time.Sleep(d) // the bubble's clock

@@ -101,7 +101,7 @@ func TestDifferentOnDiskStartsOnTheMonolith(t *testing.T) {
 }
 
 func TestDamagedStateStartsOnTheMonolith(t *testing.T) {
-	tests := map[string]func(m *memory){
+	inBubbles(t, map[string]func(m *memory){
 		"record":   func(m *memory) { m.corrupt = true },
 		"position": func(m *memory) { r := m.records[name]; r.Rollout = []byte("{"); m.records[name] = r },
 		"version":  func(m *memory) { r := m.records[name]; r.Rollout = []byte(`{"version":9}`); m.records[name] = r },
@@ -112,102 +112,90 @@ func TestDamagedStateStartsOnTheMonolith(t *testing.T) {
 		},
 		"evidence": func(m *memory) { r := m.records[name]; r.Judge = []byte("?"); m.records[name] = r },
 		"guards":   func(m *memory) { r := m.records[name]; r.Guard = []byte("?"); m.records[name] = r },
-	}
-	for label, damage := range tests {
-		t.Run(label, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				disk := &memory{}
-				h := shifted(t, disk)
-				_ = h.stop()
-				disk.set(damage)
-				again := newRig(t, disk, spec())
-				again.word = whittle.Equivalent
-				again.c.Start()
-				s := again.status()
-				if again.share() != 0 || s.Phase != whittle.PhaseShadow || s.Verdict.Compared != 0 {
-					t.Fatalf("share %d, %+v", again.share(), s)
-				}
-				last := s.Timeline[len(s.Timeline)-1]
-				if !strings.HasPrefix(last.Reason, "Evidence starts afresh, back in shadow: the saved ") || last.By != rollout.Self {
-					t.Errorf("reported as %+v", last)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, damage func(m *memory)) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		_ = h.stop()
+		disk.set(damage)
+		again := newRig(t, disk, spec())
+		again.word = whittle.Equivalent
+		again.c.Start()
+		s := again.status()
+		if again.share() != 0 || s.Phase != whittle.PhaseShadow || s.Verdict.Compared != 0 {
+			t.Fatalf("share %d, %+v", again.share(), s)
+		}
+		last := s.Timeline[len(s.Timeline)-1]
+		if !strings.HasPrefix(last.Reason, "Evidence starts afresh, back in shadow: the saved ") || last.By != rollout.Self {
+			t.Errorf("reported as %+v", last)
+		}
+	})
 }
 
 func TestAnotherCandidateStartsAfresh(t *testing.T) {
-	for label, change := range map[string]func(*whittle.Route){
+	inBubbles(t, map[string]func(*whittle.Route){
 		"url":     func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} },
 		"build":   func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: r.Candidate.URL, Build: "1.4.1"} },
 		"rpc":     func(r *whittle.Route) { r.RPC = &whittle.RPC{Protocol: whittle.Twirp} },
 		"compare": func(r *whittle.Route) { r.Compare.Kind = whittle.JSON },
-	} {
-		t.Run(label, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				disk := &memory{}
-				h := shifted(t, disk)
-				_ = h.stop()
-				again := newRig(t, disk, spec(change))
-				again.run()
-				s := again.status()
-				last := s.Timeline[len(s.Timeline)-1]
-				if again.share() != 0 || s.Verdict.Compared != 0 || last.From != 100 || last.To != 0 ||
-					!strings.Contains(last.Reason, "the config has another") {
-					t.Errorf("share %d, %+v", again.share(), last)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, change func(*whittle.Route)) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		_ = h.stop()
+		again := newRig(t, disk, spec(change))
+		again.run()
+		s := again.status()
+		last := s.Timeline[len(s.Timeline)-1]
+		if again.share() != 0 || s.Verdict.Compared != 0 || last.From != 100 || last.To != 0 ||
+			!strings.Contains(last.Reason, "the config has another") {
+			t.Errorf("share %d, %+v", again.share(), last)
+		}
+	})
 }
 
 // TestAnotherMonolithStartsAfresh holds that evidence against one monolith is
 // none against another, found at a start or by a reload, and that nothing else
 // about the monolith costs the evidence.
 func TestAnotherMonolithStartsAfresh(t *testing.T) {
-	for label, c := range map[string]struct {
+	type another struct {
 		monolith whittle.Upstream
 		share    whittle.Share
-	}{
+	}
+	inBubbles(t, map[string]another{
 		"url":     {whittle.Upstream{URL: "http://127.0.0.1:4000"}, 0},
 		"build":   {whittle.Upstream{URL: "http://127.0.0.1:3000", Build: "2026-11"}, 0},
 		"same":    {whittle.Upstream{URL: "http://127.0.0.1:3000"}, 100},
 		"timeout": {whittle.Upstream{URL: "http://127.0.0.1:3000", Timeout: time.Second, MaxConns: 7}, 100},
-	} {
-		t.Run(label, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				disk := &memory{}
-				first := whittle.Upstream{URL: "http://127.0.0.1:3000"}
-				began := newRigBefore(t, disk, first, spec())
-				shift(began)
-				mirror(began, 200, 10)
-				_ = began.stop()
-				again := newRigBefore(t, disk, c.monolith, spec())
-				again.run()
-				if s := again.status(); again.share() != c.share || (s.Verdict.Compared == 0) != (c.share == 0) {
-					t.Errorf("after a restart: share %d, %d compared", again.share(), s.Verdict.Compared)
-				}
+	}, func(t *testing.T, c another) {
+		disk := &memory{}
+		first := whittle.Upstream{URL: "http://127.0.0.1:3000"}
+		began := newRigBefore(t, disk, first, spec())
+		shift(began)
+		mirror(began, 200, 10)
+		_ = began.stop()
+		again := newRigBefore(t, disk, c.monolith, spec())
+		again.run()
+		if s := again.status(); again.share() != c.share || (s.Verdict.Compared == 0) != (c.share == 0) {
+			t.Errorf("after a restart: share %d, %d compared", again.share(), s.Verdict.Compared)
+		}
 
-				h := newRigBefore(t, &memory{}, first, spec())
-				shift(h)
-				h.say(whittle.Undecided) // or a fresh shift would start at once
-				if err := h.c.Reload(c.monolith, []whittle.Route{spec()}, func() error {
-					if got := h.share(); got != c.share {
-						t.Errorf("share %d while the monolith is changed", got)
-					}
-					return nil
-				}); err != nil {
-					t.Fatal(err)
-				}
-				if s := h.status(); h.share() != c.share {
-					t.Errorf("after a reload: share %d, %+v", h.share(), s.Timeline)
-				}
-				if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}).Skip; (skip == whittle.SkipStale) != (c.share == 0) {
-					t.Errorf("after a reload: an exchange from before was skipped as %q", skip)
-				}
-			})
-		})
-	}
+		h := newRigBefore(t, &memory{}, first, spec())
+		shift(h)
+		h.say(whittle.Undecided) // or a fresh shift would start at once
+		if err := h.c.Reload(c.monolith, []whittle.Route{spec()}, func() error {
+			if got := h.share(); got != c.share {
+				t.Errorf("share %d while the monolith is changed", got)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if s := h.status(); h.share() != c.share {
+			t.Errorf("after a reload: share %d, %+v", h.share(), s.Timeline)
+		}
+		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}).Skip; (skip == whittle.SkipStale) != (c.share == 0) {
+			t.Errorf("after a reload: an exchange from before was skipped as %q", skip)
+		}
+	})
 }
 
 // TestDifferentIsNotForcedByAReset holds that a reset, a restart and a change of

@@ -113,29 +113,25 @@ func TestARiseThatIsNotConfirmedIsGivenUp(t *testing.T) {
 
 // TestAFallOvertakesARiseAtTheProxies: by an order, by the evidence, and when whittle ends.
 func TestAFallOvertakesARiseAtTheProxies(t *testing.T) {
-	for label, fall := range map[string]func(h *rig){
+	inBubbles(t, map[string]func(h *rig){
 		"order":    func(h *rig) { _ = h.c.Order(h.t.Context(), name, rollout.Order{Kind: rollout.Rollback}) },
 		"evidence": func(h *rig) { h.say(whittle.Different) },
 		"breaker":  func(h *rig) { h.trip("5 bad responses in a row") },
 		"end":      func(h *rig) { _ = h.stop() },
-	} {
-		t.Run(label, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				disk := &memory{}
-				h, confirm := steered(t, disk)
-				confirm(false)
-				h.say(whittle.Equivalent)
-				pass(time.Second)
-				h.journal.take()
-				fall(h)
-				pass(time.Second)
-				h.expectLog("applied 0", "saved 0")
-				if s := h.status(); s.Share != 0 {
-					t.Errorf("at %d", s.Share)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, fall func(h *rig)) {
+		disk := &memory{}
+		h, confirm := steered(t, disk)
+		confirm(false)
+		h.say(whittle.Equivalent)
+		pass(time.Second)
+		h.journal.take()
+		fall(h)
+		pass(time.Second)
+		h.expectLog("applied 0", "saved 0")
+		if s := h.status(); s.Share != 0 {
+			t.Errorf("at %d", s.Share)
+		}
+	})
 }
 
 // TestStartDecidesOnlyAFall: what else is due when whittle begins is decided once it
@@ -174,38 +170,34 @@ func TestStartDecidesOnlyAFall(t *testing.T) {
 // TestARiseOutlivesAReloadOfItsSteps: a rise that is on its way to the disk gets there
 // where the reload leaves its steps alone, and is given up where they are others.
 func TestARiseOutlivesAReloadOfItsSteps(t *testing.T) {
-	for label, same := range map[string]bool{"same steps": true, "other steps": false} {
-		t.Run(label, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				disk := &memory{}
-				h := shifted(t, disk)
-				release := make(chan struct{})
-				disk.set(func(m *memory) { m.hang, m.hangAt = release, 2500 })
-				response := make(chan error, 1)
-				go func() { response <- h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}) }()
-				synctest.Wait()
-				next := spec(func(r *whittle.Route) {
-					if !same {
-						r.Rollout.Steps = []whittle.Share{100, 5000, whittle.All}
-					}
-				})
-				fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{next}, noSwap))
-				disk.set(func(m *memory) { m.hang = nil })
-				close(release)
-				err := <-response
-				pass(time.Second)
-				if same && (err != nil || h.share() != 2500) {
-					t.Errorf("share %d, %v", h.share(), err)
-				}
-				if !same && (whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "steps are being reloaded") || h.share() != 100) {
-					t.Errorf("share %d, %v", h.share(), err)
-				}
-				if slices.Contains(h.journal.take(), "applied 2500") != same {
-					t.Errorf("2500 was in force: %v", !same)
-				}
-			})
+	inBubbles(t, map[string]bool{"same steps": true, "other steps": false}, func(t *testing.T, same bool) {
+		disk := &memory{}
+		h := shifted(t, disk)
+		release := make(chan struct{})
+		disk.set(func(m *memory) { m.hang, m.hangAt = release, 2500 })
+		response := make(chan error, 1)
+		go func() { response <- h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}) }()
+		synctest.Wait()
+		next := spec(func(r *whittle.Route) {
+			if !same {
+				r.Rollout.Steps = []whittle.Share{100, 5000, whittle.All}
+			}
 		})
-	}
+		fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{next}, noSwap))
+		disk.set(func(m *memory) { m.hang = nil })
+		close(release)
+		err := <-response
+		pass(time.Second)
+		if same && (err != nil || h.share() != 2500) {
+			t.Errorf("share %d, %v", h.share(), err)
+		}
+		if !same && (whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "steps are being reloaded") || h.share() != 100) {
+			t.Errorf("share %d, %v", h.share(), err)
+		}
+		if slices.Contains(h.journal.take(), "applied 2500") != same {
+			t.Errorf("2500 was in force: %v", !same)
+		}
+	})
 }
 
 // A process goes on where another has stopped at the start alone: a route that leaves the config later and comes
