@@ -181,8 +181,7 @@ func TestTheMonolithsWatchedResponsesReachTheGuard(t *testing.T) {
 // fail now and then would soon pass a limit that only one of them is held to.
 func TestFailuresAreNotMismatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
+		h := shifted(t, &memory{})
 		for range 3 * tolerated {
 			lost := exchange(0)
 			lost.Candidate.Failure = whittle.FailedReset

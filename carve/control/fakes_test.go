@@ -240,6 +240,7 @@ type rig struct {
 	refused  error // of NewJudge
 	events   []string
 	monolith whittle.Upstream
+	routes   []whittle.Route
 
 	stop func() error // ends the run that began last
 }
@@ -253,21 +254,19 @@ func newRig(t *testing.T, disk *memory, routes ...whittle.Route) *rig {
 func newRigBefore(t *testing.T, disk *memory, monolith whittle.Upstream, routes ...whittle.Route) *rig {
 	t.Helper()
 	h := &rig{
-		monolith: monolith,
-		t:        t, disk: disk, journal: &journal{}, word: whittle.Undecided,
-		reports: map[string]whittle.Ledger{},
-		inForce: map[string]whittle.Share{}, latest: map[string]whittle.Position{},
+		monolith: monolith, routes: routes, t: t, disk: disk, journal: &journal{}, word: whittle.Undecided,
+		reports: map[string]whittle.Ledger{}, inForce: map[string]whittle.Share{}, latest: map[string]whittle.Position{},
 	}
 	disk.journal = h.journal
-	c, err := control.New(h.options(routes))
-	fatal.If(t, err)
-	h.c = c
+	h.begin()
 	return h
 }
 
-func (h *rig) options(routes []whittle.Route) control.Options {
-	return control.Options{
-		Store: h.disk, Monolith: h.monolith, Routes: routes, Apply: h.apply,
+// begin makes a controller of the same disk and routes, as another process would.
+func (h *rig) begin(change ...func(o *control.Options)) {
+	h.t.Helper()
+	o := control.Options{
+		Store: h.disk, Monolith: h.monolith, Routes: h.routes, Apply: h.apply,
 		Counts: func(route string) whittle.Counts {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -291,6 +290,12 @@ func (h *rig) options(routes []whittle.Route) control.Options {
 			h.events = append(h.events, fmt.Sprintf("%s %d→%d by %s: %s", e.Kind, e.From, e.To, e.By, e.Reason))
 		},
 	}
+	for _, c := range change {
+		c(&o)
+	}
+	var err error
+	h.c, err = control.New(o)
+	fatal.If(h.t, err)
 }
 
 // apply takes what the gateway would; that each position is a later one than the
@@ -329,9 +334,7 @@ func (h *rig) share() whittle.Share {
 
 // say sets the verdict; the exchange makes control ask for it.
 func (h *rig) say(word whittle.State) {
-	h.mu.Lock()
-	h.word = word
-	h.mu.Unlock()
+	h.set(func() { h.word = word })
 	h.c.Observe(exchange(200))
 }
 

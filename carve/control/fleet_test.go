@@ -48,12 +48,8 @@ func (o *others) set(change func()) {
 // lead makes a controller that decides for a fleet.
 func lead(t *testing.T, disk *memory, o *others) *rig {
 	t.Helper()
-	h := newRig(t, disk)
-	options := h.options([]whittle.Route{spec()})
-	options.Fleet = o
-	c, err := control.New(options)
-	fatal.If(t, err)
-	h.c = c
+	h := newRig(t, disk, spec())
+	h.begin(func(options *control.Options) { options.Fleet = o })
 	return h
 }
 

@@ -155,18 +155,17 @@ func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			h := newRig(t, &memory{}, spec())
-			o := h.options([]whittle.Route{spec()})
 			held := &slow{compares: newHold(), encodes: newHold()}
-			newJudge := o.NewJudge
-			o.NewJudge = func(c whittle.Comparison) (control.Judge, error) {
-				j, err := newJudge(c)
-				held.Judge = j
-				return held, err
-			}
-			o.Tick = time.Millisecond
-			c, err := control.New(o)
-			fatal.If(t, err)
-			h.c = c
+			h.begin(func(o *control.Options) {
+				newJudge := o.NewJudge
+				o.NewJudge = func(c whittle.Comparison) (control.Judge, error) {
+					j, err := newJudge(c)
+					held.Judge = j
+					return held, err
+				}
+				o.Tick = time.Millisecond
+			})
+			c := h.c
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- c.Run(ctx) }()
@@ -179,7 +178,7 @@ func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
 			h.trip("broken")
 			atOnce, none := context.WithCancel(t.Context())
 			none() // nor is the disk waited for
-			err = c.Order(atOnce, name, rollout.Order{Kind: rollout.Rollback})
+			err := c.Order(atOnce, name, rollout.Order{Kind: rollout.Rollback})
 			if whittle.CodeOf(err) != whittle.DeadlineExceeded || h.share() != 0 {
 				t.Errorf("share %d after a rollback: %v", h.share(), err)
 			}

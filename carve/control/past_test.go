@@ -115,8 +115,7 @@ func noSwap() error { return nil }
 
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
+		h := shifted(t, &memory{})
 		other := spec(func(r *whittle.Route) { r.Name = "GET /other" })
 		mirror(h, 200, 10)
 
@@ -184,9 +183,7 @@ func TestNothingRisesWhileReloading(t *testing.T) {
 			if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.Unavailable {
 				t.Errorf("an order: %v", err)
 			}
-			h.mu.Lock()
-			h.word = whittle.Undecided
-			h.mu.Unlock()
+			h.set(func() { h.word = whittle.Undecided })
 			return nil
 		})
 		fatal.If(t, err)

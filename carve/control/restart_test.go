@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/carve/control"
 	"whittle/carve/rollout"
 	"whittle/carve/state"
 	"whittle/internal/fatal"
@@ -84,10 +83,8 @@ func TestDifferentOnDiskStartsOnTheMonolith(t *testing.T) {
 		_ = h.stop()
 		again := newRig(t, disk, spec())
 		again.word = whittle.Different
-		c, err := control.New(again.options([]whittle.Route{spec()}))
-		fatal.If(t, err)
-		again.c = c
-		c.Start()
+		again.begin()
+		again.c.Start()
 		again.expectLog("applied 0")
 		if s := again.status(); s.Share != 100 {
 			t.Errorf("the status shows %d, which is not what is on disk", s.Share)
@@ -220,9 +217,7 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 		// mirrored lets n exchanges of this moment be compared, with that word on
 		// them.
 		mirrored := func(h *rig, n int, word whittle.State) {
-			h.mu.Lock()
-			h.word = word
-			h.mu.Unlock()
+			h.set(func() { h.word = word })
 			for range n {
 				x := exchange(200)
 				x.At = time.Now()

@@ -15,28 +15,25 @@ import (
 )
 
 // steered makes a rig whose users are sent by a proxy that confirms shares when it is told to.
-func steered(t *testing.T, disk *memory) (h *rig, confirm func(bool)) {
+func steered(t *testing.T) (h *rig, confirm func(bool)) {
 	t.Helper()
-	s := spec(func(r *whittle.Route) { r.Rollout.MinRequests = 0 })
-	h = newRig(t, disk, s)
+	h = newRig(t, &memory{}, spec(func(r *whittle.Route) { r.Rollout.MinRequests = 0 }))
 	confirms := true
 	has := whittle.Share(0)
-	o := h.options([]whittle.Route{s})
-	o.Steered = func(route string) *whittle.SteerStatus {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		out := &whittle.SteerStatus{By: "test", Share: h.inForce[route]}
-		if confirms {
-			has = out.Share
+	h.begin(func(o *control.Options) {
+		o.Steered = func(route string) *whittle.SteerStatus {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			out := &whittle.SteerStatus{By: "test", Share: h.inForce[route]}
+			if confirms {
+				has = out.Share
+			}
+			if has != out.Share {
+				out.UnderWay, out.Wait = "move", "the move is under way"
+			}
+			return out
 		}
-		if has != out.Share {
-			out.UnderWay, out.Wait = "move", "the move is under way"
-		}
-		return out
-	}
-	c, err := control.New(o)
-	fatal.If(t, err)
-	h.c = c
+	})
 	h.run()
 	return h, func(yes bool) { h.set(func() { confirms = yes }) }
 }
@@ -45,8 +42,7 @@ func steered(t *testing.T, disk *memory) (h *rig, confirm func(bool)) {
 // then evidence is saved and shown, no other rise begins, and the step's time has not begun.
 func TestARiseCountsOnceItIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h, confirm := steered(t, disk)
+		h, confirm := steered(t)
 		confirm(false)
 		h.say(whittle.Equivalent)
 		pass(5 * time.Second)
@@ -80,8 +76,7 @@ func TestARiseCountsOnceItIsConfirmed(t *testing.T) {
 // held. Then too nothing rises until they have it.
 func TestARiseThatIsNotConfirmedIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h, confirm := steered(t, disk)
+		h, confirm := steered(t)
 		h.say(whittle.Equivalent)
 		pass(time.Second)
 		confirm(false)
@@ -119,8 +114,7 @@ func TestAFallOvertakesARiseAtTheProxies(t *testing.T) {
 		"breaker":  func(h *rig) { h.trip("5 bad responses in a row") },
 		"end":      func(h *rig) { _ = h.stop() },
 	}, func(t *testing.T, fall func(h *rig)) {
-		disk := &memory{}
-		h, confirm := steered(t, disk)
+		h, confirm := steered(t)
 		confirm(false)
 		h.say(whittle.Equivalent)
 		pass(time.Second)
@@ -209,12 +203,7 @@ func TestARouteThatComesBackAfterATakeover(t *testing.T) {
 		h.run()
 		pass(2 * time.Second)
 		fatal.If(t, h.stop())
-		o := h.options([]whittle.Route{spec()})
-		o.Follows = true
-		var err error
-		if h.c, err = control.New(o); err != nil {
-			t.Fatal(err)
-		}
+		h.begin(func(o *control.Options) { o.Follows = true })
 		h.run()
 		pass(2 * time.Second)
 		if gap := h.status().Ledger.Gap; gap != nil {

@@ -84,48 +84,40 @@ func TestWhatCannotBeComparedCountsAsWrong(t *testing.T) {
 // guards must see the monolith fail as often as the candidate does; where the
 // candidate alone does, they must not be blind to it.
 func TestPoisonAtAFullShare(t *testing.T) {
-	for _, tt := range []struct {
-		name     string
+	type poison struct {
 		monolith whittle.Response // to poison
 		breached bool
-	}{
-		{"both response 500", whittle.Response{Status: 500}, false},
-		{"neither serves", whittle.Response{Failure: whittle.FailedReset}, false},
-		{"the candidate alone fails", whittle.Response{Status: 200}, true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				route := spec(func(r *whittle.Route) {
-					r.Rollout = whittle.Rollout{Steps: []whittle.Share{whittle.All}, Hold: time.Hour, MinRequests: 1_000_000}
-					r.Guard = whittle.Guard{Errors: 0.01, Confidence: 0.99}
-				})
-				h := newRig(t, &memory{}, route)
-				o := h.options([]whittle.Route{route})
-				o.NewGuard = control.NewGuard
-				c, err := control.New(o)
-				fatal.If(t, err)
-				h.c = c
-				h.run()
-				fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test", By: "test"}))
-				rng := rand.New(rand.NewPCG(2, 9))
-				const most = 30_000
-				n := 0
-				for ; n < most && h.share() == whittle.All; n++ {
-					poisoned(h, rng, tt.monolith)
-					if n%20 == 19 {
-						pass(100 * time.Millisecond)
-					}
-				}
-				if fell := h.share() == 0; fell != tt.breached {
-					t.Errorf("rolled back after %d requests: %v; %+v", n, fell, h.status().Guards)
-				}
-				// No exchange is counted twice on a side.
-				if s := h.status(); !tt.breached && (s.Monolith.Mirrored == 0 || s.Candidate.Mirrored > 0) {
-					t.Errorf("traffic of the monolith %+v, of the candidate %+v", s.Monolith, s.Candidate)
-				}
-			})
-		})
 	}
+	inBubbles(t, map[string]poison{
+		"both response 500":         {whittle.Response{Status: 500}, false},
+		"neither serves":            {whittle.Response{Failure: whittle.FailedReset}, false},
+		"the candidate alone fails": {whittle.Response{Status: 200}, true},
+	}, func(t *testing.T, tt poison) {
+		route := spec(func(r *whittle.Route) {
+			r.Rollout = whittle.Rollout{Steps: []whittle.Share{whittle.All}, Hold: time.Hour, MinRequests: 1_000_000}
+			r.Guard = whittle.Guard{Errors: 0.01, Confidence: 0.99}
+		})
+		h := newRig(t, &memory{}, route)
+		h.begin(func(o *control.Options) { o.NewGuard = control.NewGuard })
+		h.run()
+		fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test", By: "test"}))
+		rng := rand.New(rand.NewPCG(2, 9))
+		const most = 30_000
+		n := 0
+		for ; n < most && h.share() == whittle.All; n++ {
+			poisoned(h, rng, tt.monolith)
+			if n%20 == 19 {
+				pass(100 * time.Millisecond)
+			}
+		}
+		if fell := h.share() == 0; fell != tt.breached {
+			t.Errorf("rolled back after %d requests: %v; %+v", n, fell, h.status().Guards)
+		}
+		// No exchange is counted twice on a side.
+		if s := h.status(); !tt.breached && (s.Monolith.Mirrored == 0 || s.Candidate.Mirrored > 0) {
+			t.Errorf("traffic of the monolith %+v, of the candidate %+v", s.Monolith, s.Candidate)
+		}
+	})
 }
 
 // poisoned plays one user's request at a full share as the gateway would: one
