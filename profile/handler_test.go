@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -233,9 +232,7 @@ func TestTheCollectorsWorkIsShared(t *testing.T) {
 // or so, with its endpoints.
 func look(t *testing.T, name string) *Profile {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "inlined", name+".cpuprofile"))
-	fatal.If(t, err)
-	p, err := ReadV8CPU(b, time.Time{})
+	p, err := ReadV8CPU([]byte(fatal.Read(t, filepath.Join("testdata", "inlined", name+".cpuprofile"))), time.Time{})
 	fatal.If(t, err)
 	p.LabelEndpoints(func(f *Function) string {
 		if f.File != "/srv/shop/app.js" {

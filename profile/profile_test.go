@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -310,9 +309,7 @@ func only(t *testing.T, dir, pattern string) []byte {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%s: %v %v", pattern, found, err)
 	}
-	b, err := os.ReadFile(found[0])
-	fatal.If(t, err)
-	return b
+	return []byte(fatal.Read(t, found[0]))
 }
 
 func TestReadersRefuse(t *testing.T) {

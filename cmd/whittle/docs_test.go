@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,9 +40,7 @@ func TestCommandsInSentences(t *testing.T) {
 	}
 	commands := 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		fatal.If(t, err)
-		for _, m := range inline.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range inline.FindAllStringSubmatch(fatal.Read(t, page), -1) {
 			commands++
 			line := m[1]
 			words := strings.Fields(line)

@@ -34,8 +34,7 @@ type unread struct {
 // startUnread runs whittle on a config until the test ends.
 func startUnread(t *testing.T, config string) *unread {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "whittle.yaml")
-	fatal.If(t, os.WriteFile(path, []byte(config), 0o600))
+	path := fatal.Write(t, filepath.Join(t.TempDir(), "whittle.yaml"), config)
 	self, err := os.Executable()
 	fatal.If(t, err)
 	r, w, err := os.Pipe()

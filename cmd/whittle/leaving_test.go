@@ -108,7 +108,7 @@ func TestWhatConcernsTheConfig(t *testing.T) {
 	dir := t.TempDir()
 	for _, v := range []string{"one", "two"} {
 		fatal.If(t, os.Mkdir(filepath.Join(dir, v), 0o700))
-		fatal.If(t, os.WriteFile(filepath.Join(dir, v, "whittle.yaml"), []byte("monolith: http://127.0.0.1:1 # "+v), 0o600))
+		fatal.Write(t, filepath.Join(dir, v, "whittle.yaml"), "monolith: http://127.0.0.1:1 # "+v)
 	}
 	data, path := filepath.Join(dir, "..data"), filepath.Join(dir, "whittle.yaml")
 	link := func(to, at string) {
@@ -137,8 +137,7 @@ func TestWhatConcernsTheConfig(t *testing.T) {
 // TestConfigThatIsGone holds that the config in force stays while its file is away, and
 // that the log says so once.
 func TestConfigThatIsGone(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "whittle.yaml")
-	fatal.If(t, os.WriteFile(path, nil, 0o600))
+	path := fatal.Write(t, filepath.Join(t.TempDir(), "whittle.yaml"), "")
 	var lines bytes.Buffer
 	d := &deployment{log: slog.New(slog.NewTextHandler(&lines, nil)), seen: statesOf([]string{path})}
 	fatal.If(t, os.Remove(path))

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -73,7 +72,7 @@ func runs(t *testing.T, text string) *heldGateway {
 
 func (h *heldGateway) write(text string) {
 	h.t.Helper()
-	fatal.If(h.t, os.WriteFile(h.path, []byte(text), 0o600))
+	fatal.Write(h.t, h.path, text)
 }
 
 func (h *heldGateway) file(name string) string { return filepath.Join(filepath.Dir(h.path), name) }
@@ -179,8 +178,7 @@ routes:
 // keptBy is all that a state file has, with its parts as they were before they were encoded.
 func keptBy(t *testing.T, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	fatal.If(t, err)
+	b := []byte(fatal.Read(t, path))
 	_, body, _ := bytes.Cut(b, []byte("\n"))
 	var all map[string]state.Record
 	if err := json.Unmarshal(body, &all); err != nil || len(all) == 0 {

@@ -49,7 +49,7 @@ func TestFindCountsEachRequestOnce(t *testing.T) {
 		if status, out, errs := whittleOnce(t, args...); status != 0 {
 			t.Fatalf("status %d: %s%s", status, out, errs)
 		}
-		if r := readJSON[rank.Ranking](t, kept); len(r.Endpoints) != 1 || r.Endpoints[0].Requests != 60 {
+		if r := fatal.JSON[rank.Ranking](t, kept); len(r.Endpoints) != 1 || r.Endpoints[0].Requests != 60 {
 			t.Errorf("a page for all is %v: 60 requests became %+v", share, r.Endpoints)
 		}
 		if n := page.read.Load(); share && n != 2 {
@@ -106,7 +106,7 @@ func TestFindAdvisesNothingThatTheUnknownPartCouldOverturn(t *testing.T) {
 		if status != c.status || !strings.Contains(out, c.words) || !strings.Contains(errs, c.reason) {
 			t.Errorf("%s: status %d\n%s%s", name, status, out, errs)
 		}
-		r := readJSON[rank.Ranking](t, kept)
+		r := fatal.JSON[rank.Ranking](t, kept)
 		if (r.Advice == "") != (c.status != 0) || !strings.Contains(r.NoAdvice, c.reason) || (r.Missing == "") != (c.status == 0) {
 			t.Errorf("%s: the JSON says %q, %q, %q", name, r.Advice, r.NoAdvice, r.Missing)
 		}

@@ -68,8 +68,7 @@ func TestALoadOfNothingButFailuresFails(t *testing.T) {
 	defer odd.Close()
 	dir := t.TempDir()
 	plan := func(name, flow string) string {
-		path := filepath.Join(dir, name)
-		fatal.If(t, os.WriteFile(path, []byte("scenarios: [{flow: ["+flow+"]}]"), 0o600))
+		path := fatal.Write(t, filepath.Join(dir, name), "scenarios: [{flow: ["+flow+"]}]")
 		return path
 	}
 	none := plan("none.yml", "{get: {url: /, probability: 0}}")
@@ -212,7 +211,7 @@ func TestLogStepsPrintTheirLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.yml")
 	plan := "config: {phases: [{duration: 0.1, arrivalCount: 2}]}\n" +
 		"scenarios: [{flow: [{get: {url: /, capture: {header: x-id, as: id}}}, {log: 'got {{ id }}'}]}]"
-	fatal.If(t, os.WriteFile(path, []byte(plan), 0o600))
+	fatal.Write(t, path, plan)
 	for _, asJSON := range []bool{false, true} {
 		var out, err bytes.Buffer
 		args := []string{"load", path, "--target", srv.URL, "--max-late", "1m"}

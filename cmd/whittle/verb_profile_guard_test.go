@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -118,7 +116,7 @@ func guarding(t *testing.T, s *goService, folder string, more ...string) (status
 	t.Helper()
 	plan := filepath.Join(folder, "plan.yml")
 	text := `{config: {target: "http://127.0.0.1:1", phases: [{duration: 0.4, arrivalRate: 100}]}, scenarios: [{flow: [{get: {url: /work}}]}]}`
-	fatal.If(t, os.WriteFile(plan, []byte(text), 0o600))
+	fatal.Write(t, plan, text)
 	args := []string{"profile", "guard", s.URL, "--during", plan, "--target", s.URL, "--baseline", filepath.Join(folder, "cost.json"), "--runs", "2", "--max-late", "10s"}
 	status, stdout, stderr := whittleOnce(t, append(args, more...)...)
 	return status, stdout + stderr
@@ -150,7 +148,7 @@ func TestTheGuardIsNotPassedByFailing(t *testing.T) {
 			if status != c.want || !strings.Contains(said, c.says) {
 				t.Errorf("status %d, want %d with %q: %s", status, c.want, c.says, said)
 			}
-			if v := readJSON[guard.Verdict](t, kept); v.Outcome != c.is {
+			if v := fatal.JSON[guard.Verdict](t, kept); v.Outcome != c.is {
 				t.Errorf("verdict %+v", v)
 			}
 		})
@@ -190,17 +188,6 @@ func TestWhatTheGuardTakesFromALoad(t *testing.T) {
 	if _, err := guard.NewRun(p, factsOf(m)); err == nil || !strings.Contains(err.Error(), "the load of a run is void: the generator was late") {
 		t.Errorf("a void load: %v", err)
 	}
-}
-
-// readJSON decodes a file that a verb wrote.
-func readJSON[T any](t *testing.T, path string) (v T) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	fatal.If(t, err)
-	return v
 }
 
 // Whoever ends the guard, or find, before it could tell gets no exit status of one that

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"log/slog"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -24,7 +23,7 @@ func TestRemotePrecedence(t *testing.T) {
 	t.Setenv("ADMIN_TOKEN", "sixteen-characters")
 	write := func(name, text string) {
 		t.Helper()
-		fatal.If(t, os.WriteFile(name, []byte(text), 0o600))
+		fatal.Write(t, name, text)
 	}
 	write("other.yaml", "monolith: http://127.0.0.1:3000\nadmin: {listen: 127.0.0.1:2, token_env: ADMIN_TOKEN}\n")
 	write("bad.yaml", "monolith: [\n")
@@ -111,9 +110,7 @@ func TestEachSettingIsReloadedOrKept(t *testing.T) {
 			t.Errorf("%s: kept %v", f.Name, is.FieldByIndex(f.Index).IsZero())
 		}
 	}
-	page, err := os.ReadFile("../../docs/config.md")
-	fatal.If(t, err)
-	_, line, _ := strings.Cut(string(page), "the old one stays in force. ")
+	_, line, _ := strings.Cut(fatal.Read(t, "../../docs/config.md"), "the old one stays in force. ")
 	line, _, _ = strings.Cut(line, "take a restart")
 	for _, name := range append(restart, "tls") {
 		if !strings.Contains(line, "`"+name+"`") {
@@ -130,10 +127,9 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 	fatal.If(t, err)
 	fatal.If(t, store.Save("GET /a", state.Record{Epoch: "one"}))
 	fatal.If(t, store.Close())
-	whole, err := os.ReadFile(path)
-	fatal.If(t, err)
-	damaged := slices.Concat(whole[:100], bytes.Repeat([]byte{0xff}, len(whole)-100))
-	fatal.If(t, os.WriteFile(path, damaged, 0o600))
+	whole := fatal.Read(t, path)
+	damaged := whole[:100] + strings.Repeat("\xff", len(whole)-100)
+	fatal.Write(t, path, damaged)
 
 	var said bytes.Buffer
 	store, err = openStore(path, slog.New(slog.NewTextHandler(&said, nil)))
@@ -146,8 +142,8 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 	if err != nil || len(aside) != 1 {
 		t.Fatalf("kept as %v, %v", aside, err)
 	}
-	if b, err := os.ReadFile(aside[0]); err != nil || !bytes.Equal(b, damaged) {
-		t.Errorf("what was kept is not what was there: %d bytes, %v", len(b), err)
+	if kept := fatal.Read(t, aside[0]); kept != damaged {
+		t.Errorf("what was kept is not what was there: %d bytes", len(kept))
 	}
 	if !strings.Contains(said.String(), "the state file is damaged") || !strings.Contains(said.String(), aside[0]) {
 		t.Errorf("the log says %q", said.String())

@@ -3,7 +3,6 @@ package scaffold
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -107,7 +106,7 @@ func theyAgree(t *testing.T, dir string) {
 	text, err := json.Marshal(table)
 	fatal.If(t, err)
 	for path, content := range map[string]string{"internal/server/agree.json": string(text), "internal/server/agree_test.go": agreeTest} {
-		fatal.If(t, os.WriteFile(filepath.Join(dir, path), []byte(content), 0o600))
+		fatal.Write(t, filepath.Join(dir, path), content)
 	}
 }
 

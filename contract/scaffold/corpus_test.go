@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -242,9 +241,7 @@ func outcomeOf(t *testing.T, text string, e *capture.Entry) (outcome, error) {
 // inDocs holds a line of docs/new.md to what was counted.
 func inDocs(t *testing.T, line string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/new.md")
-	fatal.If(t, err)
-	if !slices.Contains(strings.Split(string(text), "\n"), line) {
+	if !slices.Contains(strings.Split(fatal.Read(t, "../../docs/new.md"), "\n"), line) {
 		t.Errorf("docs/new.md does not have the line\n%s", line)
 	}
 }

@@ -2,7 +2,6 @@ package scaffold
 
 import (
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,8 +18,7 @@ import (
 // planOf reads a view's plan as whittle load does.
 func planOf(t *testing.T, v *view) (p *plan.Plan, text string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "load.yaml")
-	fatal.If(t, os.WriteFile(path, v.loadPlan(), 0o600))
+	path := fatal.Write(t, filepath.Join(t.TempDir(), "load.yaml"), v.loadPlan())
 	p, err := load.ReadPlan(path)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, v.loadPlan())

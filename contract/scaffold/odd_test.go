@@ -96,7 +96,7 @@ func TestOddEndpoints(t *testing.T) {
 		}
 	}
 	// Calls and endpoints do not get in each other's way.
-	fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/server/front_test.go"), []byte(frontTest), 0o600))
+	fatal.Write(t, filepath.Join(dir, "internal/server/front_test.go"), frontTest)
 	fatal.If(t, p.Build(t.Context(), func(string) {}))
 	f, err := readConfig(dir)
 	if err != nil || len(f.Routes) != 4 {
@@ -181,7 +181,7 @@ func (s *OddService) %[1]s(ctx context.Context, in *oddv1pb.%[1]sRequest) (*oddv
 	return &oddv1pb.%[1]sResponse{}, nil
 }
 `, m.Name, logic.String())
-	fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/service", strings.ToLower(m.Name)+".go"), []byte(text), 0o600))
+	fatal.Write(t, filepath.Join(dir, "internal/service", strings.ToLower(m.Name)+".go"), text)
 	tests := filepath.Join(t.TempDir(), "server.test")
 	if _, err := goTool(t.Context(), dir, nil, "test", "-c", "-o", tests, "./internal/server"); err != nil {
 		t.Fatal(err)

@@ -28,9 +28,7 @@ func makeShop(t *testing.T, dir string, c *contract.Contract) *Project {
 
 func read(t *testing.T, dir, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, path))
-	fatal.If(t, err)
-	return string(b)
+	return fatal.Read(t, filepath.Join(dir, path))
 }
 
 // TestTheProjectBuildsAndPassesItsTests holds what whittle new promises, for
@@ -115,7 +113,7 @@ func TestAgain(t *testing.T) {
 
 	handler := filepath.Join(dir, "internal/service/count.go")
 	mine := strings.Replace(read(t, dir, "internal/service/count.go"), "return s.", "// mine\n\treturn s.", 1)
-	fatal.If(t, os.WriteFile(handler, []byte(mine), 0o600))
+	fatal.Write(t, handler, mine)
 	fatal.If(t, os.Remove(filepath.Join(dir, "Dockerfile")))
 	grown := shopContract()
 	grown.Methods = grown.Methods[:3] // without ListEvents
@@ -138,7 +136,7 @@ func TestAgain(t *testing.T) {
 
 	// A contract that a person has changed is theirs.
 	proto := filepath.Join(dir, "proto/shop/v1/shop.proto")
-	fatal.If(t, os.WriteFile(proto, []byte("// mine\n"+read(t, dir, "proto/shop/v1/shop.proto")), 0o600))
+	fatal.Write(t, proto, "// mine\n"+read(t, dir, "proto/shop/v1/shop.proto"))
 	newer := shopContract()
 	newer.Methods[1].Safe = true
 	p = makeShop(t, dir, newer)
@@ -156,9 +154,9 @@ func TestAgain(t *testing.T) {
 
 func TestMakeRefuses(t *testing.T) {
 	foreign := t.TempDir()
-	fatal.If(t, os.WriteFile(filepath.Join(foreign, "thesis.txt"), []byte("mine"), 0o600))
+	fatal.Write(t, filepath.Join(foreign, "thesis.txt"), "mine")
 	broken := t.TempDir()
-	fatal.If(t, os.WriteFile(filepath.Join(broken, manifestName), []byte("{"), 0o600))
+	fatal.Write(t, filepath.Join(broken, manifestName), "{")
 	overlapping := shopContract()
 	overlapping.Methods[0].HTTP.Method, overlapping.Methods[0].HTTP.Pattern = "GET", "/greetings/ann/{rest...}"
 	twice := shopContract()

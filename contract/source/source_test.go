@@ -22,8 +22,7 @@ func TestOtherForms(t *testing.T) {
 		"00000001.wcap":  {"hello", "none of 0 exchanges shows an endpoint"}, // a log's segment is read by itself, too
 	} {
 		t.Run(file, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), file)
-			fatal.If(t, os.WriteFile(path, []byte(tc.text), 0o600))
+			path := fatal.Write(t, filepath.Join(t.TempDir(), file), tc.text)
 			s, err := Open(path, "", nil)
 			if err == nil {
 				_, err = s.Contract(t.Context(), nil, infer.Options{})
@@ -40,8 +39,7 @@ func TestADocumentOfTooMuchIsTakenInParts(t *testing.T) {
 	for i := range maxEndpoints + 1 {
 		doc += fmt.Sprintf("  /a%d: {get: {responses: {'204': {description: none}}}}\n", i)
 	}
-	path := filepath.Join(t.TempDir(), "document.yaml")
-	fatal.If(t, os.WriteFile(path, []byte(doc), 0o600))
+	path := fatal.Write(t, filepath.Join(t.TempDir(), "document.yaml"), doc)
 	read := func(routes ...string) error {
 		s, err := Open(path, "", routes)
 		if err == nil {
@@ -65,8 +63,7 @@ func TestADocumentInFiles(t *testing.T) {
 	write := func(path, text string) {
 		t.Helper()
 		path = filepath.Join(top, path)
-		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
+		fatal.Write(t, path, text)
 	}
 	write("elsewhere.yaml", "type: object\nproperties: {secret: {type: string}}\n")
 	write("api/schemas/user.yaml", "type: object\nproperties: {name: {type: string}, state: {type: string, enum: [on, off]}}\n")

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,13 +91,12 @@ func TestAliasesCannotExplode(t *testing.T) {
 // TestCSVFilesAreReadAsByArtillery: testdata/csv.txt has files with what csv-parse, by
 // which Artillery reads them, makes of them.
 func TestCSVFilesAreReadAsByArtillery(t *testing.T) {
-	table, err := os.ReadFile("testdata/csv.txt")
-	fatal.If(t, err)
+	table := fatal.Read(t, "testdata/csv.txt")
 	fields := "[c0"
 	for i := range 30 {
 		fields += fmt.Sprintf(", c%d", i+1)
 	}
-	for line := range strings.Lines(string(table)) {
+	for line := range strings.Lines(table) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -212,8 +210,7 @@ func TestAProcessorMayStandAboveThePlan(t *testing.T) {
 		"tests/scenarios/load/data.txt": "own",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o750))
-		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
+		fatal.Write(t, path, text)
 	}
 	read := func(processor string) (*plan.Plan, error) {
 		return Parse("plan.yml", []byte("config: {target: 'http://h', processor: "+processor+"}\nscenarios: [{flow: [{function: f}, {function: g}, {get: {url: /}}]}]"),

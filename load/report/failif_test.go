@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"math"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -184,9 +183,7 @@ func TestErrorsGoByArtillerysNamesToo(t *testing.T) {
 
 // Every kind that the constants name can be bounded.
 func TestKindsAreComplete(t *testing.T) {
-	src, err := os.ReadFile("kinds.go")
-	fatal.If(t, err)
-	named := regexp.MustCompile(`Error\w+\s+= "(\w+)"`).FindAllStringSubmatch(string(src), -1)
+	named := regexp.MustCompile(`Error\w+\s+= "(\w+)"`).FindAllStringSubmatch(fatal.Read(t, "kinds.go"), -1)
 	if len(named) < 10 {
 		t.Fatalf("%d kinds found in kinds.go", len(named))
 	}

@@ -58,9 +58,7 @@ func called(t *testing.T, r *Runtime, f *Function, args ...any) (any, error) {
 // TestExpressionsAreNodes: testdata/expressions.txt holds expressions over the language
 // and Node's modules, each with what Node 22 makes of it.
 func TestExpressionsAreNodes(t *testing.T) {
-	src, err := os.ReadFile("testdata/expressions.txt")
-	fatal.If(t, err)
-	for line := range strings.Lines(string(src)) {
+	for line := range strings.Lines(fatal.Read(t, "testdata/expressions.txt")) {
 		expression, want, _ := strings.Cut(strings.TrimSpace(line), " ⇒ ")
 		r := newRuntime(t, Options{Files: files("p.js", "exports.f = () => JSON.stringify("+expression+")")})
 		got, err := call(t, r)
@@ -279,7 +277,7 @@ func TestNoTimerFiresOnceItRests(t *testing.T) {
 func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	for path, src := range map[string]string{dir + "/p.js": "exports.f = () => require('./linked')", outside + "/x.js": "module.exports = 1"} {
-		fatal.If(t, os.WriteFile(path, []byte(src), 0o600))
+		fatal.Write(t, path, src)
 	}
 	fatal.If(t, os.Symlink(outside+"/x.js", dir+"/linked.js"))
 	folder, err := FolderFS(dir)

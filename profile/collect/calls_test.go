@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func TestCalls(t *testing.T) {
 		"if (ready (x)) y = 1":                     true,
 		"x = f\t(1)":                               true,
 	} {
-		fatal.If(t, os.WriteFile(file, []byte("'use strict'\n"+text+"\n"), 0o600))
+		fatal.Write(t, file, "'use strict'\n"+text+"\n")
 		f := &profile.Function{File: file, Line: 1, Owner: profile.Own}
 		if got := newRoutes().calls(f, 2); got != want {
 			t.Errorf("%s: %t, want %t", text, got, want)
@@ -49,7 +48,7 @@ func TestCalls(t *testing.T) {
 func TestALineOfAnotherFunctionIsCalled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "app.js")
 	text := "function cart(n) {\n  let sum = 0;\n  for (let i = 0; i < n; i++) sum += i;\n  return sum;\n}\nserve(req => {\n  const n = 1;\n});\nlet last = 1;\n"
-	fatal.If(t, os.WriteFile(file, []byte(text), 0o600))
+	fatal.Write(t, file, text)
 	handler := &profile.Function{File: file, Line: 6, Column: 7, Owner: profile.Own}
 	for line, want := range map[int32]bool{3: true, 7: false, 9: true} {
 		if got := newRoutes().calls(handler, line); got != want {
@@ -90,7 +89,7 @@ func TestBuiltinsComeFromTheSource(t *testing.T) {
   myRegExp(word);
 });
 `
-	fatal.If(t, os.WriteFile(path, []byte(source), 0o600))
+	fatal.Write(t, path, source)
 	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node, Functions: []profile.Function{
 		{Name: "(anonymous)", File: path, Line: 1}, {Name: "handle", File: path, Line: 1, Owner: profile.Library},
 	}}
@@ -114,7 +113,7 @@ func TestBuiltinsComeFromTheSource(t *testing.T) {
 func TestClosuresOnOneLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.js")
 	const line = `app.get('/a', (q, s) => s.end()); app.post('/b', (q, s) => s.end(b())); const b = () => 1;`
-	fatal.If(t, os.WriteFile(path, []byte(line+"\n"), 0o600))
+	fatal.Write(t, path, line+"\n")
 	for text, want := range map[string]string{"(q, s) => s.end())": "GET /a", "(q, s) => s.end(b": "POST /b", "": ""} {
 		column := 0 // not known
 		if text != "" {

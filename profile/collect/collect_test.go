@@ -493,8 +493,7 @@ func TestExposed(t *testing.T) {
 }
 
 func TestIsFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.pb.gz")
-	fatal.If(t, os.WriteFile(path, nil, 0o600))
+	path := fatal.Write(t, filepath.Join(t.TempDir(), "a.pb.gz"), "")
 	if !IsFile(path) || IsFile("1234") || IsFile("http://127.0.0.1:6060") || IsFile(path+".missing") {
 		t.Error("files are distinguished from targets")
 	}

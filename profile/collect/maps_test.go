@@ -106,7 +106,7 @@ func write(t *testing.T, file string, text any) {
 		fatal.If(t, err)
 		b = string(encoded)
 	}
-	fatal.If(t, os.WriteFile(file, []byte(b), 0o600))
+	fatal.Write(t, file, b)
 }
 
 func TestAnOldMapIsAnotherBuilds(t *testing.T) {

@@ -192,8 +192,7 @@ func TestAProcessThatIsStoppedMeanwhile(t *testing.T) {
 
 // What is no Node process, or one that SIGUSR1 might end, is said to be, and gets no signal.
 func TestWhatIsNotSignalled(t *testing.T) {
-	shell, err := os.ReadFile("/bin/sh")
-	fatal.If(t, err)
+	shell := fatal.Read(t, "/bin/sh")
 	folder := t.TempDir()
 	for _, c := range []struct{ name, argument, env, want, hint string }{
 		{"deno", "", "", "it is Deno's", "--inspect=127.0.0.1:9229"},
@@ -204,7 +203,7 @@ func TestWhatIsNotSignalled(t *testing.T) {
 		{"node", "", "OPTIONS=--disable-sigusr1", "still starting", "try again"},
 	} {
 		path := filepath.Join(folder, c.name)
-		fatal.If(t, os.WriteFile(path, shell, 0o700))
+		fatal.If(t, os.WriteFile(path, []byte(shell), 0o700))
 		cmd := exec.Command(path, "-c", "read line", c.argument)
 		cmd.Env = []string{c.env}
 		in, err := cmd.StdinPipe()

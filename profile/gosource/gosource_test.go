@@ -16,9 +16,7 @@ const services = "../../e2e/frameworks/testdata/services/go"
 
 func read(t *testing.T, name string) *profile.Profile {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name+".pb.gz"))
-	fatal.If(t, err)
-	p, err := profile.ReadPprof(b, profile.CPU)
+	p, err := profile.ReadPprof([]byte(fatal.Read(t, filepath.Join("testdata", name+".pb.gz"))), profile.CPU)
 	fatal.If(t, err)
 	return p
 }
@@ -85,8 +83,7 @@ func moduleOf(t *testing.T, files map[string]string) (folder string) {
 	folder = t.TempDir()
 	files["go.mod"] = "module example.com/x\n"
 	for name, text := range files {
-		fatal.If(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
-		fatal.If(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+		fatal.Write(t, filepath.Join(folder, name), text)
 	}
 	return folder
 }

@@ -22,7 +22,7 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		fatal.If(t, os.WriteFile(path, got, 0o600))
+		fatal.Write(t, path, got)
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {

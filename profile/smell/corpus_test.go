@@ -233,9 +233,7 @@ func at(all []smell.Smell, where string) (names []string) {
 // marked gives the line that ends in the comment "smell: NAME", or several names.
 func marked(t *testing.T, file, name string) int {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	fatal.If(t, err)
-	for i, line := range strings.Split(string(b), "\n") {
+	for i, line := range strings.Split(fatal.Read(t, file), "\n") {
 		if _, names, ok := strings.Cut(line, "// smell: "); ok && slices.Contains(strings.Split(names, ", "), name) {
 			return i + 1
 		}
