@@ -156,6 +156,7 @@ var rooms = map[string]int{
 	"whittle/carve/fleet/embedded":   40,
 
 	"whittle/load/expr":       10,
+	"whittle/load/jmxtest":    10,
 	"whittle/load/script":     10,
 	"whittle/load/snippet":    10,
 	"whittle/load/report":     10,

@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"whittle"
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/load/cpu"
@@ -90,39 +88,19 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 	}
 }
 
-// deals counts who was asked about, in all blocks of two users without pauses.
-func deals(t *testing.T, d *asked) map[string]int {
-	t.Helper()
-	n := map[string]int{}
-	for _, line := range d.read() {
-		n[strings.Fields(line)[1]]++
-	}
-	return n
-}
-
 func TestDataSetsGoOnFromBlockToBlock(t *testing.T) {
 	d := newAsked(t, nil)
-	var rows strings.Builder
-	rows.WriteString("name\n")
-	for i := range 50_000 {
-		fmt.Fprintf(&rows, "u%d\n", i)
-	}
-	counter := `<CounterConfig>` + prop("CounterConfig.name", "i") + prop("CounterConfig.incr", "1") + `</CounterConfig><hashTree/>`
-	set := `<CSVDataSet>` + prop("filename", "u.csv") + `</CSVDataSet><hashTree/>`
-	p, err := readJMX(t, jmx(threads(2, 1, set+counter+get("/${name}", "")+get("/i${i}", ""))), map[string]string{"u.csv": rows.String()})
+	counter := element("CounterConfig", "CounterConfig.name", "i", "CounterConfig.incr", "1")
+	set := element("CSVDataSet", "filename", "u.csv")
+	p, err := readJMX(t, jmx(threads(2, 1, set+counter+get("/${name}", "")+get("/i${i}", ""))), map[string]string{"u.csv": "name\n" + rows(50_000)})
 	fatal.If(t, err)
 	sendBlocks(t, p, Options{Target: d.URL}, 3)
-	got := deals(t, d)
-	for name, n := range got {
-		if n != 1 {
-			t.Fatalf("%s was dealt %d times, each row and number is there once; %d in all", name, n, len(got))
-		}
-	}
+	checkRows(t, d.seen, len(d.seen))
 	// A block's end cuts off at most the request that each of the two users has
 	// under way, so at most 3 × 2 rows are handed out and not seen.
-	for _, kind := range []string{"/u", "/i"} {
+	for _, kind := range []string{"GET /r", "GET /i"} {
 		seen, last := 0, -1
-		for name := range got {
+		for name := range d.seen {
 			if n, err := strconv.Atoi(strings.TrimPrefix(name, kind)); err == nil {
 				seen, last = seen+1, max(last, n)
 			}
@@ -134,36 +112,24 @@ func TestDataSetsGoOnFromBlockToBlock(t *testing.T) {
 }
 
 func TestClosedUsersGoThroughAPayloadInSequence(t *testing.T) {
-	var rows strings.Builder
-	for i := range 50_000 {
-		fmt.Fprintf(&rows, "u%d\n", i)
-	}
 	p, err := Parse("p.yml", []byte(`
 config: {payload: {path: rows.csv, fields: [name], order: sequence}}
-scenarios: [{flow: [{get: {url: "/{{ name }}"}}]}]`), plan.Source{Open: openText(rows.String())})
+scenarios: [{flow: [{get: {url: "/{{ name }}"}}]}]`), plan.Source{Open: func(string) ([]byte, error) { return []byte(rows(50_000)), nil }})
 	fatal.If(t, err)
 	if p, err = p.WithUsers(plan.Closed{Users: 3, Loops: 4}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]int{}
 	for i := range 12 {
-		want[fmt.Sprintf("/u%d", i)] = 1
+		want[fmt.Sprintf("GET /r%d", i)] = 1
 	}
 	d := newAsked(t, nil)
 	run(t, p, Options{Target: d.URL})
-	if got := deals(t, d); !maps.Equal(got, want) {
-		t.Errorf("asked %v, want the first 12 rows", got)
-	}
+	d.want(t, want)
 	blocks := newAsked(t, nil)
 	sendBlocks(t, p, Options{Target: blocks.URL}, 3)
-	got := deals(t, blocks)
-	for name, n := range got {
-		if n != 1 {
-			t.Fatalf("%s was dealt %d times; %d in all", name, n, len(got))
-		}
-	}
-	if len(got) < 9 || got["/u0"] != 1 {
-		t.Errorf("only %d rows", len(got))
+	if checkRows(t, blocks.seen, len(blocks.seen)); len(blocks.seen) < 9 || blocks.seen["GET /r0"] != 1 {
+		t.Errorf("only %d rows", len(blocks.seen))
 	}
 }
 
@@ -201,14 +167,5 @@ func TestAsyncMethodsAreAwaited(t *testing.T) {
 	run(t, p, Options{Target: d.URL})
 	if asked := d.read(); len(asked) != 1 || !strings.Contains(asked[0], "/fsa") {
 		t.Errorf("asked %q", asked)
-	}
-}
-
-func openText(text string) func(string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		if name != "rows.csv" {
-			return nil, whittle.Errorf(whittle.NotFound, "no file %s", name)
-		}
-		return []byte(text), nil
 	}
 }

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -17,9 +16,7 @@ import (
 // what runs, by whether their row says that they are refused.
 func schemaTable(t *testing.T) (runs, refused map[string]bool) {
 	t.Helper()
-	src, err := os.ReadFile("../docs/load.md")
-	fatal.If(t, err)
-	_, text, _ := strings.Cut(string(src), "## What of Artillery's schema runs")
+	_, text, _ := strings.Cut(fatal.Read(t, "../docs/load.md"), "## What of Artillery's schema runs")
 	text, _, _ = strings.Cut(text, "\n## ")
 	quoted, word := regexp.MustCompile("`[^`]+`"), regexp.MustCompile(`[A-Za-z][\w-]*`)
 	runs, refused = map[string]bool{}, map[string]bool{}
@@ -124,9 +121,7 @@ func TestWhatTheTableRefusesIsRefused(t *testing.T) {
 
 // The table of the report has every field that a report has.
 func TestEveryFieldOfTheReportIsInTheTable(t *testing.T) {
-	src, err := os.ReadFile("../docs/load.md")
-	fatal.If(t, err)
-	_, text, _ := strings.Cut(string(src), "\n## The report\n")
+	_, text, _ := strings.Cut(fatal.Read(t, "../docs/load.md"), "\n## The report\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	of := reflect.TypeFor[report.Report]()
 	for i := range of.NumField() {

@@ -41,10 +41,6 @@ func say(text string) func(net.Conn, int) {
 	}
 }
 
-const fivePlan = `
-config: {phases: [{duration: 0.1, arrivalCount: 5}], http: {timeout: 30}}
-scenarios: [{flow: [{get: {url: /, expect: {statusCode: 200}}}]}]`
-
 // TestASampleSaysWhatFailed: an error's sample names the capture or the condition that a
 // response did not meet.
 func TestASampleSaysWhatFailed(t *testing.T) {
@@ -172,45 +168,37 @@ func TestErrorsAreReportedWithASample(t *testing.T) {
 func TestALoginInAURL(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	var other *httptest.Server
-	handle := func(name string) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var other string
+	start := func(name string) string {
+		url, _ := startHTTP2(t, false, func(w http.ResponseWriter, r *http.Request) {
 			user, password, _ := r.BasicAuth()
 			mu.Lock()
 			seen = append(seen, strings.TrimSpace(name+r.URL.Path+" "+user+":"+password))
 			mu.Unlock()
 			switch r.URL.Path {
 			case "/away":
-				http.Redirect(w, r, other.URL+"/there", http.StatusFound)
+				http.Redirect(w, r, other+"/there", http.StatusFound)
 			case "/on":
 				http.Redirect(w, r, "/there", http.StatusFound)
 			}
 		})
-	}
-	start := func(name string) *httptest.Server {
-		srv := httptest.NewUnstartedServer(handle(name))
-		srv.Config.Protocols = new(http.Protocols)
-		srv.Config.Protocols.SetHTTP1(true)
-		srv.Config.Protocols.SetUnencryptedHTTP2(true)
-		srv.Start()
-		t.Cleanup(srv.Close)
-		return srv
+		return url
 	}
 	srv := start("srv")
 	other = start("other")
 	with := func(u string) string { return strings.Replace(u, "://", "://me:p%40ss@", 1) }
 	const login = " me:p@ss"
 	for _, c := range []struct{ target, flow, want string }{
-		{with(srv.URL), "{get: {url: /a}}", "srv/a" + login},
-		{with(srv.URL) + "/base", "{post: {url: /a, json: {}}}", "srv/base/a" + login},
-		{with(srv.URL), "{get: {url: /a, headers: {Authorization: 'Basic " + base64.StdEncoding.EncodeToString([]byte("x:y")) + "'}}}", "srv/a x:y"},
-		{with(srv.URL), "{get: {url: /a, auth: {user: u, pass: v}}}", "srv/a u:v"},
-		{with(srv.URL), "{get: {url: '" + other.URL + "/b'}}, {get: {url: /a}}", "other/b :; srv/a" + login},
-		{srv.URL, "{get: {url: '" + with(other.URL) + "/b'}}, {get: {url: /a}}", "other/b" + login + "; srv/a :"},
-		{srv.URL, "{get: {url: '" + with(other.URL) + "/b/{{ x }}'}}, {get: {url: '" + other.URL + "/c'}}", "other/b/1" + login + "; other/c :"},
-		{with(srv.URL), "{get: {url: /on}}", "srv/on" + login + "; srv/there" + login},
-		{with(srv.URL), "{get: {url: /away}}", "other/there :; srv/away" + login},
-		{with(srv.URL), "{get: {url: '{{ target }}/a'}}", "srv/a" + login},
+		{with(srv), "{get: {url: /a}}", "srv/a" + login},
+		{with(srv) + "/base", "{post: {url: /a, json: {}}}", "srv/base/a" + login},
+		{with(srv), "{get: {url: /a, headers: {Authorization: 'Basic " + base64.StdEncoding.EncodeToString([]byte("x:y")) + "'}}}", "srv/a x:y"},
+		{with(srv), "{get: {url: /a, auth: {user: u, pass: v}}}", "srv/a u:v"},
+		{with(srv), "{get: {url: '" + other + "/b'}}, {get: {url: /a}}", "other/b :; srv/a" + login},
+		{srv, "{get: {url: '" + with(other) + "/b'}}, {get: {url: /a}}", "other/b" + login + "; srv/a :"},
+		{srv, "{get: {url: '" + with(other) + "/b/{{ x }}'}}, {get: {url: '" + other + "/c'}}", "other/b/1" + login + "; other/c :"},
+		{with(srv), "{get: {url: /on}}", "srv/on" + login + "; srv/there" + login},
+		{with(srv), "{get: {url: /away}}", "other/there :; srv/away" + login},
+		{with(srv), "{get: {url: '{{ target }}/a'}}", "srv/a" + login},
 	} {
 		for _, protocol := range []string{wire.HTTP1, wire.HTTP2} {
 			seen = nil
@@ -234,7 +222,7 @@ func TestALoginInAURL(t *testing.T) {
 	}
 	// By flags, templates in the path stay what they are.
 	seen = nil
-	p, err := Workload{Plan: with(srv.URL) + "/{{ $randomNumber(7, 7) }}"}.Read()
+	p, err := Workload{Plan: with(srv) + "/{{ $randomNumber(7, 7) }}"}.Read()
 	fatal.If(t, err)
 	if run(t, p, Options{}); len(seen) != 1 || seen[0] != "srv/7"+login || strings.Contains(p.Name, "@") {
 		t.Errorf("%q of %s", seen, p.Name)

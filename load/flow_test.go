@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -38,16 +37,14 @@ func shop(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestRedirectsLeadToOtherServersWithoutWhatIsPrivate(t *testing.T) {
-	var far *httptest.Server
 	var mu sync.Mutex
 	var heard http.Header
-	far = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	far := serving(t, func(_ http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		heard = r.Header
 		mu.Unlock()
-	}))
-	defer far.Close()
-	d := newAsked(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, far.URL+"/far", http.StatusSeeOther) })
+	})
+	d := newAsked(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, far+"/far", http.StatusSeeOther) })
 	for _, pool := range []int{0, 2} {
 		p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 3}]}\nscenarios: [{flow: [{put: {url: /, json: {}, auth: {user: u, pass: p}, headers: {x-a: b, cookie: c=d}}}]}]")
 		r := run(t, p, Options{Target: d.URL, Pool: pool})
@@ -63,8 +60,7 @@ func TestRedirectsLeadToOtherServersWithoutWhatIsPrivate(t *testing.T) {
 func TestFormsCarryFiles(t *testing.T) {
 	var mu sync.Mutex
 	var got string
-	d := newAsked(t, nil)
-	d.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url := serving(t, func(_ http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if err := r.ParseMultipartForm(1 << 20); err != nil {
@@ -83,7 +79,7 @@ func TestFormsCarryFiles(t *testing.T) {
 config: {variables: {who: ann}}
 scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc: {fromFile: up/a.txt, filename: 'a"b.txt', contentType: text/x}}}}]}]`), plan.Source{Open: open})
 	fatal.If(t, err)
-	if r := run(t, once(p), Options{Target: d.URL}); r.Completed != 1 {
+	if r := run(t, once(p), Options{Target: url}); r.Completed != 1 {
 		t.Error(r.Errors)
 	}
 	if want := "map[n:[1 2] who:[ann]]a%22b.txttext/xtext\r\n--of"; got != want {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,14 +18,13 @@ import (
 	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 	"whittle/load/jmeter"
+	"whittle/load/jmxtest"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
 
-// prop is a stringProp.
-func prop(name, text string) string {
-	return `<stringProp name="` + name + `">` + strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(text) + `</stringProp>`
-}
+// What a plan of JMeter is made of.
+var jmx, threads, get, prop, element, groovyElement = jmxtest.Plan, jmxtest.Group, jmxtest.Get, jmxtest.Prop, jmxtest.Element, jmxtest.Groovy
 
 func TestTimesAreWrittenAsAsked(t *testing.T) {
 	now := time.Date(2024, 2, 3, 14, 5, 6, 7e6, time.UTC)
@@ -65,8 +63,8 @@ func TestArgumentsStayWithinTheirRequestLine(t *testing.T) {
 			`<elementProp name="HTTPsampler.Arguments"><collectionProp name="Arguments.arguments">` + strings.Join(arguments, "") +
 			`</collectionProp></elementProp></HTTPSamplerProxy><hashTree/>`
 	}
-	capture := `<RegexExtractor>` + prop("RegexExtractor.refname", "v") + prop("RegexExtractor.regex", "(?s)(.*)") +
-		prop("RegexExtractor.template", "$1$") + prop("RegexExtractor.match_number", "1") + `</RegexExtractor><hashTree/>`
+	capture := element("RegexExtractor", "RegexExtractor.refname", "v", "RegexExtractor.regex", "(?s)(.*)",
+		"RegexExtractor.template", "$1$", "RegexExtractor.match_number", "1")
 	for value, want := range map[string][2]string{ // in a query and in a form; in a query with a space JMeter sends nothing
 		" HTTP/1.1\r\nhost: x\r\n\r\nGET /smuggled":  {"", "+HTTP%2F1.1%0D%0Ahost%3A+x%0D%0A%0D%0AGET+%2Fsmuggled"},
 		"\tHTTP/1.1\r\nhost:x\r\n\r\nGET\t/smuggled": {"%09HTTP/1.1%0D%0Ahost:x%0D%0A%0D%0AGET%09/smuggled", "%09HTTP%2F1.1%0D%0Ahost%3Ax%0D%0A%0D%0AGET%09%2Fsmuggled"},
@@ -118,7 +116,7 @@ func TestErrorsDoWhatTheGroupSays(t *testing.T) {
 func TestDelayAndDurationBoundAGroup(t *testing.T) {
 	srv := newAsked(t, nil)
 	scheduled := func(loops int, duration string) string {
-		return strings.Replace(threads(2, loops, get("/", `<ConstantTimer>`+prop("ConstantTimer.delay", "20")+`</ConstantTimer><hashTree/>`)), "<elementProp",
+		return strings.Replace(threads(2, loops, get("/", element("ConstantTimer", "ConstantTimer.delay", "20"))), "<elementProp",
 			prop("ThreadGroup.scheduler", "true")+prop("ThreadGroup.duration", duration)+prop("ThreadGroup.delay", "0.1")+"<elementProp", 1)
 	}
 	r := runJMX(t, jmx(scheduled(-1, "1")), nil, Options{Target: srv.URL})
@@ -161,16 +159,11 @@ func TestARequestThatClosesItsConnectionIsItsLast(t *testing.T) {
 			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 		}
 	})
-	send := `<HTTPSamplerProxy>` + prop("HTTPSampler.path", "/q") + prop("HTTPSampler.method", "POST") + `</HTTPSamplerProxy><hashTree/>`
+	send := element("HTTPSamplerProxy", "HTTPSampler.path", "/q", "HTTPSampler.method", "POST")
 	r := runJMX(t, jmx(threads(1, 3, send+send)), nil, Options{Target: target})
 	if r.Failed != 0 || served.Load() != 6 {
 		t.Errorf("%d failed of %d: %v, %d served", r.Failed, r.Requests, r.Errors, served.Load())
 	}
-}
-
-// groovyElement is an element that is a script in Groovy.
-func groovyElement(kind, name, text string) string {
-	return `<` + kind + ` testname="` + name + `">` + prop("scriptLanguage", "groovy") + prop("script", text) + `</` + kind + `><hashTree/>`
 }
 
 // A script that fails is told by its element, its line, how often and with what, whether
@@ -268,23 +261,6 @@ func (a *asked) want(t *testing.T, want map[string]int) {
 	}
 }
 
-// jmx wraps thread groups into a test plan.
-func jmx(inner string) string {
-	return `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="P"/><hashTree>` + inner + `</hashTree></hashTree></jmeterTestPlan>`
-}
-
-// threads is a thread group of so many users and loops.
-func threads(users, loops int, inner string) string {
-	return fmt.Sprintf(`<ThreadGroup testname="G"><elementProp name="ThreadGroup.main_controller" elementType="LoopController">`+
-		`<stringProp name="LoopController.loops">%d</stringProp></elementProp>`+
-		`<stringProp name="ThreadGroup.num_threads">%d</stringProp></ThreadGroup><hashTree>%s</hashTree>`, loops, users, inner)
-}
-
-// get is a sampler of a path, with what is below it.
-func get(path, below string) string {
-	return `<HTTPSamplerProxy testname="` + path + `"><stringProp name="HTTPSampler.path">` + path + `</stringProp></HTTPSamplerProxy><hashTree>` + below + `</hashTree>`
-}
-
 func readJMX(t testing.TB, src string, files map[string]string) (*plan.Plan, error) {
 	t.Helper()
 	return Parse("p.jmx", []byte(src), plan.Source{Open: func(name string) ([]byte, error) {
@@ -309,10 +285,8 @@ func runJMX(t testing.TB, src string, files map[string]string, o Options) *repor
 func TestTheIngestionPlanRunsWithAnyNumberOfUsers(t *testing.T) {
 	t.Parallel()
 	srv := newAsked(t, nil)
-	src, err := os.ReadFile("testdata/jmx/ingest.jmx")
-	fatal.If(t, err)
 	for _, users := range []int{1, 50, 500, 1000} {
-		p, err := Parse("ingest.jmx", src, plan.Source{Properties: map[string]string{"users": fmt.Sprint(users), "ramp": fmt.Sprint(users / 10), "loops": "2"}})
+		p, err := Read("testdata/jmx/ingest.jmx", plan.Source{Properties: map[string]string{"users": fmt.Sprint(users), "ramp": fmt.Sprint(users / 10), "loops": "2"}})
 		fatal.If(t, err)
 		if g := p.Groups[0]; g.Users != users || g.Ramp != time.Duration(users/10)*time.Second || g.Loops != 2 {
 			t.Errorf("%d users: %+v", users, g.Closed)

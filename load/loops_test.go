@@ -47,15 +47,14 @@ func TestLoopsByLoad(t *testing.T) {
 // TestTLSBesideALane sends over both from one flow: what an event loop cannot do goes
 // on away from it, and the user's next step finds it done.
 func TestTLSOutsideALoop(t *testing.T) {
-	response := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
-	plain, secure := httptest.NewServer(response), httptest.NewTLSServer(response)
-	defer plain.Close()
+	response := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }
+	plain, secure := serving(t, response), httptest.NewTLSServer(http.HandlerFunc(response))
 	defer secure.Close()
 	for _, pool := range []int{0, 3} {
 		p := parsed(t, fmt.Sprintf(`
 config: {phases: [{duration: 0.2, arrivalCount: 40}], tls: {rejectUnauthorized: false}}
 scenarios: [{flow: [{get: {url: /a}}, {get: {url: "%s/b"}}, {get: {url: /c}}]}]`, secure.URL))
-		r := run(t, p, Options{Target: plain.URL, Pool: pool})
+		r := run(t, p, Options{Target: plain, Pool: pool})
 		if r.Completed != 120 || r.Failed != 0 {
 			t.Errorf("pool %d: %d completed, %d failed %v; want 120 and none", pool, r.Completed, r.Failed, r.Errors)
 		}

@@ -24,7 +24,7 @@ func TestReadPlanFindsItsFile(t *testing.T) {
 	if _, err := ReadPlan(path); whittle.CodeOf(err) != whittle.NotFound {
 		t.Errorf("no file: %v", err)
 	}
-	fatal.If(t, os.WriteFile(path, []byte(small), 0o600))
+	fatal.Write(t, path, small)
 	if p, err := ReadPlan(path); err != nil || p.Name != path {
 		t.Errorf("%v %v", p, err)
 	}
@@ -42,15 +42,13 @@ func FuzzPlan(f *testing.F) {
 	f.Add("scenarios: [{weight: 2, flow: [{loop: [{post: {url: '/{{ $uuid }}', json: {a: '{{ $loopCount }}'}}}, {think: 1s}], count: 2}]}]")
 	f.Add("a: &x {url: /, qs: {q: '{{ $randomString(3) }}'}}\nscenarios: [{flow: [{get: *x}]}]")
 	for _, file := range []string{"shop.yml", "api.yml", "legacy.yml"} {
-		src, err := os.ReadFile("testdata/plans/" + file)
-		fatal.If(f, err)
-		f.Add(string(src))
+		f.Add(fatal.Read(f, "testdata/plans/"+file))
 	}
 	f.Add("config: {ensure: {conditions: [{expression: http.requests > 1 and max(1, 2) in (2)}]}}\nscenarios: [{flow: [{parallel: [{get: {url: '{{ a " +
 		"}}', ifTrue: a.b ~= \"x\", cookie: {c: d}, auth: {user: u, pass: p}, formData: {f: '{{ a }}'}, capture: {regexp: '(x)', group: 1, as: a}}}], limit: 2}]}]")
 	for _, inner := range []string{ // short ones: the fuzzer takes minutes to shorten a long one
 		get("/a", `<ResponseAssertion/><hashTree/><RegexExtractor/><hashTree/>`),
-		`<CSVDataSet>` + prop("filename", "x") + `</CSVDataSet><hashTree/>` + get("${x}", ""),
+		element("CSVDataSet", "filename", "x") + get("${x}", ""),
 		`<IfController>` + prop("IfController.condition", `"${x}" == 1`) + `</IfController><hashTree>` + get("", "") + `</hashTree>`,
 		`<LoopController>` + prop("LoopController.loops", "3") + `</LoopController><hashTree><ConstantTimer/><hashTree/>` + get("", "") + `</hashTree>`,
 		get("/${__time(yyyy,x)}${__RandomString(3,ab,y)}${__jexl3(1+1)}", ""),
@@ -112,8 +110,7 @@ func TestLoadGoesThroughNoProxy(t *testing.T) {
 func TestWorkloadsAreReadOrRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
+		path := fatal.Write(t, filepath.Join(dir, name), text)
 		return path
 	}
 	yml, body, jmx := file("p.yml", small), file("body", "hello"), file("p.jmx", "<jmeterTestPlan/>")
@@ -187,8 +184,7 @@ func TestAMissingPlanMayBeAServer(t *testing.T) {
 			t.Errorf("%s: %v, hint %q; want %q", text, err, e.Hint, hint)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "plan.yml")
-	fatal.If(t, os.WriteFile(file, []byte("config: {processor: ./none.js}\nscenarios: [{flow: [{get: {url: /}}]}]"), 0o600))
+	file := fatal.Write(t, filepath.Join(t.TempDir(), "plan.yml"), "config: {processor: ./none.js}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	_, err := Workload{Plan: file}.Read()
 	if e, ok := errors.AsType[*whittle.Error](err); !ok || e.Code != whittle.NotFound || e.Hint != "" {
 		t.Errorf("a processor that is not there: %v, hint %q", err, e.Hint)

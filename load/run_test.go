@@ -49,7 +49,7 @@ func planOf(t testing.TB, files map[string]string) *plan.Plan {
 	t.Helper()
 	dir := t.TempDir()
 	for name, src := range files {
-		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600))
+		fatal.Write(t, filepath.Join(dir, name), src)
 	}
 	p, err := ReadPlan(filepath.Join(dir, "plan.yml"))
 	fatal.If(t, err)

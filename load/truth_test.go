@@ -224,20 +224,14 @@ func TestTheGeneratorsOwnLimits(t *testing.T) {
 	}
 }
 
-// cpuPage says that each reading costs a second of CPU.
-func cpuPage() *httptest.Server {
-	var n atomic.Int64
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "process_cpu_seconds_total %d\n", n.Add(1))
-	}))
-}
-
 func TestAMetricsPageGivesCPUPerRequest(t *testing.T) {
 	srv := serving(t, func(http.ResponseWriter, *http.Request) {})
-	page := cpuPage()
-	defer page.Close()
+	var n atomic.Int64
+	page := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "process_cpu_seconds_total %d\n", n.Add(1))
+	})
 	p := parsed(t, "config: {phases: [{duration: 0.1, arrivalCount: 10}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
-	r := run(t, p, Options{Target: srv, WatchURLs: []string{page.URL}})
+	r := run(t, p, Options{Target: srv, WatchURLs: []string{page}})
 	if len(r.Processes) != 1 || r.Processes[0].CPU < 1000 || r.CPUPerRequest != r.Processes[0].CPU/10 || r.Processes[0].Ended {
 		t.Errorf("%+v, %v ms per request", r.Processes, r.CPUPerRequest)
 	}
@@ -247,10 +241,8 @@ func TestAMetricsPageGivesCPUPerRequest(t *testing.T) {
 }
 
 func TestAPageWithoutTheCounterIsRefusedBeforeAnythingIsSent(t *testing.T) {
-	srv := httptest.NewServer(http.NotFoundHandler())
-	defer srv.Close()
-	for _, u := range []string{srv.URL, "ftp://x/metrics", "http://127.0.0.1:1/metrics"} {
-		_, err := Run(t.Context(), parsed(t, fivePlan), Options{Target: "http://127.0.0.1:1", WatchURLs: []string{u}})
+	for _, u := range []string{serving(t, http.NotFound), "ftp://x/metrics", "http://127.0.0.1:1/metrics"} {
+		_, err := Run(t.Context(), parsed(t, small), Options{Target: "http://127.0.0.1:1", WatchURLs: []string{u}})
 		if code := whittle.CodeOf(err); code != whittle.Invalid && code != whittle.Unavailable {
 			t.Errorf("%s: %v", u, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/load"
+	"whittle/load/jmxtest"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -183,16 +184,14 @@ func TestADuelRefusesRowsThatRunOut(t *testing.T) {
 		recycle string
 		refused bool
 	}{{"false", true}, {"true", false}, {"", false}} {
-		src := `<jmeterTestPlan version="1.2"><hashTree><TestPlan/><hashTree><ThreadGroup><stringProp name="ThreadGroup.num_threads">1</stringProp></ThreadGroup><hashTree>
-<CSVDataSet testname="Users"><stringProp name="filename">u.csv</stringProp><stringProp name="recycle">` + c.recycle + `</stringProp></CSVDataSet><hashTree/>
-<HTTPSamplerProxy><stringProp name="HTTPSampler.path">/${name}</stringProp></HTTPSamplerProxy></hashTree></hashTree></hashTree></jmeterTestPlan>`
+		src := jmxtest.Plan(jmxtest.Group(1, 1, jmxtest.Element("CSVDataSet", "filename", "u.csv", "recycle", c.recycle)+jmxtest.Get("/${name}", "")))
 		p, err := load.Parse("p.jmx", []byte(src), plan.Source{Open: func(string) ([]byte, error) { return []byte("name\na\nb\n"), nil }})
 		fatal.If(t, err)
 		_, err = Duel{
 			Plan: p, A: Side{Target: srv}, B: Side{Target: srv},
 			Length: 20 * time.Millisecond, Block: 20 * time.Millisecond, Warmup: -1, Options: load.Options{MaxLate: time.Minute},
 		}.Run(t.Context())
-		if refused := whittle.CodeOf(err) == whittle.Invalid && strings.Contains(err.Error(), `CSVDataSet "Users"`); refused != c.refused || err != nil && !refused {
+		if refused := whittle.CodeOf(err) == whittle.Invalid && strings.Contains(err.Error(), "CSVDataSet"); refused != c.refused || err != nil && !refused {
 			t.Errorf("recycle %q: %v", c.recycle, err)
 		}
 		if n := asked.Load(); c.refused && n > 0 {

@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/load"
+	"whittle/load/jmxtest"
 	"whittle/load/plan"
 )
 
@@ -81,16 +82,6 @@ func TestEachTargetGetsItsOwnLogin(t *testing.T) {
 	}
 }
 
-// scripted is a plan whose script fails where the response is "bad".
-const scripted = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="p"/><hashTree>
-<ThreadGroup testname="g"><stringProp name="ThreadGroup.num_threads">1</stringProp>` +
-	`<elementProp name="ThreadGroup.main_controller" elementType="LoopController">` +
-	`<stringProp name="LoopController.loops">3</stringProp></elementProp></ThreadGroup><hashTree>
-<HTTPSamplerProxy testname="s"><stringProp name="HTTPSampler.path">/x</stringProp><stringProp name="HTTPSampler.method">GET</stringProp></HTTPSamplerProxy><hashTree>
-<JSR223PostProcessor testname="look"><stringProp name="scriptLanguage">groovy</stringProp>` +
-	`<stringProp name="script">if (prev.getResponseDataAsString() == "bad") throw new Exception("it is bad")</stringProp></JSR223PostProcessor><hashTree/>
-</hashTree></hashTree></hashTree></hashTree></jmeterTestPlan>`
-
 func says(t *testing.T, text string) (url string) {
 	return serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 }
@@ -99,7 +90,8 @@ func says(t *testing.T, text string) (url string) {
 // the blocks.
 func TestADuelSaysWhichScriptsFailed(t *testing.T) {
 	t.Parallel()
-	p, err := load.Parse("p.jmx", []byte(scripted), plan.Source{})
+	script := jmxtest.Groovy("JSR223PostProcessor", "look", `if (prev.getResponseDataAsString() == "bad") throw new Exception("it is bad")`)
+	p, err := load.Parse("p.jmx", []byte(jmxtest.Plan(jmxtest.Group(1, 3, "\n"+jmxtest.Get("/x", script)))), plan.Source{})
 	fatal.If(t, err)
 	c, err := Duel{
 		Plan: p, A: Side{Target: says(t, "good")}, B: Side{Target: says(t, "bad")},
@@ -113,7 +105,7 @@ func TestADuelSaysWhichScriptsFailed(t *testing.T) {
 	fatal.If(t, c.WriteSummary(&b))
 	text := b.String()
 	if strings.Contains(text, "SCRIPT FAILED, target A") || !strings.Contains(text, "SCRIPT FAILED, target B: JSR223PostProcessor") ||
-		!strings.Contains(text, "p.jmx:4)") || !strings.Contains(text, "it is bad") {
+		!strings.Contains(text, "p.jmx:2)") || !strings.Contains(text, "it is bad") {
 		t.Errorf("it says %.3000s", text)
 	}
 }

@@ -1,9 +1,7 @@
 package jmeter
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/load/expr"
+	"whittle/load/jmxtest"
 	"whittle/load/plan"
 )
 
@@ -108,7 +107,7 @@ func TestWhatDoesNotRunIsRefusedByNameAndPlace(t *testing.T) {
 		`XPath2Extractor is not supported: use a CSS Selector`:      once(sampler("/", `<XPath2Extractor/><hashTree/>`)),
 		`OpenModelThreadGroup is not supported: use a Thread Group`: testPlan(`<OpenModelThreadGroup/><hashTree>` + sampler("/", "") + `</hashTree>`),
 		`looks behind, which JMeter's engine cannot`: once(sampler("/",
-			configured("RegexExtractor", "RegexExtractor.regex", "(?&lt;=a)b"))),
+			configured("RegexExtractor", "RegexExtractor.regex", "(?<=a)b"))),
 		`the JSONPath $[name] is not understood`: once(sampler("/", byPath("x", "$[name]"))),
 		`has 2 names, 2 paths and 1 defaults`:    once(sampler("/", byPath("x;y", "$.a;$.b"))),
 	} {
@@ -133,31 +132,8 @@ func TestWhatIsNotSentSaysWhy(t *testing.T) {
 	}
 }
 
-// testPlan wraps thread groups into a test plan.
-func testPlan(inner string) string {
-	return `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="P"/><hashTree>` + inner + `</hashTree></hashTree></jmeterTestPlan>`
-}
-
-// configured is an element that holds properties, each given by its name and its value.
-func configured(kind string, properties ...string) string {
-	var inner strings.Builder
-	for p := range slices.Chunk(properties, 2) {
-		fmt.Fprintf(&inner, `<stringProp name="%s">%s</stringProp>`, p[0], p[1])
-	}
-	return "<" + kind + ">" + inner.String() + "</" + kind + "><hashTree/>"
-}
-
-// threadGroup is one of so many users and loops.
-func threadGroup(users, loops int, inner string) string {
-	return fmt.Sprintf(`<ThreadGroup testname="G"><elementProp name="ThreadGroup.main_controller" elementType="LoopController">`+
-		`<stringProp name="LoopController.loops">%d</stringProp></elementProp>`+
-		`<stringProp name="ThreadGroup.num_threads">%d</stringProp></ThreadGroup><hashTree>%s</hashTree>`, loops, users, inner)
-}
-
-// sampler asks for a path, with what is below it.
-func sampler(path, below string) string {
-	return `<HTTPSamplerProxy testname="` + path + `"><stringProp name="HTTPSampler.path">` + path + `</stringProp></HTTPSamplerProxy><hashTree>` + below + `</hashTree>`
-}
+// What a plan is made of.
+var testPlan, threadGroup, sampler, configured = jmxtest.Plan, jmxtest.Group, jmxtest.Get, jmxtest.Element
 
 func noFiles(name string) ([]byte, error) {
 	return nil, whittle.Errorf(whittle.NotFound, "no file %s", name)

@@ -2,11 +2,9 @@ package jmeter
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -150,10 +148,7 @@ func FuzzScript(f *testing.F) {
 // and a is A1, as its ValueReplacer and a FunctionProperty gave it; a text without that is
 // one that JMeter starts no test with.
 func TestReferencesAreReadAsJMeterReadsThem(t *testing.T) {
-	src, err := os.ReadFile("testdata/references.json")
-	fatal.If(t, err)
-	var all [][]string
-	fatal.If(t, json.Unmarshal(src, &all))
+	all := fatal.JSON[[][]string](t, "testdata/references.json")
 	for _, c := range all {
 		got, err := sentBody(c[0])
 		switch {

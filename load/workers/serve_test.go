@@ -9,9 +9,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	client "github.com/nats-io/nats.go"
 	"whittle"
 	"whittle/internal/fatal"
+
+	client "github.com/nats-io/nats.go"
 )
 
 // TestAForgottenPartDoesNotKeepAWorkerFromItsEnd: what goes on of a job that was let go

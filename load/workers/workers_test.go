@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/internal/natslink"
 	"whittle/load"
+	"whittle/load/jmxtest"
 	"whittle/load/report"
 	"whittle/load/wire"
 )
@@ -96,8 +96,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		at := filepath.Join(dir, name)
-		fatal.If(t, os.MkdirAll(filepath.Dir(at), 0o755))
-		fatal.If(t, os.WriteFile(at, []byte(text), 0o644))
+		fatal.Write(t, at, text)
 	}
 }
 
@@ -333,19 +332,12 @@ func TestWhatIsLostOrForgedVoidsTheRun(t *testing.T) {
 	}
 }
 
-const failingScript = `<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="p"/><hashTree>
-<ThreadGroup testname="g"><stringProp name="ThreadGroup.num_threads">6</stringProp>` +
-	`<elementProp name="ThreadGroup.main_controller" elementType="LoopController">` +
-	`<stringProp name="LoopController.loops">2</stringProp></elementProp></ThreadGroup><hashTree>
-<HTTPSamplerProxy testname="s"><stringProp name="HTTPSampler.path">/x</stringProp><stringProp name="HTTPSampler.method">GET</stringProp></HTTPSamplerProxy><hashTree>
-<JSR223PostProcessor testname="look"><stringProp name="scriptLanguage">groovy</stringProp><stringProp name="script">throw new Exception("no")</stringProp></JSR223PostProcessor><hashTree/>
-</hashTree></hashTree></hashTree></hashTree></jmeterTestPlan>`
-
 // Scripts that fail are one place with one count, whichever workers they failed in, and
 // what a condition goes by.
 func TestFailedScriptsOfAllWorkersAreOneCount(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"p.jmx": failingScript})
+	failing := jmxtest.Groovy("JSR223PostProcessor", "look", `throw new Exception("no")`)
+	write(t, dir, map[string]string{"p.jmx": jmxtest.Plan(jmxtest.Group(6, 2, "\n"+jmxtest.Get("/x", failing)))})
 	link := workersOf(t, 3)
 	url, _ := counting(t)
 	o := patientOptions(url)
@@ -356,7 +348,7 @@ func TestFailedScriptsOfAllWorkersAreOneCount(t *testing.T) {
 	c := Coordinator{Link: link, Expect: 3, Wait: time.Minute}
 	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "p.jmx"), Target: url}, o)
 	fatal.If(t, err)
-	if r.Void != "" || len(r.ScriptFailures) != 1 || r.ScriptFailures[0].Count != 12 || filepath.Base(r.ScriptFailures[0].File) != "p.jmx" || r.ScriptFailures[0].Line != 4 {
+	if r.Void != "" || len(r.ScriptFailures) != 1 || r.ScriptFailures[0].Count != 12 || filepath.Base(r.ScriptFailures[0].File) != "p.jmx" || r.ScriptFailures[0].Line != 2 {
 		t.Errorf("void %q, %+v", r.Void, r.ScriptFailures)
 	}
 	if len(r.Ensure) != 2 || r.Ensure[0].Passed || !r.Ensure[1].Passed {
