@@ -1,7 +1,6 @@
 package whittle_test
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -22,12 +21,7 @@ var (
 // TestDesignNamesWhatIsThere: each file, folder and step of the core loop that DESIGN.md
 // names is in the tree, and each module that go.mod asks for is in its table.
 func TestDesignNamesWhatIsThere(t *testing.T) {
-	read := func(path string) string {
-		b, err := os.ReadFile(path)
-		fatal.If(t, err)
-		return string(b)
-	}
-	design := read("DESIGN.md")
+	design := fatal.Read(t, "DESIGN.md")
 	for _, m := range quoted.FindAllStringSubmatch(design, -1) {
 		name := m[1]
 		if !strings.HasSuffix(name, ".go") && (!strings.Contains(name, "/") || strings.Contains(path.Dir(name), ".")) {
@@ -44,7 +38,7 @@ func TestDesignNamesWhatIsThere(t *testing.T) {
 	}
 	var loop strings.Builder
 	for _, file := range []string{"loop.go", "evidence.go", "disk.go"} {
-		loop.WriteString(read(filepath.Join("carve/control", file)))
+		loop.WriteString(fatal.Read(t, filepath.Join("carve/control", file)))
 	}
 	_, steps, _ := strings.Cut(design, "## The core loop")
 	steps, _, _ = strings.Cut(steps, "\n- ")
@@ -68,7 +62,7 @@ func TestDesignNamesWhatIsThere(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	})
-	_, direct, _ := strings.Cut(read("go.mod"), "\nrequire ")
+	_, direct, _ := strings.Cut(fatal.Read(t, "go.mod"), "\nrequire ")
 	modules := required.FindAllStringSubmatch(direct, -1)
 	for _, m := range modules {
 		module := generation.ReplaceAllString(m[1], "")

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -193,9 +192,7 @@ func TestSkipsAreListed(t *testing.T) {
 			continue
 		}
 		for _, name := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
-			text, err := os.ReadFile(filepath.Join(p.Dir, name))
-			fatal.If(t, err)
-			if at := skip.Find(text); at != nil {
+			if at := skip.FindString(fatal.Read(t, filepath.Join(p.Dir, name))); at != "" {
 				t.Errorf("%s: %s has %s…): skip by whittle/internal/needs, so that it is listed", p.ImportPath, name, at)
 			}
 		}
