@@ -35,6 +35,14 @@ const (
 	patience = 4 * time.Minute
 )
 
+// fatal ends the test at an error.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // application responds with its path, or below /odd/ with something of its own.
 func application(t *testing.T, own string) string {
 	t.Helper()
@@ -70,9 +78,7 @@ func start(t *testing.T, further string) (public, admin string) {
 		"whittle.yaml": "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0, token_file: token, viewer_token_file: viewer, hook_key_file: key}\nmonolith: " + monolith +
 			"\nroutes:\n" + fmt.Sprintf(route, "items", candidate) + further + fmt.Sprintf(route, "odd", candidate),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, program, "run", "-c", filepath.Join(dir, "whittle.yaml"))
@@ -124,13 +130,9 @@ func measured(t *testing.T, admin, route string) argo.AnalysisPhase {
 		m.Provider.Web.Headers[i].Value = with.Replace(m.Provider.Web.Headers[i].Value)
 	}
 	client, err := webmetric.NewWebMetricHttpClient(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	path, err := webmetric.NewWebMetricJsonParser(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	got := webmetric.NewWebMetricProvider(*logrus.NewEntry(logrus.New()), client, path).Run(&argo.AnalysisRun{}, m)
 	if got.Phase == argo.AnalysisPhaseError {
 		t.Fatalf("%s: %s", m.Provider.Web.URL, got.Message)
@@ -168,9 +170,7 @@ func TestCallers(t *testing.T) {
 			n++
 			for _, path := range []string{"items", "odd"} {
 				resp, err := http.Get(fmt.Sprintf("http://%s/%s/%d", public, path, n))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
 			}

@@ -51,16 +51,12 @@ func startKubernetes(t *testing.T) *kubernetes {
 	any := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	cfg.ListenClientUrls, cfg.ListenPeerUrls = []url.URL{any}, []url.URL{any}
 	etcd, err := embed.StartEtcd(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(etcd.Close)
 	<-etcd.Server.ReadyNotify()
 	nobody := filepath.Join(dir, "kubeconfig") // whom it would ask about callers, if they had no token of its own
-	if err := os.WriteFile(nobody, []byte(`{apiVersion: v1, kind: Config, clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}],
-users: [{name: none}], contexts: [{name: none, context: {cluster: none, user: none}}], current-context: none}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(nobody, []byte(`{apiVersion: v1, kind: Config, clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}],
+users: [{name: none}], contexts: [{name: none, context: {cluster: none, user: none}}], current-context: none}`), 0o600))
 	s := apiserver.StartTestServerOrDie(t, nil, []string{
 		"--etcd-servers", "http://" + etcd.Clients[0].Addr().String(), "--etcd-prefix", "whittle", "--authentication-skip-lookup",
 		"--authentication-kubeconfig", nobody, "--authorization-kubeconfig", nobody, "--kubeconfig", nobody,
@@ -69,21 +65,13 @@ users: [{name: none}], contexts: [{name: none, context: {cluster: none, user: no
 	}, nil)
 	t.Cleanup(s.TearDownFn)
 	client, err := rest.HTTPClientFor(s.ClientConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	k := &kubernetes{t: t, server: s.ClientConfig.Host, token: filepath.Join(dir, "token"), ca: filepath.Join(s.TmpDir, "apiserver.crt"), client: client}
-	if err := os.WriteFile(k.token, []byte(s.ClientConfig.BearerToken), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(k.token, []byte(s.ClientConfig.BearerToken), 0o600))
 	where, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(where)), "config/crd/standard/gateway.networking.k8s.io_httproutes.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	k.until("the HTTPRoute is defined", func() bool {
 		status, _ := k.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", string(definition))
 		return status == http.StatusCreated
@@ -100,26 +88,18 @@ const routes = "/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes"
 func (k *kubernetes) ask(method, path, text string) (status int, body []byte) {
 	k.t.Helper()
 	b, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	fatal(k.t, err)
 	req, err := http.NewRequestWithContext(k.t.Context(), method, k.server+path, bytes.NewReader(b))
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	fatal(k.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	if method == http.MethodPatch {
 		req.Header.Set("Content-Type", "application/merge-patch+json")
 	}
 	resp, err := k.client.Do(req)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	fatal(k.t, err)
 	defer resp.Body.Close()
 	body, err = io.ReadAll(resp.Body)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	fatal(k.t, err)
 	return resp.StatusCode, body
 }
 
@@ -143,9 +123,7 @@ func (k *kubernetes) until(what string, is func() bool) {
 
 func (k *kubernetes) route() (o gateway.HTTPRoute) {
 	k.t.Helper()
-	if err := json.Unmarshal(k.must("GET", routes+"/shop", ""), &o); err != nil {
-		k.t.Fatal(err)
-	}
+	fatal(k.t, json.Unmarshal(k.must("GET", routes+"/shop", ""), &o))
 	return o
 }
 
@@ -209,9 +187,7 @@ func TestHTTPRoute(t *testing.T) {
 	steered := func() (percent float64, underWay, wait string) {
 		t.Helper()
 		s, err := ask(http.MethodGet, "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return s.Percent, s.Steer.UnderWay, s.Steer.Wait
 	}
 	confirmed := func(want float64) func() bool {

@@ -5,6 +5,7 @@
 package check
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,21 +25,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// fatal ends the test at an error.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // rendered gives the manifests of a release.
 func rendered(t *testing.T, values string) ([]any, error) {
 	t.Helper()
 	chart, err := loader.Load("../helm/whittle")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var given map[string]any
-	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, yaml.Unmarshal([]byte(values), &given))
 	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: "shop", Namespace: "shop", IsInstall: true}, common.DefaultCapabilities)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	files, err := engine.Render(chart, all)
 	if err != nil {
 		return nil, err
@@ -96,22 +99,8 @@ func the[T any](t *testing.T, all []any, is func(*T) bool) *T {
 
 func kindsOf(all []any) (names []string) {
 	for _, m := range all {
-		switch x := m.(type) {
-		case *apps.Deployment:
-			names = append(names, "Deployment "+x.Name)
-		case *core.ConfigMap:
-			names = append(names, "ConfigMap "+x.Name)
-		case *core.Service:
-			names = append(names, "Service "+x.Name)
-		case *core.PersistentVolumeClaim:
-			names = append(names, "PersistentVolumeClaim "+x.Name)
-		case *policy.PodDisruptionBudget:
-			names = append(names, "PodDisruptionBudget "+x.Name)
-		case *networking.NetworkPolicy:
-			names = append(names, "NetworkPolicy "+x.Name)
-		case *monitoring.ServiceMonitor:
-			names = append(names, "ServiceMonitor "+x.Name)
-		}
+		_, kind, _ := strings.Cut(fmt.Sprintf("%T", m), ".") // *v1.Service
+		names = append(names, kind+" "+m.(interface{ GetName() string }).GetName())
 	}
 	slices.Sort(names)
 	return names
@@ -147,9 +136,7 @@ func hardened(t *testing.T, c core.Container, pod core.PodSpec) {
 
 func TestTheChartAsItIs(t *testing.T) {
 	all, err := rendered(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	want := []string{"ConfigMap shop", "Deployment shop", "NetworkPolicy shop", "PersistentVolumeClaim shop", "PodDisruptionBudget shop", "Service shop"}
 	if got := kindsOf(all); !slices.Equal(got, want) {
 		t.Errorf("it is %q, want %q", got, want)
@@ -195,9 +182,7 @@ persistence: {storageClass: fast}
 
 func TestTheChartWithEverything(t *testing.T) {
 	all, err := rendered(t, whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	d := the(t, all, func(*apps.Deployment) bool { return true })
 	pod := d.Spec.Template.Spec
 	hardened(t, pod.Containers[0], pod)
@@ -261,9 +246,7 @@ func TestWhatTheChartRefuses(t *testing.T) {
 
 func TestTheSidecar(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "kubernetes", "sidecar.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	all := decoded(t, string(text))
 	d := the(t, all, func(*apps.Deployment) bool { return true })
 	pod := d.Spec.Template.Spec

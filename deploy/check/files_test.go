@@ -24,9 +24,7 @@ import (
 // of which systemd hears from the new one.
 func TestUnit(t *testing.T) {
 	b, err := os.ReadFile("../systemd/whittle.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, want := range []string{"Type=notify", "NotifyAccess=all", "KillMode=mixed"} {
 		if !slices.Contains(strings.Split(string(b), "\n"), want) {
 			t.Errorf("the unit has no line %s", want)
@@ -38,9 +36,7 @@ func TestUnit(t *testing.T) {
 func dockerfile(t *testing.T, path string) instructions.Stage {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer f.Close()
 	tree, err := parser.Parse(f)
 	if err != nil {
@@ -99,14 +95,10 @@ func TestDockerfiles(t *testing.T) {
 
 func TestComposeFiles(t *testing.T) {
 	files, err := filepath.Glob("../compose/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, path := range append(files, "../../compose.yaml") {
 		dir, err := filepath.Abs(filepath.Dir(path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		p, err := loader.LoadWithContext(context.Background(), types.ConfigDetails{
 			WorkingDir: dir, ConfigFiles: []types.ConfigFile{{Filename: path}}, Environment: types.Mapping{},
 		}, func(o *loader.Options) { o.SetProjectName("whittle", false) })
@@ -146,9 +138,7 @@ func TestComposeFiles(t *testing.T) {
 // is, since that would outlive a rollback.
 func TestRouteOfAGateway(t *testing.T) {
 	text, err := os.ReadFile("../../examples/gateway-api/route.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	all := decoded(t, string(text))
 	service := the(t, all, func(*core.Service) bool { return true })
 	rules := the(t, all, func(*gateway.HTTPRoute) bool { return true }).Spec.Rules
@@ -164,9 +154,7 @@ func TestRouteOfAGateway(t *testing.T) {
 
 func TestTheDashboardsExpressions(t *testing.T) {
 	text, err := os.ReadFile("../grafana/whittle.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var d struct {
 		Panels []struct {
 			Title   string
@@ -174,9 +162,7 @@ func TestTheDashboardsExpressions(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(text, &d))
 	var rules strings.Builder
 	count := 0
 	rules.WriteString("groups:\n- name: dashboard\n  rules:\n")
@@ -186,9 +172,7 @@ func TestTheDashboardsExpressions(t *testing.T) {
 		}
 		for _, e := range p.Targets {
 			expr, err := json.Marshal(strings.ReplaceAll(e.Expr, "$__rate_interval", "5m"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			count++
 			fmt.Fprintf(&rules, "  - {record: \"dashboard:expression:%d\", expr: %s}\n", count, expr)
 		}
@@ -202,9 +186,7 @@ func TestTheDashboardsExpressions(t *testing.T) {
 		t.Skip(missing)
 	}
 	file := filepath.Join(t.TempDir(), "rules.yaml")
-	if err := os.WriteFile(file, []byte(rules.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, []byte(rules.String()), 0o600))
 	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", file).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

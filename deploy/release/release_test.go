@@ -15,6 +15,14 @@ import (
 	"testing"
 )
 
+// fatal ends the test at an error.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // copied is the commit that is checked out, in a folder of its own.
 func copied(t *testing.T, depth string) string {
 	t.Helper()
@@ -29,18 +37,14 @@ func copied(t *testing.T, depth string) string {
 func top(t *testing.T) string {
 	t.Helper()
 	root, err := output(exec.CommandContext(t.Context(), "git", "rev-parse", "--show-toplevel"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return root
 }
 
 func contents(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	found := map[string][]byte{}
 	for _, e := range entries {
 		if found[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
@@ -56,9 +60,7 @@ func TestTheSameBytes(t *testing.T) {
 	made := make([]map[string][]byte, 2)
 	for i, depth := range []string{"a", "another/and deeper"} {
 		out := filepath.Join(t.TempDir(), "out")
-		if err := run(t.Context(), copied(t, depth), out, "linux_amd64"); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, run(t.Context(), copied(t, depth), out, "linux_amd64"))
 		made[i] = contents(t, out)
 	}
 	if len(made[0]) != 6 || len(made[1]) != 6 {
@@ -84,9 +86,7 @@ func TestTheSameBytes(t *testing.T) {
 func TestWhatIsNotCommitted(t *testing.T) {
 	for name, text := range map[string]string{"README.md": "another", "cmd/whittle/more.go": "package main\n"} {
 		dir := copied(t, "a")
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		if err := run(t.Context(), dir, filepath.Join(t.TempDir(), "out"), "plan9_none"); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -96,31 +96,23 @@ func TestWhatIsNotCommitted(t *testing.T) {
 func lookIntoArchive(t *testing.T, program string, b []byte) {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var names []string
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		_, name, _ := strings.Cut(h.Name, "/")
 		names = append(names, name)
 		if name != program {
 			continue
 		}
 		binary, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		path := filepath.Join(t.TempDir(), "whittle")
-		if err := os.WriteFile(path, binary, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(path, binary, 0o700))
 		if said, err := output(exec.CommandContext(t.Context(), path, "--version")); err != nil || len(strings.Fields(said)) != 5 {
 			t.Errorf("--version says %q, %v", said, err)
 		}
@@ -168,9 +160,7 @@ func lookIntoPackage(t *testing.T, b []byte) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "whittle.deb")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(path, b, 0o600))
 	fields, err := output(exec.CommandContext(t.Context(), dpkg, "--field", path, "Package", "Architecture", "Version"))
 	if err != nil || !strings.Contains(fields, "Package: whittle") || !strings.Contains(fields, "Architecture: amd64") {
 		t.Errorf("%q, %v", fields, err)
@@ -185,27 +175,19 @@ func lookIntoPackage(t *testing.T, b []byte) {
 		}
 	}
 	config, err := os.ReadFile(filepath.Join(root, "etc/whittle/whittle.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	// Its own binary takes its own config.
 	here := filepath.Join(root, "etc/whittle/here.yaml")
-	if err := os.WriteFile(here, bytes.ReplaceAll(config, []byte("/etc/whittle"), []byte(filepath.Join(root, "etc/whittle"))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(here, bytes.ReplaceAll(config, []byte("/etc/whittle"), []byte(filepath.Join(root, "etc/whittle"))), 0o600))
 	if said, err := output(exec.CommandContext(t.Context(), filepath.Join(root, "usr/bin/whittle"), "check", "-c", here)); err != nil || !strings.Contains(said, "is good") {
 		t.Errorf("%s: %v", said, err)
 	}
 	if verify, err := exec.LookPath("systemd-analyze"); err == nil {
 		unit, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system/whittle.service"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		file := filepath.Join(dir, "whittle.service")
 		text := strings.ReplaceAll(string(unit), "/usr/bin/whittle", filepath.Join(root, "usr/bin/whittle"))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(file, []byte(text), 0o600))
 		if out, err := exec.CommandContext(t.Context(), verify, "verify", file).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("systemd-analyze verify: %v: %s", err, out)
 		}
