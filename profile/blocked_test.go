@@ -73,16 +73,25 @@ func TestBlockedStretches(t *testing.T) {
 	}
 }
 
+// ran adds a sample for so long, of a stack that begins at its leaf.
+func ran(p *Profile, spent time.Duration, stack ...int32) {
+	s := Sample{Value: int64(spent), At: p.Duration}
+	for _, f := range stack {
+		s.Stack = append(s.Stack, Frame{Function: f})
+	}
+	p.Samples = append(p.Samples, s)
+	p.Duration += spent
+}
+
 // Calls in turns that are distinguished are no long one, however close they are.
 func TestTurnsAreDistinguished(t *testing.T) {
 	p := Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "work", Owner: Own}}}
 	for i := range 100 {
-		p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(10 * time.Millisecond), At: time.Duration(i) * 10 * time.Millisecond})
 		if i%2 == 0 {
-			p.Turns = append(p.Turns, p.Samples[i].At)
+			p.Turns = append(p.Turns, p.Duration)
 		}
+		ran(&p, 10*time.Millisecond, 0)
 	}
-	p.Duration = time.Second
 	if b := p.Blocked(); len(b) != 0 {
 		t.Errorf("calls of 20 ms kept the event loop: %+v", b)
 	}
@@ -103,16 +112,12 @@ func TestALibraryBlocksTheLoop(t *testing.T) {
 		{Name: "processTicksAndRejections", File: "node:internal/process/task_queues", Owner: Standard, Category: Scheduling},
 		{Name: "parse", File: "/srv/node_modules/body-parser/lib/types/json.js", Owner: Library},
 	}}
-	at := time.Duration(0)
 	for range 4 {
 		for range 50 {
-			p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: 2}, {Function: 1}}, Value: 2e6, At: at})
-			at += 2 * time.Millisecond
+			ran(p, 2*time.Millisecond, 2, 1)
 		}
-		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: 0}}, Value: 2e6, At: at})
-		at += 2 * time.Millisecond
+		ran(p, 2*time.Millisecond, 0)
 	}
-	p.Duration = at
 	if b := p.Blocked(); len(b) != 1 || b[0].Root != 2 || b[0].Inner != 2 || b[0].Count != 4 || !b[0].Sure {
 		t.Errorf("%+v", b)
 	}
@@ -127,33 +132,27 @@ func TestWaitingForACoreBlocksNobody(t *testing.T) {
 	const ms = time.Millisecond
 	// Each turn of 20 ms is in the midst of a wait of 100 ms, in which V8 sees nothing.
 	p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "(idle)", Owner: System, Category: Idle}, {Name: "work", Owner: Own}}}
-	at := time.Duration(0)
-	add := func(function int32, spent time.Duration) {
-		p.Samples = append(p.Samples, Sample{Stack: []Frame{{Function: function}}, Value: int64(spent), At: at})
-		at += spent
-	}
 	for range 20 {
-		add(1, 110*ms)
-		add(1, 10*ms)
-		add(0, 10*ms)
-		add(0, 10*ms)
-		add(0, 10*ms)
+		ran(p, 110*ms, 1)
+		ran(p, 10*ms, 1)
+		for range 3 {
+			ran(p, 10*ms, 0)
+		}
 	}
-	p.Duration = at
 	if b := p.Blocked(); len(b) != 0 {
 		t.Errorf("without readings: %+v", b)
 	}
 	// A neighbour's turns take the core so often that V8 sees each turn of 20 ms for 100 ms.
-	p.Samples, at = nil, 0
+	p.Samples, p.Duration = nil, 0
 	used := time.Duration(0)
 	for range 20 {
 		for range 10 {
-			p.MainClock = append(p.MainClock, ClockReading{at, used})
-			add(1, 10*ms)
+			p.MainClock = append(p.MainClock, ClockReading{p.Duration, used})
+			ran(p, 10*ms, 1)
 			used += 2 * ms
 		}
-		p.MainClock = append(p.MainClock, ClockReading{at, used})
-		add(0, 10*ms)
+		p.MainClock = append(p.MainClock, ClockReading{p.Duration, used})
+		ran(p, 10*ms, 0)
 	}
 	if b := p.Blocked(); len(b) != 0 {
 		t.Errorf("with a neighbour: %+v", b)
@@ -175,9 +174,9 @@ func TestAClockThatIsSeldomReadBlocksNobody(t *testing.T) {
 		every time.Duration // of the readings
 		want  int
 	}{"often": {10 * ms, 1}, "seldom": {200 * ms, 0}} {
-		p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "work", Owner: Own}}, Duration: 400 * ms}
-		for at := time.Duration(0); at < 400*ms; at += 10 * ms {
-			p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(10 * ms), At: at})
+		p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "work", Owner: Own}}}
+		for range 40 {
+			ran(p, 10*ms, 0)
 		}
 		for at := 80 * ms; at < 400*ms; at += 80 * ms {
 			p.Turns = append(p.Turns, at)
@@ -195,9 +194,9 @@ func TestAClockThatIsSeldomReadBlocksNobody(t *testing.T) {
 // from one sample to the next: none of them is as long as that.
 func TestSamplesFarApartBlockNobody(t *testing.T) {
 	const ms = time.Millisecond
-	p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "slice", Owner: Own}}, Duration: 4000 * ms}
-	for at := time.Duration(0); at < p.Duration; at += 200 * ms {
-		p.Samples = append(p.Samples, Sample{Stack: []Frame{{}}, Value: int64(200 * ms), At: at})
+	p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{{Name: "slice", Owner: Own}}}
+	for range 20 {
+		ran(p, 200*ms, 0)
 	}
 	for at := time.Duration(0); at < p.Duration; at += 20 * ms {
 		p.Turns = append(p.Turns, at)

@@ -133,14 +133,19 @@ func TestHandlersWithoutSources(t *testing.T) {
 		"a sort's closure is inner": {[][]string{{conn, server, mux, handle, "main.work", "slices.SortFunc", "main.work.func1"}}, []string{"main.work"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := goStacks(c.stacks...)
-			p.LabelHandlers(func(*Function) string { return "" }, func(s string) string { return s })
-			for i, want := range c.want {
-				if got := p.Samples[i].Endpoint; got != want {
-					t.Errorf("stack %d is of %q, want %q", i, got, want)
-				}
-			}
+			served(t, goStacks(c.stacks...), nil, c.want...)
 		})
+	}
+}
+
+// served labels a profile by the routes of its functions, and holds the endpoints of its stacks.
+func served(t *testing.T, p *Profile, routes map[string]string, want ...string) {
+	t.Helper()
+	p.LabelHandlers(func(f *Function) string { return routes[f.Name] }, func(s string) string { return s })
+	for i, want := range want {
+		if got := p.Samples[i].Endpoint; got != want {
+			t.Errorf("stack %d is of %q, want %q", i, got, want)
+		}
 	}
 }
 
@@ -151,54 +156,33 @@ func TestAMiddlewareTwiceHidesNoRoute(t *testing.T) {
 	logged := func(leaf string) []string {
 		return []string{"net/http.serverHandler.ServeHTTP", echo + ".ServeHTTP", "main.log.func1", echo + ".add.func1", "main.log.func1", leaf}
 	}
-	p := goStacks(logged("main.work"), logged("time.Now"))
-	p.LabelHandlers(func(f *Function) string { return map[string]string{"main.work": "GET /a"}[f.Name] }, func(s string) string { return s })
-	if a, b := p.Samples[0].Endpoint, p.Samples[1].Endpoint; a != "GET /a" || b != "" {
-		t.Errorf("of %q and %q", a, b)
-	}
+	served(t, goStacks(logged("main.work"), logged("time.Now")), map[string]string{"main.work": "GET /a"}, "GET /a", "")
 }
 
-// A label says more than any stack.
 // A route that a middleware in front of another router is registered for is no endpoint: its
 // own time is of none.
 func TestAMiddlewareWithARouteIsNoEndpoint(t *testing.T) {
-	p := goStacks(
+	served(t, goStacks(
 		[]string{conn, server, mux, handle, "main.auth.func1", mux, handle, "main.items"},
 		[]string{conn, server, mux, handle, "main.auth.func1", "main.verify"},
 		[]string{conn, server, mux, handle, "main.auth.func1", "time.Now"},
-	)
-	p.LabelHandlers(func(f *Function) string {
-		return map[string]string{"main.auth.func1": "/{path...}", "main.items": "GET /items"}[f.Name]
-	}, func(s string) string { return s })
-	for i, want := range []string{"GET /items", "", ""} {
-		if got := p.Samples[i].Endpoint; got != want {
-			t.Errorf("sample %d is of %q, want %q", i, got, want)
-		}
-	}
+	), map[string]string{"main.auth.func1": "/{path...}", "main.items": "GET /items"}, "GET /items", "", "")
 }
 
 // What a wrapper defers is part of it: the handler that it calls stays the only one.
 func TestAWrapperThatDefers(t *testing.T) {
-	p := goStacks(
+	served(t, goStacks(
 		[]string{conn, server, mux, handle, "main.register.func1", "main.work"},
 		[]string{conn, server, mux, handle, "main.register.func1", "main.register.func1.1", "main.note"},
 		[]string{conn, server, mux, handle, "main.register.func1", "main.register.func1.deferwrap1", "main.note"},
-	)
-	p.LabelHandlers(func(*Function) string { return "" }, func(s string) string { return s })
-	for i := range p.Samples {
-		if got, want := p.Samples[i].Endpoint, "main.register.func1 → main.work"; got != want {
-			t.Errorf("sample %d is of %q, want %q", i, got, want)
-		}
-	}
+	), nil, slices.Repeat([]string{"main.register.func1 → main.work"}, 3)...)
 }
 
+// A label says more than any stack.
 func TestLabelsStay(t *testing.T) {
 	p := goStacks([]string{"net/http.(*ServeMux).ServeHTTP", "main.work"})
 	p.Samples[0].Endpoint = "GET /labelled"
-	p.LabelHandlers(func(*Function) string { return "GET /route" }, func(s string) string { return s })
-	if got := p.Samples[0].Endpoint; got != "GET /labelled" {
-		t.Errorf("endpoint %q", got)
-	}
+	served(t, p, map[string]string{"main.work": "GET /route"}, "GET /labelled")
 }
 
 // The collector's samples go to the endpoints by the bytes of each, and none is lost.
@@ -260,6 +244,8 @@ func nativeBelow(p *Profile, owner Owner) *Profile {
 func TestInlined(t *testing.T) {
 	never := func(*Function, int32) bool { return false }
 	ever := func(*Function, int32) bool { return true }
+	few := look(t, "told")
+	few.Samples = few.Samples[:4]
 	for _, c := range []struct {
 		name  string
 		p     *Profile
@@ -272,7 +258,7 @@ func TestInlined(t *testing.T) {
 		{"many short responses", look(t, "short"), ever, Named},
 		{"native code that a handler called by itself", nativeBelow(look(t, "told"), Own), func(_ *Function, line int32) bool { return line == 0 }, Hidden},
 		{"native code that a module of Node's called", nativeBelow(look(t, "short"), Standard), never, Named},
-		{"too few samples", fewOf(look(t, "told")), never, Untold},
+		{"too few samples", few, never, Untold},
 		{"nothing", &Profile{Kind: CPU, Runtime: Node}, never, Untold},
 	} {
 		if got := c.p.Inlined(c.calls); got != c.want {
@@ -301,10 +287,4 @@ func TestInlinedAsksForTheHotLine(t *testing.T) {
 	if p.Inlined(func(*Function, int32) bool { return false }) != Hidden {
 		t.Error("no endpoint is known")
 	}
-}
-
-// fewOf leaves a profile four samples.
-func fewOf(p *Profile) *Profile {
-	p.Samples = p.Samples[:4]
-	return p
 }

@@ -5,16 +5,12 @@ import (
 	"compress/gzip"
 	"context"
 	"math/rand/v2"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"whittle/internal/needs"
 
 	"whittle"
 	"whittle/internal/fatal"
@@ -278,38 +274,6 @@ func TestReadsOtherKindsOfGo(t *testing.T) {
 	if _, err := Read(b.Bytes(), ""); whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), "lock values, but goroutine") {
 		t.Errorf("goroutines: %v", err)
 	}
-}
-
-func TestReadsWhatNodeWrites(t *testing.T) {
-	node := needs.Node(t)
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), node, "--cpu-prof", "--cpu-prof-dir", dir, "testdata/busy.js")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	p, err := Read(only(t, dir, "*.cpuprofile"), "")
-	fatal.If(t, err)
-	if p.Kind != CPU || p.Runtime != Node || p.Duration < 300*time.Millisecond {
-		t.Errorf("kind %s, runtime %s, duration %s", p.Kind, p.Runtime, p.Duration)
-	}
-	site := p.Sites(1)[0]
-	f := p.Functions[site.Function]
-	if f.Name != "draw" || !strings.HasSuffix(f.File, "testdata/busy.js") || site.Share < 0.2 || site.Line < 4 || site.Line > 10 {
-		t.Errorf("the dearest own line is %d in %+v, share %.2f", site.Line, f, site.Share)
-	}
-	first, last := p.Samples[0], p.Samples[len(p.Samples)-1]
-	if first.At < 0 || last.At > p.Duration || first.At >= last.At {
-		t.Errorf("samples from %s to %s of %s", first.At, last.At, p.Duration)
-	}
-}
-
-func only(t *testing.T, dir, pattern string) []byte {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%s: %v %v", pattern, found, err)
-	}
-	return []byte(fatal.Read(t, found[0]))
 }
 
 func TestReadersRefuse(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -190,10 +189,8 @@ http_request_duration_seconds_count{handler="GET /a"} 4
 		"too large":         {page: strings.Repeat("# a comment\n", maxMetrics/12+1), code: whittle.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.page) }))
-			defer srv.Close()
-			defer client.CloseIdleConnections()
-			got, err := Requests(t.Context(), MetricsOf(srv.URL+"/debug/pprof"))
+			url := serves(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.page) })
+			got, err := Requests(t.Context(), MetricsOf(url+"/debug/pprof"))
 			if c.want != nil && (err != nil || !maps.Equal(got.Endpoints, c.want) || !maps.Equal(got.Classes, c.classes)) {
 				t.Errorf("%v, %v; want %v", got, err, c.want)
 			}

@@ -3,6 +3,7 @@ package collect
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -150,19 +151,27 @@ func endpoints(p *profile.Profile) []string {
 	return out
 }
 
+// What V8 optimized long before the profiler came is reported by function, line and
+// endpoint all the same.
 func TestNodeByProcessID(t *testing.T) {
 	pid, base := node(t)
-	busy(t, request("POST", base+"/Count"), request("GET", base+"/things"))
+	count, list := request("POST", base+"/Count"), request("GET", base+"/things")
+	for range 100 {
+		fatal.If(t, errors.Join(count(t.Context()), list(t.Context())))
+	}
+	busy(t, count, list)
 	before := listens(t, pid)
 	p := take(t, strconv.Itoa(pid), profile.CPU)
 	if got := endpoints(p.Profile); !slices.Contains(got, "POST /Count") || !slices.Contains(got, "GET /things") {
 		t.Errorf("endpoints %v", got)
 	}
-	drawn := slices.IndexFunc(p.Sites(10), func(s profile.Site) bool {
-		return p.Functions[s.Function].Name == "draw" && s.Line == 11
-	})
-	if drawn < 0 {
-		t.Errorf("the line that draws is not among the dearest: %+v", p.Sites(10))
+	for name, line := range map[string]int32{"draw": 11, "list": 18} { // its sum, its JSON
+		if !slices.ContainsFunc(p.Sites(5), func(s profile.Site) bool { return p.Functions[s.Function].Name == name && s.Line == line }) {
+			t.Errorf("line %d, in %s, is not among the dearest: %+v", line, name, p.Sites(5))
+		}
+	}
+	if first, last := p.Samples[0].At, p.Samples[len(p.Samples)-1].At; first < 0 || first >= last || last > p.Duration || p.Runtime != profile.Node {
+		t.Errorf("samples from %s to %s of %s, of %s", first, last, p.Duration, p.Runtime)
 	}
 	if !strings.HasSuffix(p.Service, "server.js") || p.Ext != ".cpuprofile" || len(p.Raw) == 0 {
 		t.Errorf("service %q, file %q", p.Service, p.Ext)
@@ -178,9 +187,7 @@ func TestNodeByProcessID(t *testing.T) {
 func TestNodeAllOfItsThreads(t *testing.T) {
 	pid, base := nodeOf(t, "testdata/threads.js")
 	worker, pool := request("GET", base+"/worker"), request("GET", base+"/pool")
-	if err := worker(t.Context()); err != nil { // its thread is up: one that only starts has no profile
-		t.Fatal(err)
-	}
+	fatal.If(t, worker(t.Context())) // its thread is up: one that only starts has no profile
 	busy(t, worker)
 	busy(t, pool)
 	p := take(t, strconv.Itoa(pid), profile.CPU)
@@ -201,36 +208,13 @@ func TestNodeAllOfItsThreads(t *testing.T) {
 	}
 }
 
-// What V8 optimized long before the profiler came is reported by function, line and
-// endpoint all the same.
-func TestNodeThatHasBeenHot(t *testing.T) {
-	pid, base := node(t)
-	count, list := request("POST", base+"/Count"), request("GET", base+"/things")
-	for range 100 {
-		for _, ask := range []func(context.Context) error{count, list} {
-			fatal.If(t, ask(t.Context()))
-		}
-	}
-	busy(t, count, list)
-	p := take(t, strconv.Itoa(pid), profile.CPU)
-	if got := endpoints(p.Profile); !slices.Contains(got, "POST /Count") || !slices.Contains(got, "GET /things") {
-		t.Errorf("endpoints %v", got)
-	}
-	for name, line := range map[string]int32{"draw": 11, "list": 18} { // its sum, its JSON
-		if !slices.ContainsFunc(p.Sites(5), func(s profile.Site) bool { return p.Functions[s.Function].Name == name && s.Line == line }) {
-			t.Errorf("line %d, in %s, is not among the dearest: %+v", line, name, p.Sites(5))
-		}
-	}
-}
-
 // A look at a process that does nothing tells nothing; one that is broken off is
 // no reason to begin anew.
 func TestALookNeedsSomethingToSee(t *testing.T) {
 	pid, _ := node(t)
 	i := attached(t, pid)
-	if _, err := i.startCPU(t.Context(), time.Minute, false); err != nil {
-		t.Fatal(err)
-	}
+	_, err := i.startCPU(t.Context(), time.Minute, false)
+	fatal.If(t, err)
 	if got := i.inlined(t.Context(), 100*time.Millisecond); got != profile.Untold || i.look == nil {
 		t.Errorf("%d: it saw %d bytes of nothing", got, len(i.look))
 	}
@@ -371,7 +355,6 @@ func TestLocate(t *testing.T) {
 		t.Errorf("%v, %v, want %d", got, err, pid)
 	}
 	admin := goService(t)
-	defer client.CloseIdleConnections()
 	if got, err := Locate(t.Context(), admin); err != nil || !slices.Equal(got, []string{admin}) {
 		t.Errorf("%v, %v, want %s", got, err, admin)
 	}
@@ -410,8 +393,15 @@ func goService(t *testing.T) (admin string) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	srv := httptest.NewServer(mux)
+	return serves(t, mux.ServeHTTP)
+}
+
+// serves is a server that ends with the test, as do the connections to it.
+func serves(t *testing.T, response http.HandlerFunc) (url string) {
+	t.Helper()
+	srv := httptest.NewServer(response)
 	t.Cleanup(srv.Close)
+	t.Cleanup(client.CloseIdleConnections)
 	return srv.URL
 }
 
@@ -448,16 +438,13 @@ func goIsBusy(t *testing.T, admin string) {
 var sink int
 
 func TestWhatCannotBeProfiled(t *testing.T) {
-	plain := httptest.NewServer(http.NotFoundHandler())
-	defer plain.Close()
-	defer client.CloseIdleConnections()
 	for _, c := range []struct {
 		target string
 		code   whittle.Code
 	}{
 		{"shop.pb.gz.missing", whittle.Invalid},
 		{"ftp://127.0.0.1:1", whittle.Invalid},
-		{plain.URL, whittle.Unavailable},
+		{serves(t, http.NotFound), whittle.Unavailable},
 		{strconv.Itoa(os.Getpid()), whittle.Invalid}, // a Go process: SIGUSR1 would end it
 		{"2147483647", whittle.NotFound},
 	} {
@@ -492,21 +479,11 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-func TestIsFile(t *testing.T) {
-	path := fatal.Write(t, filepath.Join(t.TempDir(), "a.pb.gz"), "")
-	if !IsFile(path) || IsFile("1234") || IsFile("http://127.0.0.1:6060") || IsFile(path+".missing") {
-		t.Error("files are distinguished from targets")
-	}
-}
-
 // A service that gives paths to pprof's index and profile alone is one, by its index.
 func TestAnIndexAloneIsPprof(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	s := httptest.NewServer(mux)
-	defer s.Close()
-	defer client.CloseIdleConnections()
-	if _, err := Open(t.Context(), s.URL); err != nil {
+	if _, err := Open(t.Context(), serves(t, mux.ServeHTTP)); err != nil {
 		t.Error(err)
 	}
 }
@@ -515,9 +492,7 @@ func TestAnIndexAloneIsPprof(t *testing.T) {
 // something else before a profile is waited for.
 func TestAPageForEveryPathIsNoPprof(t *testing.T) {
 	for name, body := range map[string]string{"an application of one page": "<!doctype html><title>Shop</title>", "an API": `{"error":"not found"}`} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
-		_, err := Open(t.Context(), s.URL)
-		s.Close()
+		_, err := Open(t.Context(), serves(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 		if err == nil || !strings.Contains(err.Error(), "no pprof there") || !strings.Contains(err.Error(), "a page of something else") {
 			t.Errorf("%s: %v", name, err)
 		}

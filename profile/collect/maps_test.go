@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -251,10 +250,7 @@ func TestPprofOfAnotherRuntime(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "/usr/bin/shop") })
 	mux.HandleFunc("/debug/pprof/profile", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw.Bytes()) })
-	s := httptest.NewServer(mux)
-	defer s.Close()
-	defer client.CloseIdleConnections()
-	source, err := Open(t.Context(), s.URL)
+	source, err := Open(t.Context(), serves(t, mux.ServeHTTP))
 	fatal.If(t, err)
 	if _, err := source.Take(t.Context(), profile.CPU, time.Second); err == nil || !strings.Contains(err.Error(), "not a Go program's") {
 		t.Errorf("%v", err)

@@ -92,22 +92,16 @@ func TestATableIsHeldToTheRequests(t *testing.T) {
 	}
 }
 
-// walks begins a walk through a process with routers, until the test ends.
-func walks(t *testing.T) *routerWalk {
-	t.Helper()
+// A wrapper that needs nothing of its file has no module's scope around it: what it wraps is a
+// function's all the same. Of many objects each has its own properties, in their order, also
+// where one is no object.
+func TestAWalkThroughValues(t *testing.T) {
 	pid, _ := nodeOf(t, "testdata/routers.js")
 	w := &routerWalk{i: attached(t, pid), ctx: context.WithoutCancel(t.Context()), left: walkValues}
 	if !w.begin() {
 		t.Fatal("the walk does not begin")
 	}
 	t.Cleanup(w.done)
-	return w
-}
-
-// A wrapper that needs nothing of its file has no module's scope around it: what it
-// wraps is a function's all the same.
-func TestWhatAWrapperWraps(t *testing.T) {
-	w := walks(t)
 	for expression, want := range map[string][2]int{ // around the function, and of its file
 		"process.mainModule.require('./wrap.js')(() => 1)": {1, 0},
 		"process.mainModule.require('./core.js').Core":     {0, 12},
@@ -120,11 +114,6 @@ func TestWhatAWrapperWraps(t *testing.T) {
 			t.Errorf("%s: %d values around it and %d of its file, want %v", expression, len(c.inner), len(c.module), want)
 		}
 	}
-}
-
-// Of many objects each has its own properties, in their order, also where one is no object.
-func TestObjectsThatAreAskedForAtOnce(t *testing.T) {
-	w := walks(t)
 	objects := ids(w.list("Array.from({ length: 250 }, (_, i) => ({ i }))"))
 	if len(objects) != 250 {
 		t.Fatalf("%d objects", len(objects))

@@ -36,65 +36,47 @@ func cluster(t *testing.T) (pid int, base string, workers []int) {
 	return pid, base, workers
 }
 
-// The workers of a cluster are all attached at once, each on a port of its own, and
-// leave none open.
+// The workers of a cluster are all attached at once, each on a port of its own, and leave none
+// open. So are they with their first process, which hands the signal that opens its own on.
 func TestEveryWorkerOfACluster(t *testing.T) {
-	_, base, workers := cluster(t)
+	pid, base, workers := cluster(t)
 	busy(t, request("GET", base+"/sum"))
-	before := map[int][]string{}
-	var all []Source
-	for _, worker := range workers {
-		before[worker] = listens(t, worker)
-		s, err := OpenAmong(t.Context(), strconv.Itoa(worker))
-		fatal.If(t, err)
-		all = append(all, s)
-	}
-	var spent int64
-	for _, s := range all {
-		p, err := s.Take(t.Context(), profile.CPU, window())
-		fatal.If(t, err)
-		for _, e := range p.ByEndpoint() {
-			if e.Endpoint == "GET /sum" {
-				spent += e.Value
+	for _, first := range []bool{false, true} {
+		var targets []string
+		before, spent := map[string][]string{}, int64(0)
+		if first {
+			workers = append(workers, pid)
+		}
+		for _, of := range workers {
+			targets = append(targets, strconv.Itoa(of))
+			before[strconv.Itoa(of)] = listens(t, of)
+		}
+		targets = WorkersFirst(targets)
+		var all []Source
+		for _, target := range targets {
+			s, err := OpenAmong(t.Context(), target)
+			fatal.If(t, err)
+			all = append(all, s)
+		}
+		for n, s := range all {
+			if !first {
+				p, err := s.Take(t.Context(), profile.CPU, window())
+				fatal.If(t, err)
+				for _, e := range p.ByEndpoint() {
+					if e.Endpoint == "GET /sum" {
+						spent += e.Value
+					}
+				}
 			}
+			if err := s.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			of, _ := strconv.Atoi(targets[n])
+			untilListening(t, of, before[targets[n]])
 		}
-	}
-	if spent == 0 {
-		t.Error("no worker was seen at work")
-	}
-	for n, s := range all {
-		if err := s.Close(t.Context()); err != nil {
-			t.Error(err)
+		if spent == 0 && !first {
+			t.Error("no worker was seen at work")
 		}
-		untilListening(t, workers[n], before[workers[n]])
-	}
-}
-
-// So are they with their first process, which hands the signal that opens its own on to them.
-func TestAClusterWithItsFirstProcess(t *testing.T) {
-	pid, _, workers := cluster(t)
-	targets, before := []string{strconv.Itoa(pid)}, map[string][]string{}
-	for _, worker := range workers {
-		targets = append(targets, strconv.Itoa(worker))
-	}
-	var all []Source
-	targets = WorkersFirst(targets)
-	for _, target := range targets {
-		of, err := strconv.Atoi(target)
-		fatal.If(t, err)
-		before[target] = listens(t, of)
-	}
-	for _, target := range targets {
-		s, err := OpenAmong(t.Context(), target)
-		fatal.If(t, err)
-		all = append(all, s)
-	}
-	for n, s := range all {
-		if err := s.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		of, _ := strconv.Atoi(targets[n])
-		untilListening(t, of, before[targets[n]])
 	}
 }
 
@@ -110,17 +92,15 @@ setInterval(() => {}, 1000)`)
 	i.attach(t.Context())
 	for _, lines := range []profile.Lines{profile.Cheap, ""} {
 		i.lines = lines
-		if _, err := i.startCPU(t.Context(), time.Minute, false); err != nil {
-			t.Fatal(err)
-		}
+		_, err := i.startCPU(t.Context(), time.Minute, false)
+		fatal.If(t, err)
 		for _, w := range i.workers {
 			if !w.began || w.forgot != (lines == "") {
 				t.Errorf("lines %q: that its profile began is %t, and that its optimized code is forgotten %t", lines, w.began, w.forgot)
 			}
 		}
-		if _, err := i.stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err = i.stop(t.Context())
+		fatal.If(t, err)
 	}
 	for _, w := range i.workers {
 		if err := i.callWorker(t.Context(), w, "Runtime.noSuchMethod", nil, nil); err == nil {
