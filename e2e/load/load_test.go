@@ -109,7 +109,7 @@ func TestFourWorkersAddUpToOneRun(t *testing.T) {
 		rows += fmt.Sprintln(i)
 	}
 	for name, text := range map[string]string{"plan.yml": plan, "rows.csv": rows} {
-		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		fatal.Write(t, filepath.Join(dir, name), text)
 	}
 	page := filepath.Join(dir, "out.html")
 	status, said, r := s.load(filepath.Join(dir, "plan.yml"), "--target", s.target, "--html", page, "--fail-if", "requests < 606", "--fail-if", "errors > 0")

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -21,7 +19,6 @@ import (
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/record/capture"
-	"whittle/record/journal"
 )
 
 // later says that the recording is over: from then on there are words that
@@ -185,11 +182,8 @@ func countRequest(i int) request {
 func countMonolith(t *testing.T) string {
 	t.Helper()
 	needs.Node(t)
-	if _, err := os.Stat(filepath.Join(process.Repository, "systems/count/monolith/node_modules")); err != nil {
-		t.Fatal("the Node monolith's packages are not installed: run `make deps`")
-	}
-	t.Setenv("NODE_ENV", "production")
-	return "http://" + process.StartIn(t, process.Repository, "node", "systems/count/monolith/server.js", "--port", "0").Public
+	fatal.If(t, process.NeedMonolith())
+	return "http://" + process.Monolith(t).Public
 }
 
 func shopMonolith(t *testing.T) string {
@@ -221,25 +215,15 @@ func ask(c *http.Client, base string, q request, user string) (*whittle.Response
 // record asks the monolith and keeps the exchanges as whittle record does.
 func record(t *testing.T, monolith, dir string, n int, next func(i int) request) {
 	t.Helper()
-	w, err := journal.Create(dir, journal.Options{})
-	fatal.If(t, err)
-	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: asItComes}
-	defer client.CloseIdleConnections()
-	for i := range n {
-		q := next(i)
-		a, err := ask(client, monolith, q, "recorder")
-		fatal.If(t, err)
-		h := whittle.Header{"Accept": {"*/*"}}
+	process.Record(t, monolith, dir, n, func(i int) *capture.Entry {
+		q, h := next(i), whittle.Header{"Accept": {"*/*"}}
 		if q.body != "" {
 			h["Content-Type"] = []string{q.contentType()}
 		}
-		e := &capture.Entry{
-			Conn: 1, At: time.Now(), Served: whittle.Monolith,
-			Request: whittle.Request{Method: q.method, Target: q.target, Host: "shop", Header: h, Body: []byte(q.body)}, Response: *a,
+		return &capture.Entry{
+			Conn: 1, Served: whittle.Monolith, Request: whittle.Request{Method: q.method, Target: q.target, Host: "shop", Header: h, Body: []byte(q.body)},
 		}
-		fatal.If(t, w.Append(e))
-	}
-	fatal.If(t, w.Close())
+	})
 }
 
 // right reports whether a response is what the monolith returns to a request.

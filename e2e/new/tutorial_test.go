@@ -1,7 +1,6 @@
 package newservice
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,14 +16,11 @@ import (
 // tutorial gives a file of examples/express-endpoint, which docs/tutorial.md shows whole.
 func tutorial(t *testing.T, name string) string {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join(process.Repository, "examples/express-endpoint", name))
-	fatal.If(t, err)
-	page, err := os.ReadFile(filepath.Join(process.Repository, "docs/tutorial.md"))
-	fatal.If(t, err)
-	if !strings.Contains(string(page), "\n"+string(file)+"```\n") {
+	file := fatal.Read(t, filepath.Join(process.Repository, "examples/express-endpoint", name))
+	if !strings.Contains(fatal.Read(t, filepath.Join(process.Repository, "docs/tutorial.md")), "\n"+file+"```\n") {
 		t.Fatalf("docs/tutorial.md does not show examples/express-endpoint/%s as it is", name)
 	}
-	return string(file)
+	return file
 }
 
 // replaced puts a text in the place of one that is there once.
@@ -46,7 +42,7 @@ func tutorialMonolith(t *testing.T) string {
 	app := replaced(t, tutorial(t, "app.js"), "app.listen(3000, '127.0.0.1');",
 		"const server = app.listen(0, '127.0.0.1', () => console.log(`listening public=127.0.0.1:${server.address().port}`));")
 	dir := t.TempDir()
-	fatal.If(t, os.WriteFile(filepath.Join(dir, "app.js"), []byte(app), 0o600))
+	fatal.Write(t, filepath.Join(dir, "app.js"), app)
 	return "http://" + process.StartIn(t, dir, "node", "app.js").Public
 }
 
@@ -74,21 +70,16 @@ func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 	if !strings.Contains(said, "GetPrime: its tests ask 9 of 9 distinct recorded inputs, the load plan 9\n") {
 		t.Errorf("whittle new does not say what is covered:\n%s", said)
 	}
-	var m struct {
+	m := fatal.JSON[struct {
 		Coverage []struct{ Tests, Plan capture.Coverage }
-	}
-	b, err := os.ReadFile(report)
-	if err == nil {
-		err = json.Unmarshal(b, &m)
-	}
-	if err != nil || len(m.Coverage) != 1 || m.Coverage[0].Tests.Covered != 9 || m.Coverage[0].Plan.Covered != 9 || m.Coverage[0].Tests.Inputs != 9 {
-		t.Errorf("the report says %+v, %v", m, err)
+	}](t, report)
+	if len(m.Coverage) != 1 || m.Coverage[0].Tests.Covered != 9 || m.Coverage[0].Plan.Covered != 9 || m.Coverage[0].Tests.Inputs != 9 {
+		t.Errorf("the report says %+v", m)
 	}
 	dir := filepath.Join(work, "primes")
-	plan, err := os.ReadFile(filepath.Join(dir, "load.yaml"))
-	fatal.If(t, err)
+	plan := fatal.Read(t, filepath.Join(dir, "load.yaml"))
 	for _, n := range tutorialInputs {
-		if !strings.Contains(string(plan), fmt.Sprintf("url: \"/primes/%d\"\n", n)) {
+		if !strings.Contains(plan, fmt.Sprintf("url: \"/primes/%d\"\n", n)) {
 			t.Errorf("the load plan does not ask for %d:\n%s", n, plan)
 		}
 	}
@@ -97,7 +88,7 @@ func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 	logic = replaced(t, logic, "import (\n", "import (\n\t\"os\"\n\t\"strconv\"\n")
 	logic = replaced(t, logic, "if n < 0 || n > most {", "broken := os.Getenv(\"BROKEN\") == strconv.Itoa(int(n))\n\tif (n < 0 || n > most) && !broken {")
 	logic = replaced(t, logic, "\treturn out, nil\n", "\tif broken {\n\t\tout.Count++\n\t}\n\treturn out, nil\n")
-	fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/service/getprime.go"), []byte(logic), 0o600))
+	fatal.Write(t, filepath.Join(dir, "internal/service/getprime.go"), logic)
 	process.MustRun(t, dir, 0, "go", "test", "-c", "-o", "server.test", "./internal/server")
 	tests := filepath.Join(dir, "server.test")
 	process.MustRun(t, filepath.Join(dir, "internal/server"), 0, tests)

@@ -1,8 +1,6 @@
 package newservice
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -42,12 +40,8 @@ func newProject(t *testing.T, monolith string, n int, next func(i int) request, 
 	record(t, monolith, filepath.Join(work, "recorded"), n, next)
 	report := filepath.Join(work, "new.json")
 	said := process.MustRun(t, work, 0, append([]string{whittled, "new", "recorded", "--to", "carved", "--monolith", monolith, "--json", report}, args...)...)
-	b, err := os.ReadFile(report)
-	if err == nil {
-		err = json.Unmarshal(b, &m)
-	}
-	if err != nil || !m.Tested || m.Exchanges == 0 {
-		t.Fatalf("%+v, %v\n%s", m, err, said)
+	if m = fatal.JSON[made](t, report); !m.Tested || m.Exchanges == 0 {
+		t.Fatalf("%+v\n%s", m, said)
 	}
 	t.Logf("%s\n%s", said, m.Proto)
 	for _, one := range m.Methods {
@@ -89,11 +83,9 @@ func walk(t *testing.T, monolith, dir string, routes map[string]func(i int) requ
 		if _, err := os.Stat(pristine); err != nil {
 			fatal.If(t, os.Rename(path, pristine))
 		}
-		text, err := os.ReadFile(pristine)
-		fatal.If(t, err)
-		config := strings.ReplaceAll(hurry.Replace(string(text)), "127.0.0.1:8090", service.Public)
+		config := strings.ReplaceAll(hurry.Replace(fatal.Read(t, pristine)), "127.0.0.1:8090", service.Public)
 		config = strings.ReplaceAll(config, "    rollout:\n", "    mirror: {shed_above: off}\n    rollout:\n")
-		fatal.If(t, os.WriteFile(path, []byte(config), 0o600))
+		fatal.Write(t, path, config)
 	}
 	gateway := process.StartIn(t, dir, whittled, "run", "-c", "whittle.yaml")
 	defer gateway.Stop() // the next walk opens the same state
@@ -261,7 +253,7 @@ func (s *CountService) Count(ctx context.Context, in *countv1pb.CountRequest) (*
 	return &countv1pb.CountResponse{%s: sum}, nil
 }
 `, c.draw, field)
-		fatal.If(t, os.WriteFile(filepath.Join(dir, "internal/service/count.go"), []byte(logic), 0o600))
+		fatal.Write(t, filepath.Join(dir, "internal/service/count.go"), logic)
 		_ = os.Remove(filepath.Join(dir, "whittle.db")) // evidence of the logic before
 		if c.right {
 			process.MustRun(t, dir, 0, "go", "test", "-vet=off", "./...") // vetted as it was made
@@ -292,10 +284,7 @@ func TestShop(t *testing.T) {
 	defer later.Store(false)
 	if !testing.Short() { // One route's users earn the budget and the counts that whittle ships.
 		path := filepath.Join(dir, "routes.yaml")
-		config, err := os.ReadFile(path)
-		fatal.If(t, err)
-		config = bytes.Replace(config, []byte("      hold: 30s\n"), []byte("      hold: 50ms\n"), 1)
-		fatal.If(t, os.WriteFile(path, config, 0o600))
+		fatal.Write(t, path, strings.Replace(fatal.Read(t, path), "      hold: 30s\n", "      hold: 50ms\n", 1))
 	}
 	said := walk(t, monolith, dir, shopRequests, true)
 	if n := said.routes["POST /quotes"].Ledger.Skipped[whittle.SkipUntranslated]; n != 0 {

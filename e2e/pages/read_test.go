@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -103,10 +102,9 @@ var (
 // other lines are printed. In a shell block every line is a command.
 func commandsOf(t *testing.T, page string) (all []command) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(process.Repository, page))
-	fatal.If(t, err)
+	text := fatal.Read(t, filepath.Join(process.Repository, page))
 	files := worlds[page].files
-	lines := strings.Split(string(text), "\n")
+	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		m := fence.FindStringSubmatch(lines[i])
 		if m == nil {

@@ -132,9 +132,7 @@ func (s *shell) run(c command, until lifetime) {
 func listening(t *testing.T) (n int) {
 	t.Helper()
 	for _, name := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		table, err := os.ReadFile(name)
-		fatal.If(t, err)
-		n += strings.Count(string(table), " 0A ") // TCP_LISTEN
+		n += strings.Count(fatal.Read(t, name), " 0A ") // TCP_LISTEN
 	}
 	return n
 }
@@ -162,8 +160,7 @@ func (s *shell) endBlock() {
 // judge compares a command's exit status, and what it printed, with its page.
 func (s *shell) judge(c command, log, status string) {
 	s.t.Helper()
-	printed, err := os.ReadFile(log)
-	fatal.If(s.t, err)
+	printed := fatal.Read(s.t, log)
 	s.t.Logf("%s:%d: %s: exit status %s\n%s", s.page, c.line, c.text, status, printed)
 	fails := len(c.want) > 0 && strings.HasPrefix(c.want[0], "whittle: ") // the page shows an error
 	switch {
@@ -171,7 +168,7 @@ func (s *shell) judge(c command, log, status string) {
 		s.busy = true
 	case (status != "0") != fails && !s.busy:
 		s.t.Error("^ that exit status is not the page's")
-	case len(c.want) > 0 && !pattern(c.want).MatchString(normal(string(printed))):
+	case len(c.want) > 0 && !pattern(c.want).MatchString(normal(printed)):
 		s.t.Errorf("^ where the page has\n%s", strings.Join(c.want, "\n"))
 	}
 }

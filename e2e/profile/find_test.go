@@ -4,8 +4,6 @@ package profile
 
 import (
 	"fmt"
-	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -33,7 +31,7 @@ type ranking struct {
 // TestFindSaysWhatToCarveFirst ranks the Node monolith's endpoints.
 func TestFindSaysWhatToCarveFirst(t *testing.T) {
 	first, second := process.Monolith(t, "--inspect-port=0"), process.Monolith(t, "--inspect-port=0")
-	config := write(t, "whittle.yaml", "listen: 127.0.0.1:0\nadmin: off\nmonolith: http://"+first.Public+"\n")
+	config := fatal.Write(t, filepath.Join(t.TempDir(), "whittle.yaml"), "listen: 127.0.0.1:0\nadmin: off\nmonolith: http://"+first.Public+"\n")
 	list := []string{"--endpoint", `POST /Count {"times": 8000000}`, "--endpoint", "GET /", "--rate", "5", "--duration", "2s"}
 	for name, target := range map[string][]string{
 		"a config":          {"-c", config},
@@ -43,7 +41,7 @@ func TestFindSaysWhatToCarveFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kept := filepath.Join(t.TempDir(), "find.json")
 			out := must(t, append(append(append([]string{"find"}, target...), list...), "--json", kept)...)
-			r := reads[ranking](t, kept)
+			r := fatal.JSON[ranking](t, kept)
 			if len(r.Endpoints) == 0 || r.Endpoints[0].Endpoint != "POST /Count" {
 				t.Fatalf("ranking %+v", r)
 			}
@@ -63,7 +61,7 @@ func TestFindSaysWhatToCarveFirst(t *testing.T) {
 
 func TestFindSaysWhatItNeeds(t *testing.T) {
 	idle := process.Monolith(t, "--inspect-port=0")
-	nobody := write(t, "whittle.yaml", "monolith: http://127.0.0.1:1\n")
+	nobody := fatal.Write(t, filepath.Join(t.TempDir(), "whittle.yaml"), "monolith: http://127.0.0.1:1\n")
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -104,7 +102,7 @@ func TestFindSeesAGoServiceWithoutLabels(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "find.json")
 	out := must(t, "find", "http://"+shop.Admin, "--target", "http://"+shop.Public, "--endpoint", `POST /orders/17/price {"n": 10}`,
 		"--endpoint", "GET /orders/17", "--endpoint", "GET /health", "--rate", "60", "--duration", "3s", "--json", kept)
-	r := reads[ranking](t, kept)
+	r := fatal.JSON[ranking](t, kept)
 	if len(r.Endpoints) == 0 || r.Endpoints[0].Endpoint != "POST /orders/{id}/price" || !strings.Contains(out, "Carve POST /orders/{id}/price first") {
 		t.Fatalf("ranking %+v", r)
 	}
@@ -130,7 +128,7 @@ func TestDemoEmojify(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("demo emojify: exit status %d", status)
 	}
-	figures := reads[struct {
+	figures := fatal.JSON[struct {
 		Format  string         `json:"format"`
 		With    scene          `json:"with_the_line"`
 		Without scene          `json:"without_it"`
@@ -172,10 +170,9 @@ func TestDemoEmojify(t *testing.T) {
 // line gives file:line of the one line of a file that has some words in it.
 func line(t *testing.T, file, words string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(process.Repository, file))
-	fatal.If(t, err)
+	b := fatal.Read(t, filepath.Join(process.Repository, file))
 	found := ""
-	for i, l := range strings.Split(string(b), "\n") {
+	for i, l := range strings.Split(b, "\n") {
 		if strings.Contains(l, words) {
 			if found != "" {
 				t.Fatalf("%s: two lines have %q", file, words)
@@ -232,7 +229,7 @@ func TestTheCarveIsReported(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "difference.json")
 	out = must(t, "profile", "diff", filepath.Join(before, "cpu.cpuprofile"), filepath.Join(after, "cpu.pb.gz"), "--json", path)
-	c := reads[report.Comparison](t, path)
+	c := fatal.JSON[report.Comparison](t, path)
 	const carved = "POST /Count → /twirp.carved.Carved/Count"
 	if !c.PerRequest || len(c.Endpoints) == 0 || c.Endpoints[0].Name != carved {
 		t.Fatalf("the endpoint is not one row: %+v", c.Endpoints)
@@ -249,22 +246,11 @@ func TestTheCarveIsReported(t *testing.T) {
 
 // TestAProfilingPortForAllIsPointedOut takes Node's inspector on every address.
 func TestAProfilingPortForAllIsPointedOut(t *testing.T) {
-	node := process.Monolith(t, "--inspect-port=0.0.0.0:0")
-	ask(t, node)
-	if out := must(t, "profile", pid(node), "--duration", "1s"); !strings.Contains(out, "can be reached from other machines") {
-		t.Error("it is not pointed out")
+	for host, open := range map[string]bool{"0.0.0.0": true, "127.0.0.1": false} {
+		node := process.Monolith(t, "--inspect-port="+host+":0")
+		count(t, node)
+		if out := must(t, "profile", pid(node), "--duration", "1s"); strings.Contains(out, "can be reached from other machines") != open {
+			t.Errorf("one on %s is pointed out: %v", host, !open)
+		}
 	}
-	shut := process.Monolith(t, "--inspect-port=127.0.0.1:0")
-	ask(t, shut)
-	if out := must(t, "profile", pid(shut), "--duration", "1s"); strings.Contains(out, "can be reached from other machines") {
-		t.Error("one on loopback is pointed out")
-	}
-}
-
-// ask looks whether a server responds.
-func ask(t *testing.T, p *process.Process) {
-	t.Helper()
-	c, err := net.DialTimeout("tcp", p.Public, process.Patience)
-	fatal.If(t, err)
-	c.Close()
 }

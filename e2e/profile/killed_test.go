@@ -3,11 +3,9 @@
 package profile
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"testing"
 
 	"whittle/e2e/process"
+	"whittle/internal/child"
 	"whittle/internal/fatal"
 	"whittle/profile/report"
 )
@@ -49,28 +48,20 @@ func TestNothingIsLeftOnByAKilledWhittle(t *testing.T) {
 			node := process.Monolith(t, way.flag)
 			id := node.Pid()
 			before := fmt.Sprint(listeningOn(t, id))
-			cmd := exec.Command(filepath.Join(built, "whittle"), "profile", pid(node), "--duration", "1h")
-			fatal.If(t, cmd.Start())
-			killed := false
-			kill := func() {
-				if !killed {
-					killed = true
-					_ = cmd.Process.Kill()
-					_ = cmd.Wait() // it was killed, which is an error
-				}
-			}
-			t.Cleanup(kill)
+			whittle, err := child.Spawn(child.Options{}, filepath.Join(built, "whittle"), "profile", pid(node), "--duration", "1h")
+			fatal.If(t, err)
+			t.Cleanup(whittle.Kill)
 			process.Until(t, "the profiler runs", func() bool { return profiled(t, id) })
 			if during := fmt.Sprint(listeningOn(t, id)); (during == before) != way.open {
 				t.Fatalf("it listened on %s before, on %s now", before, during)
 			}
 			// Whittle at rest keeps nobody waiting, and closes nothing.
-			fatal.If(t, cmd.Process.Signal(syscall.SIGSTOP))
+			fatal.If(t, whittle.Signal(syscall.SIGSTOP))
 			count(t, node)
 			if !profiled(t, id) {
 				t.Error("the profile ended with a whittle that was only stopped")
 			}
-			kill()
+			whittle.Kill()
 			process.Until(t, "the profiler is off and the inspector as it was", func() bool {
 				return !profiled(t, id) && fmt.Sprint(listeningOn(t, id)) == before
 			})
@@ -105,9 +96,7 @@ func listeningOn(t *testing.T, pid int) (out []string) {
 		}
 	}
 	for _, table := range []string{"tcp", "tcp6"} {
-		b, err := os.ReadFile(filepath.Join(folder, "net", table))
-		fatal.If(t, err)
-		for row := range strings.Lines(string(b)) {
+		for row := range strings.Lines(fatal.Read(t, filepath.Join(folder, "net", table))) {
 			if f := strings.Fields(row); len(f) > 9 && f[3] == "0A" && slices.Contains(sockets, f[9]) {
 				out = append(out, f[1])
 			}
@@ -139,11 +128,9 @@ require('http').createServer((req, res) => res.end(String(table[req.method + ' '
 // TestAHandlerThatIsInlinedIsReported profiles a process whose dear function is on no
 // stack: without its optimized code thrown away the line is not seen, and with it is.
 func TestAHandlerThatIsInlinedIsReported(t *testing.T) {
-	server := write(t, "server.js", inlining)
-	library := filepath.Join(filepath.Dir(server), "node_modules", "dispatch")
-	if err := errors.Join(os.MkdirAll(library, 0o755), os.WriteFile(filepath.Join(library, "index.js"), []byte("module.exports = (f, n) => f(n);\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	server := fatal.Write(t, filepath.Join(dir, "server.js"), inlining)
+	fatal.Write(t, filepath.Join(dir, "node_modules/dispatch/index.js"), "module.exports = (f, n) => f(n);\n")
 	node := process.Start(t, "node", "--inspect-port=0", "--allow-natives-syntax", server)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -174,7 +161,7 @@ func TestAHandlerThatIsInlinedIsReported(t *testing.T) {
 	profiled := func(args ...string) report.Report {
 		kept := filepath.Join(t.TempDir(), "report.json")
 		must(t, append([]string{"profile", pid(node), "--json", kept}, args...)...)
-		r := reads[report.Report](t, kept)
+		r := fatal.JSON[report.Report](t, kept)
 		if len(r.Sites) == 0 {
 			t.Fatal("no line of its own")
 		}

@@ -6,9 +6,7 @@
 package profile
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -54,30 +52,7 @@ func program(t *testing.T, name string, args ...string) (said string, status int
 // must runs whittle where it has to succeed.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
-	said, status := program(t, "whittle", args...)
-	if status != 0 {
-		t.Fatalf("whittle %s: exit status %d", strings.Join(args, " "), status)
-	}
-	return said
-}
-
-// reads decodes a JSON file that whittle wrote.
-func reads[T any](t *testing.T, path string) (v T) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	fatal.If(t, err)
-	return v
-}
-
-// write makes a file in the test's own folder.
-func write(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return process.MustRun(t, process.Repository, 0, append([]string{filepath.Join(built, "whittle")}, args...)...)
 }
 
 // enough is how many samples a report names a line from.
@@ -89,7 +64,7 @@ const enough = 100
 func counted(t *testing.T, target, server, path, folder string, rate int) (out string, r report.Report) {
 	t.Helper()
 	for seconds := 4; ; seconds *= 2 {
-		plan := write(t, "plan.yml", fmt.Sprintf(`
+		plan := fatal.Write(t, filepath.Join(folder, "plan.yml"), fmt.Sprintf(`
 config:
   target: "http://127.0.0.1:1"
   phases:
@@ -100,7 +75,7 @@ scenarios:
 `, seconds, 2*rate, path))
 		file := filepath.Join(folder, "report.json")
 		out = must(t, "profile", target, "--during", plan, "--target", "http://"+server, "--save", folder, "--json", file)
-		if r = reads[report.Report](t, file); r.Samples >= enough || seconds > 60 {
+		if r = fatal.JSON[report.Report](t, file); r.Samples >= enough || seconds > 60 {
 			return out, r
 		}
 	}

@@ -4,25 +4,19 @@
 package replay
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"whittle"
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
 	"whittle/record/capture"
-	"whittle/record/journal"
 	"whittle/record/replay"
 )
 
@@ -45,45 +39,13 @@ func start(t *testing.T, argv ...string) string {
 	return "http://" + process.Start(t, argv...).Public
 }
 
-// record asks a monolith and keeps what it returns in a journal's folder.
-func record(t *testing.T, monolith, route string, n int, request func(i int) whittle.Request) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "recorded")
-	w, err := journal.Create(dir, journal.Options{})
-	fatal.If(t, err)
-	client := &http.Client{Timeout: process.Patience}
-	defer client.CloseIdleConnections()
-	for i := range n {
-		q := request(i)
-		hq, err := http.NewRequestWithContext(t.Context(), q.Method, monolith+q.Target, bytes.NewReader(q.Body))
-		fatal.If(t, err)
-		hq.Header = http.Header(q.Header)
-		at := time.Now()
-		resp, err := client.Do(hq)
-		fatal.If(t, err)
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		fatal.If(t, err)
-		e := &capture.Entry{
-			Route: route, Conn: uint64(i%4 + 1), At: at, Request: q,
-			Response: whittle.Response{Status: resp.StatusCode, Header: whittle.Header(resp.Header), Body: body, Latency: time.Since(at)},
-		}
-		fatal.If(t, w.Append(e))
-	}
-	fatal.If(t, w.Close())
-	return dir
-}
-
 // replayed runs the command and gives its exit status and its report.
 func replayed(t *testing.T, args ...string) (int, *replay.Report) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
 	status, said := process.Run(t, "", append([]string{filepath.Join(built, "whittle"), "replay", "--json", file}, args...)...)
 	t.Log(said)
-	b, err := os.ReadFile(file)
-	fatal.If(t, err)
-	var r replay.Report
-	fatal.If(t, json.Unmarshal(b, &r))
+	r := fatal.JSON[replay.Report](t, file)
 	if r.Ledger.Sum() != r.Ledger.Total {
 		t.Errorf("the ledger does not add up: %+v", r.Ledger)
 	}
@@ -110,29 +72,8 @@ func TestWhatIsRecordedIsReplayed(t *testing.T) {
 	defer other.Close()
 	dir := filepath.Join(t.TempDir(), "recorded")
 	front := process.Start(t, filepath.Join(built, "whittle"), "record", "--listen", "127.0.0.1:0", "--monolith", monolith.URL, "--to", dir)
-	var users sync.WaitGroup
-	for u := range 4 {
-		users.Go(func() {
-			client := &http.Client{Transport: &http.Transport{}, Timeout: process.Patience}
-			defer client.CloseIdleConnections()
-			for i := range 150 {
-				q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s/people/%d", front.Public, 150*u+i), http.NoBody)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				q.Header.Set("Authorization", "Bearer real")
-				resp, err := client.Do(q)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_, _ = io.Copy(io.Discard, resp.Body)
-				resp.Body.Close()
-			}
-		})
-	}
-	users.Wait()
+	process.MustRun(t, "", 0, filepath.Join(built, "whittle"), "load", "http://"+front.Public+"/people/{{ $randomNumber(1, 600) }}",
+		"--header", "Authorization: Bearer real", "--users", "4", "-n", "600", "--max-late", "1h")
 	front.Signal(t, os.Interrupt)
 	if err := front.Wait(); err != nil {
 		t.Errorf("it ended with %v\n%s", err, front.Said())
@@ -176,23 +117,18 @@ routes:
 // TestCount records the Node monolith and replays it against the service as
 // published, which it must call DIFFERENT, and the mended one.
 func TestCount(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(process.Repository, "systems/count/monolith/node_modules")); err != nil {
-		t.Fatal("the Node monolith's packages are not installed: run `make deps`")
-	}
-	t.Setenv("NODE_ENV", "production")
-	monolith := start(t, "node", filepath.Join(process.Repository, "systems/count/monolith/server.js"), "--port", "0")
 	sizes := []int{1000, 10_000, 1000, 150_000, 2000, 1000, 1000, 2000}
 	const n = 5000
-	dir := record(t, monolith, "POST /Count", n, func(i int) whittle.Request {
-		return whittle.Request{
+	dir := filepath.Join(t.TempDir(), "recorded")
+	process.Record(t, "http://"+process.Monolith(t).Public, dir, n, func(i int) *capture.Entry {
+		return &capture.Entry{Route: "POST /Count", Conn: uint64(i%4 + 1), Request: whittle.Request{
 			Method: "POST", Target: "/Count", Header: whittle.Header{"Content-Type": {"application/json"}},
 			Body: fmt.Appendf(nil, `{"times":%d}`, sizes[i%len(sizes)]),
-		}
+		}}
 	})
 	descriptor, err := filepath.Abs(filepath.Join(process.Repository, "systems/count/count.binpb"))
 	fatal.If(t, err)
-	config := filepath.Join(t.TempDir(), "whittle.yaml")
-	fatal.If(t, os.WriteFile(config, fmt.Appendf(nil, countConfig, descriptor), 0o600))
+	config := fatal.Write(t, filepath.Join(t.TempDir(), "whittle.yaml"), fmt.Appendf(nil, countConfig, descriptor))
 	argv := []string{filepath.Join(built, "count"), "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-env-file", ""}
 	mended := start(t, argv...)
 	argv[0] = filepath.Join(built, "count-as-published")

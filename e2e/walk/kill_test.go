@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -156,9 +155,7 @@ func TestAccessLogOverAReplacement(t *testing.T) {
 		clear(ids)
 		files, _ := filepath.Glob(log + "*")
 		for _, name := range files {
-			b, err := os.ReadFile(name)
-			fatal.If(t, err)
-			for line := range strings.Lines(string(b)) {
+			for line := range strings.Lines(fatal.Read(t, name)) {
 				var e struct {
 					ID     string `json:"request_id"`
 					Status int    `json:"status"`

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -30,9 +29,7 @@ func (g *gate) inForce(t *testing.T, words string) {
 // placeOf gives file:line:column of the first such word in the config.
 func (g *gate) placeOf(t *testing.T, word string) string {
 	t.Helper()
-	b, err := os.ReadFile(g.path())
-	fatal.If(t, err)
-	before, _, found := strings.Cut(string(b), word)
+	before, _, found := strings.Cut(fatal.Read(t, g.path()), word)
 	if !found {
 		t.Fatalf("no %q in the config", word)
 	}

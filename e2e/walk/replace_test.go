@@ -85,10 +85,9 @@ func TestReplace(t *testing.T) {
 // somebody.
 func (r *replaceable) oneSide(t *testing.T, from time.Time) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.setting.Work, "access.log"))
-	fatal.If(t, err)
+	b := fatal.Read(t, filepath.Join(r.setting.Work, "access.log"))
 	sides, seen := map[string]string{}, map[string]int{}
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(b) {
 		var e struct {
 			Time time.Time
 			Side string
