@@ -251,21 +251,3 @@ func TestTheListOfAddedHeadersIsDocumented(t *testing.T) {
 		t.Errorf("docs/comparing.md names %q, and %q are added", named, want)
 	}
 }
-
-// TestVersion: the first section of CHANGELOG.md names the version to tag and its day. The
-// chart names the same version, so that an installation without image.tag runs it.
-func TestVersion(t *testing.T) {
-	find := func(file, pattern string) []string {
-		found := regexp.MustCompile(pattern).FindStringSubmatch(fatal.Read(t, file))
-		if found == nil {
-			t.Fatalf("%s names no version", file)
-		}
-		return found[1:]
-	}
-	newest := find("CHANGELOG.md", `\n## (\S+), 20\d\d-\d\d-\d\d\n`)[0]
-	for _, version := range find("deploy/helm/whittle/Chart.yaml", `\nversion: (\S+)\nappVersion: "(\S+)"`) {
-		if version != newest {
-			t.Errorf("the chart names version %s, and CHANGELOG.md %s", version, newest)
-		}
-	}
-}
