@@ -168,15 +168,6 @@ func (g *Gateway) boundUpgrades() {
 	})
 }
 
-// Apply puts a position in force for a route, and reports whether it is. It ignores
-// one whose generation is not above that of the last. After the breaker has tripped
-// it ignores every share above 0 until a position shows, by its Zero, that the trip is
-// known. A name that no route has is ignored: a reload may have removed it a moment ago.
-func (g *Gateway) Apply(route string, p whittle.Position) (inForce bool) {
-	rt := g.table.Load().routes[route]
-	return rt != nil && rt.apply(p)
-}
-
 // Watch sets which share of the candidate's responses to users is compared with the
 // monolith's; the config's mirror.watch is the least. It does nothing for a route
 // that has no candidate or does not exist.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/http"
 	"net/textproto"
 	"runtime/debug"
 	"strings"
@@ -20,6 +19,23 @@ import (
 
 // skipDefect is why an exchange is not compared when comparing it panicked.
 const skipDefect = "defect"
+
+// workerRest is how long a route's worker stays without a request to mirror. It is
+// longer than from one request to the next where that matters.
+const workerRest = time.Second
+
+// newMirrorQueue makes the queue of a route's name. Each request in it knows its route.
+func newMirrorQueue() *mirror.Queue[*userRequest] {
+	return mirror.NewQueue(workerRest,
+		func(ctx context.Context, v *userRequest) { v.rt.runMirrored(ctx, v) },
+		func(v *userRequest, begun bool) {
+			v.skip(whittle.SkipInterrupted)
+			if !begun {
+				v.free()
+			}
+		},
+	)
+}
 
 // runMirrored is a worker's job: ask the other side, compare, count. It runs after the
 // user's response, and nobody waits for it.
@@ -114,11 +130,6 @@ func (rt *route) seeRepeat(x *whittle.Exchange, again *whittle.Response) {
 	}
 }
 
-// noValues stands for net/http's silent sign that a request may be repeated on
-// a new connection, where a kept one turned out to be closed: the field is
-// there and has no value, so nothing of it is sent.
-var noValues = []string{}
-
 // askSide asks one side for a whole response. False: the budget has no room for it,
 // or users leave no connection to spare.
 func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream.Upstream, r *whittle.Request) (whittle.Response, bool) {
@@ -131,19 +142,6 @@ func (rt *route) askSide(ctx context.Context, v *userRequest, u *upstream.Upstre
 	}
 	a, spared := u.Aside(ctx, r, v.response.Latency, most, v.room(&outOfMemory))
 	return a, spared && !outOfMemory
-}
-
-// mostResponse bounds a mirrored request's response, so that a route with little memory
-// can hold a few at once.
-func (rt *route) mostResponse(u *upstream.Upstream) int64 {
-	return min(u.MaxResponse(), max(rt.spec.Mirror.MaxMemory/4, 1))
-}
-
-// mostCompared bounds the copy of a user's response, if the other side is asked as
-// well. The bound is the same for both sides: otherwise equal long responses would be
-// a failure of one side only.
-func (rt *route) mostCompared(other *upstream.Upstream) int64 {
-	return min(rt.spec.Mirror.MaxBody, rt.mostResponse(other))
 }
 
 // toMonolith is the user's request for the monolith.
@@ -305,20 +303,6 @@ func (rt *route) round(ctx context.Context, v *userRequest, x *whittle.Exchange)
 		return round, false
 	}
 	return round, rt.uncode(v, x, &round.Monolith) == nil && rt.uncodeCandidate(v, x, &round.Candidate) == nil
-}
-
-// safe reports whether a request may be mirrored as it is: its method is safe (RFC
-// 9110, section 9.2.1), or the config says that the route is.
-func (rt *route) safe(method string) bool { return rt.spec.Safe || httpfield.IsSafe(method) }
-
-// mirrorable adds to safe requests the writes that carry the dry-run header.
-func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.dryRunHeader != "" }
-
-// idempotent reports whether the monolith may be asked after the candidate may have
-// acted: the request is safe, or repeating it changes nothing (RFC 9110, section
-// 9.2.2).
-func (rt *route) idempotent(method string) bool {
-	return rt.safe(method) || method == http.MethodPut || method == http.MethodDelete
 }
 
 // mayRepeat reports whether the monolith may be sent a request a second time.

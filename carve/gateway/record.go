@@ -103,14 +103,14 @@ type recording struct {
 	response bodycopy.Copy
 }
 
-// newRecording begins a copy where the request is in the sample; nil where it
+// newRecording begins a copy where the request is in the sample of that share; nil where it
 // is not.
-func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
+func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked, share whittle.Share) *recording {
 	if c.request.Looped || c.preview || c.request.Origin.Sink { // of a mirror: nobody gets a response
 		return nil
 	}
-	r, share := &c.request, g.recordedShare(c.entry)
-	if share == 0 || !recordedTurn(r.ConnNumber, r.RemoteAddr, c.at).in(share, forRecord) {
+	r := &c.request
+	if !recordedTurn(r.ConnNumber, r.RemoteAddr, c.at).in(share, forRecord) {
 		return nil
 	}
 	if r.Streams {
@@ -134,17 +134,6 @@ func (g *Gateway) newRecording(w http.ResponseWriter, c *tracked) *recording {
 		}}
 	}
 	return rec
-}
-
-// recordedShare is the share of a rule's requests that are recorded.
-func (g *Gateway) recordedShare(e *entry) whittle.Share {
-	switch {
-	case g.opts.Record == nil:
-		return 0
-	case e.name == "":
-		return whittle.Share(g.records.rest.Load())
-	}
-	return e.record
 }
 
 // recordedTurn decides for a connection and a period whether its requests are in the

@@ -108,21 +108,9 @@ func newRoute(spec whittle.Route, env routeEnv, adopt *route) (*route, error) {
 	return rt, nil
 }
 
-// workerRest is how long a route's worker stays without a request to mirror. It is
-// longer than from one request to the next where that matters.
-const workerRest = time.Second
-
 func newRouteState(name string, tripped func(route, reason string, generation uint64)) *routeState {
 	s := &routeState{name: name, tripped: tripped, again: mirror.NewRechecks()}
-	s.mirrorQueue = mirror.NewQueue(workerRest,
-		func(ctx context.Context, v *userRequest) { v.rt.runMirrored(ctx, v) },
-		func(v *userRequest, begun bool) {
-			v.skip(whittle.SkipInterrupted)
-			if !begun {
-				v.free()
-			}
-		},
-	)
+	s.mirrorQueue = newMirrorQueue()
 	s.breaker = breaker.New(s.trip)
 	s.setting.Store(&setting{phase: whittle.PhaseOff})
 	return s
@@ -132,6 +120,15 @@ func (s *routeState) claim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims++
+}
+
+// Apply puts a position in force for a route, and reports whether it is. It ignores
+// one whose generation is not above that of the last. After the breaker has tripped
+// it ignores every share above 0 until a position shows, by its Zero, that the trip is
+// known. A name that no route has is ignored: a reload may have removed it a moment ago.
+func (g *Gateway) Apply(route string, p whittle.Position) (inForce bool) {
+	rt := g.table.Load().routes[route]
+	return rt != nil && rt.apply(p)
 }
 
 // apply puts a position in force, and reports whether it is: one that is not later

@@ -19,6 +19,7 @@ import (
 	"whittle/carve/gateway/mirror"
 	"whittle/carve/gateway/upstream"
 	"whittle/internal/http1"
+	"whittle/internal/httpfield"
 	"whittle/internal/notify"
 )
 
@@ -48,8 +49,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.accessed, w = g.newAccessed(w, &c.request)
 	}
 	var rec *recording
-	if g.opts.Record != nil {
-		if rec = g.newRecording(w, &c); rec != nil {
+	if share := g.recordedShare(e); share > 0 {
+		if rec = g.newRecording(w, &c, share); rec != nil {
 			w = rec.observe()
 			defer rec.drop()
 		}
@@ -114,6 +115,17 @@ func (g *Gateway) respond(w http.ResponseWriter, c *tracked, t *table) forward.R
 		return c.entry.route.serve(w, *r, c.preview)
 	}
 	return g.forwarder.Forward(w, *r, c.entry.monolith, forward.Options{})
+}
+
+// recordedShare is the share of a rule's requests that are recorded.
+func (g *Gateway) recordedShare(e *entry) whittle.Share {
+	switch {
+	case g.opts.Record == nil:
+		return 0
+	case e.name == "":
+		return whittle.Share(g.records.rest.Load())
+	}
+	return e.record
 }
 
 // redirect sends a request to the same URL by HTTPS.
@@ -378,6 +390,25 @@ func (rt *route) plan(v *userRequest, r *inbound.Request, set *setting, at posit
 	}
 	return plan{shed: rt.shedder.Sheds(v.at)}
 }
+
+// safe reports whether a request may be mirrored as it is: its method is safe (RFC
+// 9110, section 9.2.1), or the config says that the route is.
+func (rt *route) safe(method string) bool { return rt.spec.Safe || httpfield.IsSafe(method) }
+
+// mirrorable adds to safe requests the writes that carry the dry-run header.
+func (rt *route) mirrorable(method string) bool { return rt.safe(method) || rt.dryRunHeader != "" }
+
+// idempotent reports whether the monolith may be asked after the candidate may have
+// acted: the request is safe, or repeating it changes nothing (RFC 9110, section
+// 9.2.2).
+func (rt *route) idempotent(method string) bool {
+	return rt.safe(method) || method == http.MethodPut || method == http.MethodDelete
+}
+
+// noValues stands for net/http's silent sign that a request may be repeated on
+// a new connection, where a kept one turned out to be closed: the field is
+// there and has no value, so nothing of it is sent.
+var noValues = []string{}
 
 // byMonolith passes the request to the monolith and mirrors it as planned.
 func (rt *route) byMonolith(v *userRequest, u *user, p plan) forward.Result {

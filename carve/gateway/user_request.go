@@ -12,6 +12,7 @@ import (
 	"whittle/carve/gateway/bodycopy"
 	"whittle/carve/gateway/forward"
 	"whittle/carve/gateway/inbound"
+	"whittle/carve/gateway/upstream"
 )
 
 // userRequest is one user's request on a route, on its way to the comparison. The user's
@@ -73,6 +74,19 @@ func newUserRequest(rt *route, r *inbound.Request) *userRequest {
 	v.requestCopy = bodycopy.Copy{Limit: rt.spec.Mirror.MaxBody, Budget: v.budget}
 	v.responseCopy = bodycopy.Copy{Limit: v.mostCompared, Budget: v.budget}
 	return v
+}
+
+// mostResponse bounds a mirrored request's response, so that a route with little memory
+// can hold a few at once.
+func (rt *route) mostResponse(u *upstream.Upstream) int64 {
+	return min(u.MaxResponse(), max(rt.spec.Mirror.MaxMemory/4, 1))
+}
+
+// mostCompared bounds the copy of a user's response, if the other side is asked as
+// well. The bound is the same for both sides: otherwise equal long responses would be
+// a failure of one side only.
+func (rt *route) mostCompared(other *upstream.Upstream) int64 {
+	return min(rt.spec.Mirror.MaxBody, rt.mostResponse(other))
 }
 
 // watchEnd lets the request see the end of a body whose length is not announced.

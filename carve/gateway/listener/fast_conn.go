@@ -1,13 +1,16 @@
 package listener
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -387,6 +390,49 @@ func (c *fastConn) respond() nextStep {
 	return step
 }
 
+// respondRaw has the handler respond in bytes, where it and the request allow it.
+func (c *fastConn) respondRaw(ctx *lifetime.Context) (step nextStep, served bool) {
+	if c.l.raw == nil {
+		return 0, false
+	}
+	h, r := &c.in.head, &c.in.raw
+	f := h.Framing()
+	rest := c.in.bytes[c.from+len(h.Raw()) : c.to]
+	if f.Kind == http1.Chunked || f.Length > int64(len(rest)) {
+		return 0, false
+	}
+	path, _, _ := bytes.Cut(h.Target(), []byte("?"))
+	if !isPlain(path) {
+		return 0, false
+	}
+	if r.Inform == nil {
+		r.Inform = r.inform
+	}
+	r.c = c
+	r.Head, r.Path, r.Body, r.ctx, r.full, r.failed = h, path, rest[:f.Length], ctx, nil, false
+	r.scratch = fastOut.Get().(*[]byte)
+	whole := c.call(func() { served = c.l.raw.ServeRaw(r) })
+	fastOut.Put(r.scratch)
+	r.scratch = nil
+	switch {
+	case whole && !served:
+		return 0, false
+	case r.full != nil:
+		c.used = true
+		return r.full.finish(whole), true
+	}
+	c.now.Store(nil)
+	c.used = true
+	c.from += len(h.Raw()) + len(r.Body)
+	if ctx.Err() == nil {
+		c.spare = ctx
+	}
+	if !whole || r.failed || c.over.Load() || h.Closes() {
+		return closeConn, true
+	}
+	return keepOpen, true
+}
+
 // finish ends a request whose handler has returned, or panicked before the response
 // was whole.
 func (x *fastRequest) finish(whole bool) nextStep {
@@ -532,3 +578,98 @@ func (r *fastReads) read(p []byte) (int, error) {
 	r.mu.Unlock()
 	return n, err
 }
+
+// PeerOf is the address in a connection's, without its port, and without the zone of one of
+// IPv6: that is this machine's own name for a network.
+func PeerOf(remote string) string {
+	i := strings.LastIndexByte(remote, ':')
+	if i < 0 {
+		return remote
+	}
+	host, _, zoned := strings.Cut(remote[:i], "%")
+	if zoned && strings.HasPrefix(host, "[") {
+		host += "]"
+	}
+	return host
+}
+
+// connKey finds, in a request's context, the *numbered that it came by.
+type connKey struct{}
+
+// Client is a client's connection of HTTP/1.1.
+type Client interface {
+	// EndRequests ends the connection after the response under way: no further
+	// request is read from it.
+	EndRequests()
+}
+
+// numbered is a client's connection with its number.
+type numbered struct {
+	client Client
+	number uint64
+	under  *client // nil where it was not accepted here
+	net    net.Conn
+}
+
+// Value implements lifetime.Values, for the contexts of requests.
+func (n *numbered) Value(key any) any {
+	if _, ok := key.(connKey); ok {
+		return n
+	}
+	if key == http.LocalAddrContextKey { // as net/http's server has it
+		return n.net.LocalAddr()
+	}
+	return nil
+}
+
+// Origin is what a connection itself says of where its requests come from.
+type Origin struct {
+	// HTTPS says that what the client sent was encrypted up to the load balancer that
+	// told so.
+	HTTPS bool
+	// Certificate says whose certificate the client has shown, in the form of
+	// X-Forwarded-Client-Cert; empty: it showed none.
+	Certificate string
+	// Redirect is set where requests are to go to HTTPS, Sink where they are a mirror's.
+	Redirect *Redirect
+	Sink     bool
+	// Candidates is set where Envoy's ext_proc filter sends what goes by.
+	Candidates []string
+}
+
+func (n *numbered) origin() Origin {
+	if n.under == nil {
+		return Origin{}
+	}
+	return Origin{HTTPS: n.under.proxied.TLS, Certificate: n.under.certificate, Redirect: n.under.l.Redirect, Sink: n.under.l.Sink, Candidates: n.under.l.Candidates}
+}
+
+// ConnOf finds the client's connection, its number, counted from 1, and what it says itself
+// of its requests. The connection is nil where it speaks HTTP/2, since other streams share
+// it. All are zero where the request did not come by Serve.
+func ConnOf(r *http.Request) (c Client, number uint64, origin Origin) {
+	n, ok := r.Context().Value(connKey{}).(*numbered)
+	if !ok {
+		return nil, 0, origin
+	}
+	if r.ProtoMajor == 1 {
+		c = n.client
+	}
+	return c, n.number, n.origin()
+}
+
+// UpgradeOf gives what an HTTP/1.1 request wants to change to, or "".
+func UpgradeOf(r *http.Request) string {
+	if r.ProtoMajor != 1 || r.Header["Upgrade"] == nil || !httpfield.HasToken(r.Header["Connection"], "upgrade") {
+		return ""
+	}
+	kind := strings.Join(r.Header["Upgrade"], ", ")
+	if !http1.IsValue(kind) || strings.EqualFold(kind, "h2c") {
+		return "" // whittle speaks h2c itself, by prior knowledge
+	}
+	return kind
+}
+
+// Draining reports whether the server is ending, so that no connection is to be
+// kept after the response under way.
+func (s *Server) Draining() bool { return s.draining.Load() }

@@ -1,7 +1,6 @@
 package listener
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 
@@ -104,47 +103,4 @@ func (r *Raw) inform(status int, reason string, fields map[string][]string) {
 	w.SetReason(reason)
 	w.WriteHeader(status)
 	clear(h) // they belong to this head only
-}
-
-// respondRaw has the handler respond in bytes, where it and the request allow it.
-func (c *fastConn) respondRaw(ctx *lifetime.Context) (step nextStep, served bool) {
-	if c.l.raw == nil {
-		return 0, false
-	}
-	h, r := &c.in.head, &c.in.raw
-	f := h.Framing()
-	rest := c.in.bytes[c.from+len(h.Raw()) : c.to]
-	if f.Kind == http1.Chunked || f.Length > int64(len(rest)) {
-		return 0, false
-	}
-	path, _, _ := bytes.Cut(h.Target(), []byte("?"))
-	if !isPlain(path) {
-		return 0, false
-	}
-	if r.Inform == nil {
-		r.Inform = r.inform
-	}
-	r.c = c
-	r.Head, r.Path, r.Body, r.ctx, r.full, r.failed = h, path, rest[:f.Length], ctx, nil, false
-	r.scratch = fastOut.Get().(*[]byte)
-	whole := c.call(func() { served = c.l.raw.ServeRaw(r) })
-	fastOut.Put(r.scratch)
-	r.scratch = nil
-	switch {
-	case whole && !served:
-		return 0, false
-	case r.full != nil:
-		c.used = true
-		return r.full.finish(whole), true
-	}
-	c.now.Store(nil)
-	c.used = true
-	c.from += len(h.Raw()) + len(r.Body)
-	if ctx.Err() == nil {
-		c.spare = ctx
-	}
-	if !whole || r.failed || c.over.Load() || h.Closes() {
-		return closeConn, true
-	}
-	return keepOpen, true
 }

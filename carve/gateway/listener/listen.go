@@ -7,18 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"whittle/internal/conns"
-	"whittle/internal/http1"
-	"whittle/internal/httpfield"
 	"whittle/internal/proxyproto"
 	"whittle/internal/socket"
 )
@@ -106,20 +102,6 @@ func (c *client) some(p []byte) (int, error) {
 		return quick.Push(p)
 	}
 	return c.Conn.Write(p[:min(len(p), maxWrite)])
-}
-
-// PeerOf is the address in a connection's, without its port, and without the zone of one of
-// IPv6: that is this machine's own name for a network.
-func PeerOf(remote string) string {
-	i := strings.LastIndexByte(remote, ':')
-	if i < 0 {
-		return remote
-	}
-	host, _, zoned := strings.Cut(remote[:i], "%")
-	if zoned && strings.HasPrefix(host, "[") {
-		host += "]"
-	}
-	return host
 }
 
 // local is the address of whoever connects by a Unix socket: a process of this machine.
@@ -348,57 +330,6 @@ func Within(nets []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(nets, func(n netip.Prefix) bool { return n.Contains(ip.Unmap()) })
 }
 
-// connKey finds, in a request's context, the *numbered that it came by.
-type connKey struct{}
-
-// Client is a client's connection of HTTP/1.1.
-type Client interface {
-	// EndRequests ends the connection after the response under way: no further
-	// request is read from it.
-	EndRequests()
-}
-
-// numbered is a client's connection with its number.
-type numbered struct {
-	client Client
-	number uint64
-	under  *client // nil where it was not accepted here
-	net    net.Conn
-}
-
-// Value implements lifetime.Values, for the contexts of requests.
-func (n *numbered) Value(key any) any {
-	if _, ok := key.(connKey); ok {
-		return n
-	}
-	if key == http.LocalAddrContextKey { // as net/http's server has it
-		return n.net.LocalAddr()
-	}
-	return nil
-}
-
-// Origin is what a connection itself says of where its requests come from.
-type Origin struct {
-	// HTTPS says that what the client sent was encrypted up to the load balancer that
-	// told so.
-	HTTPS bool
-	// Certificate says whose certificate the client has shown, in the form of
-	// X-Forwarded-Client-Cert; empty: it showed none.
-	Certificate string
-	// Redirect is set where requests are to go to HTTPS, Sink where they are a mirror's.
-	Redirect *Redirect
-	Sink     bool
-	// Candidates is set where Envoy's ext_proc filter sends what goes by.
-	Candidates []string
-}
-
-func (n *numbered) origin() Origin {
-	if n.under == nil {
-		return Origin{}
-	}
-	return Origin{HTTPS: n.under.proxied.TLS, Certificate: n.under.certificate, Redirect: n.under.l.Redirect, Sink: n.under.l.Sink, Candidates: n.under.l.Candidates}
-}
-
 // accepted finds the connection as it was accepted; nil: it was not accepted here.
 func accepted(c net.Conn) *client {
 	for {
@@ -417,20 +348,6 @@ func accepted(c net.Conn) *client {
 	}
 }
 
-// ConnOf finds the client's connection, its number, counted from 1, and what it says itself
-// of its requests. The connection is nil where it speaks HTTP/2, since other streams share
-// it. All are zero where the request did not come by Serve.
-func ConnOf(r *http.Request) (c Client, number uint64, origin Origin) {
-	n, ok := r.Context().Value(connKey{}).(*numbered)
-	if !ok {
-		return nil, 0, origin
-	}
-	if r.ProtoMajor == 1 {
-		c = n.client
-	}
-	return c, n.number, n.origin()
-}
-
 // connContext is http.Server's ConnContext.
 func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
 	n := &numbered{under: accepted(c), net: c}
@@ -442,19 +359,3 @@ func (s *Server) connContext(ctx context.Context, c net.Conn) context.Context {
 	}
 	return context.WithValue(ctx, connKey{}, n)
 }
-
-// UpgradeOf gives what an HTTP/1.1 request wants to change to, or "".
-func UpgradeOf(r *http.Request) string {
-	if r.ProtoMajor != 1 || r.Header["Upgrade"] == nil || !httpfield.HasToken(r.Header["Connection"], "upgrade") {
-		return ""
-	}
-	kind := strings.Join(r.Header["Upgrade"], ", ")
-	if !http1.IsValue(kind) || strings.EqualFold(kind, "h2c") {
-		return "" // whittle speaks h2c itself, by prior knowledge
-	}
-	return kind
-}
-
-// Draining reports whether the server is ending, so that no connection is to be
-// kept after the response under way.
-func (s *Server) Draining() bool { return s.draining.Load() }

@@ -3,8 +3,6 @@ package upstream
 import (
 	"cmp"
 	"context"
-	"errors"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
@@ -134,17 +132,6 @@ func (t transports) retire() {
 	}
 }
 
-// lease is a slot that a request through net/http holds, at an instance.
-type lease struct {
-	slots *slots
-	at    *instance
-}
-
-func (l *lease) end() {
-	l.at.running.Add(-1)
-	l.slots.release()
-}
-
 // load is how many requests are under way at the instance.
 func (i *instance) load() int64 {
 	n := i.running.Load()
@@ -178,91 +165,6 @@ type group struct {
 	why error
 	// replaced is closed when another group is in force.
 	replaced chan struct{}
-}
-
-// attempts are the instances that a request could not be sent to.
-type attempts struct {
-	failed []*instance
-	since  time.Time // when the first one failed
-}
-
-// choose picks the instance for a request: of two that are drawn at random the one
-// with fewer requests under way. With two instances that is the less busy one. With
-// more it comes close to it, and one that has just begun, or that fails fast and so
-// never has much under way, gets at most twice its part: the least busy of all would
-// get everything.
-//
-// Requests that no user waits for (aside) go to ejected instances too: ejection spares
-// users, and must not hide the server's faults from the comparison.
-func (u *Upstream) choose(ctx context.Context, tries *attempts, aside bool) (*instance, error) {
-	g := u.group.Load()
-	if len(g.all) == 1 {
-		return g.all[0], nil
-	}
-	for len(g.all) == 0 {
-		if g.why != nil {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: g.why}
-		}
-		select {
-		case <-g.replaced:
-			g = u.group.Load()
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	among := g.ready
-	if aside {
-		among = g.sound
-	}
-	if len(tries.failed) > 0 {
-		if among = tries.others(among); len(among) == 0 {
-			among = tries.others(g.all)
-		}
-		if len(among) == 0 {
-			among = g.all // they have changed meanwhile
-		}
-	}
-	return lessBusy(among), nil
-}
-
-// lessBusy draws two, and gives the one with less under way.
-func lessBusy(among []*instance) *instance {
-	at := rand.IntN(len(among))
-	a := among[at]
-	if len(among) == 1 {
-		return a
-	}
-	b := among[(at+1+rand.IntN(len(among)-1))%len(among)]
-	if b.load() < a.load() {
-		return b
-	}
-	return a
-}
-
-// further reports whether a request that failed at i may be sent to another
-// instance: no connection came about, so that nothing was sent, or the request may be
-// sent again; there is one that was not tried, and the upstream's timeout has not
-// passed since the first attempt failed.
-func (a *attempts) further(ctx context.Context, u *Upstream, i *instance, err error, again bool) bool {
-	again = again && u.repeats && Classify(err) == whittle.FailedReset
-	if !isDial(err) && !again || ctx.Err() != nil {
-		return false
-	}
-	now := time.Now()
-	if len(a.failed) == 0 {
-		a.since = now
-	}
-	a.failed = append(a.failed, i)
-	if now.Sub(a.since) >= u.timeout || len(a.others(u.group.Load().all)) == 0 {
-		return false
-	}
-	u.elsewhere.Add(1)
-	return true
-}
-
-// others are those of all that were not tried.
-func (a *attempts) others(all []*instance) []*instance {
-	return slices.DeleteFunc(slices.Clone(all), func(i *instance) bool { return slices.Contains(a.failed, i) })
 }
 
 // regroup puts the instances in force that the origins have now. Those that are
@@ -391,25 +293,6 @@ func (e *ejection) stop() {
 	if e.timer != nil {
 		e.timer.Stop()
 		e.timer = nil
-	}
-}
-
-// saw takes in how a request ended at i: with a status, or an error before there was
-// one. A client that has gone says nothing of the instance.
-func (u *Upstream) saw(ctx context.Context, i *instance, status int, err error) {
-	limit := u.spec.Ejection.Consecutive
-	if limit <= 0 || len(u.group.Load().all) == 1 {
-		return
-	}
-	switch {
-	case errors.Is(err, errIdleTooLong): // it was not asked
-	case err != nil && errors.Is(ctx.Err(), context.Canceled) && !isTimeout(context.Cause(ctx)):
-	case err != nil || status >= http.StatusInternalServerError:
-		if int(i.failed.Add(1)) == limit {
-			u.eject(i, status, err)
-		}
-	case i.failed.Load() != 0:
-		i.failed.Store(0)
 	}
 }
 

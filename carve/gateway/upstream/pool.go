@@ -3,7 +3,10 @@ package upstream
 import (
 	"container/list"
 	"context"
+	"errors"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -308,110 +311,6 @@ func (s *slots) share() {
 	}
 }
 
-// revocable is a slot whose exchange waits for its client again and again. While others
-// wait for a slot it may be revoked: from the client that is waited for longest.
-type revocable struct {
-	// cut has the exchange end: its client is waited for no longer. It is called
-	// with the slots locked, so that it must not wait for them.
-	cut func()
-	// waited is how long the client has been waited for in all; 0 while it is not.
-	waited func() time.Duration
-
-	cutAt time.Time // guarded by the slots' mu
-}
-
-const (
-	// leniency is how long a client may be waited for while others wait for the slot.
-	leniency = time.Second
-	// revokeEvery is how often who waits for a slot looks for one to be revoked.
-	revokeEvery = 50 * time.Millisecond
-)
-
-// allowRevoking makes a slot one that may be revoked.
-func (s *slots) allowRevoking(r *revocable) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.revocable == nil {
-		s.revocable = map[*revocable]struct{}{}
-	}
-	s.revocable[r] = struct{}{}
-}
-
-func (s *slots) forbidRevoking(r *revocable) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.revocable, r)
-}
-
-// revoke takes a slot back from the client that was waited for longest, if there is
-// one that was for too long. The slot is free when its exchange has ended.
-func (s *slots) revoke() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var slowest *revocable
-	longest := leniency
-	now := time.Now()
-	for r := range s.revocable {
-		if w := r.waited(); w >= longest && now.Sub(r.cutAt) >= leniency {
-			slowest, longest = r, w
-		}
-	}
-	if slowest != nil {
-		slowest.cutAt = now
-		slowest.cut()
-	}
-}
-
-// Wait counts the time in which a client is waited for. It is safe for concurrent
-// use, and the zero value has begun nothing.
-type Wait struct {
-	total atomic.Int64 // ended waits, ns
-	since atomic.Int64 // when the present one began, Unix ns; 0: there is none
-}
-
-// Begin begins to wait.
-func (w *Wait) Begin(now time.Time) { w.since.Store(now.UnixNano()) }
-
-// End ends the wait that Begin began.
-func (w *Wait) End(now time.Time) {
-	w.total.Add(now.UnixNano() - w.since.Swap(0))
-}
-
-// Total is how long the client has been waited for in all.
-func (w *Wait) Total(now time.Time) time.Duration {
-	total := w.total.Load()
-	if since := w.since.Load(); since != 0 {
-		total += now.UnixNano() - since
-	}
-	return time.Duration(total)
-}
-
-// waited is as in revocable.
-func (w *Wait) waited() time.Duration {
-	if w.since.Load() == 0 {
-		return 0
-	}
-	return w.Total(time.Now())
-}
-
-// LetRevoke lets the response's slot be revoked while w says that the client is waited
-// for, by cut, until Close.
-func (a *Response) LetRevoke(w *Wait, cut func()) {
-	if a.revocable != nil || a.closed {
-		return
-	}
-	a.revocable = &revocable{cut: cut, waited: w.waited}
-	a.slots().allowRevoking(a.revocable)
-}
-
-// slots are those of the response's upstream.
-func (a *Response) slots() *slots {
-	if a.conn != nil {
-		return a.conn.pool.slots
-	}
-	return a.held.slots
-}
-
 const (
 	// defaultRead and defaultWrite stand in for an Upstream.ReadTimeout and
 	// WriteTimeout of 0, defaultStream for a StreamTimeout of 0.
@@ -441,4 +340,119 @@ func (p *patience) silence(contentType string) time.Duration {
 		}
 	}
 	return p.read
+}
+
+// lease is a slot that a request through net/http holds, at an instance.
+type lease struct {
+	slots *slots
+	at    *instance
+}
+
+func (l *lease) end() {
+	l.at.running.Add(-1)
+	l.slots.release()
+}
+
+// attempts are the instances that a request could not be sent to.
+type attempts struct {
+	failed []*instance
+	since  time.Time // when the first one failed
+}
+
+// choose picks the instance for a request: of two that are drawn at random the one
+// with fewer requests under way. With two instances that is the less busy one. With
+// more it comes close to it, and one that has just begun, or that fails fast and so
+// never has much under way, gets at most twice its part: the least busy of all would
+// get everything.
+//
+// Requests that no user waits for (aside) go to ejected instances too: ejection spares
+// users, and must not hide the server's faults from the comparison.
+func (u *Upstream) choose(ctx context.Context, tries *attempts, aside bool) (*instance, error) {
+	g := u.group.Load()
+	if len(g.all) == 1 {
+		return g.all[0], nil
+	}
+	for len(g.all) == 0 {
+		if g.why != nil {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: g.why}
+		}
+		select {
+		case <-g.replaced:
+			g = u.group.Load()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	among := g.ready
+	if aside {
+		among = g.sound
+	}
+	if len(tries.failed) > 0 {
+		if among = tries.others(among); len(among) == 0 {
+			among = tries.others(g.all)
+		}
+		if len(among) == 0 {
+			among = g.all // they have changed meanwhile
+		}
+	}
+	return lessBusy(among), nil
+}
+
+// lessBusy draws two, and gives the one with less under way.
+func lessBusy(among []*instance) *instance {
+	at := rand.IntN(len(among))
+	a := among[at]
+	if len(among) == 1 {
+		return a
+	}
+	b := among[(at+1+rand.IntN(len(among)-1))%len(among)]
+	if b.load() < a.load() {
+		return b
+	}
+	return a
+}
+
+// further reports whether a request that failed at i may be sent to another
+// instance: no connection came about, so that nothing was sent, or the request may be
+// sent again; there is one that was not tried, and the upstream's timeout has not
+// passed since the first attempt failed.
+func (a *attempts) further(ctx context.Context, u *Upstream, i *instance, err error, again bool) bool {
+	again = again && u.repeats && Classify(err) == whittle.FailedReset
+	if !isDial(err) && !again || ctx.Err() != nil {
+		return false
+	}
+	now := time.Now()
+	if len(a.failed) == 0 {
+		a.since = now
+	}
+	a.failed = append(a.failed, i)
+	if now.Sub(a.since) >= u.timeout || len(a.others(u.group.Load().all)) == 0 {
+		return false
+	}
+	u.elsewhere.Add(1)
+	return true
+}
+
+// others are those of all that were not tried.
+func (a *attempts) others(all []*instance) []*instance {
+	return slices.DeleteFunc(slices.Clone(all), func(i *instance) bool { return slices.Contains(a.failed, i) })
+}
+
+// saw takes in how a request ended at i: with a status, or an error before there was
+// one. A client that has gone says nothing of the instance.
+func (u *Upstream) saw(ctx context.Context, i *instance, status int, err error) {
+	limit := u.spec.Ejection.Consecutive
+	if limit <= 0 || len(u.group.Load().all) == 1 {
+		return
+	}
+	switch {
+	case errors.Is(err, errIdleTooLong): // it was not asked
+	case err != nil && errors.Is(ctx.Err(), context.Canceled) && !isTimeout(context.Cause(ctx)):
+	case err != nil || status >= http.StatusInternalServerError:
+		if int(i.failed.Add(1)) == limit {
+			u.eject(i, status, err)
+		}
+	case i.failed.Load() != 0:
+		i.failed.Store(0)
+	}
 }

@@ -117,6 +117,27 @@ func (u *Upstream) compose(b []byte, q *Request) ([]byte, error) {
 	return b, err
 }
 
+// target is what stands on the request line for a target as the client sent
+// it.
+func (u *shared) target(sent string) string {
+	if i := strings.Index(sent, "://"); i > 0 && sent[0] != '/' { // absolute form
+		rest := sent[i+len("://"):]
+		j := strings.IndexAny(rest, "/?")
+		switch {
+		case j < 0:
+			sent = "/"
+		case rest[j] == '?':
+			sent = "/" + rest[j:]
+		default:
+			sent = rest[j:]
+		}
+	}
+	if u.prefix == "" || sent == "*" {
+		return sent
+	}
+	return u.prefix + sent
+}
+
 // headWriter puts an HTTP/1.1 request head together. Whatever could be read as
 // more than one line is refused, wherever it came from.
 type headWriter struct {

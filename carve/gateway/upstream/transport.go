@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"whittle"
 	"whittle/carve/gateway/inbound"
@@ -371,4 +373,52 @@ func (u *Upstream) callTransport(ctx context.Context, q *whittle.Request, hold *
 		w.Trailer = whittle.Header(fields)
 	}
 	return w, nil
+}
+
+func newResponse(resp *http.Response, w *watch, p *patience) *Response {
+	a := &Response{Status: resp.StatusCode, Length: resp.ContentLength, resp: resp}
+	a.body = &readerSource{r: resp.Body, left: resp.ContentLength, watch: w, silence: p.silence(contentType(resp.Header))}
+	for name := range resp.Trailer {
+		a.names = append(a.names, name)
+	}
+	slices.Sort(a.names)
+	return a
+}
+
+// buffers are for bodies that come through an io.Reader.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// readerSource is a body from net/http.
+type readerSource struct {
+	r    io.Reader
+	left int64 // -1: not known
+	buf  *[32 << 10]byte
+	// watch ends the exchange where the upstream is silent for longer.
+	watch   *watch
+	silence time.Duration
+}
+
+func (s *readerSource) next() ([]byte, error) {
+	if s.buf == nil {
+		s.buf = buffers.Get().(*[32 << 10]byte)
+	}
+	s.watch.wait(s.silence)
+	n, err := s.r.Read(s.buf[:])
+	s.watch.rest()
+	if s.left > 0 {
+		s.left -= int64(n)
+	}
+	return s.buf[:n], s.watch.because(err)
+}
+
+// ready is true only at the end: an io.Reader does not say whether it would block.
+func (s *readerSource) ready() bool { return s.left == 0 }
+
+func (*readerSource) joined() int { return 1 }
+
+func (s *readerSource) release() {
+	if s.buf != nil {
+		buffers.Put(s.buf)
+		s.buf = nil
+	}
 }

@@ -182,27 +182,6 @@ func (u *shared) connectTimeout() time.Duration {
 // name is that of the upstream in logs and metrics.
 func (u *shared) name() string { return u.spec.URL }
 
-// target is what stands on the request line for a target as the client sent
-// it.
-func (u *shared) target(sent string) string {
-	if i := strings.Index(sent, "://"); i > 0 && sent[0] != '/' { // absolute form
-		rest := sent[i+len("://"):]
-		j := strings.IndexAny(rest, "/?")
-		switch {
-		case j < 0:
-			sent = "/"
-		case rest[j] == '?':
-			sent = "/" + rest[j:]
-		default:
-			sent = rest[j:]
-		}
-	}
-	if u.prefix == "" || sent == "*" {
-		return sent
-	}
-	return u.prefix + sent
-}
-
 // url wraps a target so that net/http writes it as it is: Opaque is written
 // without encoding it again.
 func (u *shared) url(target string) *url.URL {
