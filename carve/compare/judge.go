@@ -8,17 +8,21 @@
 // match. A match takes the differences that jsondiff finds as marks and bets on them (mark.go), learns
 // what the monolith changes by itself (match_noise.go), tells a state of each server's own from a fault
 // (match_own.go, own), and has varying values compared by form (form). Differences that are asked about
-// again come to rechecks.go. judge_verdict.go makes the verdict, and coverage.go says what it stands on.
+// again come to rechecks.go. judge_verdict.go makes the verdict, and says what it stands on.
 package compare
 
 import (
+	"maps"
+	"math/bits"
 	"mime"
 	"strconv"
 	"strings"
+	"time"
 
 	"whittle"
 	"whittle/carve/compare/body"
 	"whittle/carve/compare/cause"
+	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/novelty"
@@ -177,28 +181,6 @@ func cutOff(x *whittle.Exchange) bool {
 // Known reports whether a response to a request of this shape was compared. It is safe for concurrent use.
 func (j *Judge) Known(q *whittle.Request) bool { return j.shapes.Has(novelty.ShapeOf(q)) }
 
-// Served is what is known of responses that users got from the candidate.
-func (j *Judge) Served() whittle.Served {
-	k, n := j.served.open()
-	alpha := alphaOf(j.c)
-	mirrored, _ := j.mirrored.open()
-	out := whittle.Served{Compared: n, Differing: k, Bound: eprocess.Share{N: n, Differing: k}.High(alpha)}
-	out.UserBound, out.Users = j.users.bound(alpha, k == 0 && mirrored == 0)
-	out.Seconds = j.seconds.N
-	out.Suspected = j.rechecks.Lopsided.lately()
-	return out
-}
-
-// ServedNeeded is how many exchanges that the candidate served, none of them differing, bring the bound
-// on their share to most.
-func (j *Judge) ServedNeeded(most float64) int { return ServedNeeded(most, j.c) }
-
-// ServedNeeded is how many of the candidate's responses to users have to be compared, none of them
-// differing, until at most the given share can differ, at a comparison's confidence.
-func ServedNeeded(most float64, c whittle.Comparison) int {
-	return eprocess.NeededFor(most, alphaOf(c))
-}
-
 func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 
 // mediaType is the content type with its parameters, except those new in each multipart body.
@@ -229,3 +211,71 @@ type Redactor = display.Redactor
 
 // Redact has what the judge shows and keeps redacted from now on. Without it samples are as they came.
 func (j *Judge) Redact(with display.Redactor) { j.show.RedactBy(with) }
+
+// users bounds the share of the users whom nobody looked at. Sticky routing draws users, so a
+// candidate that fails one tenant in every response is wrong for one user in so many, however many
+// requests were compared.
+//
+// Two bounds hold, and the smaller one counts. Of users: with n compared, k of whom met an unexplained
+// difference, the upper bound of a share (eprocess.Share). Of requests: the share that comes from users
+// who were never compared. That share falls as more users are compared. So it is at most its mean since an
+// earlier moment, which is the share of requests since then that came from new users, and has an upper bound.
+// The moments are the powers of two of the requests; the j-th has the level alpha/(j(j+1)).
+//
+// What is more than is remembered is thinned out by hash, each bit halving it (Wegman; Flajolet 1990).
+type users struct {
+	Level int             `json:"level"`
+	Seen  map[uint64]bool `json:"seen"` // true: met an unexplained difference
+	Open  int             `json:"open"` // how many of them did
+	// Requests are those of remembered users; the event is a user's first. From holds them at the last
+	// powers of two.
+	Requests eprocess.Share    `json:"requests"`
+	From     [2]eprocess.Share `json:"from"`
+}
+
+func newUsers() users { return users{Seen: map[uint64]bool{}} }
+
+// see takes one compared request of a user. All unknown users, 0, count as one.
+func (u *users) see(user uint64, open bool) {
+	h := digest.Mix(user ^ 0x7f4a7c15)
+	if bits.TrailingZeros64(h) < u.Level {
+		return
+	}
+	_, known := u.Seen[h]
+	if n := u.Requests.N + 1; n&(n-1) == 0 {
+		u.From = [2]eprocess.Share{{N: n, Differing: u.Requests.Differing}, u.From[0]}
+	}
+	u.Requests.See(!known)
+	if was := u.Seen[h]; !was {
+		u.Seen[h] = open
+		if open {
+			u.Open++
+		}
+	}
+	for len(u.Seen) > digest.Remembered {
+		u.Level++
+		maps.DeleteFunc(u.Seen, func(h uint64, open bool) bool {
+			thinned := bits.TrailingZeros64(h) < u.Level
+			if thinned && open {
+				u.Open--
+			}
+			return thinned
+		})
+	}
+}
+
+// seconds counts the seconds with a compared exchange. Exchanges of one second have much in common: the
+// data, the load, a fault that comes and goes. A fault that returns at least every n seconds has shown
+// itself once n seconds were counted, with the probability that one exchange meets it.
+type seconds struct {
+	N    int       `json:"n"`
+	Last time.Time `json:"last"`
+}
+
+// see takes an exchange. An older one than the last says nothing new.
+func (s *seconds) see(at time.Time) {
+	if now := at.Truncate(time.Second); now.After(s.Last) {
+		s.N++
+		s.Last = now
+	}
+}

@@ -133,54 +133,6 @@ func (k *mark) top() change {
 	return best
 }
 
-// isOpen reports whether a mark counts as a difference: undeclared, and not the monolith's noise, unless
-// the candidate was shown to do it more often.
-func (m *match) isOpen(i int) bool {
-	mk := m.marks[i]
-	return mk.Expect < 0 && (mk.decided() || !m.noise.Learnt[mk.noise()])
-}
-
-func (m *match) anyOpen(list []int) bool {
-	return slices.ContainsFunc(list, m.isOpen)
-}
-
-// test settles the present exchange in every test it concerns.
-func (m *match) test(repeated bool) {
-	if !m.learn || m.direct {
-		for _, i := range m.cand {
-			if mk := m.marks[i]; mk.Expect < 0 && mk.Born < m.n {
-				mk.event(m.c.MaxDiffer, m.markAlpha(i), m.n)
-				if m.direct {
-					mk.Direct.bet(mk.How, m.markAlpha(i)*directPart, m.n)
-				}
-			}
-		}
-	}
-	if !repeated || !m.learn && !m.direct {
-		return
-	}
-	for _, k := range m.marks {
-		if k.learnable() && k.State.Repeated(m.repeats, k.Self) {
-			k.Pair.Void()
-		}
-	}
-	for _, i := range m.cand {
-		mk := m.marks[i]
-		switch {
-		case mk.Own || mk.Expect >= 0 || mk.Born >= m.n || m.forms.Replaces(mk.noise()):
-		case !slices.Contains(m.self, i):
-			m.bet(i, 1)
-		case mk.State.Often():
-			m.bet(i, eprocess.Sign(float64(mk.now[0]-mk.now[1])))
-		}
-	}
-	for _, i := range m.self {
-		if mk := m.marks[i]; !mk.Own && mk.Born < m.n && !slices.Contains(m.cand, i) {
-			m.bet(i, -1)
-		}
-	}
-}
-
 // directPart is the part that bets on direction have of what bets on repeats have.
 const directPart = 5. / 6
 

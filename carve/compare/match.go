@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -138,7 +139,9 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	if m.learn && repeated {
 		m.learnFrom(m.self)
 	}
-	m.recall(x)
+	if m.watching() {
+		m.recall(x)
+	}
 	open, early := m.anyOpen(m.cand), m.learning() // with what was just learned
 	m.opened += int(eprocess.Indicator(open))
 	o := Observation{
@@ -152,6 +155,52 @@ func (m *match) Observe(x *whittle.Exchange) Observation {
 	}
 	m.seeForms(x, repeated)
 	return o
+}
+
+// learnCompared is after how many exchanges the candidate is called different despite too few repeats.
+const learnCompared = 500 // exchanges
+
+// learning reports whether too few requests were repeated to tell noise from difference.
+func (m *match) learning() bool {
+	return m.learn && m.noise.Repeats < m.learnAfter && m.noise.N < learnCompared
+}
+
+// watching reports whether both sides' responses are to be compared with earlier ones.
+func (m *match) watching() bool {
+	return (m.learn || m.kind == whittle.FoundHeader) && slices.ContainsFunc(m.marks, m.watches)
+}
+
+// diff lists how two bodies differ; equal bytes never do. The list is valid until the next comparison.
+func (m *match) diff(a, b []byte) []jsondiff.Difference {
+	if bytes.Equal(a, b) {
+		return nil
+	}
+	list := m.differ.Diff(a, b)
+	if m.direct {
+		list = m.directWays(list, a, b)
+	}
+	return list
+}
+
+// diffShown is diff with words for what differs.
+func (m *match) diffShown(monolith, candidate []byte) []jsondiff.Difference {
+	m.differ.Quiet = false
+	defer func() { m.differ.Quiet = true }()
+	return m.diff(monolith, candidate)
+}
+
+// seeForms has the forms of varying values compared in the present exchange.
+func (m *match) seeForms(x *whittle.Exchange, repeated bool) {
+	if m.kind == whittle.FoundBody {
+		return
+	}
+	m.forms.Timeless = m.chosen
+	var again []byte
+	if repeated {
+		again = x.Repeat.Body
+	}
+	m.tell()
+	m.forms.See(x, again, m.alpha*(1-m.places), m.n)
 }
 
 // readBy has bodies read as their content type says.
@@ -248,6 +297,54 @@ func (m *match) mark(d *jsondiff.Difference) int {
 	return len(m.marks) - 1
 }
 
+// isOpen reports whether a mark counts as a difference: undeclared, and not the monolith's noise, unless
+// the candidate was shown to do it more often.
+func (m *match) isOpen(i int) bool {
+	mk := m.marks[i]
+	return mk.Expect < 0 && (mk.decided() || !m.noise.Learnt[mk.noise()])
+}
+
+func (m *match) anyOpen(list []int) bool {
+	return slices.ContainsFunc(list, m.isOpen)
+}
+
+// test settles the present exchange in every test it concerns.
+func (m *match) test(repeated bool) {
+	if !m.learn || m.direct {
+		for _, i := range m.cand {
+			if mk := m.marks[i]; mk.Expect < 0 && mk.Born < m.n {
+				mk.event(m.c.MaxDiffer, m.markAlpha(i), m.n)
+				if m.direct {
+					mk.Direct.bet(mk.How, m.markAlpha(i)*directPart, m.n)
+				}
+			}
+		}
+	}
+	if !repeated || !m.learn && !m.direct {
+		return
+	}
+	for _, k := range m.marks {
+		if k.learnable() && k.State.Repeated(m.repeats, k.Self) {
+			k.Pair.Void()
+		}
+	}
+	for _, i := range m.cand {
+		mk := m.marks[i]
+		switch {
+		case mk.Own || mk.Expect >= 0 || mk.Born >= m.n || m.forms.Replaces(mk.noise()):
+		case !slices.Contains(m.self, i):
+			m.bet(i, 1)
+		case mk.State.Often():
+			m.bet(i, eprocess.Sign(float64(mk.now[0]-mk.now[1])))
+		}
+	}
+	for _, i := range m.self {
+		if mk := m.marks[i]; !mk.Own && mk.Born < m.n && !slices.Contains(m.cand, i) {
+			m.bet(i, -1)
+		}
+	}
+}
+
 // Places implements method.
 func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
 	m.tell()
@@ -267,12 +364,6 @@ func (m *match) Places(a, b *whittle.Response) (list, rare []string) {
 	return list, rare
 }
 
-// Open implements method.
-func (m *match) Open() int {
-	m.refresh()
-	return m.share.Differing
-}
-
 // tell tells the marks what was learned of noise since.
 func (m *match) tell() {
 	if m.told != m.noise.Version {
@@ -280,21 +371,4 @@ func (m *match) tell() {
 		m.markOwn()
 		m.forms.Learn(m.noise, m.n)
 	}
-}
-
-// refresh updates the share of responses that differ, since noise learned later explains earlier
-// differences. At most as many differ as did when they came, unless their noise is shown to be none, and
-// at most as many as all open places count together. So the share is never too small.
-func (m *match) refresh() {
-	m.tell()
-	sum, most := 0, m.opened
-	for i, k := range m.marks {
-		if m.isOpen(i) {
-			sum += k.Count
-			if m.noise.Learnt[k.noise()] {
-				most = m.n
-			}
-		}
-	}
-	m.share.N, m.share.Differing = m.n, min(sum, most)
 }

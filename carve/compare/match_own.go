@@ -23,16 +23,8 @@ func (m *match) watches(k *mark) bool {
 	return k.Expect < 0 && !k.Own && k.learnable() && !k.State.Often() && !m.forms.Replaces(k.noise())
 }
 
-// watching reports whether both sides' responses are to be compared with earlier ones.
-func (m *match) watching() bool {
-	return (m.learn || m.kind == whittle.FoundHeader) && slices.ContainsFunc(m.marks, m.watches)
-}
-
 // recall compares what both sides say in the present exchange with what they said before.
 func (m *match) recall(x *whittle.Exchange) {
-	if !m.watching() {
-		return
-	}
 	if !m.log { // a log has an end, so nobody waits for more of it
 		for _, i := range m.cand {
 			m.marks[i].State.Watch(x.At)
@@ -167,18 +159,6 @@ func (m *match) settles(path string) string {
 	}
 	name, _, _ := strings.Cut(header.NameOf(path), " ") // a cookie's
 	return "compare.headers: {except: [" + name + "]} leaves it out"
-}
-
-// unsureBound prevents EQUIVALENT while a mark is unsure (isUnsure).
-func (m *match) unsureBound() (b whittle.Bound, ok bool) {
-	for _, k := range m.marks {
-		if m.isUnsure(k) {
-			b = whittle.Bound{ID: "places", What: boundNoise, High: 1, MarginHigh: noise.Slack, More: -1}
-			b.Summary = m.pathWords(k.Path) + ": " + m.unsureWords(k)
-			return b, true
-		}
-	}
-	return b, false
 }
 
 // The bounds on what is remembered of earlier responses, of all requests together.

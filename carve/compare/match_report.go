@@ -9,7 +9,6 @@ import (
 	"whittle/carve/compare/cause"
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/display"
-	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
@@ -38,63 +37,6 @@ func (m *match) noisyPlaces() []string {
 // learned, a difference of the kind in which they vary counts only beyond a bound; elsewhere it counts
 // like any other.
 func (j *Judge) NoisyHeaders() []string { return j.mirrored.headers.noisy() }
-
-// Report implements method.
-func (m *match) Report(alpha float64) ([]whittle.Finding, []whittle.Bound) {
-	findings, bounds := m.doubts(alpha)
-	low, high := m.share.Low(alpha), m.share.High(alpha)
-	limit := marginOf(m.c.MaxDiffer)
-	b := whittle.Bound{
-		What: "share of responses", Low: low, High: high, MarginHigh: limit,
-		Estimate: eprocess.Ratio(m.share.Differing, m.n), More: m.share.MoreUntil(alpha, limit),
-	}
-	b.Inside = m.n > 0 && high <= limit && b.Estimate <= m.c.MaxDiffer
-	b.Summary = fmt.Sprintf("%s of %s responses differed: at most %s can (%s)",
-		units.Grouped(m.share.Differing), units.Grouped(m.n), display.InPercent(high), display.Percent(1-alphaOf(m.c)))
-	if m.n == 0 {
-		b.Summary = "nothing has been compared yet"
-	}
-	if b.Estimate > m.c.MaxDiffer {
-		b.Summary += seenTooOften(m.c.MaxDiffer)
-		b.More = -1 // nobody knows when the differences will be explained
-	}
-	return findings, append([]whittle.Bound{b}, bounds...)
-}
-
-// doubts are the findings, and the bounds that EQUIVALENT waits for at single places.
-func (m *match) doubts(alpha float64) (findings []whittle.Finding, bounds []whittle.Bound) {
-	m.refresh()
-	findings = m.findings()
-	if noise, ok := m.noiseBound(alpha); ok {
-		bounds = append(bounds, noise)
-	}
-	if places, ok := m.unsureBound(); ok {
-		bounds = append(bounds, places)
-	}
-	if form, ok := m.forms.Bound(m.n); ok {
-		bounds = append(bounds, form)
-	}
-	for _, f := range m.forms.Findings() { // one fault, one name
-		if f.Decided || !slices.ContainsFunc(findings, func(g whittle.Finding) bool { return g.Decided && g.Path == f.Path }) {
-			findings = append(findings, f)
-		}
-	}
-	orderFindings(findings)
-	return findings, bounds
-}
-
-// findings lists open and declared differences: decided ones first, then the most frequent.
-func (m *match) findings() []whittle.Finding {
-	list := make([]whittle.Finding, 0, len(m.marks))
-	for i, k := range m.marks {
-		if k.Count == 0 || (k.Expect < 0 && !m.isOpen(i) && !m.isUnsure(k)) {
-			continue
-		}
-		list = append(list, m.finding(k))
-	}
-	orderFindings(list)
-	return list[:min(len(list), display.MaxShown)]
-}
 
 func (m *match) finding(k *mark) whittle.Finding {
 	f := whittle.Finding{

@@ -102,38 +102,6 @@ func (t *rechecks) proofs(p *recheckPlace, order int) []proof {
 	return list
 }
 
-// unlisted are findings of rechecks at places where the monolith was seen to vary, which no other method
-// lists. Noise explains that a place varies, not that the candidate varies where the monolith does not.
-// Of the places of one proof it names those with at least half the evidence of the strongest.
-func (t *rechecks) unlisted(listed []whittle.Finding, body whittle.FindingKind) (list []whittle.Finding) {
-	known := map[string]bool{}
-	for i := range listed {
-		if listed[i].Decided {
-			known[placeOfFinding(&listed[i])] = true
-		}
-	}
-	most := map[*eprocess.Bets]int{}
-	for i := range t.Places {
-		for order := range 2 {
-			for _, s := range t.proofs(&t.Places[i], order) {
-				most[s.by] = max(most[s.by], s.count)
-			}
-		}
-	}
-	for i := range t.Places {
-		p := &t.Places[i]
-		for order := range 2 {
-			for _, s := range t.proofs(p, order) {
-				if !known[p.Place] && s.by.At > 0 && s.count > 0 && 2*s.count >= most[s.by] {
-					list = append(list, s.finding(p, order, body))
-					break
-				}
-			}
-		}
-	}
-	return list
-}
-
 func (s *proof) finding(p *recheckPlace, order int, body whittle.FindingKind) whittle.Finding {
 	a := p.Seen[order].Asked
 	f := findingAt(p.Place, body)

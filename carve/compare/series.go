@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/header"
 	"whittle/carve/compare/novelty"
-	"whittle/internal/units"
 )
 
 // series is the evidence of the exchanges in which one side was asked first: the monolith for mirrored
@@ -204,82 +202,6 @@ func marginOf(limit float64) float64 { return cmp.Or(limit, distribution.Limit) 
 
 func (s *series) margin() float64 { return marginOf(s.limit()) }
 
-// looseNow is Loose with the differences in headers that are no noise.
-func (s *series) looseNow() int { return min(s.Asked, s.Loose+s.headers.Open()) }
-
-// explained is how many of looseNow the monolith itself explains: at each of status, content type and
-// failure at most as often as it was seen to vary there, in proportion. So one failure of its own
-// excuses about one, and nothing elsewhere. elder is the other order's evidence, of the same monolith.
-func (s *series) explained(elder *series, asked *rechecks) int {
-	sum := 0.0
-	for i := range heads {
-		h, other := &s.Heads[i], &elder.Heads[i]
-		varied := eprocess.Ratio(h.SelfCount+other.SelfCount, h.Repeats+other.Repeats)
-		if i == failureHead {
-			varied += eprocess.Ratio(s.Failed+elder.Failed, s.Asked+elder.Asked)
-		}
-		noise, _ := asked.varied(heads[i].kind, s.order)
-		// Which of two equal sides is the odd one is a fair coin.
-		sum += min(float64(h.Count), max(varied*float64(h.N), float64(2*noise)))
-	}
-	return int(sum)
-}
-
-// looseBound bounds the share of exchanges that differ by themselves, whatever the others are. Those
-// seen are within the limit only if there are no more than it allows beyond what the monolith explains.
-func (s *series) looseBound(explained int) whittle.Bound {
-	loose, alpha := s.looseNow(), alphaOf(s.c)
-	share := eprocess.Share{N: s.Asked, Differing: loose}
-	b := whittle.Bound{
-		ID: "exchanges", What: "share of responses", High: share.High(alpha), MarginHigh: s.margin(),
-		Estimate: eprocess.Ratio(loose, s.Asked), More: share.MoreUntil(alpha, s.margin()),
-	}
-	excused := s.within(loose-explained, s.Asked)
-	b.Inside = b.High <= b.MarginHigh && excused
-	what := "another status, content type or header, or no response"
-	if s.c.Kind == whittle.Statistical {
-		what = "another status, content type, header or text, a wrong value, or no response"
-	}
-	b.Summary = fmt.Sprintf("%s of %s exchanges had %s: at most %s can",
-		units.Grouped(loose), units.Grouped(s.Asked), what, display.InPercent(b.High))
-	if !excused {
-		b.Summary += seenTooOften(s.limit())
-	}
-	if !excused || s.Asked == 0 && s.Excused > 0 {
-		b.More = -1
-	}
-	return b
-}
-
-// seenTooOften says that no number of equal responses outweighs the differences seen.
-func seenTooOften(limit float64) string {
-	return fmt.Sprintf("; only %s may be seen to differ (compare.max_differ), so fix and reset, or declare the difference", display.InPercent(limit))
-}
-
-// within reports whether the limit allows k differences of n.
-func (s *series) within(k, n int) bool { return float64(k) <= s.limit()*float64(n) }
-
-// findings are those of the series, decided ones first.
-func (s *series) findings(explained int) ([]whittle.Finding, []whittle.Bound) {
-	found, bounds := s.method.Report(alphaOf(s.c))
-	list := []whittle.Finding{}
-	for i := range heads {
-		list = append(list, s.Heads[i].Findings(heads[i].kind, heads[i].words)...)
-	}
-	ofHeaders, further := s.headers.report(alphaOf(s.c))
-	return slices.Concat(list, ofHeaders, found), append(append(bounds, further...), s.looseBound(explained))
-}
-
-// open is how many of n exchanges differ undeclared, at places of headers and bodies that are not the
-// monolith's noise. Of status, type and failure explained says how many are the monolith's.
-func (s *series) open() (k, n int) {
-	k, n = s.looseNow(), s.Asked
-	if s.c.Kind != whittle.Statistical { // whose own differences are in Loose
-		k += s.method.Open()
-	}
-	return min(k, n), n
-}
-
 // places are where two responses differ undeclared, by names that are the same for every exchange:
 // "status", "header Link", "$.items[*].id". At noisy ones the monolith is known to vary now and then.
 func (s *series) places(x *whittle.Exchange, a, b *whittle.Response) (list, noisy []string) {
@@ -376,4 +298,98 @@ func newMethod(c whittle.Comparison, part float64, show *display.View) (method, 
 	}
 	return nil, whittle.Errorf(whittle.Invalid, "unknown kind of comparison %q", c.Kind).
 		WithField("compare.kind").WithHint("write exact, json or statistical")
+}
+
+// headers compares the headers of responses as places: by the evidence that fields of JSON bodies have,
+// and by the direction of their differences.
+type headers struct {
+	*match
+	texts   header.Texts
+	cookies []string // the places of cookies whose values are compared by form
+	more    bool     // there were further cookies
+}
+
+// newHeaders compares the headers that a comparison names, with an error rate of twice alpha.
+func newHeaders(c whittle.Comparison, alpha float64, show *display.View) (headers, error) {
+	h := headers{texts: header.NewTexts(&c, show)}
+	var err error
+	if h.match, err = newMatch(h.texts.Comparison(), header.ViewOf(show), whittle.FoundHeader); err != nil {
+		return h, err
+	}
+	h.direct, h.alpha, h.places, h.learnAfter = true, 2*alpha, 11./12, 3
+	h.forms.Named, h.forms.Declared = headerWords, h.texts.CookiesDeclared()
+	return h, nil
+}
+
+// see takes an exchange with equal status. loose: a header differs that nobody declared, and that the
+// monolith never varied so far. differs: enough is known of the monolith's noise for that to count.
+func (h *headers) see(x *whittle.Exchange) (loose, differs bool) {
+	h.texts.List(x)
+	h.nameCookies(x)
+	h.show.Whole(x)
+	o := h.Observe(h.texts.Exchange(x, h.forms.Any() || h.watching()))
+	h.show.Whole(nil)
+	return o.Differs || o.Early, o.Differs
+}
+
+// nameCookies has each cookie's values compared by form, from the first exchange that sets it.
+func (h *headers) nameCookies(x *whittle.Exchange) {
+	for _, name := range h.texts.Cookies(x) {
+		path := header.CookiePath(name)
+		switch {
+		case slices.Contains(h.cookies, path):
+		case len(h.cookies) == header.Most:
+			h.more = true
+		default:
+			h.cookies = append(h.cookies, path)
+			h.forms.TakeCookie(path, h.n+1)
+		}
+	}
+}
+
+// differing lists the headers in which two responses to one request differ undeclared, in a way in which
+// the monolith was not seen to vary.
+func (h *headers) differing(x *whittle.Exchange, a, b *whittle.Response) (names []string) {
+	of := h.texts.Pair(x, a, b)
+	list, _ := h.Places(&of.Monolith, &of.Candidate)
+	for _, path := range list {
+		names = append(names, "header "+header.NameOf(path))
+	}
+	return names
+}
+
+// asked notes what both sides said in their headers when they were asked again.
+func (h *headers) asked(r *whittle.Recheck) {
+	first := *h.texts.Pair(r.Exchange, &r.Exchange.Monolith, &r.Exchange.Candidate)
+	of := whittle.Recheck{Exchange: &first}
+	for _, round := range r.Rounds {
+		x := h.texts.Pair(r.Exchange, &round.Monolith, &round.Candidate)
+		round.Monolith, round.Candidate = x.Monolith, x.Candidate
+		of.Rounds = append(of.Rounds, round)
+	}
+	h.match.asked(&of)
+}
+
+// varies notes that the monolith gave two different responses to a request.
+func (h *headers) varies(x *whittle.Exchange, a, b *whittle.Response) {
+	of := h.texts.Pair(x, a, b)
+	h.Varies(&of.Monolith, &of.Candidate)
+}
+
+// noisy lists the headers that the monolith changed by itself.
+func (h *headers) noisy() (list []string) {
+	for k := range h.noise.Learnt {
+		list = append(list, header.NameOf(k.Path))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// headerWords name a header, or a cookie.
+func headerWords(path string) string {
+	name := header.NameOf(path)
+	if strings.HasPrefix(name, header.SetCookie+" ") {
+		return name
+	}
+	return "header " + name
 }

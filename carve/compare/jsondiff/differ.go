@@ -84,11 +84,8 @@ func NewDiffer(c whittle.Comparison, kinds ...whittle.FindingKind) (*Differ, err
 // Declared is how many differences are declared.
 func (j *Differ) Declared() int { return len(j.expect) }
 
-// Diff gives the differences of two bodies, until the next call. Equal bytes never differ.
+// Diff gives the differences of two bodies that are not the same bytes, until the next call.
 func (j *Differ) Diff(monolith, candidate []byte) []Difference {
-	if bytes.Equal(monolith, candidate) {
-		return nil
-	}
 	j.out, j.trail, j.members, j.items = j.out[:0], j.trail[:0], j.members[:0], j.items[:0]
 	j.trails, j.steps, j.nodes = j.trails[:0], 0, noNodes
 	if monolith, candidate = j.masked(monolith), j.masked(candidate); j.whole {
