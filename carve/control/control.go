@@ -266,16 +266,6 @@ func (c *Controller) Flush() error {
 // Running is closed once Run takes orders.
 func (c *Controller) Running() <-chan struct{} { return c.running }
 
-// Observe compares one exchange, and returns the result. The gateway's mirror workers
-// call it.
-func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
-	r := c.find(x.Route)
-	if r == nil {
-		return whittle.Observation{Skip: whittle.SkipOff}
-	}
-	return r.observe(Sent{}, x)
-}
-
 // Told is how many of a route's requests are in what was saved last.
 func (c *Controller) Told(name string) (total int64) {
 	if r := c.find(name); r != nil {
@@ -292,63 +282,6 @@ func (c *Controller) Missed(from, to time.Time) {
 		r.ev.mu.Lock()
 		r.ev.account.Gap, r.ev.changed = &whittle.Gap{From: from, To: to}, true
 		r.ev.mu.Unlock()
-	}
-}
-
-// Recheck takes both sides' responses to a request that was sent again. more: it must
-// be sent once more, after that time.
-func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more bool) {
-	c.withEvidence(again.Exchange.Route, func(r *route) { after, more = r.recheck(again) })
-	return after, more
-}
-
-// WorthAsking reports whether the two sides differ in an exchange in a way that is worth
-// asking both about again.
-func (c *Controller) WorthAsking(x *whittle.Exchange) (worth bool) {
-	c.withEvidence(x.Route, func(r *route) {
-		if r.decided.Load().Phase != whittle.PhaseOff && !x.At.Before(r.ev.begun) {
-			_, worth = r.ev.judge.Recheck(&whittle.Recheck{Exchange: x})
-		}
-	})
-	return worth
-}
-
-// Known reports whether a response to a request of this shape has been compared. It
-// never waits for a comparison.
-func (c *Controller) Known(name string, q *whittle.Request) bool {
-	r := c.find(name)
-	return r != nil && (*r.judge.Load()).Known(q)
-}
-
-// Outcome takes the outcome of one user's request. It never blocks: outcomes that come
-// faster than they can be processed are dropped and counted.
-func (c *Controller) Outcome(o whittle.Outcome) {
-	if r := c.find(o.Route); r != nil {
-		r.box.put(o)
-		if o.Side == whittle.Candidate && o.Bad() {
-			r.wake.Notify()
-		}
-	}
-}
-
-// Tripped notes that the gateway's breaker has set a route's share to 0, under the
-// position of this generation. It never blocks.
-func (c *Controller) Tripped(name, reason string, generation uint64) {
-	if r := c.find(name); r != nil {
-		r.box.trip(trip{generation, reason})
-		r.wake.Notify()
-	}
-}
-
-func (c *Controller) find(name string) *route { return (*c.table.Load())[name] }
-
-// withEvidence calls f with a route, under the lock of its evidence. It does nothing where
-// the route is gone.
-func (c *Controller) withEvidence(name string, f func(*route)) {
-	if r := c.find(name); r != nil {
-		r.ev.mu.Lock()
-		defer r.ev.mu.Unlock()
-		f(r)
 	}
 }
 

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -71,118 +70,6 @@ type kept struct {
 
 // keptVersion is that of all that is kept of a route: its position, judge and guards.
 const keptVersion = 4
-
-func (d *disk) response(upTo uint64, err error) {
-	d.waiters = slices.DeleteFunc(d.waiters, func(w waiter) bool {
-		if w.gen > upTo {
-			return false
-		}
-		w.done <- err
-		return true
-	})
-}
-
-// saveNow makes persist save a decision. The caller holds mu.
-func (r *route) saveNow() {
-	r.disk.gen++
-	r.ask()
-}
-
-// ask wakes persist. The caller holds mu.
-func (r *route) ask() {
-	r.disk.asked = true
-	r.save.Notify()
-}
-
-// saveWhenDue makes persist save evidence that is a second old, and retry a save that
-// failed. The caller holds both locks.
-func (r *route) saveWhenDue(now time.Time) {
-	since := now.Sub(r.disk.began)
-	if r.disk.asked || now.Before(r.disk.retryAt) || (since >= 0 && since < saveEvery) {
-		return
-	}
-	if r.disk.err != nil || r.disk.saved < r.disk.gen || r.ev.changed {
-		r.ask()
-		return
-	}
-	if r.c.reportsOf(r.name) != r.disk.reports {
-		r.ask()
-	}
-}
-
-// persist is the only goroutine that waits for the route's place on disk.
-func (r *route) persist(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.save:
-			_ = r.saveOnce() // kept in disk.err, logged, and tried again
-		}
-	}
-}
-
-// flush saves what is not on disk yet, once nothing decides any more.
-func (r *route) flush() error {
-	r.step(false)
-	return r.saveOnce()
-}
-
-func (r *route) saveOnce() error {
-	d, err := r.draft()
-	var record state.Record
-	if err == nil {
-		record, err = d.record()
-	}
-	if err == nil {
-		err = r.c.o.Store.Save(r.name, record)
-	}
-	if err != nil {
-		r.failed(d, err)
-		return err
-	}
-	r.saved(d)
-	if d.rise != nil {
-		r.rose(d.rise, d.shown)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.disk.response(d.gen, nil)
-	return nil
-}
-
-// saved takes note of what is on disk now.
-func (r *route) saved(d *draft) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.disk.err != nil {
-		r.c.o.Log.Info("state is saved again", "route", r.name)
-	}
-	r.disk.err, r.disk.retryAt, r.disk.reports = nil, time.Time{}, d.reports
-	r.disk.saved = max(r.disk.saved, d.gen)
-	if d.rise == nil {
-		r.disk.shown = d.shown
-	}
-}
-
-// failed blocks rises of the share. Everything else stays in force.
-func (r *route) failed(d *draft, err error) {
-	r.ev.mu.Lock()
-	r.ev.changed = true
-	r.ev.mu.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.disk.err == nil {
-		r.c.o.Log.Error("state cannot be saved; no share rises until it can", "route", r.name, "err", err)
-	}
-	r.disk.err = err
-	r.disk.failures++
-	r.disk.retryAt = r.c.o.Now().Add(retrySave)
-	if d.rise != nil && d.rise == r.rise {
-		r.dropRise(whittle.Errorf(whittle.CodeOf(err), "the share stays as it is, since its rise cannot be saved: %w", err))
-	}
-	r.disk.response(d.gen, whittle.Errorf(whittle.CodeOf(err), "in force, but it cannot be saved, so a restart would not know of it: %w", err))
-}
 
 // draft is a consistent snapshot of a route for the disk: the rollout with its pending
 // rise, the evidence, and the ledger. It is taken under the locks, and encoded and

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,6 +48,168 @@ type evidence struct {
 	// changed says that something has come since the last save began.
 	changed bool
 	spare   []whittle.Outcome
+}
+
+// Observe compares one exchange, and returns the result. The gateway's mirror workers
+// call it.
+func (c *Controller) Observe(x *whittle.Exchange) whittle.Observation {
+	r := c.find(x.Route)
+	if r == nil {
+		return whittle.Observation{Skip: whittle.SkipOff}
+	}
+	return r.observe(Sent{}, x)
+}
+
+// observe compares one exchange, and enters its fate into the ledger with the evidence.
+func (r *route) observe(from Sent, x *whittle.Exchange) (o whittle.Observation) {
+	r.ev.mu.Lock()
+	defer r.ev.mu.Unlock()
+	at := r.decided.Load()
+	switch {
+	case at.Phase == whittle.PhaseOff:
+		o.Skip = whittle.SkipOff
+	case x.At.Before(r.ev.begun):
+		o.Skip = whittle.SkipStale
+	default:
+		r.pace.mirrored(x, r.c.o.Now())
+		r.ev.setShare(at.Share)
+		o = r.ev.compare(x)
+		if o.Skip == "" && at.Share > 0 {
+			r.ev.exposed = true
+			if o.Differs {
+				r.wake.Notify()
+			}
+		}
+	}
+	r.ev.count(from, x, &o)
+	return o
+}
+
+// recheck takes both sides' responses to a request that was sent again. The caller holds the
+// evidence's lock.
+func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
+	if r.decided.Load().Phase == whittle.PhaseOff || again.Exchange.At.Before(r.ev.begun) {
+		return 0, false
+	}
+	after, more = r.ev.judge.Recheck(again)
+	if !more {
+		r.ev.stale, r.ev.changed = true, true
+		r.wake.Notify()
+	}
+	return after, more
+}
+
+// Recheck takes both sides' responses to a request that was sent again. more: it must
+// be sent once more, after that time.
+func (c *Controller) Recheck(again *whittle.Recheck) (after time.Duration, more bool) {
+	c.withEvidence(again.Exchange.Route, func(r *route) { after, more = r.recheck(again) })
+	return after, more
+}
+
+// WorthAsking reports whether the two sides differ in an exchange in a way that is worth
+// asking both about again.
+func (c *Controller) WorthAsking(x *whittle.Exchange) (worth bool) {
+	c.withEvidence(x.Route, func(r *route) {
+		if r.decided.Load().Phase != whittle.PhaseOff && !x.At.Before(r.ev.begun) {
+			_, worth = r.ev.judge.Recheck(&whittle.Recheck{Exchange: x})
+		}
+	})
+	return worth
+}
+
+// Known reports whether a response to a request of this shape has been compared. It
+// never waits for a comparison.
+func (c *Controller) Known(name string, q *whittle.Request) bool {
+	r := c.find(name)
+	return r != nil && (*r.judge.Load()).Known(q)
+}
+
+// Outcome takes the outcome of one user's request. It never blocks: outcomes that come
+// faster than they can be processed are dropped and counted.
+func (c *Controller) Outcome(o whittle.Outcome) {
+	if r := c.find(o.Route); r != nil {
+		r.box.put(o)
+		if o.Side == whittle.Candidate && o.Bad() {
+			r.wake.Notify()
+		}
+	}
+}
+
+// Tripped notes that the gateway's breaker has set a route's share to 0, under the
+// position of this generation. It never blocks.
+func (c *Controller) Tripped(name, reason string, generation uint64) {
+	if r := c.find(name); r != nil {
+		r.box.trip(trip{generation, reason})
+		r.wake.Notify()
+	}
+}
+
+// maxOutcomes bounds the outcomes between two ticks: at 100 ms, 80,000 requests
+// a second on one route.
+const maxOutcomes = 8192
+
+// mailbox hands users' outcomes from their own goroutines to the route's loop.
+// Its lock is held for an append and for an exchange of buffers, never longer.
+type mailbox struct {
+	mu       sync.Mutex // guards the following
+	outcomes []whittle.Outcome
+	dropped  int64
+	tripped  trip // the breaker's last one since the last take
+}
+
+// trip is a trip of the circuit breaker. The zero value is none.
+type trip struct {
+	// generation is that of the position under which it tripped.
+	generation uint64
+	reason     string
+}
+
+func (m *mailbox) put(o whittle.Outcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.outcomes) >= maxOutcomes {
+		m.dropped++
+		return
+	}
+	m.outcomes = append(m.outcomes, o)
+}
+
+func (m *mailbox) trip(t trip) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.generation <= m.tripped.generation {
+		return
+	}
+	t.reason = cmp.Or(t.reason, "no reason was given")
+	m.tripped = t
+}
+
+// take empties the box into spare, which the box uses from then on, and gives
+// what was in it.
+func (m *mailbox) take(spare []whittle.Outcome) (outcomes []whittle.Outcome, tripped trip) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	outcomes, tripped = m.outcomes, m.tripped
+	m.outcomes, m.tripped = spare[:0], trip{}
+	return outcomes, tripped
+}
+
+func (m *mailbox) droppedSoFar() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dropped
+}
+
+func (c *Controller) find(name string) *route { return (*c.table.Load())[name] }
+
+// withEvidence calls f with a route, under the lock of its evidence. It does nothing where
+// the route is gone.
+func (c *Controller) withEvidence(name string, f func(*route)) {
+	if r := c.find(name); r != nil {
+		r.ev.mu.Lock()
+		defer r.ev.mu.Unlock()
+		f(r)
+	}
 }
 
 // setShare passes the share that is decided to the guard. The caller holds mu.

@@ -92,6 +92,3 @@ func (r *route) lower(generation uint64, f fleet.Floor) {
 	r.adopt(next, *d)
 	r.saveNow()
 }
-
-// mayRise reports whether the fleet lets a rise be decided. The caller holds mu.
-func (r *route) mayRise() bool { return r.c.o.Fleet == nil || r.c.o.Fleet.MayRise(r.name) }

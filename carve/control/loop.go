@@ -1,15 +1,15 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/carve/state"
 )
 
 // The core loop of a route, in the order in which it goes round:
@@ -25,45 +25,6 @@ import (
 // The gateway ignores a position if it has a later one. Control ignores a trip of the
 // circuit breaker if the share has been 0 since. So neither side can undo a decision
 // of the other that it does not know of.
-
-// observe compares one exchange, and enters its fate into the ledger with the evidence.
-func (r *route) observe(from Sent, x *whittle.Exchange) (o whittle.Observation) {
-	r.ev.mu.Lock()
-	defer r.ev.mu.Unlock()
-	at := r.decided.Load()
-	switch {
-	case at.Phase == whittle.PhaseOff:
-		o.Skip = whittle.SkipOff
-	case x.At.Before(r.ev.begun):
-		o.Skip = whittle.SkipStale
-	default:
-		r.pace.mirrored(x, r.c.o.Now())
-		r.ev.setShare(at.Share)
-		o = r.ev.compare(x)
-		if o.Skip == "" && at.Share > 0 {
-			r.ev.exposed = true
-			if o.Differs {
-				r.wake.Notify()
-			}
-		}
-	}
-	r.ev.count(from, x, &o)
-	return o
-}
-
-// recheck takes both sides' responses to a request that was sent again. The caller holds the
-// evidence's lock.
-func (r *route) recheck(again *whittle.Recheck) (after time.Duration, more bool) {
-	if r.decided.Load().Phase == whittle.PhaseOff || again.Exchange.At.Before(r.ev.begun) {
-		return 0, false
-	}
-	after, more = r.ev.judge.Recheck(again)
-	if !more {
-		r.ev.stale, r.ev.changed = true, true
-		r.wake.Notify()
-	}
-	return after, more
-}
 
 // gather processes all outcomes that have arrived and takes both locks. release
 // releases them.
@@ -102,6 +63,11 @@ func (r *route) input() rollout.Input {
 		r.in.Breach = r.breach()
 	}
 	return r.in
+}
+
+// ground identifies the evidence behind the verdict. The caller holds both locks.
+func (r *route) ground() rollout.Ground {
+	return rollout.Ground{Epoch: r.epoch, Compared: r.ev.verdict.Compared, Least: r.spec.Compare.MinCompared}
 }
 
 // breach is the trip, or the first guard that is breached. The caller holds both
@@ -160,6 +126,9 @@ func (r *route) step(rises bool) {
 	r.watch(r.st)
 	r.saveWhenDue(now)
 }
+
+// mayRise reports whether the fleet lets a rise be decided. The caller holds mu.
+func (r *route) mayRise() bool { return r.c.o.Fleet == nil || r.c.o.Fleet.MayRise(r.name) }
 
 // settle puts a decision that is no rise in force at once, and on disk as soon as
 // possible. The caller holds mu.
@@ -338,6 +307,118 @@ func (r *route) put(st *rollout.State, generation uint64) (inForce bool) {
 	return r.c.o.Apply(r.name, p)
 }
 
+func (d *disk) response(upTo uint64, err error) {
+	d.waiters = slices.DeleteFunc(d.waiters, func(w waiter) bool {
+		if w.gen > upTo {
+			return false
+		}
+		w.done <- err
+		return true
+	})
+}
+
+// saveNow makes persist save a decision. The caller holds mu.
+func (r *route) saveNow() {
+	r.disk.gen++
+	r.ask()
+}
+
+// ask wakes persist. The caller holds mu.
+func (r *route) ask() {
+	r.disk.asked = true
+	r.save.Notify()
+}
+
+// saveWhenDue makes persist save evidence that is a second old, and retry a save that
+// failed. The caller holds both locks.
+func (r *route) saveWhenDue(now time.Time) {
+	since := now.Sub(r.disk.began)
+	if r.disk.asked || now.Before(r.disk.retryAt) || (since >= 0 && since < saveEvery) {
+		return
+	}
+	if r.disk.err != nil || r.disk.saved < r.disk.gen || r.ev.changed {
+		r.ask()
+		return
+	}
+	if r.c.reportsOf(r.name) != r.disk.reports {
+		r.ask()
+	}
+}
+
+// persist is the only goroutine that waits for the route's place on disk.
+func (r *route) persist(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.save:
+			_ = r.saveOnce() // kept in disk.err, logged, and tried again
+		}
+	}
+}
+
+// flush saves what is not on disk yet, once nothing decides any more.
+func (r *route) flush() error {
+	r.step(false)
+	return r.saveOnce()
+}
+
+func (r *route) saveOnce() error {
+	d, err := r.draft()
+	var record state.Record
+	if err == nil {
+		record, err = d.record()
+	}
+	if err == nil {
+		err = r.c.o.Store.Save(r.name, record)
+	}
+	if err != nil {
+		r.failed(d, err)
+		return err
+	}
+	r.saved(d)
+	if d.rise != nil {
+		r.rose(d.rise, d.shown)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.disk.response(d.gen, nil)
+	return nil
+}
+
+// saved takes note of what is on disk now.
+func (r *route) saved(d *draft) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.disk.err != nil {
+		r.c.o.Log.Info("state is saved again", "route", r.name)
+	}
+	r.disk.err, r.disk.retryAt, r.disk.reports = nil, time.Time{}, d.reports
+	r.disk.saved = max(r.disk.saved, d.gen)
+	if d.rise == nil {
+		r.disk.shown = d.shown
+	}
+}
+
+// failed blocks rises of the share. Everything else stays in force.
+func (r *route) failed(d *draft, err error) {
+	r.ev.mu.Lock()
+	r.ev.changed = true
+	r.ev.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.disk.err == nil {
+		r.c.o.Log.Error("state cannot be saved; no share rises until it can", "route", r.name, "err", err)
+	}
+	r.disk.err = err
+	r.disk.failures++
+	r.disk.retryAt = r.c.o.Now().Add(retrySave)
+	if d.rise != nil && d.rise == r.rise {
+		r.dropRise(whittle.Errorf(whittle.CodeOf(err), "the share stays as it is, since its rise cannot be saved: %w", err))
+	}
+	r.disk.response(d.gen, whittle.Errorf(whittle.CodeOf(err), "in force, but it cannot be saved, so a restart would not know of it: %w", err))
+}
+
 // watch sets the share of the candidate's responses to users that are compared, if it
 // has changed. The caller holds both locks.
 func (r *route) watch(st rollout.State) {
@@ -365,62 +446,6 @@ func (r *route) trouble() string {
 		text += fmt.Sprintf("In force is %s %%, which is not on disk yet. ", trimmed(r.st.Share))
 	}
 	return text
-}
-
-// maxOutcomes bounds the outcomes between two ticks: at 100 ms, 80,000 requests
-// a second on one route.
-const maxOutcomes = 8192
-
-// mailbox hands users' outcomes from their own goroutines to the route's loop.
-// Its lock is held for an append and for an exchange of buffers, never longer.
-type mailbox struct {
-	mu       sync.Mutex // guards the following
-	outcomes []whittle.Outcome
-	dropped  int64
-	tripped  trip // the breaker's last one since the last take
-}
-
-// trip is a trip of the circuit breaker. The zero value is none.
-type trip struct {
-	// generation is that of the position under which it tripped.
-	generation uint64
-	reason     string
-}
-
-func (m *mailbox) put(o whittle.Outcome) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.outcomes) >= maxOutcomes {
-		m.dropped++
-		return
-	}
-	m.outcomes = append(m.outcomes, o)
-}
-
-func (m *mailbox) trip(t trip) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if t.generation <= m.tripped.generation {
-		return
-	}
-	t.reason = cmp.Or(t.reason, "no reason was given")
-	m.tripped = t
-}
-
-// take empties the box into spare, which the box uses from then on, and gives
-// what was in it.
-func (m *mailbox) take(spare []whittle.Outcome) (outcomes []whittle.Outcome, tripped trip) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	outcomes, tripped = m.outcomes, m.tripped
-	m.outcomes, m.tripped = spare[:0], trip{}
-	return outcomes, tripped
-}
-
-func (m *mailbox) droppedSoFar() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.dropped
 }
 
 // emit hands on a decision that is in force, as an event. The caller holds mu, and has

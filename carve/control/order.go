@@ -78,11 +78,6 @@ func (r *route) order(o rollout.Order) (<-chan error, error) {
 	return w.done, nil
 }
 
-// ground identifies the evidence behind the verdict. The caller holds both locks.
-func (r *route) ground() rollout.Ground {
-	return rollout.Ground{Epoch: r.epoch, Compared: r.ev.verdict.Compared, Least: r.spec.Compare.MinCompared}
-}
-
 func unknown(name string) error {
 	return whittle.Errorf(whittle.NotFound, "there is no route %q with a candidate", name).
 		WithHint("whittle status lists the routes")
