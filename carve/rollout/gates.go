@@ -9,32 +9,6 @@ import (
 	"whittle"
 )
 
-// Gates lists the gates before the next step, and which moment that is; none where there
-// is no step that could be taken by itself.
-func Gates(p whittle.Rollout, s State) (gates []whittle.Gate, before whittle.GateMoment) {
-	_, more := nextStep(p, s.Share)
-	switch {
-	case !p.Auto && more, s.Phase == whittle.PhaseOff, s.Phase == whittle.PhaseLive, s.Phase == whittle.PhaseRolledBack && (p.Retry <= 0 || s.ByHand):
-		return nil, ""
-	case s.Share == 0:
-		before = whittle.GateFirst
-	case more:
-		before = whittle.GateStep
-	default:
-		before = whittle.GateLive
-	}
-	return gatesAt(p, before), before
-}
-
-func gatesAt(p whittle.Rollout, m whittle.GateMoment) (gates []whittle.Gate) {
-	for _, g := range p.Gates {
-		if slices.Contains(g.Before, m) {
-			gates = append(gates, g)
-		}
-	}
-	return gates
-}
-
 // Due lists the gates to be asked now: those before a step that waits for nothing else,
 // whether they have been opened or not.
 func Due(p whittle.Rollout, s State, in Input, now time.Time) (gates []whittle.Gate, before whittle.GateMoment) {
@@ -56,25 +30,6 @@ func Recalls(p whittle.Rollout, s State) []whittle.Gate {
 		return nil
 	}
 	return gatesAt(p, whittle.GateRollback)
-}
-
-// closed is what the gates before the next step wait for, as clauses. Those that are
-// opened by hand can be at any time; the others are asked when the step is due.
-func closed(p whittle.Rollout, s State, in Input, due bool) (needs []string) {
-	gates, _ := Gates(p, s)
-	for _, g := range gates {
-		switch state := in.Gates[g.Name]; {
-		case s.Opened(g.Name), state.Open:
-		case g.Hook == nil:
-			needs = append(needs, fmt.Sprintf("needs the approval of gate %s", g.Name))
-		case !due:
-		case state.Wait == "":
-			needs = append(needs, fmt.Sprintf("waiting for gate %s, which has not responded yet", g.Name))
-		default:
-			needs = append(needs, fmt.Sprintf("waiting for gate %s %s", g.Name, state.Wait))
-		}
-	}
-	return needs
 }
 
 // Opened reports whether a gate was opened by hand for the next step.

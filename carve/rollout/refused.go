@@ -3,8 +3,6 @@ package rollout
 import (
 	"fmt"
 	"time"
-
-	"whittle"
 )
 
 // Ground is the evidence behind a verdict.
@@ -32,19 +30,6 @@ type Refusal struct {
 	// nothing against it: a bet may be won long before the word, which waits for what a
 	// server may hold of its own to move.
 	After int `json:"after"`
-}
-
-// remembering updates the refusal by the verdict on this epoch: DIFFERENT is kept,
-// EQUIVALENT clears it, UNDECIDED changes nothing.
-func (s State) remembering(in Input, now time.Time) State {
-	same := !s.Refused.At.IsZero() && s.Refused.Epoch == in.Ground.Epoch
-	switch {
-	case in.Verdict == whittle.Different && !same:
-		s.Refused = Refusal{At: now, Summary: in.Summary, Epoch: in.Ground.Epoch, After: in.Ground.Compared}
-	case in.Verdict == whittle.Equivalent && same:
-		s.Refused = Refusal{}
-	}
-	return s
 }
 
 // needed is how many exchanges must be compared before a promotion can be forced
