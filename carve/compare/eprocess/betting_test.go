@@ -65,8 +65,11 @@ func TestBetsStayFloats(t *testing.T) {
 // 10,000 fair rounds within a hundred: the part of the wealth that was kept
 // back is still there to be staked.
 func TestALateEffectIsStillShown(t *testing.T) {
-	for _, fair := range []int{0, 10_000} {
-		b := NewBets()
+	for _, of := range []struct {
+		style Style
+		fair  int
+	}{{Steady, 0}, {Steady, 10_000}, {Bold, 0}, {Bold, 10_000}} {
+		b, fair := of.style.New(), of.fair
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range fair {
 			b.Bet(float64(2*r.IntN(2)-1), 0.001, i+1)
@@ -76,7 +79,7 @@ func TestALateEffectIsStillShown(t *testing.T) {
 			b.Bet(1, 0.001, fair+n+1)
 		}
 		if most := 14 + fair/100; n > most {
-			t.Errorf("after %d fair rounds it took %d, want at most %d", fair, n, most)
+			t.Errorf("style %d: after %d fair rounds it took %d, want at most %d", of.style, fair, n, most)
 		}
 	}
 }

@@ -174,8 +174,9 @@ type Lean struct {
 	Overall int `json:"overall,omitempty"`
 }
 
-// NewLean is one before the first exchange.
-func NewLean() Lean { return Lean{Bets: eprocess.NewBets()} }
+// NewLean is one before the first exchange. It is bold: where one side alone says a value, all of a dozen
+// rounds say so, however rare they are.
+func NewLean() Lean { return Lean{Bets: eprocess.Bold.New()} }
 
 // Opposed is a pair of different values, whichever side says which, and the side: 1 or -1.
 type Opposed struct {
