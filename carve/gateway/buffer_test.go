@@ -149,19 +149,31 @@ func slowly(t *testing.T, url, path string, http2 bool, sent []byte) (begin func
 	}
 }
 
+// byConnection responds with the user who was named on the connection last, as NTLM has it.
+func byConnection() http.HandlerFunc {
+	var mu sync.Mutex
+	users := map[string]string{}
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		connection := fmt.Sprint(r.RemoteAddr, r.Context().Value(http.LocalAddrContextKey)) // monolith and candidate may see one port
+		if a := r.Header.Get("Authorization"); a != "" {
+			users[connection] = a
+		}
+		_, _ = io.WriteString(w, users[connection])
+	}
+}
+
 // TestPassingThroughInBytesIsAsByName: what a monolith sees of a request that only
 // passes through is the same however it goes. With a response's
 // header in the access log, none goes in bytes.
 func TestPassingThroughInBytesIsAsByName(t *testing.T) {
-	var mu sync.Mutex
-	users := map[string]string{} // by connection, as NTLM has it
+	known := byConnection()
 	m := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		if a := r.Header.Get("Authorization"); a != "" {
-			users[r.RemoteAddr] = a
-		}
-		_, _ = io.WriteString(w, r.Host+" is asked by "+users[r.RemoteAddr]+r.Header.Get("Traceparent")+r.Header.Get("Tracestate"))
+		_, _ = io.WriteString(w, r.Host+" is asked by ")
+		known(w, r)
+		_, _ = io.WriteString(w, r.Header.Get("Traceparent")+r.Header.Get("Tracestate"))
 	}))
 	at := strings.TrimPrefix(m, "http://")
 	ls, _ := facing(t, 2)
@@ -219,18 +231,7 @@ func TestAccessLogInBytes(t *testing.T) {
 func TestAuthenticatedConnectionsAreNotShared(t *testing.T) {
 	for _, scheme := range []string{"NTLM", "negotiate"} {
 		for _, body := range []string{"", strings.Repeat("x", 128<<10)} {
-			var mu sync.Mutex
-			users := map[string]string{} // by connection
-			says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				mu.Lock()
-				defer mu.Unlock()
-				connection := fmt.Sprint(r.RemoteAddr, r.Context().Value(http.LocalAddrContextKey)) // monolith and candidate may see one port
-				if a := r.Header.Get("Authorization"); a != "" {
-					users[connection] = a
-				}
-				_, _ = io.WriteString(w, users[connection])
-			})
+			says := byConnection()
 			c := serving(t, says)
 			spec := everything()
 			spec.Safe, spec.Mirror.RepeatEvery = true, 1

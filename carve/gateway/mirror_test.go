@@ -241,6 +241,12 @@ func TestRepeatsAreBudgeted(t *testing.T) {
 	}
 }
 
+// unchanged is a transcoder for an RPC that is what users ask.
+type unchanged struct{}
+
+func (unchanged) Request(r *whittle.Request) (*whittle.Request, error) { return r, nil }
+func (unchanged) Response(a *whittle.Response) whittle.Response        { return *a }
+
 // Two equal responses are left out for both sides where the side that is asked
 // next to the user could not give its own whole.
 func TestEqualResponsesAboveTheOtherSidesBound(t *testing.T) {
@@ -264,7 +270,7 @@ func TestEqualResponsesAboveTheOtherSidesBound(t *testing.T) {
 			response := strings.Repeat("x", tt.size)
 			s := open(t, spec, says(200, response), says(200, response))
 			if tt.rpc {
-				s.g.table.Load().routes["/work"].rpc = shouting{}
+				s.g.table.Load().routes["/work"].rpc = unchanged{}
 			}
 			s.apply(tt.share, whittle.PhaseLive)
 			if status, body := s.gets(s.sends("GET", "")); status != 200 || body != response {
@@ -283,23 +289,26 @@ func TestEqualResponsesAboveTheOtherSidesBound(t *testing.T) {
 }
 
 // Two sides that fail alike must look alike to the judge, so it is shown the
-// requests that the monolith failed as well as those that the candidate did.
+// requests that the monolith failed as well as those that the candidate did. The guards
+// hold the candidate's failures against the monolith's own likewise.
 func TestTheMonolithsFailuresAreShown(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		share whittle.Share
-	}{{"shadow", 0}, {"watched at a full share", whittle.All}} {
+		name      string
+		share     whittle.Share
+		candidate int
+	}{{"shadow", 0, 200}, {"watched at a full share", whittle.All, 200}, {"both fail", whittle.All, 500}} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := open(t, everything(), http.HandlerFunc(reset), says(200, "fine"))
-			if tt.share > 0 {
-				s.apply(tt.share, whittle.PhaseShift)
+			s := open(t, everything(), http.HandlerFunc(reset), says(tt.candidate, "said"))
+			s.apply(tt.share, map[bool]whittle.Phase{true: whittle.PhaseShadow, false: whittle.PhaseLive}[tt.share == 0])
+			status, _ := s.gets(s.sends("GET", ""))
+			if alone := tt.share == 0 || tt.candidate == 500; alone != (status == http.StatusBadGateway) {
+				t.Errorf("the user got %d", status)
 			}
-			s.gets(s.sends("GET", ""))
 			if l := s.rests(); l.Total != 1 || l.Skipped[whittle.SkipMonolith] != 1 {
 				t.Errorf("ledger %+v, want the one request as %s", l, whittle.SkipMonolith)
 			}
-			if seen := s.seen(); len(seen) != 1 || seen[0].Monolith.Failure == whittle.NoFailure || !seen[0].Candidate.OK() {
-				t.Errorf("the judge saw %+v", seen)
+			if x := s.seen(); len(x) != 1 || x[0].Monolith.Failure != whittle.FailedReset || x[0].Candidate.Status != tt.candidate || x[0].FellBack != (tt.candidate == 500) {
+				t.Errorf("the judge saw %+v", x)
 			}
 			s.holdsNothing()
 		})

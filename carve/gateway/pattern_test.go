@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,7 +80,7 @@ func specs(matches ...whittle.Match) (routes []whittle.Route) {
 }
 
 func TestNarrowestRouteWins(t *testing.T) {
-	g, err := New(Options{Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"}, Routes: specs(
+	routes := specs(
 		whittle.Match{Pattern: "/a/"},
 		whittle.Match{Pattern: "/a/{x}"},
 		whittle.Match{Pattern: "/a/b"},
@@ -87,7 +88,10 @@ func TestNarrowestRouteWins(t *testing.T) {
 		whittle.Match{Method: "POST", Pattern: "/a/b", HeaderName: "x-beta", HeaderValue: "1"},
 		whittle.Match{Method: "POST", Pattern: "/a/b", HeaderName: "x-beta", HeaderValue: "2"},
 		whittle.Match{Method: "GET", Pattern: "/a/{x}/c"},
-	)})
+	)
+	g, err := New(Options{Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"}, Routes: routes})
+	fatal.If(t, err)
+	m, err := NewMatcher(routes)
 	fatal.If(t, err)
 	for _, tc := range []struct{ method, target, beta, want string }{
 		{"GET", "/", "", ""},
@@ -117,6 +121,8 @@ func TestNarrowestRouteWins(t *testing.T) {
 		{"GET", `/a/x\..\b`, "", ""},
 		{"GET", "/a/..x/...", "", "/a/"}, // these are names
 		{"GET", "/a/.x", "", "/a/{x}"},
+		{"GET", "http://h/a/b", "", "/a/b"},
+		{"OPTIONS", "*", "", ""},
 	} {
 		r := httptest.NewRequest(tc.method, "http://h/", http.NoBody)
 		if r.URL, err = url.ParseRequestURI(tc.target); err != nil {
@@ -129,6 +135,13 @@ func TestNarrowestRouteWins(t *testing.T) {
 		if got := g.table.Load().match(r).name; got != want {
 			t.Errorf("%s %s beta %q: route %q, want %q", tc.method, tc.target, tc.beta, got, want)
 		}
+		asked := whittle.Request{Method: tc.method, Target: tc.target, Header: whittle.Header(r.Header)}
+		if i, is := m.Match(&asked), slices.IndexFunc(routes, func(r whittle.Route) bool { return r.Name == want }); i != is {
+			t.Errorf("%s %s beta %q: the matcher has route %d, want %d", tc.method, tc.target, tc.beta, i, is)
+		}
+	}
+	if i := m.Match(&whittle.Request{Method: "GET", Target: "no target"}); i != -1 {
+		t.Errorf("no target is route %d's", i)
 	}
 }
 
@@ -150,6 +163,9 @@ func TestRoutesThatCannotBe(t *testing.T) {
 		},
 	} {
 		_, err := New(Options{Monolith: whittle.Upstream{URL: "http://127.0.0.1:1"}, Routes: tc.routes})
+		if _, refused := NewMatcher(tc.routes); refused == nil && name != "bad candidate" {
+			t.Errorf("%s: the matcher takes it", name)
+		}
 		e, ok := errors.AsType[*whittle.Error](err)
 		if !ok || e.Code != whittle.Invalid || e.Field != tc.field {
 			t.Errorf("%s: %+v, want field %q", name, e, tc.field)

@@ -65,6 +65,7 @@ func TestRecord(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "monolith got %s", b)
 		w.(http.Flusher).Flush()
 		w.Header().Set("X-Sum", "7")
+		w.Header().Set(http.TrailerPrefix+"X-Late", "8")
 	})
 	s := open(t, spec, monolith, says(http.StatusOK, "candidate"), recordedBy(&p))
 	ask := func(path, body string) { ask(t, http.MethodPut, s.url+path, body, "X-User", "u") }
@@ -80,7 +81,7 @@ func TestRecord(t *testing.T) {
 	if x.Route != "" || x.Request.Target != "/elsewhere?x=2" || x.Request.Method != http.MethodPut || string(x.Request.Body) != "two" || x.Served != whittle.Monolith {
 		t.Errorf("%+v", x)
 	}
-	if a := &x.Monolith; a.Status != http.StatusAccepted || a.Header.Get("X-From") != "monolith" || string(a.Body) != "monolith got two" || a.Trailer.Get("X-Sum") != "7" || a.Latency <= 0 {
+	if a := &x.Monolith; a.Status != http.StatusAccepted || a.Header.Get("X-From") != "monolith" || string(a.Body) != "monolith got two" || a.Trailer.Get("X-Sum")+a.Trailer.Get("X-Late") != "78" || a.Latency <= 0 {
 		t.Errorf("%+v", a)
 	}
 	if x = kept[1]; x.Route != "/work" || string(x.Monolith.Body) != "monolith got three" {

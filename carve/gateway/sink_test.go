@@ -45,20 +45,6 @@ func TestSinkAsksBothSides(t *testing.T) {
 		s.listens(listener.Listener{Sink: true})
 		return s
 	}
-	t.Run("at once", func(t *testing.T) {
-		go204 := make(chan struct{})
-		hangs := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { <-go204 })
-		s := open204(everything(), hangs, hangs)
-		for range 20 {
-			if status, _ := s.gets(s.sends(http.MethodGet, "")); status != http.StatusNoContent {
-				t.Fatalf("status %d", status)
-			}
-		}
-		close(go204)
-		if l := s.rests(); l.Total != 20 || l.Compared != 20 {
-			t.Errorf("%+v", l)
-		}
-	})
 	t.Run("marks, orders and the contract", func(t *testing.T) {
 		var monolith, candidate host
 		s := open204(everything(), &monolith, &candidate)
@@ -106,6 +92,23 @@ func TestSinkAsksBothSides(t *testing.T) {
 			}
 		}
 	})
+	t.Run("at once, also where a queue that is full sheds", func(t *testing.T) {
+		release := make(chan struct{})
+		hangs := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release })
+		spec := everything()
+		spec.Mirror.Queue, spec.Mirror.Concurrency = 3, 2
+		s := open204(spec, hangs, hangs)
+		for range 10 {
+			if status, _ := s.gets(s.sends(http.MethodGet, "")); status != http.StatusNoContent {
+				t.Fatalf("status %d", status)
+			}
+		}
+		waits(t, time.Minute, func() bool { return s.g.Ledger(s.route).Shed == 5 })
+		close(release)
+		if l := s.rests(); l.Total != 10 || l.Compared != 5 || l.Shed != 5 {
+			t.Errorf("%+v", l)
+		}
+	})
 	t.Run("no route", func(t *testing.T) {
 		var monolith host
 		s := open204(everything(), &monolith, says(200, "fine"))
@@ -115,26 +118,6 @@ func TestSinkAsksBothSides(t *testing.T) {
 			t.Errorf("status %d, the monolith got %v", status, monolith.seen)
 		}
 	})
-}
-
-// A queue that is full sheds, and the mirror notices nothing of it.
-func TestSinkSheds(t *testing.T) {
-	release := make(chan struct{})
-	hangs := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release })
-	spec := everything()
-	spec.Mirror.Queue, spec.Mirror.Concurrency = 3, 2
-	s := open(t, spec, hangs, hangs)
-	s.listens(listener.Listener{Sink: true})
-	for range 10 {
-		if status, _ := s.gets(s.sends(http.MethodGet, "")); status != http.StatusNoContent {
-			t.Fatalf("status %d", status)
-		}
-	}
-	waits(t, time.Minute, func() bool { return s.g.Ledger(s.route).Shed == 5 })
-	close(release)
-	if l := s.rests(); l.Total != 10 || l.Compared != 5 || l.Shed != 5 {
-		t.Errorf("%+v", l)
-	}
 }
 
 // told is one message of Envoy's filter, as gRPC frames it: fields are a header's, body else.

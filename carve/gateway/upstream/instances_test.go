@@ -29,11 +29,12 @@ type named struct {
 	name string
 	// status is that of its responses, health that of /healthz.
 	status, health atomic.Int64
-	// conns counts the connections it was opened, open those that are.
-	conns, open, asked atomic.Int64
+	asked          atomic.Int64
 }
 
-func serve(t *testing.T, name string, how ...func(*httptest.Server)) *named {
+func serve(t *testing.T, name string) *named { return serveBy(t, name, (*httptest.Server).Start) }
+
+func serveBy(t *testing.T, name string, start func(*httptest.Server)) *named {
 	t.Helper()
 	s := &named{name: name}
 	s.status.Store(http.StatusOK)
@@ -48,31 +49,12 @@ func serve(t *testing.T, name string, how ...func(*httptest.Server)) *named {
 		w.WriteHeader(int(s.status.Load()))
 		_, _ = io.WriteString(w, name)
 	}))
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			s.conns.Add(1)
-			s.open.Add(1)
-		case http.StateClosed, http.StateHijacked:
-			s.open.Add(-1)
-		}
-	}
 	s.Config.Protocols = new(http.Protocols)
 	s.Config.Protocols.SetHTTP1(true)
 	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	s.startAs(how)
+	start(s.Server)
 	t.Cleanup(s.Close)
 	return s
-}
-
-func (s *named) startAs(how []func(*httptest.Server)) {
-	if len(how) == 0 {
-		s.Start()
-		return
-	}
-	for _, f := range how {
-		f(s.Server)
-	}
 }
 
 func upstreamOf(t *testing.T, spec whittle.Upstream) *Upstream {

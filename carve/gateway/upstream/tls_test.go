@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,35 +27,21 @@ func write(t *testing.T, path string, b []byte) string {
 	return path
 }
 
-// secured serves by TLS, and tells of each request's connection: the name that was
-// asked for, whom the client says to be, and the version of HTTP.
-func secured(t *testing.T, c *tls.Config) (*named, func() (sni, client, proto string, resumed bool)) {
+// secured serves by TLS, and tells of the last request's connection.
+func secured(t *testing.T, c *tls.Config) (*named, *atomic.Pointer[tls.ConnectionState]) {
 	t.Helper()
-	var mu sync.Mutex
-	var last tls.ConnectionState
-	proto := ""
-	s := serve(t, "secured", func(s *httptest.Server) {
+	var last atomic.Pointer[tls.ConnectionState]
+	return serveBy(t, "secured", func(s *httptest.Server) {
 		inner := s.Config.Handler
 		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			last, proto = *r.TLS, r.Proto
-			mu.Unlock()
+			last.Store(r.TLS)
 			inner.ServeHTTP(w, r)
 		})
-		s.Config.ErrorLog = nobodysLog
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
 		s.TLS = c
-		s.EnableHTTP2 = len(c.NextProtos) == 0
+		s.EnableHTTP2 = true
 		s.StartTLS()
-	})
-	return s, func() (string, string, string, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		name := ""
-		if len(last.PeerCertificates) > 0 {
-			name = last.PeerCertificates[0].Subject.CommonName
-		}
-		return last.ServerName, name, proto, last.DidResume
-	}
+	}), &last
 }
 
 // TestUpstreamTLS: whom an upstream's certificate must be from and for, and what is
@@ -94,7 +80,7 @@ func TestUpstreamTLS(t *testing.T) {
 			case a.Failure != whittle.NoFailure:
 				t.Errorf("%s: %s", a.Failure, a.Detail)
 			default:
-				if sni, _, _, _ := last(); sni != tt.sni {
+				if sni := last.Load().ServerName; sni != tt.sni {
 					t.Errorf("asked for %q", sni)
 				}
 			}
@@ -122,7 +108,7 @@ func TestClientCertificatesAreReadAgain(t *testing.T) {
 		u.tls.mu.Unlock()
 		u.group.Load().all[0].ways.retire()
 		a := asks(t.Context(), u)
-		if _, client, _, _ := last(); a.Failure != whittle.NoFailure || client != want {
+		if client := last.Load().PeerCertificates[0].Subject.CommonName; a.Failure != whittle.NoFailure || client != want {
 			t.Errorf("%q was shown, not %q: %s", client, want, a.Detail)
 		}
 	}
@@ -176,8 +162,6 @@ func TestWhatTLSHoldsIsNoResponse(t *testing.T) {
 		}
 	}
 }
-
-var nobodysLog = log.New(io.Discard, "", 0)
 
 func fieldOf(err error) string {
 	if e, ok := errors.AsType[*whittle.Error](err); ok {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -71,18 +72,14 @@ func serving(t testing.TB, c Config) (s *Server, addr string) {
 // byNetHTTP serves the handler by net/http.
 func byNetHTTP(t testing.TB, c Config) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(t, err)
-	var p http.Protocols
-	p.SetUnencryptedHTTP2(true)
-	s := &http.Server{DisableGeneralOptionsHandler: true, Handler: c.Handler, Protocols: &p, MaxHeaderBytes: c.HeaderBytes, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: c.Streams}}
-	var running sync.WaitGroup
-	running.Go(func() { _ = s.Serve(l) })
-	t.Cleanup(func() {
-		_ = s.Close()
-		running.Wait()
-	})
-	return l.Addr().String()
+	s := httptest.NewUnstartedServer(c.Handler)
+	s.Config.DisableGeneralOptionsHandler, s.Config.MaxHeaderBytes = true, c.HeaderBytes
+	s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: c.Streams}
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
 }
 
 // client is an HTTP/2 client of frames.
