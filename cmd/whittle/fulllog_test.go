@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"whittle"
 	"whittle/carve/admin"
 	"whittle/carve/rollout"
+	"whittle/e2e/process"
 	"whittle/internal/fatal"
 )
 
@@ -60,10 +60,7 @@ func startUnread(t *testing.T, config string) *unread {
 // responses, an ordered rollback is in force, and the process ends. What was
 // dropped is counted, and reported as soon as somebody reads.
 func TestAFullLogStopsNothing(t *testing.T) {
-	says := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
-	monolith, candidate := httptest.NewServer(says), httptest.NewServer(says)
-	t.Cleanup(monolith.Close)
-	t.Cleanup(candidate.Close)
+	says := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
 	u := startUnread(t, fmt.Sprintf(`listen: 127.0.0.1:0
 admin: 127.0.0.1:0
 monolith: %s
@@ -72,7 +69,7 @@ routes:
   - match: GET /a/{rest...}
     candidate: {url: %s}
     rollout: {auto: false, steps: [100], hold: 1h, sticky_by: "header:X-User"}
-`, monolith.URL, candidate.URL))
+`, serving(t, says), serving(t, says)))
 	client := http.Client{Timeout: scriptPatience}
 	t.Cleanup(client.CloseIdleConnections)
 	long := strings.Repeat("x", 4<<10)
@@ -103,7 +100,8 @@ routes:
 	if r, err := orders.Route(t.Context(), "GET /a/{rest...}"); err != nil || r.Phase != whittle.PhaseRolledBack {
 		t.Errorf("after the rollback the route is %s, %v", r.Phase, err)
 	}
-	if n := dropped(t, &client, u.admin); n == 0 {
+	dropped := func() float64 { return process.Metrics(u.admin)["whittle_log_lines_dropped_total"] }
+	if dropped() == 0 {
 		t.Error("no line is counted as dropped")
 	}
 	logged := make(chan string, 1)
@@ -119,8 +117,8 @@ routes:
 	}()
 	select {
 	case line := <-logged:
-		if n := dropped(t, &client, u.admin); !strings.Contains(line, fmt.Sprintf("lines=%d", n)) {
-			t.Errorf("%d dropped, logged %q", n, line)
+		if n := dropped(); !strings.Contains(line, fmt.Sprintf("lines=%v", n)) {
+			t.Errorf("%v dropped, logged %q", n, line)
 		}
 	case <-time.After(scriptPatience):
 		t.Error("the dropped lines are not reported")
@@ -132,34 +130,17 @@ routes:
 	}
 }
 
-// dropped is the metric of lines dropped.
-func dropped(t *testing.T, client *http.Client, adminAddr string) (n int) {
-	t.Helper()
-	resp, err := client.Get("http://" + adminAddr + "/metrics")
-	fatal.If(t, err)
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		if _, err := fmt.Sscanf(lines.Text(), "whittle_log_lines_dropped_total %d", &n); err == nil {
-			return n
-		}
-	}
-	t.Fatal("no metric of dropped lines")
-	return 0
-}
-
 // TestARunPassesOnInBytes: what the parts of a running gateway ask for does not keep
 // requests from the cheapest way, unless they look at the request.
 func TestARunPassesOnInBytes(t *testing.T) {
-	m := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }))
-	defer m.Close()
+	monolith := serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") })
 	for _, tt := range []struct {
 		name, more string
 		want       float64
 	}{
 		{"nothing else", "", 3},
 		{"an admin port", "admin: 127.0.0.1:0\n", 3},
-		{"a route of others", "routes:\n  - {match: GET /b, candidate: " + m.URL + "}\n", 3},
+		{"a route of others", "routes:\n  - {match: GET /b, candidate: " + monolith + "}\n", 3},
 		{"a route without a candidate", "routes:\n  - {match: GET /a}\n", 3},
 		{"all recorded", "record: {sample: 100%}\n", 0},
 		{"a route recorded", "record: {sample: 0%}\nroutes:\n  - {match: GET /a, record: 100%}\n", 0},
@@ -170,7 +151,7 @@ func TestARunPassesOnInBytes(t *testing.T) {
 			tt.more = "admin: off\n" + tt.more
 		}
 		t.Run(tt.name, func(t *testing.T) {
-			h := runs(t, fmt.Sprintf("listen: 127.0.0.1:0\nmonolith: %s\n%s", m.URL, tt.more))
+			h := runs(t, fmt.Sprintf("listen: 127.0.0.1:0\nmonolith: %s\n%s", monolith, tt.more))
 			for range 3 {
 				h.asks("/a")
 			}

@@ -5,13 +5,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"whittle/e2e/process"
 	"whittle/internal/fatal"
 )
 
@@ -19,13 +19,12 @@ import (
 // to end and the last response.
 func TestTheLastRequestsAreWatched(t *testing.T) {
 	entered, finish := make(chan struct{}), make(chan struct{})
-	monolith := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	monolith := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		close(entered)
 		<-finish
 		_, _ = io.WriteString(w, "done")
-	}))
-	defer monolith.Close()
-	h := runs(t, "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: "+monolith.URL+"\n")
+	})
+	h := runs(t, "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: "+monolith+"\n")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	responded := make(chan string, 1)
 	go func() {
@@ -47,11 +46,7 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 		return resp.StatusCode
 	}
 	h.stop()
-	for deadline := time.Now().Add(time.Minute); status("/readyz") != http.StatusServiceUnavailable; {
-		if time.Now().After(deadline) {
-			t.Fatal("it is ready still")
-		}
-	}
+	process.Until(t, "it is not ready", func() bool { return status("/readyz") == http.StatusServiceUnavailable })
 	for _, what := range []string{"/livez", "/metrics", "/api/v1/status"} {
 		if got := status(what); got != http.StatusOK {
 			t.Errorf("%s: %d while the last request is under way", what, got)
@@ -61,15 +56,13 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 	if got := <-responded; got != "done" {
 		t.Errorf("the last request: %s", got)
 	}
-	if err := <-h.ended; err != nil {
-		t.Error(err)
-	}
+	h.ends()
 }
 
 // TestTheAdminListenersEndIsNotTheGateways: when the admin API's listener fails, users
 // are served on, and the API comes back at its address.
 func TestTheAdminListenersEndIsNotTheGateways(t *testing.T) {
-	h := runs(t, "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: "+"http://127.0.0.1:9"+"\n")
+	h := runs(t, "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nmonolith: http://127.0.0.1:9\n")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	asks := func(url string) int {
 		resp, err := client.Get(url)
@@ -80,26 +73,15 @@ func TestTheAdminListenersEndIsNotTheGateways(t *testing.T) {
 		return resp.StatusCode
 	}
 	health := "http://" + h.d.adminAddr() + "/readyz"
-	for deadline := time.Now().Add(time.Minute); asks(health) != http.StatusOK; {
-		if time.Now().After(deadline) {
-			t.Fatal("the admin API is not there")
-		}
-	}
+	process.Until(t, "the admin API is there", func() bool { return asks(health) == http.StatusOK })
 	h.d.admin.listener.Close()
-	back := false
-	for deadline := time.Now().Add(time.Minute); !back && time.Now().Before(deadline); {
+	process.Until(t, "the admin API comes back", func() bool {
 		if got := asks(h.url + "/"); got != http.StatusBadGateway { // nobody is at the monolith's address
 			t.Fatalf("a user got %d", got)
 		}
-		back = asks(health) == http.StatusOK
-	}
-	if !back {
-		t.Error("the admin API does not come back")
-	}
-	h.stop()
-	if err := <-h.ended; err != nil {
-		t.Error(err)
-	}
+		return asks(health) == http.StatusOK
+	})
+	h.ends()
 }
 
 // A deploy may turn a link that the config's name goes through, as Kubernetes

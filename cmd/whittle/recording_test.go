@@ -10,16 +10,17 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"whittle/carve/state"
 	"whittle/cmdline"
 	"whittle/e2e/process"
+	"whittle/internal/child"
 	"whittle/internal/fatal"
 	"whittle/internal/listening"
 	"whittle/record/capture"
@@ -106,8 +107,16 @@ func (h *heldGateway) recorded(n float64) {
 	})
 }
 
-func account(password string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+// serving is a server that ends with the test.
+func serving(t *testing.T, response http.HandlerFunc) (url string) {
+	t.Helper()
+	s := httptest.NewServer(response)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func account(t *testing.T, password string) (url string) {
+	return serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"mail":"%s@example.com","password":"%s","n":1}`, password, password)
 	})
@@ -117,9 +126,6 @@ func account(password string) http.Handler {
 // secret in a body that differs is in no finding, no response of the admin API,
 // no state file and no recorded exchange.
 func TestNothingSecretIsShownOrKept(t *testing.T) {
-	monolith, candidate := httptest.NewServer(account("hunter2")), httptest.NewServer(account("letmein"))
-	defer monolith.Close()
-	defer candidate.Close()
 	h := runs(t, fmt.Sprintf(`
 listen: 127.0.0.1:0
 admin: 127.0.0.1:0
@@ -127,7 +133,7 @@ monolith: %s
 record: {sample: 100%%}
 routes:
   - {match: GET /user, candidate: %q}
-`, monolith.URL, candidate.URL))
+`, account(t, "hunter2"), account(t, "letmein")))
 	for i := range 40 {
 		h.asks(fmt.Sprintf("/user?token=abcdef123&i=%d", i))
 	}
@@ -192,9 +198,7 @@ func keptBy(t *testing.T, path string) []byte {
 
 // TestRecordingReloads: a reload begins, changes and ends what is recorded.
 func TestRecordingReloads(t *testing.T) {
-	monolith := httptest.NewServer(account("hunter2"))
-	defer monolith.Close()
-	head := "listen: 127.0.0.1:0\nadmin: off\nmonolith: " + monolith.URL + "\n"
+	head := "listen: 127.0.0.1:0\nadmin: off\nmonolith: " + account(t, "hunter2") + "\n"
 	h := runs(t, head)
 	reload := func(more string) {
 		h.t.Helper()
@@ -237,41 +241,16 @@ func TestRecordingReloads(t *testing.T) {
 	}
 }
 
-// lines is standard output that a test can read while it is written.
-type lines struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // TestRecordLive: alone in front of a monolith, until it is stopped.
 func TestRecordLive(t *testing.T) {
-	monolith := httptest.NewServer(account("hunter2"))
-	defer monolith.Close()
-	dir := filepath.Join(t.TempDir(), "log")
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var out, said lines
-	ended := make(chan int, 1)
-	go func() {
-		ended <- Run(ctx, []string{
-			"record", "--listen", "127.0.0.1:0", "--monolith", monolith.URL, "--to", dir, "--redact-field", "n", "--json", filepath.Join(t.TempDir(), "sum.json"),
-		}, cmdline.Streams{Out: &out, Err: &said})
-	}()
-	process.Until(t, "the listener", func() bool { return strings.Contains(out.String(), "recording public=") })
-	_, rest, _ := strings.Cut(out.String(), "public=")
-	address, _, _ := strings.Cut(rest, " ")
+	monolith, dir := account(t, "hunter2"), filepath.Join(t.TempDir(), "log")
+	front, err := child.Spawn(child.Options{}, "whittle", "record", "--listen", "127.0.0.1:0", "--monolith", monolith, "--to", dir,
+		"--redact-field", "n", "--json", filepath.Join(t.TempDir(), "sum.json"))
+	fatal.If(t, err)
+	t.Cleanup(front.Kill)
+	process.Until(t, "the listener", func() bool { return strings.Contains(front.Said(), "recording public=") })
+	_, address, _ := strings.Cut(front.Said(), "public=")
+	address, _, _ = strings.Cut(address, " ")
 	for i := range 5 {
 		resp, err := http.Get(fmt.Sprintf("http://%s/%d?api_key=k3y-of-a-user", address, i))
 		fatal.If(t, err)
@@ -281,12 +260,12 @@ func TestRecordLive(t *testing.T) {
 		resp.Body.Close()
 	}
 	http.DefaultClient.CloseIdleConnections()
-	stop()
-	if status := <-ended; status != 0 {
-		t.Errorf("exit status %d: %s", status, said.String())
+	fatal.If(t, front.Signal(os.Interrupt))
+	if err := front.Wait(); err != nil {
+		t.Errorf("%v: %s", err, front.Said())
 	}
-	if !regexp.MustCompile(`5 recorded \([1-9]\d*(\.\d Ki| )B before compression\), 0 shed`).MatchString(out.String()) || !strings.Contains(out.String(), "whittle record ls "+dir) {
-		t.Errorf("it says\n%s", out.String())
+	if !regexp.MustCompile(`5 recorded \([1-9]\d*(\.\d Ki| )B before compression\), 0 shed`).MatchString(front.Said()) || !strings.Contains(front.Said(), "whittle record ls "+dir) {
+		t.Errorf("it says\n%s", front.Said())
 	}
 	list := entriesOf(t, dir)
 	if len(list) != 5 {
@@ -299,11 +278,11 @@ func TestRecordLive(t *testing.T) {
 	}
 	for _, wrong := range [][]string{
 		{"record", "--to", dir},
-		{"record", "--monolith", monolith.URL, "--to", dir, "--sample", "10"},
-		{"record", "--monolith", monolith.URL, "--to", dir, "--redact-pattern", "(?=x)"},
+		{"record", "--monolith", monolith, "--to", dir, "--sample", "10"},
+		{"record", "--monolith", monolith, "--to", dir, "--redact-pattern", "(?=x)"},
 		{"record", "--monolith", "nowhere", "--to", dir},
 	} {
-		if status := Run(t.Context(), wrong, cmdline.Streams{Out: &out, Err: &said}); status != 2 {
+		if status, _, _ := whittleOnce(t, wrong...); status != 2 {
 			t.Errorf("%v: exit status %d", wrong, status)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -121,7 +122,12 @@ func TestFindAdvisesNothingThatTheUnknownPartCouldOverturn(t *testing.T) {
 
 func whittleOnce(t *testing.T, args ...string) (status int, out, errs string) {
 	t.Helper()
+	return whittleUntil(t.Context(), args...)
+}
+
+// whittleUntil runs whittle in this process, until its context ends at the latest.
+func whittleUntil(ctx context.Context, args ...string) (status int, out, errs string) {
 	var o, e bytes.Buffer
-	status = Run(t.Context(), args, cmdline.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
+	status = Run(ctx, args, cmdline.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return status, o.String(), e.String()
 }

@@ -25,17 +25,14 @@ func TestCtrlCEndsALoadEarlyWithItsReport(t *testing.T) {
 	for _, model := range [][]string{{"--rate", "100", "--duration", "24h"}, {"--users", "3", "--duration", "24h"}} {
 		ctx, interrupt := context.WithCancel(t.Context())
 		var asked atomic.Int64
-		srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		url := serving(t, func(http.ResponseWriter, *http.Request) {
 			if asked.Add(1) == 50 { // the first ones have their responses
 				interrupt()
 			}
-		}))
-		var out, err bytes.Buffer
-		args := append([]string{"load", srv.URL, "--max-late", "1m"}, model...)
-		status := Run(ctx, args, cmdline.Streams{In: strings.NewReader(""), Out: &out, Err: &err})
-		srv.Close()
-		if status != 0 || !strings.Contains(out.String(), "ended early") || !strings.Contains(out.String(), "completed per second") {
-			t.Errorf("%v: status %d\n%s%s", model, status, out.String(), err.String())
+		})
+		status, out, errs := whittleUntil(ctx, append([]string{"load", url, "--max-late", "1m"}, model...)...)
+		if status != 0 || !strings.Contains(out, "ended early") || !strings.Contains(out, "completed per second") {
+			t.Errorf("%v: status %d\n%s%s", model, status, out, errs)
 		}
 	}
 }
@@ -50,26 +47,14 @@ func TestALoadOfNothingButFailuresFails(t *testing.T) {
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
-	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		c, _, err := w.(http.Hijacker).Hijack()
-		if err == nil {
-			_ = c.Close()
-		}
-	}))
-	defer silent.Close()
-	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
-	defer failing.Close()
-	missing := httptest.NewServer(http.NotFoundHandler())
-	defer missing.Close()
+	silent := serving(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	failing := serving(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	missing := serving(t, http.NotFound)
 	var asked atomic.Int64
-	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(200 + int(asked.Add(1)%2)*300)
-	}))
-	defer odd.Close()
+	odd := serving(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200 + int(asked.Add(1)%2)*300) })
 	dir := t.TempDir()
 	plan := func(name, flow string) string {
-		path := fatal.Write(t, filepath.Join(dir, name), "scenarios: [{flow: ["+flow+"]}]")
-		return path
+		return fatal.Write(t, filepath.Join(dir, name), "scenarios: [{flow: ["+flow+"]}]")
 	}
 	none := plan("none.yml", "{get: {url: /, probability: 0}}")
 	wanting := plan("wanting.yml", "{get: {url: /, expect: {statusCode: 200}}}, {get: {url: /, expect: {statusCode: 200}}}")
@@ -83,23 +68,23 @@ func TestALoadOfNothingButFailuresFails(t *testing.T) {
 		{[]string{nobody, "--users", "2", "--loops", "1"}, 1, "got a response (refused: 2)"},
 		{[]string{nobody}, 1, "is it running there?"},
 		{[]string{secure.URL}, 1, "--insecure"},
-		{[]string{silent.URL}, 1, "got a response (reset: 1)"},
-		{[]string{none, "--target", failing.URL}, 1, "no request was sent"},
+		{[]string{silent}, 1, "got a response (reset: 1)"},
+		{[]string{none, "--target", failing}, 1, "no request was sent"},
 		// Responses, but nothing of what was asked for.
-		{[]string{failing.URL}, 1, "not one of 1 request to " + failing.URL + " succeeded (server_error: 1; status 500: 1)"},
-		{[]string{failing.URL, "--rate", "50", "--duration", "100ms"}, 1, "see the target's log"},
-		{[]string{failing.URL, "--users", "2", "--loops", "3", "--fail-if", "errors > 99%"}, 1, "(server_error: 6; status 500: 6); the condition errors > 99% holds: it is 100"},
-		{[]string{wanting, "--target", missing.URL}, 1, "not one of 2 requests to " + missing.URL + " succeeded (expectation: 2; status 404: 2)"},
-		{[]string{wanting, "--target", missing.URL}, 1, "what the plan expects holds of no response"},
-		{[]string{content, "--target", failing.URL}, 0, ""}, // an error is what this plan expects
-		{[]string{missing.URL}, 0, ""},        // and a 404 a response, which a note is about
-		{[]string{odd.URL, "-n", "2"}, 0, ""}, // one in two succeeds
+		{[]string{failing}, 1, "not one of 1 request to " + failing + " succeeded (server_error: 1; status 500: 1)"},
+		{[]string{failing, "--rate", "50", "--duration", "100ms"}, 1, "see the target's log"},
+		{[]string{failing, "--users", "2", "--loops", "3", "--fail-if", "errors > 99%"}, 1, "(server_error: 6; status 500: 6); the condition errors > 99% holds: it is 100"},
+		{[]string{wanting, "--target", missing}, 1, "not one of 2 requests to " + missing + " succeeded (expectation: 2; status 404: 2)"},
+		{[]string{wanting, "--target", missing}, 1, "what the plan expects holds of no response"},
+		{[]string{content, "--target", failing}, 0, ""}, // an error is what this plan expects
+		{[]string{missing}, 0, ""},        // and a 404 a response, which a note is about
+		{[]string{odd, "-n", "2"}, 0, ""}, // one in two succeeds
 	} {
 		status, out, errs := whittleOnce(t, slices.Concat([]string{"load", "--max-late", "1m"}, c.args)...)
 		if status != c.status || !strings.Contains(errs, c.says) || !strings.Contains(out, "virtual users") {
 			t.Errorf("%v: status %d\n%s%s", c.args, status, out, errs)
 		}
-		if noted := strings.Contains(out, "every response was a refusal (status 404: "); noted != slices.Equal(c.args, []string{missing.URL}) {
+		if noted := strings.Contains(out, "every response was a refusal (status 404: "); noted != slices.Equal(c.args, []string{missing}) {
 			t.Errorf("%v: a note on refusals: %v\n%s", c.args, noted, out)
 		}
 	}
@@ -110,8 +95,7 @@ func TestALoadOfNothingButFailuresFails(t *testing.T) {
 // the words.
 func TestWhereALoadsReportsGo(t *testing.T) {
 	var asked atomic.Int64
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
-	defer srv.Close()
+	url := serving(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args         []string
@@ -122,13 +106,13 @@ func TestWhereALoadsReportsGo(t *testing.T) {
 		{[]string{"--json", "-", "--html", dir + "/new/a.html"}, 0, "{\n", "", 1},
 		{[]string{"--json", "-", "--html", dir + "/a.html"}, 0, "{\n", "", 1},
 		{[]string{"--html", "-"}, 0, "<!doctype html>", "", 1},
-		{[]string{"--html", dir + "/b.html", "--json", dir + "/b.json"}, 0, srv.URL, "", 1},
+		{[]string{"--html", dir + "/b.html", "--json", dir + "/b.json"}, 0, url, "", 1},
 		{[]string{"--html", "-", "--json", "-"}, 2, "", "2 outputs are", 0},
 		{[]string{"--html", dir}, 2, "", "is a directory", 0},
 		{[]string{"--json", dir + "/a.html/x"}, 2, "", "not a directory", 0},
 	} {
 		before := asked.Load()
-		status, out, errs := whittleOnce(t, slices.Concat([]string{"load", srv.URL, "--max-late", "1m"}, c.args)...)
+		status, out, errs := whittleOnce(t, slices.Concat([]string{"load", url, "--max-late", "1m"}, c.args)...)
 		if status != c.status || !strings.HasPrefix(strings.ToLower(out), c.begins) || !strings.Contains(errs, c.errs) || asked.Load()-before != c.sent {
 			t.Errorf("%v: status %d, %d sent\n%.300s%s", c.args, status, asked.Load()-before, out, errs)
 		}
@@ -149,7 +133,7 @@ func TestWhereALoadsReportsGo(t *testing.T) {
 		return // only Linux has it
 	}
 	full.Close()
-	status, out, errs := whittleOnce(t, "load", srv.URL, "--max-late", "1m", "--html", "/dev/full")
+	status, out, errs := whittleOnce(t, "load", url, "--max-late", "1m", "--html", "/dev/full")
 	if status != 3 || !strings.Contains(out, "virtual users") || !strings.Contains(errs, "no space left") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
@@ -157,8 +141,7 @@ func TestWhereALoadsReportsGo(t *testing.T) {
 
 // What is wrong with a command line is said before anything is sent, in its own words.
 func TestWrongCommandLinesAreRefused(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("something was sent") }))
-	defer srv.Close()
+	url := serving(t, func(http.ResponseWriter, *http.Request) { t.Error("something was sent") })
 	for args, says := range map[string]string{
 		"URL --rate 0 -d 1s":               "--rate 0 is not above 0",
 		"URL --rate=-5 -d 1s":              "--rate -5 is not above 0",
@@ -197,7 +180,7 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 		"no-such-file.yml -n 5":            "-n goes with a URL",
 		"":                                 "expected",
 	} {
-		line := append([]string{"load"}, strings.Fields(strings.ReplaceAll(args, "URL", srv.URL))...)
+		line := append([]string{"load"}, strings.Fields(strings.ReplaceAll(args, "URL", url))...)
 		status, out, errs := whittleOnce(t, line...)
 		if status != 2 || !strings.Contains(errs, says) || strings.Contains(out, "virtual users") {
 			t.Errorf("%s: status %d\n%s%s; want %q", args, status, out, errs, says)
@@ -206,24 +189,25 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 }
 
 func TestLogStepsPrintTheirLines(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Id", "a\tb") }))
-	defer srv.Close()
+	url := serving(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Id", "a\tb") })
 	path := filepath.Join(t.TempDir(), "plan.yml")
 	plan := "config: {phases: [{duration: 0.1, arrivalCount: 2}]}\n" +
 		"scenarios: [{flow: [{get: {url: /, capture: {header: x-id, as: id}}}, {log: 'got {{ id }}'}]}]"
 	fatal.Write(t, path, plan)
 	for _, asJSON := range []bool{false, true} {
-		var out, err bytes.Buffer
-		args := []string{"load", path, "--target", srv.URL, "--max-late", "1m"}
-		where := &out
+		args := []string{"load", path, "--target", url, "--max-late", "1m"}
 		if asJSON {
-			args, where = append(args, "--json", "-"), &err
+			args = append(args, "--json", "-")
 		}
-		if status := Run(context.Background(), args, cmdline.Streams{In: strings.NewReader(""), Out: &out, Err: &err}); status != 0 {
-			t.Fatalf("status %d: %s", status, err.String())
+		status, where, errs := whittleOnce(t, args...)
+		if status != 0 {
+			t.Fatalf("status %d: %s", status, errs)
 		}
-		if n := strings.Count(where.String(), "  got a\uFFFDb\n"); n != 2 {
-			t.Errorf("JSON on standard output %v: %d lines of the plan's in %q", asJSON, n, where.String())
+		if asJSON {
+			where = errs
+		}
+		if n := strings.Count(where, "  got a\uFFFDb\n"); n != 2 {
+			t.Errorf("JSON on standard output %v: %d lines of the plan's in %q", asJSON, n, where)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"whittle"
-	"whittle/cmdline"
 	"whittle/internal/fatal"
 	loaded "whittle/load/report"
 	"whittle/profile"
@@ -203,10 +201,9 @@ func TestAnInterruptedGuardDoesNotPass(t *testing.T) {
 		{"profile", "guard", s.URL, "--baseline", filepath.Join(folder, "cost.json"), "--duration", "1s"},
 		{"find", s.URL, "--duration", "1s"},
 	} {
-		var out, errs bytes.Buffer
-		status := Run(ended, args, cmdline.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
-		if status != whittle.Canceled.ExitStatus() || !strings.Contains(errs.String(), "interrupted") || strings.Contains(out.String(), "Carve") {
-			t.Errorf("%q: status %d, %q, %q", args, status, out.String(), errs.String())
+		status, out, errs := whittleUntil(ended, args...)
+		if status != whittle.Canceled.ExitStatus() || !strings.Contains(errs, "interrupted") || strings.Contains(out, "Carve") {
+			t.Errorf("%q: status %d, %q, %q", args, status, out, errs)
 		}
 	}
 }
