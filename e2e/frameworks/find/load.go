@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -25,7 +27,7 @@ type users struct {
 const warm = 100
 
 func (s *service) load(ctx context.Context, p *child.Process, rate float64) (*users, error) {
-	u := &users{plain: Client(false, 64, 10*time.Second), h2c: Client(true, 0, 10*time.Second)}
+	u := &users{plain: newClient(false), h2c: newClient(true)}
 	for i := range s.Load {
 		for range warm {
 			if err := u.ask(ctx, p.Public, &s.Load[i]); err != nil {
@@ -71,7 +73,8 @@ func (u *users) end() error {
 	return nil
 }
 
-// ask sends one request, and reads the response to its end.
+// ask sends one request, and reads the response to its end. It fails where that is no success,
+// by its status or gRPC's.
 func (u *users) ask(ctx context.Context, addr string, r *request) error {
 	body, client := []byte(r.Body), u.plain
 	if r.BodyHex != "" {
@@ -93,5 +96,25 @@ func (u *users) ask(ctx context.Context, addr string, r *request) error {
 	for name, value := range r.Headers {
 		req.Header.Set(name, value)
 	}
-	return Send(client, req)
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	switch status := resp.Trailer.Get("Grpc-Status"); {
+	case err != nil:
+		return err
+	case resp.StatusCode >= 300 || status != "" && status != "0":
+		return fmt.Errorf("%s %s: %s %s: %.200s", r.Method, r.Path, resp.Status, resp.Trailer.Get("Grpc-Message"), text)
+	}
+	return nil
+}
+
+// newClient speaks HTTP/1.1, or HTTP/2 without TLS.
+func newClient(h2c bool) *http.Client {
+	t := &http.Transport{MaxIdleConnsPerHost: 64, Protocols: new(http.Protocols)}
+	t.Protocols.SetHTTP1(!h2c)
+	t.Protocols.SetUnencryptedHTTP2(h2c)
+	return &http.Client{Transport: t, Timeout: 10 * time.Second}
 }

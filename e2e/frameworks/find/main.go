@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,9 +26,10 @@ import (
 )
 
 type settings struct {
-	services string // the folder of node/ and go/
-	whittle  Whittle
-	rate     float64 // of each of a service's requests
+	services string        // the folder of node/ and go/
+	whittle  string        // the binary under test
+	length   time.Duration // of each profile
+	rate     float64       // of each of a service's requests
 	parallel int
 	only     []string
 }
@@ -38,8 +40,8 @@ func bench(ctx context.Context, args []string) error {
 	s := settings{}
 	f := flag.NewFlagSet("bench-find", flag.ContinueOnError)
 	f.StringVar(&s.services, "services", "e2e/frameworks/testdata/services", "the `folder` of the services")
-	f.StringVar(&s.whittle.Binary, "whittle", "bin/whittle", "the `binary` under test")
-	f.DurationVar(&s.whittle.Length, "length", 8*time.Second, "how long each measurement is, 1s to 1m")
+	f.StringVar(&s.whittle, "whittle", "bin/whittle", "the `binary` under test")
+	f.DurationVar(&s.length, "length", 8*time.Second, "how long each measurement is, 1s to 1m")
 	f.Float64Var(&s.rate, "rate", 30, "how often a second each request of a service is sent, 1 to 1000")
 	f.IntVar(&s.parallel, "parallel", 2, "services at once, 1 to 16")
 	only := f.String("only", "", "measure these services alone, by `name`, with commas between")
@@ -47,10 +49,10 @@ func bench(ctx context.Context, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if s.whittle.Length < time.Second || s.whittle.Length > time.Minute || !(s.rate >= 1 && s.rate <= 1000) || s.parallel < 1 || s.parallel > 16 {
+	if s.length < time.Second || s.length > time.Minute || !(s.rate >= 1 && s.rate <= 1000) || s.parallel < 1 || s.parallel > 16 {
 		return errors.New("a flag is out of its range; -h names them")
 	}
-	s.only = Listed(*only)
+	s.only = strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
 	services, err := corpus(s)
 	if err != nil {
 		return err

@@ -2,16 +2,21 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"whittle/internal/child"
+	"whittle/internal/cputime"
 	"whittle/internal/table"
+	"whittle/profile"
 )
 
 // row is what one service came to.
@@ -44,25 +49,22 @@ func (r *row) words() string {
 		r.Service, r.EndpointOK, r.Endpoint, r.LineOK, r.Line, r.Share, r.Truth, r.Smells, r.AdviceOK, r.Advice, r.Clean)
 }
 
-// found is what is looked at of what whittle find writes, and lines of what whittle
-// profile does.
-type found struct {
+// said is what is looked at of what whittle find writes, and whittle profile.
+type said struct {
 	Advice    string `json:"advice"`
 	NoAdvice  string `json:"no_advice"`
 	Endpoints []struct {
 		Endpoint string  `json:"endpoint"`
 		Share    float64 `json:"cpu_share"`
 	} `json:"endpoints"`
-	Smells []Smell `json:"smells"`
-}
-
-type lines struct {
 	Lines []struct {
 		File string `json:"file"`
 		Line int    `json:"line"`
 		Only bool   `json:"function_only"`
 	} `json:"own_lines"`
-	Smells []Smell `json:"smells"`
+	Smells []struct {
+		Name string `json:"name"`
+	} `json:"smells"`
 }
 
 // under runs a service with its users, and what is done meanwhile.
@@ -86,63 +88,45 @@ func (s *service) under(ctx context.Context, o settings, planted bool, meanwhile
 // measure measures a service with its planted line, and without.
 func (s *service) measure(ctx context.Context, o settings, work string) (row, error) {
 	r := row{Service: s.name, Framework: s.Framework}
-	if err := os.MkdirAll(work, 0o755); err != nil {
+	if err := errors.Join(os.MkdirAll(work, 0o755), s.build(ctx, work)); err != nil {
 		return r, err
 	}
-	if err := s.build(ctx, work); err != nil {
-		return r, err
-	}
-	if err := s.planted(ctx, o, work, &r); err != nil {
-		return r, err
-	}
-	err := s.under(ctx, o, false, func(p *child.Process, u *users) error {
-		var f found
-		var l lines
-		if err := errors.Join(o.ask(ctx, work, p, "find", &f), o.ask(ctx, work, p, "profile", &l)); err != nil {
-			return err
-		}
-		r.Clean = f.Advice
-		u.pause()
-		costs, err := s.costs(ctx, p, u)
+	for _, planted := range []bool{true, false} {
+		err := s.under(ctx, o, planted, func(p *child.Process, u *users) error {
+			var f, l said
+			if err := errors.Join(o.ask(ctx, work, p, "find", &f), o.ask(ctx, work, p, "profile", &l)); err != nil {
+				return err
+			}
+			u.pause()
+			costs, err := s.costs(ctx, p, u)
+			if err != nil {
+				return err
+			}
+			if planted {
+				s.ofPlanted(f, l, &r)
+				r.Truth = s.share(costs)
+				if !s.Planted.NoAdvice { // whose share it is nobody can say
+					r.ShareError = math.Abs(r.Share - r.Truth)
+				}
+				return nil
+			}
+			r.Clean = f.Advice
+			r.AdviceOK = r.AdviceOK && (f.Advice == "" || s.dearest(f.Advice, costs))
+			for _, found := range append(f.Smells, l.Smells...) {
+				r.smells("clean: " + found.Name)
+			}
+			return nil
+		})
 		if err != nil {
-			return err
+			return r, err
 		}
-		r.AdviceOK = r.AdviceOK && (f.Advice == "" || s.dearest(f.Advice, costs))
-		for _, smell := range append(f.Smells, l.Smells...) {
-			r.smells("clean: " + smell.Name)
-		}
-		return nil
-	})
-	return r, err
-}
-
-// planted measures a service with its planted line.
-func (s *service) planted(ctx context.Context, o settings, work string, r *row) error {
-	return s.under(ctx, o, true, func(p *child.Process, u *users) error {
-		var f found
-		if err := o.ask(ctx, work, p, "find", &f); err != nil {
-			return err
-		}
-		if err := s.ofPlanted(ctx, o, work, p, &f, r); err != nil {
-			return err
-		}
-		u.pause()
-		costs, err := s.costs(ctx, p, u)
-		r.Truth = s.share(costs)
-		if !s.Planted.NoAdvice { // whose share it is nobody can say
-			r.ShareError = math.Abs(r.Share - r.Truth)
-		}
-		return err
-	})
+	}
+	return r, nil
 }
 
 // ofPlanted judges what whittle find says of the service with its planted line, and
 // what whittle profile then says.
-func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *child.Process, f *found, r *row) error {
-	var l lines
-	if err := o.ask(ctx, work, p, "profile", &l); err != nil {
-		return err
-	}
+func (s *service) ofPlanted(f, l said, r *row) {
 	if len(f.Endpoints) > 0 {
 		r.Endpoint, r.Share = f.Endpoints[0].Endpoint, f.Endpoints[0].Share
 	}
@@ -163,7 +147,6 @@ func (s *service) ofPlanted(ctx context.Context, o settings, work string, p *chi
 			r.smells(found.Name)
 		}
 	}
-	return nil
 }
 
 // isPlanted reports whether a line is the planted one.
@@ -180,9 +163,30 @@ func (r *row) smells(name string) {
 	}
 }
 
-// ask runs a verb of whittle's on a service.
-func (o *settings) ask(ctx context.Context, work string, p *child.Process, verb string, into any) error {
-	return o.whittle.Ask(ctx, verb, Target(p), filepath.Join(work, verb+".json"), into)
+// ask runs a verb of whittle's on a service, and reads the JSON that it writes. Exit status 1
+// is a finding.
+func (o *settings) ask(ctx context.Context, work string, p *child.Process, verb string, into *said) error {
+	file := filepath.Join(work, verb+".json")
+	if err := os.RemoveAll(file); err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, o.whittle, verb, target(p), "--duration", o.length.String(), "--json", file).CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 1) {
+		return fmt.Errorf("whittle %s: %w\n%s", verb, err, out)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("whittle %s: %w\n%s", verb, err, out)
+	}
+	return json.Unmarshal(b, into)
+}
+
+// target is how whittle is pointed at a service: at its pprof, or at its process.
+func target(p *child.Process) string {
+	if p.Admin != "" {
+		return "http://" + p.Admin
+	}
+	return strconv.Itoa(p.Pid())
 }
 
 // wanted is how far a share may be from the truth.
@@ -206,4 +210,58 @@ func count(is bool) int {
 		return 1
 	}
 	return 0
+}
+
+// costs measures what each request of a service costs, by the process's own CPU
+// clock and alone: in nanoseconds.
+func (s *service) costs(ctx context.Context, p *child.Process, u *users) ([]float64, error) {
+	const rounds, each = 5, 30
+	out := make([]float64, len(s.Load))
+	for range rounds {
+		for i := range s.Load {
+			before, err := cputime.Of(p.Pid())
+			if err != nil {
+				return nil, err
+			}
+			for range each {
+				if err := u.ask(ctx, p.Public, &s.Load[i]); err != nil {
+					return nil, err
+				}
+			}
+			after, err := cputime.Of(p.Pid())
+			if err != nil {
+				return nil, err
+			}
+			out[i] += float64(after-before) / (rounds * each)
+		}
+	}
+	return out, nil
+}
+
+// dearest reports whether an advice names an endpoint that costs no less than any
+// other, but for what chance makes.
+func (s *service) dearest(advice string, costs []float64) bool {
+	endpoint, ok := strings.CutPrefix(advice, "Carve ")
+	endpoint, _, _ = strings.Cut(endpoint, " first: ")
+	var named, most float64
+	for i, r := range s.Load {
+		most = max(most, costs[i])
+		if profile.SameEndpoint(endpoint, r.Method+" "+r.Path) {
+			named = max(named, costs[i])
+		}
+	}
+	return ok && named >= 0.95*most
+}
+
+// share is the part of the CPU that the planted endpoint takes, where each request is sent
+// equally often.
+func (s *service) share(costs []float64) float64 {
+	dear, all := 0.0, 0.0
+	for i := range s.Load {
+		all += costs[i]
+		if profile.SameEndpoint(s.Planted.Endpoint, s.Load[i].Method+" "+s.Load[i].Path) {
+			dear += costs[i]
+		}
+	}
+	return dear / max(all, 1)
 }

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"whittle/internal/child"
 )
@@ -111,10 +113,15 @@ func (s *service) build(ctx context.Context, work string) error {
 	if len(command) == 0 {
 		return nil
 	}
-	return Build(ctx, s.folder, command...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = s.folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return nil
 }
 
-// start runs the service.
+// start runs the service. It has 20 seconds to say where it listens.
 func (s *service) start(ctx context.Context, planted bool) (*child.Process, error) {
 	argv := s.Run
 	if s.binary != "" {
@@ -126,5 +133,7 @@ func (s *service) start(ctx context.Context, planted bool) (*child.Process, erro
 	if planted {
 		o.Env = []string{"PLANTED=1"}
 	}
-	return Start(ctx, o, argv...)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	return child.Start(ctx, o, argv...)
 }
