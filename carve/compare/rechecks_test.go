@@ -11,24 +11,23 @@ import (
 	"whittle/carve/compare/digest"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
+	"whittle/carve/compare/promisetest"
 	"whittle/internal/simtest"
 )
 
-// askedWorld plays one route whose differences are asked about: what a side says depends
-// on the request, the turn in which it is asked, the time and chance.
+// saying is what a side says to a request: it depends on the turn in which it is asked, the time
+// and chance.
+type saying func(q, turn int, now time.Time, r *rand.Rand) string
+
+func (s saying) response(q, turn int, now time.Time, r *rand.Rand) whittle.Response {
+	return whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(s(q, turn, now, r))}
+}
+
+// askedWorld plays one route whose differences are asked about.
 type askedWorld struct {
-	monolith, candidate func(q int, turn int, now time.Time, r *rand.Rand) string
-	// share of the users for whom the candidate is asked first.
-	share float64
-	users int
-	// gap is the time between two requests.
-	gap time.Duration
-	// noisy is a place of which it is known before that the monolith varies there.
-	noisy string
-	// look is how many exchanges lie between two looks at the verdict.
-	look int
-	// since is how much later than simtest.Start a run begins.
-	since time.Duration
+	promisetest.Asked
+	monolith, candidate saying
+	noisy               string // a place of which it is known before that the monolith varies there
 }
 
 // play runs n exchanges through a judge and gives the exchange at which it said
@@ -41,58 +40,14 @@ func (a *askedWorld) play(t testing.TB, c whittle.Comparison, seed uint64, n int
 			s.match.noise.Learn(noise.Key{Path: a.noisy, Way: jsondiff.HowValue})
 		}
 	}
-	r := rand.New(rand.NewPCG(seed, 7))
-	now := simtest.Start.Add(a.since)
-	response := func(s string) whittle.Response {
-		return whittle.Response{Status: 200, Header: whittle.Header{"Content-Type": {"application/json"}}, Body: []byte(s)}
-	}
-	for i := 1; i <= n; i++ {
-		now = now.Add(a.gap)
-		user := uint64(1 + r.IntN(a.users))
-		q := r.IntN(50)
-		first := float64(digest.Mix(user)>>11)/(1<<53) < a.share
-		x := &whittle.Exchange{
-			At: now, User: user, FirstChance: a.share,
-			Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/things/%d", 100+q)},
-		}
-		if first {
-			x.Served = whittle.Candidate
-			x.Candidate = response(a.candidate(q, 0, now, r))
-			x.Monolith = response(a.monolith(q, 1, now.Add(2*time.Millisecond), r))
-		} else {
-			x.Monolith = response(a.monolith(q, 0, now, r))
-			x.Candidate = response(a.candidate(q, 1, now.Add(2*time.Millisecond), r))
-		}
-		if i%20 == 0 {
-			again := response(a.monolith(q, 2, now.Add(4*time.Millisecond), r))
-			x.Repeat = &again
-		}
-		o := j.Observe(x)
-		if first && string(x.Candidate.Body) != string(x.Monolith.Body) {
-			harmed++
-		}
-		if o.Ask {
-			again, at := whittle.Recheck{Exchange: x}, now.Add(5*time.Millisecond)
-			for turn := 3; ; turn += 2 {
-				after, more := j.Recheck(&again)
-				if !more {
-					break
-				}
-				at = at.Add(after)
-				again.Rounds = append(again.Rounds, whittle.Round{
-					After: at.Sub(now), Monolith: response(a.monolith(q, turn, at, r)), Candidate: response(a.candidate(q, turn+1, at, r)),
-				})
-			}
-		}
-		// What is decided stays so: looking seldom sees all that looking always would.
-		if i%a.look != 0 && i != n {
-			continue
-		}
-		if v = j.Verdict(); v.State == whittle.Different {
-			return i, harmed, v
-		}
-	}
-	return 0, harmed, v
+	a.Monolith, a.Candidate = a.monolith.response, a.candidate.response
+	at, harmed = a.Play(j, seed, n)
+	return at, harmed, j.Verdict()
+}
+
+// atFirst is a route whose candidate is asked first for 1 in 100 of 2,000 users.
+func atFirst(look int) promisetest.Asked {
+	return promisetest.Asked{Share: 0.01, Users: 2000, Gap: 20 * time.Millisecond, Look: look}
 }
 
 func faithful(q, _ int, _ time.Time, _ *rand.Rand) string {
@@ -101,7 +56,7 @@ func faithful(q, _ int, _ time.Time, _ *rand.Rand) string {
 
 // moving is data that change every so often, each thing's at moments of its own; lag is
 // how far a side is behind them.
-func moving(every, lag time.Duration) func(int, int, time.Time, *rand.Rand) string {
+func moving(every, lag time.Duration) saying {
 	return func(q, _ int, now time.Time, _ *rand.Rand) string {
 		seen := now.Add(-lag).Add(time.Duration(q) * 37 * time.Millisecond)
 		return fmt.Sprintf(`{"id":%d,"name":"thing %d","stock":%d}`, q, q, seen.UnixNano()/int64(every))
@@ -110,7 +65,7 @@ func moving(every, lag time.Duration) func(int, int, time.Time, *rand.Rand) stri
 
 // cached is a copy of data that move every 700 ms, which a side takes anew every two
 // seconds: each time at another moment, up to 300 ms apart from the other side's.
-func cached(side uint64) func(int, int, time.Time, *rand.Rand) string {
+func cached(side uint64) saying {
 	const every = 2 * time.Second
 	return func(q, _ int, now time.Time, _ *rand.Rand) string {
 		taken := func(n int64) int64 {
@@ -143,7 +98,7 @@ var askedRoute = whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confid
 // correct implementation may show 0.15 % (simtest.Rate).
 func TestEqualServicesAreAskedInVain(t *testing.T) {
 	t.Parallel()
-	noisy := func(share float64) func(int, int, time.Time, *rand.Rand) string {
+	noisy := func(share float64) saying {
 		return func(q, turn int, now time.Time, r *rand.Rand) string {
 			if r.Float64() < share {
 				return fmt.Sprintf(`{"id":%d,"name":"thing %d?"}`, q, q)
@@ -160,14 +115,13 @@ func TestEqualServicesAreAskedInVain(t *testing.T) {
 		"data that change now and then": {monolith: moving(10*time.Second, 0), candidate: moving(10*time.Second, 0), noisy: "$.stock"},
 		"nothing differs":               {monolith: faithful, candidate: faithful},
 		"a copy of seconds":             {monolith: cached(0), candidate: cached(1)},
-		"three of ten, in any order":    {monolith: threeOfTen, candidate: threeOfTen, gap: time.Hour},
+		"three of ten, in any order":    {monolith: threeOfTen, candidate: threeOfTen, Asked: promisetest.Asked{Gap: time.Hour}},
 	}
 	for _, a := range worlds {
-		a.share, a.users, a.look = 0.05, 500, 50
-		a.gap = max(a.gap, 20*time.Millisecond)
+		a.Share, a.Users, a.Look, a.Gap = 0.05, 500, 50, max(a.Gap, 20*time.Millisecond)
 	}
 	simtest.InTurn(t, 0.01, 0.0015, 0.06, worlds, func(a *askedWorld, run int) bool {
-		a.since = time.Duration(run) * time.Hour
+		a.Since = time.Duration(run) * time.Hour
 		at, _, v := a.play(t, askedRoute, uint64(run), 1500)
 		if at > 0 {
 			t.Logf("run %d: %s", run, v.Summary)
@@ -183,7 +137,7 @@ func TestWhatAskingFinds(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name      string
-		candidate func(q, turn int, now time.Time, r *rand.Rand) string
+		candidate saying
 		words     string
 		within    int
 		harmed    int // at most, at the 95th percentile
@@ -214,7 +168,7 @@ func TestWhatAskingFinds(t *testing.T) {
 		}, "reproducible", 4000, 10},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a := &askedWorld{monolith: faithful, candidate: tc.candidate, share: 0.01, users: 2000, gap: 20 * time.Millisecond, look: 10}
+			a := &askedWorld{monolith: faithful, candidate: tc.candidate, Asked: atFirst(10)}
 			runs, late, harmed := 8, 0, 0
 			for seed := range runs {
 				at, hurt, v := a.play(t, askedRoute, uint64(seed), tc.within)
@@ -253,7 +207,7 @@ func TestNoiseHidesNobodyWhoIsOddAlone(t *testing.T) {
 			return `{"id":1,"stock":-1}`
 		}
 		return stock(q, turn, now, r)
-	}, share: 0.01, users: 2000, gap: 20 * time.Millisecond, look: 1}
+	}, Asked: atFirst(1)}
 	for seed := range 6 {
 		at, harmed, v := a.play(t, askedRoute, uint64(seed), 10_000)
 		if at == 0 || harmed > 20 || !strings.Contains(fmt.Sprint(v.Findings), "only when the candidate is asked first") {
@@ -274,7 +228,7 @@ func TestNoiseHidesNoTenant(t *testing.T) {
 			now = now.Add(-time.Hour)
 		}
 		return right(q, turn, now, r)
-	}, share: 0.01, users: 2000, gap: 20 * time.Millisecond, noisy: "$.stock", look: 20}
+	}, noisy: "$.stock", Asked: atFirst(20)}
 	var took []int
 	for seed := range 6 {
 		at, harmed, v := a.play(t, askedRoute, uint64(seed), 9000)
@@ -289,12 +243,12 @@ func TestNoiseHidesNoTenant(t *testing.T) {
 // TestAStaleReplicaIsToldFromAWrongOne: a candidate that is two seconds behind is
 // called stale, with the lag.
 func TestAStaleReplicaIsDistinguishedFromAWrongOne(t *testing.T) {
-	stock := func(lag time.Duration) func(int, int, time.Time, *rand.Rand) string {
+	stock := func(lag time.Duration) saying {
 		return func(q, _ int, now time.Time, _ *rand.Rand) string {
 			return fmt.Sprintf(`{"id":%d,"stock":%d}`, q, now.Add(-lag).Add(time.Duration(q)*time.Second).UnixNano()/int64(97*time.Second))
 		}
 	}
-	a := &askedWorld{monolith: stock(0), candidate: stock(2 * time.Second), share: 0, users: 100, gap: 50 * time.Millisecond, look: 1}
+	a := &askedWorld{monolith: stock(0), candidate: stock(2 * time.Second), Asked: promisetest.Asked{Users: 100, Gap: 50 * time.Millisecond, Look: 1}}
 	_, _, v := a.play(t, askedRoute, 3, 6000)
 	if v.State == whittle.Equivalent || len(v.Findings) == 0 || v.Findings[0].Asked == nil ||
 		v.Findings[0].Asked.Stale == 0 || !strings.Contains(v.Findings[0].Summary, "stale") {
@@ -329,7 +283,7 @@ func TestWhyReproducedDifferencesAreNotShownYet(t *testing.T) {
 func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
 	exactly := askedRoute
 	exactly.Kind, exactly.LearnNoise = whittle.Exact, false
-	seldom := func(other func(q int) string) func(int, int, time.Time, *rand.Rand) string {
+	seldom := func(other func(q int) string) saying {
 		return func(q, turn int, now time.Time, r *rand.Rand) string {
 			if r.Float64() < 1./400 {
 				return other(q)
@@ -341,7 +295,7 @@ func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		route     whittle.Comparison
-		candidate func(q, turn int, now time.Time, r *rand.Rand) string
+		candidate saying
 		named     bool
 	}{
 		{"swapped in 1 of 400", askedRoute, seldom(next), true},
@@ -352,7 +306,7 @@ func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
 		{"nobody's", askedRoute, seldom(wrong), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a := &askedWorld{monolith: faithful, candidate: tc.candidate, share: 0.01, users: 2000, gap: 20 * time.Millisecond, look: 5000}
+			a := &askedWorld{monolith: faithful, candidate: tc.candidate, Asked: atFirst(5000)}
 			_, _, v := a.play(t, tc.route, 1, 20_000)
 			if v.State != whittle.Different || strings.Contains(fmt.Sprint(v.Findings), "belongs to another request") != tc.named {
 				t.Fatalf("%s: %+v", v.Summary, v.Findings)

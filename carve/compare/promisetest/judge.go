@@ -122,8 +122,8 @@ func equalAtAFullShare(t *testing.T, fresh func() Judge) {
 	moving := func(n, _ int, now time.Time, _ *rand.Rand) whittle.Response { // each moves every 6 s, so 1 in 2,000 between two asks
 		return body(`{"id":%d,"total":%d}`, n, now.Add(time.Duration(n)*137*time.Millisecond).UnixNano()/int64(6*time.Second))
 	}
-	worlds := map[string]says{"both odd in 1 of 50": oddly(0.02), "both odd in 1 of 500": oddly(0.002), "data that move": moving}
-	simtest.InTurn(t, 0.05, 0.002, 0.2, worlds, func(same says, run int) bool {
+	worlds := map[string]Says{"both odd in 1 of 50": oddly(0.02), "both odd in 1 of 500": oddly(0.002), "data that move": moving}
+	simtest.InTurn(t, 0.05, 0.002, 0.2, worlds, func(same Says, run int) bool {
 		w := newRoute(fresh(), uint64(run), same, same)
 		if w.until(800) {
 			return true

@@ -28,19 +28,21 @@ type Guard interface {
 	Meters() []whittle.Meter
 }
 
-// says is what a side responds to the n-th of the things, asked in a turn: 0 is the first of an
+// Says is what a side responds to the n-th of the things, asked in a turn: 0 is the first of an
 // exchange.
-type says func(n, turn int, now time.Time, r *rand.Rand) whittle.Response
+type Says func(n, turn int, now time.Time, r *rand.Rand) whittle.Response
 
 // route plays a route at a share: who is asked first, what is compared, repeated, and asked
 // about again. The watch share is what the judge has it be.
 type route struct {
 	judge               Judge
 	guard               Guard // nil: none watches
-	monolith, candidate says
+	monolith, candidate Says
 	share, watch        float64
-	perSecond           int
+	pace                time.Duration // between two requests
 	users               int
+	look                int  // how many requests lie between two looks at the verdict
+	freely              bool // any difference is asked about, whatever that costs
 	r                   *rand.Rand
 	now                 time.Time
 
@@ -50,9 +52,9 @@ type route struct {
 	asks               float64 // rounds that may be asked
 }
 
-func newRoute(j Judge, seed uint64, monolith, candidate says) *route {
+func newRoute(j Judge, seed uint64, monolith, candidate Says) *route {
 	return &route{
-		judge: j, monolith: monolith, candidate: candidate, watch: 0.05, perSecond: 100, users: 2000,
+		judge: j, monolith: monolith, candidate: candidate, watch: 0.05, pace: 10 * time.Millisecond, users: 2000, look: 100,
 		r: rand.New(rand.NewPCG(seed, 31)), now: simtest.Start, asks: 96,
 	}
 }
@@ -65,7 +67,7 @@ const gap = 3 * time.Millisecond
 
 // next plays one request.
 func (t *route) next() {
-	t.now = t.now.Add(time.Second / time.Duration(t.perSecond))
+	t.now = t.now.Add(t.pace)
 	t.requests++
 	t.asks = min(96, t.asks+0.04)
 	n, user := t.r.IntN(things), uint64(1+t.r.IntN(t.users))
@@ -104,7 +106,7 @@ func (t *route) next() {
 			Monolith: whittle.Outcome{Status: x.Monolith.Status}, Candidate: whittle.Outcome{Status: x.Candidate.Status},
 		})
 	}
-	if o.Ask && t.asks >= 4 {
+	if o.Ask && (t.freely || t.asks >= 4) {
 		t.ask(n, x)
 	}
 }
@@ -128,7 +130,7 @@ func (t *route) ask(n int, x *whittle.Exchange) {
 // until plays so many requests, or until the candidate is called DIFFERENT, which it reports.
 func (t *route) until(requests int) bool {
 	for range requests {
-		if t.next(); t.requests%100 == 0 && t.judge.Verdict().State == whittle.Different {
+		if t.next(); t.requests%t.look == 0 && t.judge.Verdict().State == whittle.Different {
 			return true
 		}
 	}
@@ -145,13 +147,33 @@ func thing(n, _ int, _ time.Time, _ *rand.Rand) whittle.Response {
 }
 
 // oddly is thing, but for a share of the responses whose total is another one.
-func oddly(share float64) says {
+func oddly(share float64) Says {
 	return func(n, turn int, now time.Time, r *rand.Rand) whittle.Response {
 		if r.Float64() < share {
 			return body(`{"id":%d,"name":"thing %d","total":%d}`, n, n, 2000+n+r.IntN(100))
 		}
 		return thing(n, turn, now, r)
 	}
+}
+
+// Asked is a route of which every request is compared and any difference is asked about.
+type Asked struct {
+	Monolith, Candidate Says
+	Share               float64       // of the users for whom the candidate is asked first
+	Users, Look         int           // Look: how many requests lie between two looks at the verdict
+	Gap, Since          time.Duration // between two requests, and before the first
+}
+
+// Play gives the request at which so many had the candidate called DIFFERENT, 0 if they never had, and
+// how many users' responses were wrong until then.
+func (a *Asked) Play(j Judge, seed uint64, requests int) (at, wrong int) {
+	w := newRoute(j, seed, a.Monolith, a.Candidate)
+	w.share, w.users, w.look, w.pace, w.watch, w.freely = a.Share, a.Users, a.Look, a.Gap, 1, true
+	w.now = w.now.Add(a.Since)
+	if w.until(requests) || j.Verdict().State == whittle.Different {
+		at = w.requests
+	}
+	return at, w.wrong
 }
 
 // Turn is a candidate that turns wrong at random while users depend on it.
@@ -166,7 +188,7 @@ type Turn struct {
 // many requests.
 func (c Turn) TakenBack(j Judge, g Guard, seed uint64, most int) (tenths, wrong int, found bool) {
 	w := newRoute(j, seed, thing, thing)
-	w.guard, w.watch, w.perSecond = g, c.Watch, c.PerSecond
+	w.guard, w.watch, w.pace = g, c.Watch, time.Second/time.Duration(c.PerSecond)
 	w.until(600)
 	w.share = c.Share
 	g.Share(whittle.Share(c.Share * float64(whittle.All)))
