@@ -60,7 +60,7 @@ func (q *questions) put(st *rollout.State, gates []whittle.Gate, before whittle.
 
 // states is what the rollout knows of the gates.
 func (q *questions) states(st *rollout.State) map[string]rollout.GateState {
-	if len(q.asked) == 0 || q.step != stepOf(st) {
+	if q.step != stepOf(st) {
 		return nil
 	}
 	out := make(map[string]rollout.GateState, len(q.asked))
@@ -82,11 +82,8 @@ func (q *questions) find(id uint64) *question {
 	return nil
 }
 
-// ask notes which gates are due. The caller holds both locks.
+// askGates notes which gates are due. The caller holds both locks.
 func (r *route) askGates(now time.Time) {
-	if len(r.spec.Rollout.Gates) == 0 && len(r.gates.asked) == 0 {
-		return
-	}
 	gates, before := rollout.Due(r.spec.Rollout, r.st, r.in, now)
 	if r.frozen {
 		gates = nil

@@ -14,7 +14,7 @@ import (
 
 // The core loop of a route, in the order in which it goes round:
 //
-//	observe, addOutcome  a response is seen       → evidence
+//	observe, addOutcome  a response is seen       → evidence (evidence.go)
 //	gather, input        the evidence, summed up  → what the rollout must know
 //	step                 rollout.Step             → a state and its decision
 //	settle               a fall or none           → in force, then on disk
@@ -56,8 +56,11 @@ func (r *route) input() rollout.Input {
 	v := &r.ev.verdict
 	r.in = rollout.Input{
 		Verdict: v.State, Summary: v.Summary, Ground: r.ground(),
-		StepServed: r.ev.servedSince(r.st.Since), Harm: r.harm(r.st), Gates: r.gates.states(&r.st),
+		StepServed: r.ev.servedSince(r.st.Since), Harm: r.harm(r.st),
 		Wait: withSteered(r.ev.queries.wait(r.ev.guard.Wait()), r.c.o.Steered(r.name)),
+	}
+	if len(r.gates.asked) > 0 {
+		r.in.Gates = r.gates.states(&r.st)
 	}
 	if r.st.Share > 0 { // or whatever a guard still says is about users of the past
 		r.in.Breach = r.breach()
@@ -122,7 +125,9 @@ func (r *route) step(rises bool) {
 	}
 	r.ev.servedSince(r.st.Since) // what comes from now on is of this step
 	r.emitVerdict()
-	r.askGates(now)
+	if len(r.spec.Rollout.Gates) > 0 || len(r.gates.asked) > 0 {
+		r.askGates(now)
+	}
 	r.watch(r.st)
 	r.saveWhenDue(now)
 }

@@ -644,6 +644,9 @@ func (n *numbered) origin() Origin {
 	return Origin{HTTPS: n.under.proxied.TLS, Certificate: n.under.certificate, Redirect: n.under.l.Redirect, Sink: n.under.l.Sink, Candidates: n.under.l.Candidates}
 }
 
+// Origin is what the connection says.
+func (r *Raw) Origin() Origin { return r.c.numbered.origin() }
+
 // ConnOf finds the client's connection, its number, counted from 1, and what it says itself
 // of its requests. The connection is nil where it speaks HTTP/2, since other streams share
 // it. All are zero where the request did not come by Serve.

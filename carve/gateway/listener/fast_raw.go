@@ -49,9 +49,6 @@ func (r *Raw) TLS() uint16 {
 // HTTPS reports whether the client encrypts, to here or to the load balancer in front.
 func (r *Raw) HTTPS() bool { return r.c.tls != nil || r.Origin().HTTPS }
 
-// Origin is what the connection says.
-func (r *Raw) Origin() Origin { return r.c.numbered.origin() }
-
 // Context ends when the client goes. It may not be used after ServeRaw unless Full was
 // called.
 func (r *Raw) Context() context.Context { return r.ctx }
