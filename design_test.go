@@ -4,6 +4,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,4 +89,43 @@ func TestDesignNamesWhatIsThere(t *testing.T) {
 	if len(modules) < 20 {
 		t.Errorf("only %d modules were found", len(modules))
 	}
+}
+
+// TestTheWayIsShort: the files that DESIGN.md lists as a request's way are in the tree, each
+// once, and a reader can hold as many in mind.
+func TestTheWayIsShort(t *testing.T) {
+	_, way, _ := strings.Cut(fatal.Read(t, "DESIGN.md"), "through these files, besides leaves:\n\n```\n")
+	way, _, _ = strings.Cut(way, "```")
+	seen := map[string]bool{}
+	for _, line := range strings.Fields(way) {
+		for _, name := range expanded(line) {
+			inCarve, _ := filepath.Glob("carve/" + name + ".go") // the pattern is right
+			inCmd, _ := filepath.Glob("cmd/whittle/" + name + ".go")
+			if len(inCarve)+len(inCmd) != 1 || seen[name] {
+				t.Errorf("DESIGN.md lists %s on a request's way, which is not one file there", name)
+			}
+			seen[name] = true
+		}
+	}
+	if len(seen) < 20 || len(seen) > 30 {
+		t.Errorf("%d files are on a request's way, where 30 are the most", len(seen))
+	}
+}
+
+// expanded is a name with braces, as a shell has it: a/{b,c/{d,e}}.
+func expanded(name string) []string {
+	at := strings.LastIndexByte(name, '{') // an innermost pair
+	if at < 0 {
+		return []string{name}
+	}
+	end := at + strings.IndexByte(name[at:], '}')
+	var all []string
+	for _, part := range strings.Split(name[at+1:end], ",") {
+		for _, one := range expanded(name[:at] + part + name[end+1:]) {
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
 }
