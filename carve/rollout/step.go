@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -425,23 +424,3 @@ func UnearnedWithin(p whittle.Rollout, needed Needed, perDay float64) []whittle.
 }
 
 func fraction(s whittle.Share) float64 { return float64(s) / float64(whittle.All) }
-
-// share writes a part of the requests: "0.5 %".
-func share(f float64) string {
-	percent := 100 * f
-	if percent > 0 {
-		places := math.Pow(10, 1-math.Floor(math.Log10(percent)))
-		percent = math.Round(percent*places) / places
-	}
-	return strconv.FormatFloat(percent, 'f', -1, 64) + " %"
-}
-
-func minutes(m float64) string {
-	switch {
-	case m < 1:
-		return "a minute"
-	case m < 120:
-		return fmt.Sprintf("%.0f minutes", math.Ceil(m))
-	}
-	return fmt.Sprintf("%.0f hours", math.Ceil(m/60))
-}

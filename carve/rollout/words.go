@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -91,4 +92,24 @@ func earliest(d time.Duration) string {
 		d = (d + time.Millisecond - 1).Truncate(time.Millisecond)
 	}
 	return soonest + units.Span(d) + " at the earliest"
+}
+
+// share writes a part of the requests: "0.5 %".
+func share(f float64) string {
+	percent := 100 * f
+	if percent > 0 {
+		places := math.Pow(10, 1-math.Floor(math.Log10(percent)))
+		percent = math.Round(percent*places) / places
+	}
+	return strconv.FormatFloat(percent, 'f', -1, 64) + " %"
+}
+
+func minutes(m float64) string {
+	switch {
+	case m < 1:
+		return "a minute"
+	case m < 120:
+		return fmt.Sprintf("%.0f minutes", math.Ceil(m))
+	}
+	return fmt.Sprintf("%.0f hours", math.Ceil(m/60))
 }
