@@ -126,6 +126,12 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if len(got) != 333 || got[0] != 1002 || got[332] != 1998 {
 		t.Fatalf("filtered: %d entries, %v", len(got), got)
 	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, next := open(t, dir).Next(ended, Filter{})
+	if _, list := List(ended, dir); !errors.Is(next, context.Canceled) || !errors.Is(list, context.Canceled) {
+		t.Errorf("asked to stop: %v, %v", next, list)
+	}
 }
 
 // An entry has the same number whatever the filter.
@@ -153,13 +159,19 @@ func TestAnEntryHasItsNumber(t *testing.T) {
 	}
 }
 
-// What a writer says of its entries stays with them, whatever is said later.
+// What a writer says of its entries stays with them, whatever is said later. A bad entry costs
+// itself.
 func TestWhatIsSaidOfEntries(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{About: []byte("one")})
 	appendAll(t, w, 0, 3)
 	for _, say := range []string{"one", "two", "two"} { // the same begins nothing
 		fatal.If(t, w.Describe([]byte(say)))
+	}
+	bad := exchange(3)
+	bad.Response.Body = make([]byte, capture.MaxBody+1)
+	if err := w.Append(bad); whittle.CodeOf(err) != whittle.ResourceExhausted || w.Lost() != 0 {
+		t.Errorf("too large: %v, %d lost", err, w.Lost())
 	}
 	appendAll(t, w, 3, 5)
 	if err := w.Describe(make([]byte, MaxAbout+1)); whittle.CodeOf(err) != whittle.Internal {

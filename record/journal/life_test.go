@@ -1,13 +1,12 @@
 package journal
 
 import (
-	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,23 +14,17 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
-	"whittle/record/capture"
 )
 
-func TestOneWriterHasTheFolder(t *testing.T) {
+func TestNobodyElseHasTheLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "log")
+	old := syscall.Umask(0)
+	defer syscall.Umask(old)
 	w := create(t, dir, Options{})
 	if _, err := Create(dir, Options{}); err == nil || whittle.CodeOf(err).ExitStatus() != 3 {
 		t.Errorf("a second writer: %v", err)
 	}
 	finish(t, w)
-	finish(t, create(t, dir, Options{}))
-}
-
-func TestNobodyElseReadsTheLog(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "log")
-	old := syscall.Umask(0)
-	defer syscall.Umask(old)
 	fill(t, dir, Options{}, 0, 1)
 	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, segmentPath(dir, 1): 0o600, filepath.Join(dir, lockName): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
@@ -50,22 +43,6 @@ func TestNoEntriesNoSegment(t *testing.T) {
 	}
 	if got, _ := numbers(t, dir, Filter{}); len(got) != 0 {
 		t.Errorf("%v", got)
-	}
-}
-
-func TestABadEntryCostsItself(t *testing.T) {
-	dir := t.TempDir()
-	w := create(t, dir, Options{})
-	appendAll(t, w, 0, 3)
-	bad := exchange(3)
-	bad.Response.Body = make([]byte, capture.MaxBody+1)
-	if err := w.Append(bad); err == nil || whittle.CodeOf(err) != whittle.ResourceExhausted {
-		t.Errorf("too large: %v", err)
-	}
-	appendAll(t, w, 3, 5)
-	finish(t, w)
-	if got, _ := numbers(t, dir, Filter{}); len(got) != 5 || w.Lost() != 0 {
-		t.Errorf("%v, %d lost", got, w.Lost())
 	}
 }
 
@@ -160,92 +137,38 @@ func folderBytes(t *testing.T, dir string) (n int64) {
 	return n
 }
 
-func TestTheOldGoWhenTheirTimeHasCome(t *testing.T) {
-	dir := t.TempDir()
-	now := begun
-	o := Options{MaxAge: 10 * time.Second, now: func() time.Time { return now }}
-	w := create(t, dir, o)
-	for i := range 30_000 { // a millisecond each
-		now = exchange(i).At
-		appendAll(t, w, i, i+1)
-		if i%100 == 99 {
-			fatal.If(t, w.Flush())
-		}
-	}
-	got, _ := numbers(t, dir, Filter{})
-	// A segment goes when its newest entry is too old, so some are a little
-	// older; a segment spans a tenth of the age.
-	if first := got[0]; first > 20_000 || first < 18_500 {
-		t.Errorf("the oldest entry is %d", first)
-	}
-	// Without traffic too, as long as somebody flushes.
-	now = now.Add(time.Hour)
-	fatal.If(t, w.Flush())
-	if all, _ := segments(dir); len(all) != 0 {
-		t.Errorf("an hour later: %v", all)
-	}
-	finish(t, w)
-}
-
 // Reading while writing, as fast as both go.
 func TestReadingWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{SegmentBytes: 30_000})
 	r := open(t, dir)
 	const total = 20_000
-	done := make(chan error, 1)
-	go func() {
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	writing.Go(func() {
 		for i := range total {
-			if err := w.Append(exchange(i)); err != nil {
-				done <- err
+			err := w.Append(exchange(i))
+			if i%50 == 0 {
+				err = errors.Join(err, w.Flush())
+			}
+			if err != nil {
+				t.Error(err)
 				return
 			}
-			if i%50 == 0 {
-				if err := w.Flush(); err != nil {
-					done <- err
-					return
-				}
-			}
 		}
-		done <- w.Close()
-	}()
-	n, finished := 0, false
-	for {
-		e, err := r.Next(context.Background(), Filter{})
-		switch {
-		case errors.Is(err, io.EOF) && finished:
-			if n != total || r.Damages() != nil {
-				t.Errorf("%d of %d entries, %+v", n, total, r.Damages())
-			}
-			return
-		case errors.Is(err, io.EOF):
-			select {
-			case err := <-done:
-				fatal.If(t, err)
-				finished = true
-			default:
-			}
-			continue
-		case err != nil:
-			t.Fatal(err)
+		if err := w.Close(); err != nil {
+			t.Error(err)
 		}
-		if got := int(e.At.Sub(begun) / time.Millisecond); got != n {
-			t.Fatalf("entry %d at place %d", got, n)
+	})
+	for n := 0; n < total && !t.Failed(); {
+		for e := range entries(t, r, Filter{}) {
+			if got := int(e.At.Sub(begun) / time.Millisecond); got != n {
+				t.Fatalf("entry %d at place %d", got, n)
+			}
+			n++
 		}
-		n++
 	}
-}
-
-func TestReadingStopsWhenAsked(t *testing.T) {
-	dir := t.TempDir()
-	fill(t, dir, Options{}, 0, 10)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	r := open(t, dir)
-	if _, err := r.Next(ctx, Filter{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	if _, err := List(ctx, dir); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+	if r.Damages() != nil {
+		t.Errorf("%+v", r.Damages())
 	}
 }
