@@ -36,31 +36,6 @@ func encoded(t testing.TB, e *Entry) []byte {
 	return b
 }
 
-func TestAnEntryComesBackAsItWas(t *testing.T) {
-	empty := &Entry{At: time.Unix(0, 0).UTC()}
-	var b []byte
-	for _, e := range []*Entry{full(), empty, full()} {
-		var err error
-		if b, err = AppendEntry(b, e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var d Decoder
-	for _, want := range []*Entry{full(), empty, full()} {
-		var got Entry
-		var err error
-		if b, err = d.Decode(b, &got); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(&got, want) {
-			t.Fatalf("got %+v\nwant %+v", got, *want)
-		}
-	}
-	if len(b) > 0 {
-		t.Errorf("%d bytes left", len(b))
-	}
-}
-
 func TestAnEntryBeyondTheBoundsIsRefusedByName(t *testing.T) {
 	many := whittle.Header{}
 	for i := range MaxHeaders + 1 {

@@ -89,6 +89,11 @@ func TestWhatACredentialDecidesIsUndecided(t *testing.T) {
 		"a query's token": func(i int) *capture.Entry {
 			return get(i, fmt.Sprint("/account?access_token=redacted-0123456789ab&i=", i), `{"name":"ann"}`)
 		},
+		"a header of a product's own": func(i int) *capture.Entry {
+			e := get(i, fmt.Sprint("/account?i=", i), `{"name":"ann"}`)
+			e.Request.Header["Private-Token"] = []string{"redacted-0123456789ab"}
+			return e
+		},
 		"a part of the path": func(i int) *capture.Entry {
 			return get(i, fmt.Sprint("/account/redacted-0123456789ab?i=", i), `{"name":"ann"}`)
 		},
