@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"whittle/e2e/process"
-	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/kafka/kafkatest"
 	"whittle/systems/ingest/stream/streamtest"
@@ -101,11 +99,9 @@ func batch(t *testing.T, s *service, n, events int) {
 	for i := range all {
 		all[i] = fmt.Sprintf(`{"type":"track","event":"e","userId":"user%d","messageId":"b%d-%d"}`, i, n, i)
 	}
-	r, err := http.Post(s.public+"/v1/batch", "application/json", strings.NewReader(`{"batch":[`+strings.Join(all, ",")+`]}`))
-	fatal.If(t, err)
-	defer r.Body.Close()
-	if said, err := io.ReadAll(r.Body); err != nil || r.StatusCode != http.StatusOK {
-		t.Fatalf("%d %s %v", r.StatusCode, said, err)
+	body := `{"batch":[` + strings.Join(all, ",") + `]}`
+	if r, said := process.Ask(t, http.MethodPost, s.public+"/v1/batch", body, "Content-Type: application/json"); r.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", r.StatusCode, said)
 	}
 }
 

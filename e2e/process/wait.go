@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // Until waits for what another process or goroutine brings about, and fails the test
@@ -34,10 +37,33 @@ func Await(t testing.TB, what string, holds func() (bool, string)) {
 	}
 }
 
+// Ask makes a request over a connection of its own, with header lines "Name: value", where Host
+// is the one that is asked for, and gives the response and all of its body.
+func Ask(t testing.TB, method, url, body string, lines ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	fatal.If(t, err)
+	for _, line := range lines {
+		if name, value, _ := strings.Cut(line, ": "); value != "" {
+			r.Header.Add(name, value)
+		}
+	}
+	r.Host = cmp.Or(r.Header.Get("Host"), r.Host)
+	resp, err := alone.RoundTrip(r)
+	fatal.If(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	fatal.If(t, err)
+	return resp, string(text)
+}
+
+// alone leaves no connection behind.
+var alone = &http.Transport{DisableKeepAlives: true}
+
 // Metrics are the figures at an admin address, all of one moment, by name and labels as
 // they stand there; none where nobody responds.
 func Metrics(admin string) map[string]float64 {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: Patience}
+	client := http.Client{Transport: alone, Timeout: Patience}
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+admin+"/metrics", nil)
 	if err != nil {
 		return nil

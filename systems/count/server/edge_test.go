@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/fatal"
 	"whittle/systems/count/rpc"
 )
@@ -161,15 +162,8 @@ const (
 
 func (e *edges) post(t *testing.T, path, contentType, body string) (int, http.Header, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+path, strings.NewReader(body))
-	fatal.If(t, err)
-	req.Header.Set("Content-Type", contentType)
-	res, err := http.DefaultClient.Do(req)
-	fatal.If(t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	fatal.If(t, err)
-	return res.StatusCode, res.Header, string(text)
+	res, text := process.Ask(t, http.MethodPost, e.url+path, body, "Content-Type: "+contentType)
+	return res.StatusCode, res.Header, text
 }
 
 func TestJSONIsWhatClientsOfTodayRead(t *testing.T) {
@@ -268,10 +262,7 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 			t.Errorf("POST %s as %q: %d %q, want 404", c.path, c.contentType, code, got)
 		}
 	}
-	res, err := http.Get(e.url + twirpPath)
-	fatal.If(t, err)
-	res.Body.Close()
-	if res.StatusCode != http.StatusNotFound {
+	if res, _ := process.Ask(t, http.MethodGet, e.url+twirpPath, ""); res.StatusCode != http.StatusNotFound {
 		t.Errorf("GET: %d, want 404", res.StatusCode)
 	}
 }

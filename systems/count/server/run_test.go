@@ -89,15 +89,8 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func get(t *testing.T, url, host string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	fatal.If(t, err)
-	req.Host = host
-	res, err := client.Do(req)
-	fatal.If(t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	fatal.If(t, err)
-	return res.StatusCode, string(text)
+	res, text := process.Ask(t, http.MethodGet, url, "", "Host: "+host)
+	return res.StatusCode, text
 }
 
 // call sends one count in the background and gives its status and text.

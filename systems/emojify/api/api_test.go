@@ -53,12 +53,8 @@ func TestPictureIsNotSentTwice(t *testing.T) {
 	_, p := h.submit(faces)
 	h.becomes(p.ID, finished)
 	first := h.do(http.MethodGet, "/cache/"+p.ID, "", nil)
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/cache/"+p.ID, nil)
-	req.Header.Set("If-Modified-Since", first.header.Get("Last-Modified"))
-	res, err := http.DefaultClient.Do(req)
-	fatal.If(t, err)
-	defer res.Body.Close()
-	if body, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusNotModified || len(body) != 0 {
+	res, body := process.Ask(t, http.MethodGet, h.url+"/cache/"+p.ID, "", "If-Modified-Since: "+first.header.Get("Last-Modified"))
+	if res.StatusCode != http.StatusNotModified || len(body) != 0 {
 		t.Errorf("%d with %d bytes, want 304 with none", res.StatusCode, len(body))
 	}
 	if head := h.do(http.MethodHead, "/cache/"+p.ID, "", nil); head.code != 200 || head.header.Get("Content-Length") != first.header.Get("Content-Length") {

@@ -1,11 +1,9 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"image"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -150,7 +148,6 @@ func serviceBefore(t testing.TB, l net.Listener, set ...func(*Options)) *testSer
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		h.api.Close(ctx)
-		http.DefaultClient.CloseIdleConnections()
 	})
 	return h
 }
@@ -163,17 +160,8 @@ type response struct {
 
 func (h *testService) do(method, path, contentType string, body []byte) response {
 	h.t.Helper()
-	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, bytes.NewReader(body))
-	fatal.If(h.t, err)
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
-	res, err := http.DefaultClient.Do(req)
-	fatal.If(h.t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	fatal.If(h.t, err)
-	return response{res.StatusCode, res.Header, text}
+	res, text := process.Ask(h.t, method, h.url+path, string(body), "Content-Type: "+contentType)
+	return response{res.StatusCode, res.Header, []byte(text)}
 }
 
 // submit sends a URL.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	e2e "whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
 	"whittle/load"
@@ -75,16 +75,8 @@ func needModules(t *testing.T, room string) {
 
 func post(t *testing.T, url, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	fatal.If(t, err)
-	req.Header.Set("Content-Type", "application/json")
-	transport := &http.Transport{DisableKeepAlives: true}
-	res, err := (&http.Client{Transport: transport}).Do(req)
-	fatal.If(t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	fatal.If(t, err)
-	return res.StatusCode, string(text)
+	res, text := e2e.Ask(t, http.MethodPost, url, body, "Content-Type: application/json")
+	return res.StatusCode, text
 }
 
 // near fails unless sum is within eight standard errors of what times draws

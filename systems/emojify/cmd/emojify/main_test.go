@@ -71,19 +71,8 @@ func (p *program) stop(t testing.TB) {
 
 func get(t testing.TB, url string) (int, []byte) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	fatal.If(t, err)
-	return do(t, req)
-}
-
-func do(t testing.TB, req *http.Request) (int, []byte) {
-	t.Helper()
-	res, err := http.DefaultClient.Do(req)
-	fatal.If(t, err)
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	fatal.If(t, err)
-	return res.StatusCode, b
+	res, body := process.Ask(t, http.MethodGet, url, "")
+	return res.StatusCode, []byte(body)
 }
 
 // store puts a picture into a cache, as the API would, and gives its id.

@@ -23,13 +23,10 @@ type progress struct{ ID, Status, Error string }
 // submit sends a body, and gives what became of it.
 func submit(t *testing.T, base, contentType string, body []byte) progress {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/emojify/", bytes.NewReader(body))
-	fatal.If(t, err)
-	req.Header.Set("Content-Type", contentType)
-	code, b := do(t, req)
+	res, said := process.Ask(t, http.MethodPost, base+"/emojify/", string(body), "Content-Type: "+contentType)
 	var p progress
-	if err := json.Unmarshal(b, &p); err != nil || code >= 300 {
-		t.Fatalf("%d %s", code, b)
+	if err := json.Unmarshal([]byte(said), &p); err != nil || res.StatusCode >= 300 {
+		t.Fatalf("%d %s", res.StatusCode, said)
 	}
 	process.Until(t, "the picture is done", func() bool {
 		if _, b := get(t, base+"/emojify/"+p.ID); json.Unmarshal(b, &p) != nil {

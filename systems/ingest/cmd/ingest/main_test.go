@@ -104,16 +104,6 @@ func post(client *http.Client, url, key, contentType, body string) (receipt, err
 	return a, json.Unmarshal(text, &a)
 }
 
-func get(t testing.TB, url string) (int, string) {
-	t.Helper()
-	res, err := http.Get(url)
-	fatal.If(t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	fatal.If(t, err)
-	return res.StatusCode, string(text)
-}
-
 // TestScripts runs the verbs as a shell would.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{

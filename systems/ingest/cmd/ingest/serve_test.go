@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -120,21 +119,15 @@ func TestAdminPort(t *testing.T) {
 		"/debug/pprof/heap":     "",
 		"/debug/pprof/symbol?0": "num_symbols",
 	} {
-		if code, text := get(t, p.admin+path); code != 200 || !strings.Contains(text, want) {
-			t.Errorf("%s: %d %.200s", path, code, text)
+		if res, text := process.Ask(t, http.MethodGet, p.admin+path, ""); res.StatusCode != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %.200s", path, res.StatusCode, text)
 		}
 	}
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, p.admin+"/metrics", nil)
-	fatal.If(t, err)
-	req.Host = "rebound.example"
-	res, err := http.DefaultClient.Do(req)
-	fatal.If(t, err)
-	res.Body.Close()
-	if res.StatusCode != http.StatusForbidden {
+	if res, _ := process.Ask(t, http.MethodGet, p.admin+"/metrics", "", "Host: rebound.example"); res.StatusCode != http.StatusForbidden {
 		t.Errorf("a foreign host name: %d", res.StatusCode)
 	}
-	if code, _ := get(t, p.public+"/metrics"); code != 404 {
-		t.Errorf("metrics on the public port: %d", code)
+	if res, _ := process.Ask(t, http.MethodGet, p.public+"/metrics", ""); res.StatusCode != http.StatusNotFound {
+		t.Errorf("metrics on the public port: %d", res.StatusCode)
 	}
 }
 
@@ -190,10 +183,7 @@ func TestTLS(t *testing.T) {
 		}
 		c.Close()
 	}
-	res, err := http.Get(p.public + "/import") // plain HTTP
-	fatal.If(t, err)
-	res.Body.Close()
-	if res.StatusCode != http.StatusBadRequest {
+	if res, _ := process.Ask(t, http.MethodGet, p.public+"/import", ""); res.StatusCode != http.StatusBadRequest { // plain HTTP
 		t.Errorf("plain HTTP is responded to with %d", res.StatusCode)
 	}
 	if n := served(); n != "first" {

@@ -95,8 +95,8 @@ func TestLogFirstWithoutItsSink(t *testing.T) {
 	if err != nil || a.code != 200 || a.Durability != "local-fsync" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if code, text := get(t, p.admin+"/ready"); code != 200 {
-		t.Errorf("%d %s", code, text)
+	if res, text := process.Ask(t, http.MethodGet, p.admin+"/ready", ""); res.StatusCode != 200 {
+		t.Errorf("%d %s", res.StatusCode, text)
 	}
 	process.Until(t, "the drain says that it is behind and fails", func() bool {
 		return process.Metrics(p.Admin)["ingest_drain_lag_events"] == 1 && process.Metrics(p.Admin)["ingest_drain_troubles"] > 0
