@@ -60,7 +60,7 @@ func TestLogFirstOverABrokerThatIsKilled(t *testing.T) {
 		}
 	}
 	r := l.Audit(t, map[string][]stream.Entry{"": ours})
-	t.Logf("AUDIT log first over Kafka, broker killed and restarted: %v", r)
+	t.Logf("AUDIT log first over Kafka, broker killed and restarted: %+v", r)
 }
 
 // drained is how many events are in the log, and how many of them in the sink.

@@ -25,6 +25,7 @@ import (
 
 // served is a server on loopback and a client of it.
 type served struct {
+	store    *Store
 	server   *Server
 	conn     *grpc.ClientConn
 	client   rpc.CacheServiceClient
@@ -33,8 +34,8 @@ type served struct {
 
 func serve(t testing.TB, o Options) *served {
 	t.Helper()
-	v := &served{registry: prometheus.NewRegistry()}
-	v.server = NewServer(open(t, t.TempDir(), o), v.registry, slog.New(slog.DiscardHandler))
+	v := &served{registry: prometheus.NewRegistry(), store: open(t, t.TempDir(), o)}
+	v.server = NewServer(v.store, v.registry, slog.New(slog.DiscardHandler))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	fatal.If(t, err)
 	ended := make(chan error, 1)
@@ -136,7 +137,8 @@ func (v *served) counter(t *testing.T, method, code string) prometheus.Collector
 func TestRefusalsHaveACodeAndNoPath(t *testing.T) {
 	v := serve(t, Options{MaxItem: 10})
 	key := keyOf("a").String()
-	_, _, unknown := v.get(t.Context(), key)
+	put(t, v.store, "a", "before")
+	_, _, unknown := v.get(t.Context(), keyOf("b").String())
 	_, _, path := v.get(t.Context(), "../lock")
 	_, exists := v.client.Exists(t.Context(), &rpc.ExistsRequest{})
 	for what, c := range map[string]struct {
@@ -157,8 +159,9 @@ func TestRefusalsHaveACodeAndNoPath(t *testing.T) {
 			t.Errorf("%s: %v, want %v and no path", what, c.err, c.want)
 		}
 	}
-	if there, err := v.client.Exists(t.Context(), &rpc.ExistsRequest{Key: key}); err != nil || there.GetExists() {
-		t.Errorf("after failed puts: %v, %v", there, err)
+	// Nothing is seen of a put that failed.
+	if got := get(t, v.store, "a"); got != "before" || onDisk(t, v.store, partialFolder) != 0 {
+		t.Errorf("after failed puts: %q, %d parts", got, onDisk(t, v.store, partialFolder))
 	}
 }
 

@@ -3,13 +3,11 @@ package cache
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -160,27 +158,6 @@ func TestAnExpiredItemMakesNoRoomTwice(t *testing.T) {
 	put(t, s, "a", strings.Repeat("a", 100))
 	if st := s.Stats(); st.Bytes > 100 || st.Items != 1 || get(t, s, "a") == "-" {
 		t.Errorf("%+v", st)
-	}
-}
-
-func TestNothingIsSeenOfAFailedPut(t *testing.T) {
-	s := open(t, t.TempDir(), Options{MaxItem: 8})
-	put(t, s, "a", "before")
-	lost := errors.New("the sender is gone")
-	for _, c := range []struct {
-		from io.Reader
-		want whittle.Code
-	}{
-		{strings.NewReader("ninebytes"), whittle.ResourceExhausted},
-		{strings.NewReader(""), whittle.Invalid},
-		{io.MultiReader(strings.NewReader("some"), iotest.ErrReader(whittle.Errorf(whittle.Canceled, "gone: %w", lost))), whittle.Canceled},
-	} {
-		if _, err := s.Put(t.Context(), keyOf("a"), c.from); whittle.CodeOf(err) != c.want {
-			t.Errorf("%v, want %v", err, c.want)
-		}
-	}
-	if got := get(t, s, "a"); got != "before" || onDisk(t, s, partialFolder) != 0 {
-		t.Errorf("%q, %d parts", got, onDisk(t, s, partialFolder))
 	}
 }
 

@@ -76,7 +76,7 @@ func audit(t *testing.T, l *Log, happen func(context.Context) error) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		if err := happen(ctx); err != nil {
-			t.Fatalf("%v: %v", err, book.Counts())
+			t.Fatalf("%v: %+v", err, book.Counts())
 		}
 		book.Reach(t, 200)
 	})

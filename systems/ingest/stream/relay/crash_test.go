@@ -79,7 +79,7 @@ func overCrashes(t *testing.T, seed uint64) {
 		}
 	}
 	if r := book.Audit(t, sinks.entries()); r.Refused+r.Unknown > 0 || r.Acknowledged < 500 {
-		t.Errorf("%v", r)
+		t.Errorf("%+v", r)
 	}
 }
 

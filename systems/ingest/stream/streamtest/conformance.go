@@ -226,7 +226,7 @@ func (s *Suite) atOnce(t *testing.T) {
 	l := NewLedger(1)
 	l.During(t, st, 16, timeout, func() { l.Reach(t, s.Scale) })
 	if r := l.Audit(t, s.Read(t, st)); r.Refused+r.Unknown > 0 {
-		t.Error(r)
+		t.Errorf("%+v", r)
 	}
 }
 
