@@ -74,6 +74,42 @@ func (p *Process) Signal(t testing.TB, s os.Signal) {
 	}
 }
 
+// Served is a server that ends in order, as an operator ends it.
+type Served struct {
+	*child.Process
+	ended bool
+}
+
+// Serve starts a server that is ended with the test, and has to end without an error then. With
+// o.Env it may be the test's own binary.
+func Serve(t testing.TB, o child.Options, argv ...string) *Served {
+	t.Helper()
+	p, err := child.Start(context.WithoutCancel(t.Context()), o, argv...)
+	fatal.If(t, err)
+	s := &Served{Process: p}
+	t.Cleanup(func() { s.End(t) })
+	return s
+}
+
+// End ends it now, unless it has ended.
+func (s *Served) End(t testing.TB) {
+	t.Helper()
+	if s.ended {
+		return
+	}
+	s.ended = true
+	s.Stop()
+	if err := s.Wait(); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, s.Said())
+	}
+}
+
+// Kill ends it as a power cut would.
+func (s *Served) Kill() {
+	s.ended = true
+	s.Process.Kill()
+}
+
 // Monolith starts the Node application of the count system as it was before the
 // carve, with flags of Node's own.
 func Monolith(t testing.TB, flags ...string) *Process {

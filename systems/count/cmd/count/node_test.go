@@ -34,22 +34,15 @@ const root = "../.." // systems/count
 
 // process is a server.
 type process struct {
-	*child.Process
+	*e2e.Served
 	public string // http://host:port
 }
 
 // spawn runs a server until the test ends, which it does in order.
 func spawn(t *testing.T, env []string, argv ...string) *process {
 	t.Helper()
-	p, err := child.Start(t.Context(), child.Options{Env: env}, argv...)
-	fatal.If(t, err)
-	t.Cleanup(func() {
-		p.Stop()
-		if err := p.Wait(); err != nil {
-			t.Errorf("%s ended with %v", argv[0], err)
-		}
-	})
-	return &process{p, "http://" + p.Public}
+	s := e2e.Serve(t, child.Options{Env: env}, argv...)
+	return &process{s, "http://" + s.Public}
 }
 
 func startService(t *testing.T) *process {

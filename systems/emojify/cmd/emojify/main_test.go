@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -36,9 +35,8 @@ func TestMain(m *testing.M) {
 
 // program is a running emojify.
 type program struct {
-	*child.Process
+	*process.Served
 	printed bytes.Buffer // on standard output; to be read when it has ended
-	ended   bool
 }
 
 // start runs a verb on free ports until the test ends.
@@ -49,24 +47,8 @@ func start(t testing.TB, verb string, args ...string) *program {
 		cmd.Stdout = io.MultiWriter(cmd.Stdout, &p.printed)
 		return cmd.Start()
 	}}
-	var err error
-	p.Process, err = child.Start(context.Background(), o, append([]string{os.Args[0], verb, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)...)
-	fatal.If(t, err)
-	t.Cleanup(func() { p.stop(t) })
+	p.Served = process.Serve(t, o, append([]string{os.Args[0], verb, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)...)
 	return p
-}
-
-// stop ends the process as an operator would and expects a clean end.
-func (p *program) stop(t testing.TB) {
-	t.Helper()
-	if p.ended {
-		return
-	}
-	p.ended = true
-	p.Stop()
-	if err := p.Wait(); err != nil {
-		t.Errorf("it ended with %v\n%s", err, p.Said())
-	}
 }
 
 func get(t testing.TB, url string) (int, []byte) {
@@ -111,7 +93,7 @@ func TestDebugPrintIsOffUnlessAsked(t *testing.T) {
 		if code, got := get(t, "http://"+api.Public+"/cache/"+id); code != 200 || !bytes.Equal(got, picture) {
 			t.Errorf("%v: %d, %d bytes", c.args, code, len(got))
 		}
-		api.stop(t)
+		api.End(t)
 		_, printed, _ := strings.Cut(api.printed.String(), "\n") // where it listens
 		if c.prints && (!strings.HasPrefix(printed, "err size:200008") || len(printed) < len(picture)) || !c.prints && printed != "" {
 			t.Errorf("%v: printed %d bytes, %.80q", c.args, len(printed), printed)
@@ -157,7 +139,6 @@ func TestCacheOutlivesItsProcess(t *testing.T) {
 	cache := start(t, "cache", "--dir", dir)
 	id := store(t, cache.Public, []byte("GIF89a, or so"))
 	api := start(t, "api", "--cache", cache.Public, "--facebox", "http://127.0.0.1:1")
-	cache.ended = true
 	cache.Kill()
 	if code, b := get(t, "http://"+api.Public+"/cache/"+id); code != 503 {
 		t.Errorf("while it is away: %d %s", code, b)

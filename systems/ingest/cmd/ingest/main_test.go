@@ -40,9 +40,8 @@ const timeout = 30 * time.Second
 
 // running is a server.
 type running struct {
-	*child.Process
+	*process.Served
 	public, admin string // http://host:port
-	ended         bool
 }
 
 // start runs a server in dir until the test ends.
@@ -50,30 +49,8 @@ func start(t testing.TB, dir string, env []string, args ...string) *running {
 	t.Helper()
 	self, err := os.Executable()
 	fatal.If(t, err)
-	c, err := child.Start(context.Background(), child.Options{Dir: dir, Env: append(env, asServer+"=1")}, append([]string{self}, args...)...)
-	fatal.If(t, err)
-	p := &running{c, "http://127.0.0.1" + c.Public[strings.LastIndexByte(c.Public, ':'):], "http://" + c.Admin, false}
-	t.Cleanup(func() { p.stop(t) })
-	return p
-}
-
-// stop ends the server as an operator would and expects a clean end.
-func (p *running) stop(t testing.TB) {
-	t.Helper()
-	if p.ended {
-		return
-	}
-	p.ended = true
-	p.Stop()
-	if err := p.Wait(); err != nil {
-		t.Errorf("the server ended with %v\n%s", err, p.Said())
-	}
-}
-
-// kill ends the server as a power cut would.
-func (p *running) kill() {
-	p.ended = true
-	p.Kill()
+	s := process.Serve(t, child.Options{Dir: dir, Env: append(env, asServer+"=1")}, append([]string{self}, args...)...)
+	return &running{s, "http://" + s.Public, "http://" + s.Admin}
 }
 
 // receipt is what of a response the tests look at.

@@ -35,7 +35,7 @@ func TestAStreamThatNobodyChose(t *testing.T) {
 		{env: []string{"KAFKA_TOPIC=t", "AWS_REGION=eu-west-1"}},
 	} {
 		p := start(t, t.TempDir(), c.env, append([]string{"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0"}, c.args...)...)
-		p.stop(t)
+		p.End(t)
 		if got := p.Said(); !strings.Contains(got, c.want) || c.want == "" && strings.Contains(got, "is set and not used") {
 			t.Errorf("%v %v: want %q in\n%s", c.env, c.args, c.want, got)
 		}
@@ -50,7 +50,7 @@ func TestLogFirst(t *testing.T) {
 	if a, err := post(http.DefaultClient, before.public+"/v1/track", "", "application/json", `{"userId":"u","event":"e","messageId":"m-8"}`); err != nil || a.code != 200 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	before.stop(t)
+	before.End(t)
 	url := natstest.JetStream(t)
 	args := []string{
 		"--host", "127.0.0.1", "--port", "0", "--admin", "127.0.0.1:0",
@@ -73,7 +73,7 @@ func TestLogFirst(t *testing.T) {
 			lag, ok := process.Metrics(p.Admin)["ingest_drain_lag_events"]
 			return ok && lag == 0
 		})
-		p.stop(t)
+		p.End(t)
 	}
 	out := strings.Join(published(t, url), "\n")
 	for i := range 9 {
@@ -101,7 +101,7 @@ func TestLogFirstWithoutItsSink(t *testing.T) {
 	process.Until(t, "the drain says that it is behind and fails", func() bool {
 		return process.Metrics(p.Admin)["ingest_drain_lag_events"] == 1 && process.Metrics(p.Admin)["ingest_drain_troubles"] > 0
 	})
-	p.kill() // ended in order it would wait for the sink for a while
+	p.Kill() // ended in order it would wait for the sink for a while
 }
 
 // TestStraightToASink responds for what the sink reached.
@@ -112,7 +112,7 @@ func TestStraightToASink(t *testing.T) {
 	if err != nil || a.code != 200 || a.Durability != "jetstream" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	p.stop(t)
+	p.End(t)
 	if got := published(t, url); !slices.Equal(got, []string{"hello"}) {
 		t.Errorf("the sink holds %q", got)
 	}
