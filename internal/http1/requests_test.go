@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -206,24 +207,19 @@ func statusOf(err error) int {
 // whole body to a handler.
 func netHTTPServer(t *testing.T, message string) bool {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(t, err)
 	whole := make(chan struct{}, 10)
-	s := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err == nil {
 			whole <- struct{}{}
 		}
-	})}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = s.Serve(l) }()
-	c, err := net.Dial("tcp", l.Addr().String())
+	}))
+	defer s.Close()
+	c, err := net.Dial("tcp", s.Listener.Addr().String())
 	fatal.If(t, err)
+	defer c.Close()
 	_, _ = io.WriteString(c, message)
 	_ = c.(*net.TCPConn).CloseWrite()
 	_, _ = io.Copy(io.Discard, c)
-	_ = c.Close()
-	_ = s.Close()
-	<-done
 	return len(whole) > 0
 }
 

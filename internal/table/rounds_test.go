@@ -9,20 +9,6 @@ import (
 	"whittle/internal/fatal"
 )
 
-func TestMedian(t *testing.T) {
-	for _, c := range []struct {
-		v    []float64
-		want float64
-	}{{[]float64{3}, 3}, {[]float64{4, 1}, 2.5}, {[]float64{9, 1, 2}, 2}} {
-		if got := Median(c.v); got != c.want {
-			t.Errorf("median(%v) = %v, want %v", c.v, got, c.want)
-		}
-	}
-	if !math.IsNaN(Median(nil)) {
-		t.Error("the median of nothing is a number")
-	}
-}
-
 func TestRatioIsByRound(t *testing.T) {
 	r, tb := Rounds{}, New("t")
 	for i, v := range []float64{10, 40, 90} {

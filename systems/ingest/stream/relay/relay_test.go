@@ -2,7 +2,6 @@ package relay
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -48,6 +47,9 @@ func (g *rig) again(t *testing.T, o Options) {
 func (g *rig) close(t *testing.T) {
 	t.Helper()
 	fatal.If(t, g.Close(t.Context()))
+	if err := g.Append(t.Context(), []stream.Record{event("late", 0)})[0].Err; whittle.CodeOf(err) != whittle.Unavailable {
+		t.Errorf("after close: %v", err)
+	}
 }
 
 func (g *rig) first() int {
@@ -114,33 +116,6 @@ func TestAnHourOfOutage(t *testing.T) {
 		}
 		if said, over := strings.Count(lines.String(), "drain failed; it retries"), strings.Count(lines.String(), "drain recovered"); said != 1 || over != 1 {
 			t.Errorf("said %d times and ended %d times:\n%s", said, over, lines.String())
-		}
-	})
-}
-
-// TestASinkThatIsDownAtTheStart keeps nobody from appending, over a crash.
-func TestASinkThatIsDownAtTheStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := quick(t)
-		g := open(t, o, nil)
-		g.sink.setDown(errDown)
-		streamtest.Keep(t, g, event("k", 0))
-		g.crash()
-		g.again(t, o)
-		g.sink.setDown(errDown)
-		streamtest.Keep(t, g, event("k", 1))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := g.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := g.Append(t.Context(), []stream.Record{event("k", 3)})[0].Err; whittle.CodeOf(err) != whittle.Unavailable {
-			t.Errorf("after close: %v", err)
-		}
-		g.again(t, o)
-		g.close(t)
-		if got := copies(g.sinks); got["k.0"] != 1 || got["k.1"] != 1 {
-			t.Errorf("at the sink: %v", got)
 		}
 	})
 }
