@@ -97,8 +97,6 @@ func ofValues() []sent {
 	return []sent{
 		kept("nothing odd", oneEvent),
 		kept("spaces around", " \r\n"+oneEvent+"\n\n"),
-		kept("1e999", withProperty(`"x":1e999`)),
-		kept("-0 and fifty digits", withProperty(`"x":-0,"y":12345678901234567890123456789012345678901234567890.5`)),
 		kept("a name twice in properties", withProperty(`"x":1,"x":2`)),
 		kept("half a surrogate pair in a property", withProperty(`"x":"\ud800"`)),
 		kept("NUL in a name", withProperty(`"x\u0000y":1`)),
@@ -109,20 +107,12 @@ func ofValues() []sent {
 		kept("emoji, combining marks and right to left", withProperty(`"x":"👩‍👩‍👧 é`+"\u202eabc"+`"`)),
 		kept("U+2028", withProperty(`"x":"`+"\u2028"+`"`)),
 		kept("a user with NUL and line ends", `{"event":"e","userId":"u\u0000\r\nX-Admin: 1"}`),
-		kept("a user's number", `{"event":"e","userId":12345678901234567890}`),
 		kept("userId null, anonymousId there", `{"event":"e","userId":null,"anonymousId":"a"}`),
 		kept("half a surrogate pair as a user", `{"event":"e","userId":"\ud800"}`),
-		kept("a user 1.0", `{"event":"e","userId":1.0}`),
-		kept("1e-400 and 1e400", withProperty(`"x":1e-400,"y":1e400`)),
-		refused("a user that is a list, with an anonymousId", "/v1/track", `{"event":"e","userId":[],"anonymousId":"a"}`, "userId is not a string"),
-		kept("members escaped", `{"event":"e","user\u0049d":"u"}`),
 		refused("NaN", "/v1/track", withProperty(`"x":NaN`), "NaN at byte 19 is none of its values"),
 		refused("an event a line", "/v1/track", oneEvent+"\n"+oneEvent+"\n", notJSON),
 		refused("an array of events", "/v1/track", `[`+oneEvent+`]`, "not a JSON object"),
 		refused("cut off", "/v1/track", oneEvent[:len(oneEvent)-1], "cut off"),
-		refused("{}", "/v1/track", `{}`, nobody),
-		refused("invalid UTF-8", "/v1/track", withProperty("\"x\":\"\xff\""), "not UTF-8"),
-		refused("invalid UTF-8 next to the batch", "/v1/batch", "{\"batch\":["+typed("x1")+"],\"x\":\"\xff\"}", "not UTF-8"),
 		refused("a byte order mark", "/v1/track", "\ufeff"+oneEvent, "byte order mark"),
 		refused("a byte order mark before a batch", "/v1/batch", "\ufeff"+batchOf(typed("x2")), "byte order mark"),
 		refused("UTF-16", "/v1/track", "\xff\xfe{\x00}\x00", "UTF-16"),
@@ -136,7 +126,6 @@ func ofValues() []sent {
 
 func ofBatches() []sent {
 	return []sent{
-		{name: "one event twice", wire: posted("/v1/batch", batchOf(typed("b1"), typed("b1")), asJSON), code: 200, kept: 1, value: typed("b1")[:30]},
 		{name: "PHP's empty context", wire: posted("/v1/batch", `{"context":[],"batch":[`+typed("b2")+`]}`, asJSON), code: 200, kept: 1, value: typed("b2")[:30]},
 		{name: "a batch whose members come last", wire: posted("/v1/import",
 			`{"batch":[`+typed("b3")+`],"sentAt":null,"context":{"a":1},"writeKey":"k"}`, asJSON), code: 200, kept: 1, value: typed("b3")[:30]},
@@ -152,11 +141,9 @@ func ofBatches() []sent {
 func ofVendors() []sent {
 	return []sent{
 		unread(404, "PostHog's capture", "/capture/", `{"api_key":"k","event":"e","distinct_id":"u"}`, "no such endpoint", asJSON),
-		unread(404, "PostHog's batch", "/batch", `{"api_key":"k","batch":[]}`, "no such endpoint", asJSON),
 		unread(404, "Amplitude's", "/2/httpapi", `{"api_key":"k","events":[]}`, "no such endpoint", asJSON),
 		unread(404, "Mixpanel's", "/track?ip=1", `data=eyJ9`, "no such endpoint", "Content-Type: application/x-www-form-urlencoded"),
 		unread(404, "Snowplow's", "/com.snowplowanalytics.snowplow/tp2", `{"schema":"iglu:x","data":[]}`, "no such endpoint", asJSON),
-		unread(404, "Google's", "/mp/collect", `{"client_id":"c","events":[]}`, "no such endpoint", asJSON),
 		unread(404, "another case of letters", "/V1/Track", oneEvent, "no such endpoint", asJSON),
 		unread(404, "two slashes", "//v1/track", oneEvent, "no such endpoint", asJSON),
 		refused("PostHog's events", "/v1/batch", `{"api_key":"k","batch":[{"event":"e","distinct_id":"u","properties":{}}]}`, "no type"),
@@ -170,7 +157,6 @@ func ofVendors() []sent {
 		keptAs("Mixpanel's import as it is", `[{"event":"e","properties":{"distinct_id":"u","$insert_id":"i"}}]`, asJSON),
 		keptAs("a protobuf of OpenTelemetry", "\x0a\x02\x08\x01", "Content-Type: application/x-protobuf"),
 		unread(404, "OpenTelemetry's traces", "/v1/traces", `{"resourceSpans":[]}`, "no such endpoint", asJSON),
-		unread(404, "OpenTelemetry's logs", "/v1/logs", "\x0a\x00", "no such endpoint", "Content-Type: application/x-protobuf"),
 		unread(401, "Splunk's token", "/import", `{"event":"e"}`, "the credentials cannot be read", "Authorization: Splunk t"),
 		unread(401, "Basic that is not base64", "/import", "x", "the credentials cannot be read", "Authorization: Basic !"),
 		unread(401, "Basic without a colon", "/import", "x", "the credentials cannot be read", "Authorization: Basic a2V5"),
