@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,10 +42,8 @@ func nodeClients(t *testing.T) string {
 		return dir
 	}
 	fatal.If(t, errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS("clients"))))
-	cmd := exec.CommandContext(t.Context(), npm, "ci", "--silent", "--no-audit", "--no-fund")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Logf("npm ci: %v\n%s", err, out)
+	if status, said := process.Run(t, dir, npm, "ci", "--silent", "--no-audit", "--no-fund"); status != 0 {
+		t.Log(said)
 		needs.Missing(t, "RudderStack's SDKs", "let npm reach its registry")
 	}
 	fatal.If(t, os.WriteFile(filepath.Join(dir, "installed"), nil, 0o600))
@@ -108,15 +105,10 @@ func TestSegmentsNodeSDK(t *testing.T) {
 	const burst = 1000
 	data := t.TempDir()
 	s := keyed(t, data)
-	send := func(key string) ([]byte, error) {
-		return exec.CommandContext(t.Context(), node, "segment/send.js", s.public, key, fmt.Sprint(burst)).CombinedOutput()
+	if status, said := process.Run(t, "", node, "segment/send.js", s.public, "another-key", fmt.Sprint(burst)); status == 0 {
+		t.Errorf("a key that is not known was let in: %s", said)
 	}
-	if out, err := send("another-key"); err == nil {
-		t.Errorf("a key that is not known was let in: %s", out)
-	}
-	if out, err := send("key-of-the-test"); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	process.MustRun(t, "", 0, node, "segment/send.js", s.public, "key-of-the-test", fmt.Sprint(burst))
 	s.Kill()
 	arrived(t, data, map[string]int{"identify": 1, "track": 1 + burst, "page": 1, "screen": 1, "group": 1, "alias": 1})
 }
@@ -127,10 +119,7 @@ func TestRudderStacksNodeSDK(t *testing.T) {
 	node, modules := needs.Node(t), nodeClients(t)
 	data := t.TempDir()
 	s := keyed(t, data)
-	out, err := exec.CommandContext(t.Context(), node, "clients/rudder.js", filepath.Join(modules, "node_modules"), s.public, "key-of-the-test", "200").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s\n%s", err, out, s.Said())
-	}
+	process.MustRun(t, "", 0, node, "clients/rudder.js", filepath.Join(modules, "node_modules"), s.public, "key-of-the-test", "200")
 	s.Kill()
 	arrived(t, data, map[string]int{"identify": 1, "track": 200})
 }
@@ -189,12 +178,9 @@ func TestPlainCurl(t *testing.T) {
 		{"--http1.0", "-d", fmt.Sprintf(event, 5), s.public + "/v1/track"},
 		{"-H", "Transfer-Encoding: chunked", "-d", fmt.Sprintf(event, 6), s.public + "/v1/track"},
 	} {
-		out, err := exec.CommandContext(t.Context(), curl, append([]string{"-sS", "--fail-with-body"}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Errorf("curl %q: %v: %s", args, err, out)
-		}
-		if again := i == 1 || i == 3; strings.Contains(string(out), `"duplicate"`) != again && !strings.Contains(string(out), `"events"`) {
-			t.Errorf("curl %q: %s", args, out)
+		said := process.MustRun(t, "", 0, append([]string{curl, "-sS", "--fail-with-body"}, args...)...)
+		if again := i == 1 || i == 3; strings.Contains(said, `"duplicate"`) != again && !strings.Contains(said, `"events"`) {
+			t.Errorf("curl %q: %s", args, said)
 		}
 	}
 	s.Kill()

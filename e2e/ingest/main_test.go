@@ -3,14 +3,12 @@
 package ingest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -128,12 +126,7 @@ func TestDemoIngest(t *testing.T) {
 		needs.Missing(t, "the Node.js ingestion server", "make deps")
 	}
 	dir := t.TempDir()
-	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), demo, "ingest", "--short", "--out", dir)
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, said.String())
-	}
+	said := process.MustRun(t, "", 0, demo, "ingest", "--short", "--out", dir)
 	b, err := os.ReadFile(filepath.Join(dir, "demo-ingest.json"))
 	fatal.If(t, err)
 	var figures struct {
@@ -147,8 +140,8 @@ func TestDemoIngest(t *testing.T) {
 		t.Fatalf("%d streams were read back: %s", len(figures.Audits), b)
 	}
 	for _, name := range []string{"Node.js, PutRecord ", "Node.js, PutRecords ", "Go, PutRecords ", "Go, fsync "} {
-		if n := strings.Count(said.String(), "  "+name); n < 2 { // a row at each number of users
-			t.Errorf("%d rows of %s:\n%s", n, name, said.String())
+		if n := strings.Count(said, "  "+name); n < 2 { // a row at each number of users
+			t.Errorf("%d rows of %s:\n%s", n, name, said)
 		}
 	}
 	for _, a := range figures.Audits {
