@@ -327,9 +327,9 @@ func TestAcceptedIsKept(t *testing.T) {
 		}
 		return nil
 	}
-	type receipt struct{ status, position string }
-	var mu sync.Mutex
-	receipts := map[string][]receipt{}
+	type receipt struct{ id, status, position string }
+	var mu sync.Mutex // guards the following
+	var receipts []receipt
 	bodies := map[string]string{}
 	var senders sync.WaitGroup
 	for sender := range 8 {
@@ -345,7 +345,7 @@ func TestAcceptedIsKept(t *testing.T) {
 					id = fmt.Sprintf("raw-%d-%d", sender, n)
 					a := s.send(http.MethodPost, "/import", bytes.NewReader(raw), "Idempotency-Key: "+id)
 					mu.Lock()
-					receipts[id] = append(receipts[id], receipt{a.Status, a.Position})
+					receipts = append(receipts, receipt{id, a.Status, a.Position})
 					bodies[id] = string(raw)
 					mu.Unlock()
 					continue
@@ -358,48 +358,43 @@ func TestAcceptedIsKept(t *testing.T) {
 				a := s.post("/v1/batch", batchOf(events...))
 				mu.Lock()
 				for i, r := range a.Results {
-					receipts[ids[i]] = append(receipts[ids[i]], receipt{r.Status, r.Position})
+					receipts = append(receipts, receipt{ids[i], r.Status, r.Position})
 				}
 				mu.Unlock()
 			}
 		})
 	}
 	senders.Wait()
-	kept := map[string]int{}
-	for _, r := range s.stream.records() {
+	records, reported := s.stream.records(), 0
+	kept, taken := map[string]int{}, map[string]int{}
+	for _, r := range records {
 		kept[r.ID]++
 	}
-	byPosition := s.stream.records()
-	reported := 0
-	for id, all := range receipts {
-		accepted := 0
-		for _, r := range all {
-			if r.status != "accepted" && r.status != "duplicate" {
-				continue
-			}
-			reported++
-			if r.status == "accepted" {
-				accepted++
-			}
-			var n int
-			if _, err := fmt.Sscanf(r.position, "0/%d", &n); err != nil || n >= len(byPosition) || byPosition[n].ID != id {
-				t.Fatalf("%s was %s at %q, and is not there", id, r.status, r.position)
-			}
-			if !byPosition[n].Intact() {
-				t.Fatalf("%s is not what was sealed", id)
-			}
-			if body, raw := bodies[id]; raw && string(byPosition[n].Value) != body {
-				t.Fatalf("%s is not what was sent", id)
-			}
+	for _, r := range receipts {
+		if r.status != "accepted" && r.status != "duplicate" {
+			continue
 		}
-		if accepted > 1 || kept[id] != accepted {
-			t.Errorf("%s: %d times accepted, %d times kept", id, accepted, kept[id])
+		reported++
+		if r.status == "accepted" {
+			taken[r.id]++
+		}
+		var n int
+		if _, err := fmt.Sscanf(r.position, "0/%d", &n); err != nil || n >= len(records) || records[n].ID != r.id || !records[n].Intact() {
+			t.Fatalf("%+v, and it is not there as it was sealed", r)
+		}
+		if body, raw := bodies[r.id]; raw && string(records[n].Value) != body {
+			t.Fatalf("%s is not what was sent", r.id)
+		}
+	}
+	for id, n := range kept {
+		if n != 1 || taken[id] != 1 {
+			t.Errorf("%s: %d times accepted, %d times kept", id, taken[id], n)
 		}
 	}
 	if reported < 500 {
 		t.Fatalf("%d events were kept: too few to say anything", reported)
 	}
-	if n := testutil.ToFloat64(s.front.metrics.events[accepted]); int(n) != len(byPosition) {
-		t.Errorf("the metric says %.0f accepted, %d are kept", n, len(byPosition))
+	if n := testutil.ToFloat64(s.front.metrics.events[accepted]); int(n) != len(records) {
+		t.Errorf("the metric says %.0f accepted, %d are kept", n, len(records))
 	}
 }
