@@ -136,110 +136,75 @@ func TestThePublishedServiceIsRefusedWithItsReasons(t *testing.T) {
 	}
 }
 
-// A constant difference of status must be shown quickly, and one that the
-// monolith has with itself never.
-func TestStatus(t *testing.T) {
-	constant := judgeOf(t, countRoute())
-	drive(constant, 1, 20, comparetest.Flaws{}, func(_ int, x *whittle.Exchange) { x.Candidate.Status = 404 })
-	v := constant.Verdict()
+// A constant difference of status must be shown quickly.
+func TestAConstantStatus(t *testing.T) {
+	j := judgeOf(t, countRoute())
+	drive(j, 1, 20, comparetest.Flaws{}, func(_ int, x *whittle.Exchange) { x.Candidate.Status = 404 })
+	v := j.Verdict()
 	f := findingsOf(&v, whittle.FoundStatus)
 	if v.State != whittle.Different || len(f) != 1 || !f[0].Decided || f[0].DecidedAt > 18 ||
 		f[0].Monolith != "200" || f[0].Candidate != "404" || f[0].Count != 20 || len(f[0].Samples) == 0 {
 		t.Errorf("a constant 404: %s %+v", v.Summary, f)
 	}
-
-	r := rand.New(rand.NewPCG(8, 8))
-	flapping := judgeOf(t, countRoute())
-	drive(flapping, 2, 3_000, comparetest.Flaws{}, func(_ int, x *whittle.Exchange) {
-		for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
-			if r.IntN(10) == 0 {
-				a.Status = 503
-			}
-		}
-	})
-	if v := flapping.Verdict(); v.State != whittle.Undecided {
-		t.Errorf("both flap alike: %s", v.Summary)
-	}
-
-	rare := judgeOf(t, countRoute())
-	drive(rare, 3, 5_000, comparetest.Flaws{}, func(i int, x *whittle.Exchange) {
-		if i%1_000 == 999 {
-			x.Candidate.Status = 503
-		}
-	})
-	if v := rare.Verdict(); v.State != whittle.Equivalent || len(findingsOf(&v, whittle.FoundStatus)) != 1 {
-		t.Errorf("1 of 1,000, with 1 of 200 allowed: %s %+v", v.Summary, v.Findings)
-	}
 }
 
-// The second call of each pair meets what the first has done: a 409 from the
-// candidate says nothing if the monolith's own second response is one too.
-func TestAMonolithThatDiffersFromItselfShowsNothing(t *testing.T) {
-	j := judgeOf(t, countRoute())
-	drive(j, 1, 100, comparetest.Flaws{}, func(i int, x *whittle.Exchange) {
-		x.Candidate.Status = 409
-		if i%5 == 0 {
-			again := x.Candidate
-			x.Repeat = &again
-		}
-	})
-	if v := j.Verdict(); v.State != whittle.Undecided {
-		t.Errorf("verdict %s", v.Summary)
-	}
-}
-
-func TestFailuresAndUnreadableResponses(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(i int, x *whittle.Exchange)
-		kind   whittle.FindingKind
-	}{
-		{"no response", func(_ int, x *whittle.Exchange) {
-			x.Candidate = whittle.Response{Failure: whittle.FailedTimeout}
-		}, whittle.FoundFailure},
-		{"no number", func(_ int, x *whittle.Exchange) { x.Candidate.Body = []byte("{}") }, whittle.FoundUnreadable},
-	} {
-		j := judgeOf(t, countRoute())
-		drive(j, 1, 30, comparetest.Flaws{}, c.change)
-		v := j.Verdict()
-		f := findingsOf(&v, c.kind)
-		if v.State != whittle.Different || len(f) != 1 || f[0].Count != 30 || f[0].Summary == "" {
-			t.Errorf("%s: %s %+v", c.name, v.Summary, f)
-		}
-	}
-}
-
-// What the monolith does as often as the candidate raises no alarm, and a
-// monolith that alone fails shows nothing against the candidate.
-func TestFailuresOfTheMonolith(t *testing.T) {
+// TestFailures: what the candidate alone does is shown. What the monolith does as often, or with
+// itself, raises no alarm, and a monolith that alone fails shows nothing against the candidate.
+func TestFailures(t *testing.T) {
 	down := whittle.Response{Failure: whittle.FailedTimeout}
-	for name, change := range map[string]func(i int, x *whittle.Exchange){
-		"both unreadable alike": func(i int, x *whittle.Exchange) {
-			if i%3 == 0 {
-				x.Monolith.Body = []byte("busy")
+	busy := func(a *whittle.Response) { a.Body = []byte("busy") }
+	fails := func(a *whittle.Response) { *a = down }
+	// inTurn has one side do so in every third exchange, and the other one in the next.
+	inTurn := func(do func(a *whittle.Response)) func(i int, x *whittle.Exchange) {
+		return func(i int, x *whittle.Exchange) {
+			switch i % 3 {
+			case 0:
+				do(&x.Monolith)
+			case 1:
+				do(&x.Candidate)
 			}
-			if i%3 == 1 {
-				x.Candidate.Body = []byte("busy")
-			}
-		},
-		"both fail alike": func(i int, x *whittle.Exchange) {
-			if i%3 == 0 {
-				x.Monolith = down
-			}
-			if i%3 == 1 {
-				x.Candidate = down
-			}
-		},
-		"the monolith fails": func(i int, x *whittle.Exchange) {
+		}
+	}
+	r := rand.New(rand.NewPCG(8, 8))
+	for name, c := range map[string]struct {
+		n      int
+		change func(i int, x *whittle.Exchange)
+		word   whittle.State
+		kind   whittle.FindingKind // of the one finding; empty: any
+	}{
+		"no response":           {30, func(_ int, x *whittle.Exchange) { x.Candidate = down }, whittle.Different, whittle.FoundFailure},
+		"no number":             {30, func(_ int, x *whittle.Exchange) { x.Candidate.Body = []byte("{}") }, whittle.Different, whittle.FoundUnreadable},
+		"both unreadable alike": {400, inTurn(busy), whittle.Undecided, ""},
+		"both fail alike":       {400, inTurn(fails), whittle.Undecided, ""},
+		"the monolith fails": {400, func(i int, x *whittle.Exchange) {
 			if i%2 == 0 {
 				x.Monolith = down
 			}
-		},
+		}, whittle.Undecided, ""},
+		"both flap alike": {3_000, func(_ int, x *whittle.Exchange) {
+			for _, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
+				a.Status = either(r.IntN(10) == 0, 503, 200)
+			}
+		}, whittle.Undecided, ""},
+		"1 of 1,000, with 1 of 200 allowed": {5_000, func(i int, x *whittle.Exchange) {
+			x.Candidate.Status = either(i%1_000 == 999, 503, 200)
+		}, whittle.Equivalent, whittle.FoundStatus},
+		// The second call of each pair meets what the first has done: a 409 from the
+		// candidate says nothing if the monolith's own second response is one too.
+		"a monolith that differs from itself": {100, func(i int, x *whittle.Exchange) {
+			x.Candidate.Status = 409
+			if i%5 == 0 {
+				again := x.Candidate
+				x.Repeat = &again
+			}
+		}, whittle.Undecided, ""},
 	} {
 		j := judgeOf(t, countRoute())
-		drive(j, 1, 400, comparetest.Flaws{}, change)
-		if v := j.Verdict(); v.State != whittle.Undecided {
-			t.Errorf("%s: %s", name, v.Summary)
+		drive(j, 1, c.n, comparetest.Flaws{}, c.change)
+		v := j.Verdict()
+		f := findingsOf(&v, c.kind)
+		if v.State != c.word || c.kind != "" && (len(f) != 1 || f[0].Summary == "" || v.State == whittle.Different && f[0].Count != c.n) {
+			t.Errorf("%s: %s %+v", name, v.Summary, f)
 		}
 	}
 }

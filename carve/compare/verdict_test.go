@@ -169,56 +169,36 @@ func TestMoreNeededStaysUnknown(t *testing.T) {
 func TestNoiseOfOnePlaceExcusesNoOther(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 9))
-	type say func(id int, candidate bool) string
 	load := [2]float64{0.3, 88.5}
 	for _, c := range []struct {
 		name string
-		say  say
+		say  func(id int, candidate bool) string
 		word whittle.State
 		at   string
 		pace time.Duration // 0: 150 ms
 	}{
 		{"another element", func(id int, candidate bool) string {
-			wrong := 0
-			if candidate {
-				wrong = 1
-			}
-			return fmt.Sprintf(`{"id":%d,"items":[{"price":%d},{"price":%d},{"price":%d}]}`, id, r.IntN(1000), id*3, id*7+wrong)
+			return fmt.Sprintf(`{"id":%d,"items":[{"price":%d},{"price":%d},{"price":%d}]}`, id, r.IntN(1000), id*3, id*7+either(candidate, 1, 0))
 		}, whittle.Undecided, "$.items[*].price", 0},
 		{"the same elements", func(id int, _ bool) string {
 			return fmt.Sprintf(`{"id":%d,"items":[{"price":%d},{"price":%d},{"price":%d}]}`, id, r.IntN(1000), id*3, r.IntN(7))
 		}, whittle.Equivalent, "", 0},
 		{"another key", func(id int, candidate bool) string {
-			wrong := 0
-			if candidate {
-				wrong = 1
-			}
-			return fmt.Sprintf(`{"id":%d,"by":{"2023":%d,"2024":%d}}`, id, id*3+wrong, r.IntN(1000))
+			return fmt.Sprintf(`{"id":%d,"by":{"2023":%d,"2024":%d}}`, id, id*3+either(candidate, 1, 0), r.IntN(1000))
 		}, whittle.Undecided, "$.by.*", 0},
 		{"another number", func(id int, candidate bool) string {
-			by := 1.0
-			if candidate {
-				by = 1.02
-			}
-			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)*by+r.Float64()/1e6)
+			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)*either(candidate, 1.02, 1)+r.Float64()/1e6)
 		}, whittle.Undecided, "$.total", 0},
 		{"another number, within seconds", func(id int, candidate bool) string {
-			by := 1.0
-			if candidate {
-				by = 1.5
-			}
-			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)*by+r.Float64()/1e4)
+			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)*either(candidate, 1.5, 1)+r.Float64()/1e4)
 		}, whittle.Undecided, "$.total", time.Millisecond},
 		{"the same number", func(id int, _ bool) string {
 			return fmt.Sprintf(`{"id":%d,"total":%v}`, id, float64(id)+r.Float64()/1e6)
 		}, whittle.Equivalent, "", 0},
 		{"a load of its own", func(id int, candidate bool) string {
-			side := 0
-			if candidate {
-				side = 1
-			}
-			load[side] *= 1 + (r.Float64()-0.5)/100
-			return fmt.Sprintf(`{"id":%d,"load":%v}`, id, load[side])
+			own := &load[either(candidate, 1, 0)]
+			*own *= 1 + (r.Float64()-0.5)/100
+			return fmt.Sprintf(`{"id":%d,"load":%v}`, id, *own)
 		}, whittle.Undecided, "$.load", 0},
 	} {
 		j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
@@ -307,7 +287,6 @@ func TestAWeekOfOddities(t *testing.T) {
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	promisetest.Judges(t, func(t testing.TB, c whittle.Comparison) promisetest.Judge {
-		j := judgeOf(t, c)
-		return j
+		return judgeOf(t, c)
 	})
 }
