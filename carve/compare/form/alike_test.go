@@ -19,10 +19,20 @@ import (
 func playedOf(t *testing.T, f *Forms, path string, r *rand.Rand, n int, say func(r *rand.Rand, i, side int) string) *formPath {
 	t.Helper()
 	f.take(noise.Key{Path: path, Way: jsondiff.HowValue}, 0)
+	return playedOn(f, r, n, 0, say)
+}
+
+// playedOn is playedOf at places that are known to vary; one in so many exchanges has the monolith's
+// second response.
+func playedOn(f *Forms, r *rand.Rand, n, every int, say func(r *rand.Rand, i, side int) string) *formPath {
 	for i := 1; i <= n; i++ {
 		x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(i) * 100 * time.Millisecond)}
 		x.Monolith.Body, x.Candidate.Body = []byte(say(r, i, Monolith)), []byte(say(r, i, Candidate))
-		f.See(x, nil, 0.0019, i)
+		var again []byte
+		if every > 0 && i%every == 0 {
+			again = []byte(say(r, i, Repeat))
+		}
+		f.See(x, again, 0.0019, i)
 	}
 	return f.paths[0]
 }
@@ -97,8 +107,7 @@ func TestStateOfHugeNumbers(t *testing.T) {
 	for i := range most {
 		f.take(noise.Key{Path: fmt.Sprintf("$.v%d", i), Way: jsondiff.HowValue}, 0)
 	}
-	r := rand.New(rand.NewPCG(7, 8))
-	say := func() []byte {
+	playedOn(f, source(8), 300, 0, func(r *rand.Rand, _, _ int) string {
 		list := make([]string, most)
 		for i := range list {
 			list[i] = fmt.Sprintf(`"v%d":%de999`, i, r.IntN(1000)-500)
@@ -106,13 +115,8 @@ func TestStateOfHugeNumbers(t *testing.T) {
 				list[i] = fmt.Sprintf(`"v%d":%.9f`, i, r.NormFloat64())
 			}
 		}
-		return []byte("{" + strings.Join(list, ",") + "}")
-	}
-	for n := 1; n <= 300; n++ {
-		x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(n) * 100 * time.Millisecond)}
-		x.Monolith.Body, x.Candidate.Body = say(), say()
-		f.See(x, nil, 0.0019, n)
-	}
+		return "{" + strings.Join(list, ",") + "}"
+	})
 	b := stateOf(t, f)
 	g := formsOf(t, comparetest.FormComparison)
 	if err := g.UnmarshalJSON(b); err != nil || len(g.paths) == 0 {
@@ -129,32 +133,21 @@ func TestStateOfHugeNumbers(t *testing.T) {
 func TestNumbersOfAsking(t *testing.T) {
 	t.Parallel()
 	for name, counts := range map[string]bool{"counted": true, "drawn": false} {
-		r := rand.New(rand.NewPCG(7, 9))
 		f := formsOf(t, comparetest.FormComparison)
 		f.take(noise.Key{Path: "$.v", Way: jsondiff.HowValue}, 0)
 		var views [2][40]int
-		say := func(side, key int) []byte {
-			views[side][key]++
-			v := views[side][key]
+		key := 0
+		p := playedOn(f, source(9), 2000, 20, func(r *rand.Rand, _, side int) string {
 			if side == Monolith {
-				v += 100
+				key = r.IntN(40)
 			}
+			views[side%2][key]++
+			v := views[side%2][key] + 100*(1-side%2)
 			if !counts {
-				v = r.IntN(100 + 20*side)
+				v = r.IntN(100 + 20*(side%2))
 			}
-			return fmt.Appendf(nil, `{"v":%d}`, v)
-		}
-		for i := 1; i <= 2000; i++ {
-			key := r.IntN(40)
-			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(i) * 50 * time.Millisecond)}
-			x.Monolith.Body, x.Candidate.Body = say(Monolith, key), say(Candidate, key)
-			var again []byte
-			if i%20 == 0 {
-				again = say(Monolith, key)
-			}
-			f.See(x, again, 0.0019, i)
-		}
-		p := f.paths[0]
+			return fmt.Sprintf(`{"v":%d}`, v)
+		})
 		if led := p.lead() != nil; led == counts {
 			t.Errorf("%s: suspected %t", name, led)
 		}

@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"whittle"
 	"whittle/carve/compare/comparetest"
-	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/jsondoc"
-	"whittle/carve/compare/noise"
-	"whittle/internal/simtest"
 )
 
 func TestClassify(t *testing.T) {
@@ -163,15 +159,8 @@ func TestGuessableIDs(t *testing.T) {
 			func(r *rand.Rand) string { return random(r)[:8] + fmt.Sprintf("-%013d", asked/16*16*7919) },
 		}, false},
 	} {
-		r, f := rand.New(rand.NewPCG(3, 15)), formsOf(t, comparetest.FormComparison)
-		f.take(noise.Key{Path: "$.id", Way: jsondiff.HowValue}, 0)
-		for n := 1; n <= 2000; n++ {
-			x := &whittle.Exchange{At: simtest.Start.Add(time.Duration(n) * time.Second)}
-			for side, a := range []*whittle.Response{&x.Monolith, &x.Candidate} {
-				a.Body = []byte(`{"id":"` + tc.ids[side](r) + `"}`)
-			}
-			f.See(x, nil, 0.01, n)
-		}
+		f := formsOf(t, comparetest.FormComparison)
+		playedOf(t, f, "$.id", source(15), 2000, func(r *rand.Rand, _, side int) string { return `{"id":"` + tc.ids[side](r) + `"}` })
 		if found := f.Findings(); (len(found) > 0) != tc.suspected || decidedOf(f) != nil {
 			t.Errorf("%s: %+v", tc.what, found)
 		}
