@@ -3,7 +3,6 @@ package natsserver
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
+	"whittle/e2e/process"
 	"whittle/internal/certtest"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
@@ -47,9 +47,10 @@ func start(t *testing.T, o Options) *Server {
 func connect(t *testing.T, s *Server) jetstream.JetStream {
 	t.Helper()
 	var conn *client.Conn
-	until(t, "a connection", func() (err error) {
+	process.Until(t, "a connection", func() bool {
+		var err error
 		conn, err = client.Connect("", client.InProcessServer(s), client.UserInfo(User, s.Password()))
-		return err
+		return err == nil
 	})
 	t.Cleanup(conn.Close)
 	js, err := jetstream.New(conn)
@@ -57,32 +58,16 @@ func connect(t *testing.T, s *Server) jetstream.JetStream {
 	return js
 }
 
-func until(t *testing.T, what string, try func() error) {
-	t.Helper()
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
-		if err = try(); err == nil {
-			return
-		}
-	}
-	t.Fatalf("never %s: %v", what, err)
-}
-
 // TestAServerThatKeepsNothing is started again, by itself.
 func TestAServerThatKeepsNothing(t *testing.T) {
 	s := start(t, options(t, "a", "b")[0])
 	defer s.End()
-	until(t, "running", func() error { _, err := s.InProcessConn(); return err })
+	process.Until(t, "running", func() bool { _, err := s.InProcessConn(); return err == nil })
 	old := s.now.Load()
 	if err := old.DisableJetStream(); err != nil { // as it does itself where the disk is full
 		t.Fatal(err)
 	}
-	until(t, "another one", func() error {
-		if n := s.now.Load(); n == nil || n == old {
-			return errors.New(s.Trouble())
-		}
-		return nil
-	})
+	process.Until(t, "another one", func() bool { n := s.now.Load(); return n != nil && n != old })
 }
 
 // TestTLS: servers with certificates of one authority are a cluster; one with another's is
@@ -112,19 +97,11 @@ func TestTLS(t *testing.T) {
 		}
 		return len(o) - 1 - len(s.away(n))
 	}
-	until(t, "two are a cluster", func() error {
-		if there(all[0]) != 1 || there(all[1]) != 1 || all[2].now.Load() == nil || all[3].now.Load() == nil {
-			return errors.New("not yet")
-		}
-		return nil
+	process.Until(t, "two are a cluster", func() bool {
+		return there(all[0]) == 1 && there(all[1]) == 1 && all[2].now.Load() != nil && all[3].now.Load() != nil
 	})
 	for _, s := range all[2:] {
-		until(t, "refused, and said", func() error {
-			if s.log.limit.Tokens() > 9 {
-				return errors.New("it has said nothing yet")
-			}
-			return nil
-		})
+		process.Until(t, "it is refused, and says so", func() bool { return s.log.limit.Tokens() <= 9 })
 	}
 	for i, want := range []int{1, 1, 0, 0} {
 		if n := there(all[i]); n != want {
@@ -141,17 +118,18 @@ func TestACluster(t *testing.T) {
 	defer func() { a.End(); b.End(); c.End() }()
 	js := connect(t, a)
 	var kv jetstream.KeyValue
-	until(t, "a bucket", func() (err error) {
+	process.Until(t, "a bucket", func() bool {
+		var err error
 		kv, err = js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "kept", Replicas: 3, MaxBytes: 1 << 20})
-		return err
+		return err == nil
 	})
 	put := func(key string) {
 		t.Helper()
-		until(t, "written", func() error {
+		process.Until(t, "it is written", func() bool {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := kv.Put(ctx, key, []byte(key))
-			return err
+			return err == nil
 		})
 	}
 	put("before")
@@ -164,24 +142,19 @@ func TestACluster(t *testing.T) {
 	wrong := o[2]
 	wrong.Secret, wrong.Dir = "another secret", t.TempDir()
 	stranger := start(t, wrong)
-	until(t, "refused", func() error {
-		if n := stranger.now.Load(); n == nil || n.NumRoutes() > 0 {
-			return errors.New("it does not run, or is taken in")
-		}
-		return nil
-	})
+	process.Until(t, "it runs, and is not taken in", func() bool { n := stranger.now.Load(); return n != nil && n.NumRoutes() == 0 })
 	stranger.End()
 
 	fatal.If(t, c.Resume())
 	js = connect(t, c)
 	b.End()
-	until(t, "kept without b", func() (err error) {
+	process.Until(t, "it is kept without b", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if kv, err = js.KeyValue(ctx, "kept"); err != nil {
-			return err
+		kv, err := js.KeyValue(ctx, "kept")
+		if err == nil {
+			_, err = kv.Get(ctx, "while-c-is-away")
 		}
-		_, err = kv.Get(ctx, "while-c-is-away")
-		return err
+		return err == nil
 	})
 }

@@ -47,12 +47,8 @@ func asked(g *gateway) (as whittle.Asked) {
 // whoever leads judges it: what both keep to is reproducible, what the monolith alone changes
 // is its own noise, and an exchange without a difference is asked about by nobody.
 func TestAskedAgain(t *testing.T) {
-	url := serve(t)
-	a := join(t, url, "a", routes("http://c"))
-	process.Until(t, "a leads", func() bool { return leads(a) })
-	b := join(t, url, "b", routes("http://c"))
-	differing := b.differing
-	rounds := b.rounds
+	_, a, b := two(t)
+	differing, rounds := b.differing, b.rounds
 
 	if o := b.Observe(b.exchange(0)); !o.Counted || o.Ask {
 		t.Errorf("without a difference: %+v", o)

@@ -82,12 +82,11 @@ type gateway struct {
 	end  func()
 	hung sync.Once
 
-	mu      sync.Mutex // guards the following
-	at      whittle.Position
-	permits int
-	counts  whittle.Counts
-	hang    chan struct{} // nil: it does not hang; it does until this is closed
-	hangs   chan struct{} // is closed once it does
+	mu     sync.Mutex // guards the following
+	at     whittle.Position
+	counts whittle.Counts
+	hang   chan struct{} // nil: it does not hang; it does until this is closed
+	hangs  chan struct{} // is closed once it does
 }
 
 func (g *gateway) Apply(_ string, p whittle.Position) bool {
@@ -106,7 +105,8 @@ func (g *gateway) Apply(_ string, p whittle.Position) bool {
 	return true
 }
 
-func (g *gateway) Watch(string, whittle.Share) {}
+func (g *gateway) Watch(string, whittle.Share)   {}
+func (g *gateway) Permit(string, int, time.Time) {}
 
 func (g *gateway) Counts(string) whittle.Counts {
 	g.mu.Lock()
@@ -118,16 +118,10 @@ func (g *gateway) Counts(string) whittle.Counts {
 	return c
 }
 
-func (g *gateway) Permit(_ string, n int, _ time.Time) {
+func (g *gateway) position() whittle.Position {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.permits = n
-}
-
-func (g *gateway) position() (whittle.Position, int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.at, g.permits
+	return g.at
 }
 
 // store is a gateway's own state file.
@@ -154,6 +148,33 @@ func join(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 	g := open(t, url, member, specs)
 	process.Until(t, member+" is connected", func() bool { return g.Fleet().Connected })
 	return g
+}
+
+// two are a gateway that leads, and one that does not.
+func two(t *testing.T) (url string, a, b *gateway) {
+	t.Helper()
+	url = serve(t)
+	a = join(t, url, "a", routes("http://c"))
+	process.Until(t, "a leads", func() bool { return leads(a) })
+	return url, a, join(t, url, "b", routes("http://c"))
+}
+
+// halfway are two with half of the users on the candidate.
+func halfway(t *testing.T) (a, b *gateway) {
+	t.Helper()
+	_, a, b = two(t)
+	fatal.If(t, b.Order(t.Context(), name, toHalf))
+	process.Until(t, "both have users", func() bool { return a.position().Share == 5000 && b.position().Share == 5000 })
+	return a, b
+}
+
+var toHalf = rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000}
+
+// rolledBack waits until nobody has users at a, and b shows why.
+func rolledBack(t *testing.T, a, b *gateway) {
+	t.Helper()
+	process.Until(t, "a has none", func() bool { return a.position().Share == 0 })
+	process.Until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
 }
 
 // open is join of a gateway that may not be connected.
@@ -219,18 +240,15 @@ func leads(g *gateway) bool { return g.own.Load() != nil }
 // position that it knows, however old the record is that it has read, and the traffic of
 // all gateways.
 func TestAFollowerIsUpToDate(t *testing.T) {
-	url := serve(t)
-	a := join(t, url, "a", routes("http://c"))
-	process.Until(t, "a leads", func() bool { return leads(a) })
-	b := join(t, url, "b", routes("http://c"))
+	url, a, b := two(t)
 	c := join(t, url, "c", routes("http://c"))
 	known := func(g *gateway) force { return g.seen.Load().force[name] }
 	generation := known(b).generation
 	for i, o := range []rollout.Order{
-		{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000},
+		toHalf,
 		{Kind: rollout.Rollback, Reason: "a test"},
 		{Kind: rollout.Reset, Reason: "a test"},
-		{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000},
+		toHalf,
 	} {
 		fatal.If(t, c.Order(t.Context(), name, o))
 		process.Until(t, "b and c know of the decision", func() bool { return min(known(b).generation, known(c).generation) > generation })
@@ -250,26 +268,15 @@ func TestAFollowerIsUpToDate(t *testing.T) {
 // TestARollbackNeedsNoLeader: while nobody leads, an order to roll back opens the breaker
 // everywhere.
 func TestARollbackNeedsNoLeader(t *testing.T) {
-	url := serve(t)
-	a := join(t, url, "a", routes("http://c"))
-	process.Until(t, "a leads", func() bool { return leads(a) })
-	b := join(t, url, "b", routes("http://c"))
-	fatal.If(t, b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}))
-	process.Until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
+	a, b := halfway(t)
 	b.fall(name, &rollout.Order{Kind: rollout.Rollback})
-	process.Until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
-	process.Until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
+	rolledBack(t, a, b)
 }
 
 // TestARollbackDoesNotWaitForALeaderThatHangs: it holds the lease and the connection, and
 // responds nothing.
 func TestARollbackDoesNotWaitForALeaderThatHangs(t *testing.T) {
-	url := serve(t)
-	a := join(t, url, "a", routes("http://c"))
-	process.Until(t, "a leads", func() bool { return leads(a) })
-	b := join(t, url, "b", routes("http://c"))
-	fatal.If(t, b.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}))
-	process.Until(t, "b has users", func() bool { p, _ := b.position(); return p.Share == 5000 })
+	a, b := halfway(t)
 	hang, hangs := make(chan struct{}), make(chan struct{})
 	a.mu.Lock()
 	a.hang, a.hangs = hang, hangs
@@ -285,36 +292,24 @@ func TestARollbackDoesNotWaitForALeaderThatHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ordered := make(chan error, 1)
 	go func() { ordered <- b.Order(ctx, name, rollout.Order{Kind: rollout.Rollback, Reason: "a test"}) }()
-	process.Until(t, "b has none", func() bool { p, _ := b.position(); return p.Share == 0 && p.Phase == whittle.PhaseRolledBack })
+	process.Until(t, "b has none", func() bool { p := b.position(); return p.Share == 0 && p.Phase == whittle.PhaseRolledBack })
 	cancel()
 	err := <-ordered
 	goOn()
 	if err != nil && !strings.Contains(err.Error(), "the circuit breaker has been opened") {
 		t.Error(err)
 	}
-	process.Until(t, "a has none", func() bool { p, _ := a.position(); return p.Share == 0 })
-	process.Until(t, "it is decided", func() bool { r, err := b.Route(name); return err == nil && r.Phase == whittle.PhaseRolledBack })
+	rolledBack(t, a, b)
 }
 
 // TestStoreDeleted: an operator deletes the fleet's bucket and stream under it. Nobody has
 // users on the candidate then; the store is made anew, and the shift goes on from shadow.
 func TestStoreDeleted(t *testing.T) {
-	url := serve(t)
-	a := join(t, url, "a", routes("http://c"))
-	process.Until(t, "a leads", func() bool { return leads(a) })
-	b := join(t, url, "b", routes("http://c"))
+	url, a, b := two(t)
 	a.ask(t, 1)
-	promote := rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test", To: 5000}
-	fatal.If(t, b.Order(t.Context(), name, promote))
+	fatal.If(t, b.Order(t.Context(), name, toHalf))
 	has := func(share whittle.Share) func() bool {
-		return func() bool {
-			for _, g := range []*gateway{a, b} {
-				if p, _ := g.position(); p.Share != share {
-					return false
-				}
-			}
-			return true
-		}
+		return func() bool { return a.position().Share == share && b.position().Share == share }
 	}
 	process.Until(t, "both have users", has(5000))
 	js := jetStream(t, url)
@@ -329,7 +324,7 @@ func TestStoreDeleted(t *testing.T) {
 	for _, g := range []*gateway{a, b} {
 		process.Until(t, "an exchange of "+g.name+" is sent", func() bool { return g.Observe(g.exchange(1)).Counted })
 	}
-	process.Until(t, "it rises again", func() bool { return b.Order(t.Context(), name, promote) == nil })
+	process.Until(t, "it rises again", func() bool { return b.Order(t.Context(), name, toHalf) == nil })
 	process.Until(t, "both have users", has(5000))
 }
 
