@@ -48,8 +48,8 @@ func TestWhichGatesAreBeforeAStep(t *testing.T) {
 		names  string
 		before whittle.GateMoment
 	}{
-		"off":                       {auto, rollout.State{Phase: whittle.PhaseOff, Since: began}, "", ""},
-		"live":                      {auto, rollout.State{Phase: whittle.PhaseLive, Share: whittle.All, Since: began}, "", ""},
+		"off":                       {auto, inPhase(whittle.PhaseOff, 0), "", ""},
+		"live":                      {auto, inPhase(whittle.PhaseLive, whittle.All), "", ""},
 		"shadow":                    {auto, shadow(), "begin", whittle.GateFirst},
 		"shadow, by hand":           {manual, shadow(), "", ""},
 		"a step":                    {auto, shift(500), "hook ann bob", whittle.GateStep},
@@ -99,7 +99,7 @@ func TestAskedWhenTheStepIsDue(t *testing.T) {
 		"undecided":            {shift(500), undecided, due, ""},
 		"different":            {shift(500), different, due, ""},
 		"different in the end": {shift(whittle.All), different, due, ""},
-		"off":                  {rollout.State{Phase: whittle.PhaseOff, Since: began}, ready, due, ""},
+		"off":                  {inPhase(whittle.PhaseOff, 0), ready, due, ""},
 	} {
 		if gates, _ := rollout.Due(p, c.s, c.in, c.now); namesOf(gates) != c.names {
 			t.Errorf("%s: %q is asked, want %q", name, namesOf(gates), c.names)
@@ -191,14 +191,11 @@ func TestGatesAreOpenedByHand(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
-	off := rollout.State{Phase: whittle.PhaseOff, Since: began}
-	live := rollout.State{Phase: whittle.PhaseLive, Share: whittle.All, Since: began}
-	back := rollout.State{Phase: whittle.PhaseRolledBack, Since: began}
+	off, live, back := inPhase(whittle.PhaseOff, 0), inPhase(whittle.PhaseLive, whittle.All), inPhase(whittle.PhaseRolledBack, 0)
 	held := shift(500)
 	held.Held = true
-	equivalent := rollout.Input{Verdict: whittle.Equivalent}
-	undecided := rollout.Input{Verdict: whittle.Undecided, Summary: "42 more responses decide it."}
-	different := rollout.Input{Verdict: whittle.Different, Summary: "The mean is off."}
+	equivalent, undecided := said(whittle.Equivalent, ""), said(whittle.Undecided, "42 more responses decide it.")
+	different := said(whittle.Different, "The mean is off.")
 	promote := rollout.Order{Kind: rollout.Promote, By: "ann"}
 	forced := rollout.Order{Kind: rollout.Promote, By: "ann", Force: true, Reason: "launch day"}
 
@@ -221,12 +218,7 @@ func TestCommand(t *testing.T) {
 		{"force undecided", shadow(), undecided, forced, whittle.PhaseShift, 100, "Forced by hand to 1 % while the verdict is UNDECIDED: launch day.", 0},
 		{"promote different", shadow(), different, promote, whittle.PhaseShadow, 0, "the verdict is DIFFERENT: The mean is off", whittle.FailedPrecondition},
 		{"force different", shadow(), different, forced, whittle.PhaseShadow, 0, "the verdict is DIFFERENT: The mean is off", whittle.FailedPrecondition},
-		{
-			"promote into a breach", shift(500),
-			rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: "errors"}},
-			forced,
-			whittle.PhaseShift, 500, "the errors guard was breached", whittle.FailedPrecondition,
-		},
+		{"promote into a breach", shift(500), breach("errors", ""), forced, whittle.PhaseShift, 500, "the errors guard was breached", whittle.FailedPrecondition},
 		{"promote live", live, equivalent, promote, whittle.PhaseLive, whittle.All, "no further step", whittle.FailedPrecondition},
 		{"promote to the step meant", shift(500), equivalent, rollout.Order{Kind: rollout.Promote, To: 2500}, whittle.PhaseShift, 2500, "Promoted by hand to 25 %.", 0},
 		{"promote twice", shift(500), equivalent, rollout.Order{Kind: rollout.Promote, To: 500}, whittle.PhaseShift, 500, "the next step is 25 %, not 5 %", whittle.FailedPrecondition},

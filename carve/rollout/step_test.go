@@ -20,10 +20,27 @@ var (
 	byHand = whittle.Rollout{Steps: policy.Steps, Hold: policy.Hold, MinRequests: policy.MinRequests}
 )
 
-func shadow() rollout.State { return rollout.State{Phase: whittle.PhaseShadow, Since: began} }
+func shadow() rollout.State { return inPhase(whittle.PhaseShadow, 0) }
 
-func shift(share whittle.Share) rollout.State {
-	return rollout.State{Phase: whittle.PhaseShift, Share: share, Since: began}
+func shift(share whittle.Share) rollout.State { return inPhase(whittle.PhaseShift, share) }
+
+// inPhase is a state of the other phases.
+func inPhase(phase whittle.Phase, share whittle.Share) rollout.State {
+	return rollout.State{Phase: phase, Share: share, Since: began}
+}
+
+// said is evidence of a verdict.
+func said(verdict whittle.State, summary string) rollout.Input {
+	return rollout.Input{Verdict: verdict, Summary: summary}
+}
+
+// served is evidence of a verdict and so many requests served at the step.
+func served(verdict whittle.State, n int) rollout.Input {
+	return rollout.Input{Verdict: verdict, StepServed: n}
+}
+
+func breach(guard, reason string) rollout.Input {
+	return rollout.Input{Verdict: whittle.Equivalent, Breach: &rollout.Breach{Guard: guard, Hard: guard == "breaker", Reason: reason}}
 }
 
 func TestStep(t *testing.T) {
@@ -31,14 +48,13 @@ func TestStep(t *testing.T) {
 	retrying.Retry = 5 * time.Minute
 	shorter := policy
 	shorter.Steps = []whittle.Share{100, 500}
-	rolledBack := rollout.State{Phase: whittle.PhaseRolledBack, Since: began}
+	rolledBack := inPhase(whittle.PhaseRolledBack, 0)
 	byHandBack := rolledBack
 	byHandBack.ByHand = true
 	held := shift(500)
 	held.Held = true
-	undecided, different := rollout.Input{Verdict: whittle.Undecided}, rollout.Input{Verdict: whittle.Different}
-	breach := func(b rollout.Breach) rollout.Input { return rollout.Input{Verdict: whittle.Equivalent, Breach: &b} }
-	served := func(n int) rollout.Input { return rollout.Input{Verdict: whittle.Equivalent, StepServed: n} }
+	undecided, different := said(whittle.Undecided, ""), said(whittle.Different, "")
+	good := func(n int) rollout.Input { return served(whittle.Equivalent, n) }
 
 	tests := []struct {
 		name   string
@@ -53,69 +69,55 @@ func TestStep(t *testing.T) {
 		{"undecided stays in shadow", policy, shadow(), undecided, time.Hour, whittle.PhaseShadow, 0, ""},
 		{"different stays in shadow", policy, shadow(), different, time.Hour, whittle.PhaseShadow, 0, ""},
 		{
-			"equivalent leaves shadow", policy, shadow(),
-			rollout.Input{Verdict: whittle.Equivalent, Summary: "No difference in 312 responses."},
-			0, whittle.PhaseShift, 100,
+			"equivalent leaves shadow", policy, shadow(), said(whittle.Equivalent, "No difference in 312 responses."), 0, whittle.PhaseShift, 100,
 			"The verdict is EQUIVALENT: No difference in 312 responses; the shift starts at 1 %.",
 		},
-		{"by hand means by hand", byHand, shadow(), served(0), time.Hour, whittle.PhaseShadow, 0, ""},
-		{"off stays off", policy, rollout.State{Phase: whittle.PhaseOff, Since: began}, served(0), time.Hour, whittle.PhaseOff, 0, ""},
-		{"a step lasts its hold", policy, shift(500), served(60), 30*time.Second - 1, whittle.PhaseShift, 500, ""},
-		{"a step needs its requests", policy, shift(500), served(49), time.Hour, whittle.PhaseShift, 500, ""},
+		{"by hand means by hand", byHand, shadow(), good(0), time.Hour, whittle.PhaseShadow, 0, ""},
+		{"off stays off", policy, inPhase(whittle.PhaseOff, 0), good(0), time.Hour, whittle.PhaseOff, 0, ""},
+		{"a step lasts its hold", policy, shift(500), good(60), 30*time.Second - 1, whittle.PhaseShift, 500, ""},
+		{"a step needs its requests", policy, shift(500), good(49), time.Hour, whittle.PhaseShift, 500, ""},
+		{"a step needs the verdict", policy, shift(500), served(whittle.Undecided, 60), time.Hour, whittle.PhaseShift, 500, ""},
 		{
-			"a step needs the verdict", policy, shift(500),
-			rollout.Input{Verdict: whittle.Undecided, StepServed: 60},
-			time.Hour, whittle.PhaseShift, 500, "",
-		},
-		{
-			"a step on", policy, shift(500), served(60), 31 * time.Second, whittle.PhaseShift, 2500,
+			"a step on", policy, shift(500), good(60), 31 * time.Second, whittle.PhaseShift, 2500,
 			"5 % was held for 31s and served 60 requests, and the verdict is EQUIVALENT; on to 25 %.",
 		},
 		{
-			"the last step ends live", byHand, shift(10_000),
-			rollout.Input{Verdict: whittle.Undecided, StepServed: 812},
-			5 * time.Minute, whittle.PhaseLive, 10_000,
+			"the last step ends live", byHand, shift(10_000), served(whittle.Undecided, 812), 5 * time.Minute, whittle.PhaseLive, 10_000,
 			"100 % was held for 5m and served 812 requests; the shift is over.",
 		},
-		{"a hold stops a step", policy, held, served(60), time.Hour, whittle.PhaseShift, 500, ""},
+		{"a hold stops a step", policy, held, good(60), time.Hour, whittle.PhaseShift, 500, ""},
 		{
-			"a hold stops no fall", policy, held,
-			breach(rollout.Breach{Guard: "errors", Reason: "9 of 10 failed."}), time.Second, whittle.PhaseRolledBack, 0,
+			"a hold stops no fall", policy, held, breach("errors", "9 of 10 failed."), time.Second, whittle.PhaseRolledBack, 0,
 			"The errors guard was breached: 9 of 10 failed; the monolith serves everything again.",
 		},
 		{
-			"different rolls back", policy, shift(2500),
-			rollout.Input{Verdict: whittle.Different, Summary: "The mean is 1 % lower."},
-			time.Second, whittle.PhaseRolledBack, 0,
+			"different rolls back", policy, shift(2500), said(whittle.Different, "The mean is 1 % lower."), time.Second, whittle.PhaseRolledBack, 0,
 			"The verdict is DIFFERENT: The mean is 1 % lower; the monolith serves everything again.",
 		},
 		{
-			"a hard breach", policy, shift(2500),
-			breach(rollout.Breach{Guard: "breaker", Hard: true, Reason: "20 bad responses in a row"}), time.Second, whittle.PhaseRolledBack, 0,
+			"a hard breach", policy, shift(2500), breach("breaker", "20 bad responses in a row"), time.Second, whittle.PhaseRolledBack, 0,
 			"The breaker tripped: 20 bad responses in a row; the monolith serves everything again.",
 		},
 		{
-			"a breach ends live", policy,
-			rollout.State{Phase: whittle.PhaseLive, Share: 10_000, Since: began},
-			breach(rollout.Breach{Guard: "p99"}), time.Second, whittle.PhaseRolledBack, 0,
+			"a breach ends live", policy, inPhase(whittle.PhaseLive, 10_000), breach("p99", ""), time.Second, whittle.PhaseRolledBack, 0,
 			"The p99 guard was breached; the monolith serves everything again.",
 		},
-		{"no retry unless asked for", policy, rolledBack, served(0), 24 * time.Hour, whittle.PhaseRolledBack, 0, ""},
-		{"a retry waits", retrying, rolledBack, served(0), 5*time.Minute - 1, whittle.PhaseRolledBack, 0, ""},
+		{"no retry unless asked for", policy, rolledBack, good(0), 24 * time.Hour, whittle.PhaseRolledBack, 0, ""},
+		{"a retry waits", retrying, rolledBack, good(0), 5*time.Minute - 1, whittle.PhaseRolledBack, 0, ""},
 		{
-			"a retry starts at the first step", retrying, rolledBack, served(0), 5 * time.Minute, whittle.PhaseShift, 100,
+			"a retry starts at the first step", retrying, rolledBack, good(0), 5 * time.Minute, whittle.PhaseShift, 100,
 			"5m have passed since the rollback and the verdict is EQUIVALENT; the shift starts again at 1 %.",
 		},
 		{"no retry of a different candidate", retrying, rolledBack, different, time.Hour, whittle.PhaseRolledBack, 0, ""},
-		{"no retry of what was rolled back by hand", retrying, byHandBack, served(0), time.Hour, whittle.PhaseRolledBack, 0, ""},
+		{"no retry of what was rolled back by hand", retrying, byHandBack, good(0), time.Hour, whittle.PhaseRolledBack, 0, ""},
 		{
-			"a config that ends earlier", shorter, shift(2500), served(0), time.Second, whittle.PhaseShift, 500,
+			"a config that ends earlier", shorter, shift(2500), good(0), time.Second, whittle.PhaseShift, 500,
 			"The steps in the config now end at 5 %; the share falls from 25 %.",
 		},
 		{
 			"a policy without steps has one",
 			whittle.Rollout{Auto: true},
-			shadow(), served(0), 0, whittle.PhaseShift, whittle.All,
+			shadow(), good(0), 0, whittle.PhaseShift, whittle.All,
 			"The verdict is EQUIVALENT; the shift starts at 100 %.",
 		},
 	}
@@ -187,46 +189,28 @@ func TestNext(t *testing.T) {
 		in     rollout.Input
 		want   string
 	}{
-		{"shadow", policy, shadow(), rollout.Input{Verdict: whittle.Undecided}, "shadow → 1 %: needs the verdict EQUIVALENT (UNDECIDED now)."},
-		{"by hand", byHand, shadow(), rollout.Input{Verdict: whittle.Undecided}, "shadow → 1 %: needs a promotion by hand."},
-		{"step", policy, shift(500), rollout.Input{Verdict: whittle.Equivalent, StepServed: 31}, "5 % → 25 % in 12s at the earliest; 31 of 50 requests served."},
-		{"ready", policy, shadow(), rollout.Input{Verdict: whittle.Equivalent}, "shadow → 1 % now."},
-		{"last", policy, shift(10_000), rollout.Input{Verdict: whittle.Equivalent, StepServed: 60}, "100 % → live in 12s at the earliest."},
-		{"held", policy, held, rollout.Input{Verdict: whittle.Equivalent}, "Nothing until it is resumed. Held by ann: freeze."},
-		{"off", policy, rollout.State{Phase: whittle.PhaseOff}, rollout.Input{}, "Nothing: the route is switched off until it is promoted or reset."},
+		{"shadow", policy, shadow(), said(whittle.Undecided, ""), "shadow → 1 %: needs the verdict EQUIVALENT (UNDECIDED now)."},
+		{"by hand", byHand, shadow(), said(whittle.Undecided, ""), "shadow → 1 %: needs a promotion by hand."},
+		{"step", policy, shift(500), served(whittle.Equivalent, 31), "5 % → 25 % in 12s at the earliest; 31 of 50 requests served."},
+		{"ready", policy, shadow(), said(whittle.Equivalent, ""), "shadow → 1 % now."},
+		{"last", policy, shift(10_000), served(whittle.Equivalent, 60), "100 % → live in 12s at the earliest."},
+		{"held", policy, held, said(whittle.Equivalent, ""), "Nothing until it is resumed. Held by ann: freeze."},
+		{"off", policy, inPhase(whittle.PhaseOff, 0), rollout.Input{}, "Nothing: the route is switched off until it is promoted or reset."},
 		{
-			"live", policy,
-			rollout.State{Phase: whittle.PhaseLive, Share: whittle.All},
-			rollout.Input{Verdict: whittle.Equivalent},
+			"live", policy, inPhase(whittle.PhaseLive, whittle.All), said(whittle.Equivalent, ""),
 			"Nothing more to shift: the candidate serves 100 %, and a sample is still compared.",
 		},
 		{
-			"different", policy, shadow(),
-			rollout.Input{Verdict: whittle.Different, Summary: "The mean is off."},
+			"different", policy, shadow(), said(whittle.Different, "The mean is off."),
 			"No shift: the verdict is DIFFERENT: The mean is off. Fix the candidate and reset, or declare the difference in the config.",
 		},
 		{
-			"different, not said twice", policy, shadow(),
-			rollout.Input{Verdict: whittle.Different, Summary: "DIFFERENT after 300 exchanges: mean shown."},
+			"different, not said twice", policy, shadow(), said(whittle.Different, "DIFFERENT after 300 exchanges: mean shown."),
 			"No shift: the verdict is DIFFERENT after 300 exchanges: mean shown. Fix the candidate and reset, or declare the difference in the config.",
 		},
-		{
-			"rolled back", policy,
-			rollout.State{Phase: whittle.PhaseRolledBack, Since: began},
-			rollout.Input{Verdict: whittle.Equivalent},
-			"0 % → 1 %: needs a promotion by hand.",
-		},
-		{
-			"retry", retrying,
-			rollout.State{Phase: whittle.PhaseRolledBack, Since: began},
-			rollout.Input{Verdict: whittle.Equivalent},
-			"0 % → 1 % in 4m42s at the earliest.",
-		},
-		{
-			"breach", policy, shift(500),
-			rollout.Input{Breach: &rollout.Breach{Guard: "errors"}},
-			"Back to the monolith at once. The errors guard was breached.",
-		},
+		{"rolled back", policy, inPhase(whittle.PhaseRolledBack, 0), said(whittle.Equivalent, ""), "0 % → 1 %: needs a promotion by hand."},
+		{"retry", retrying, inPhase(whittle.PhaseRolledBack, 0), said(whittle.Equivalent, ""), "0 % → 1 % in 4m42s at the earliest."},
+		{"breach", policy, shift(500), breach("errors", ""), "Back to the monolith at once. The errors guard was breached."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -283,7 +267,7 @@ func TestAGuardLetsARiseWait(t *testing.T) {
 			t.Errorf("%d bp: forced: %v, %+v", s.Share, err, d)
 		}
 	}
-	live := rollout.State{Phase: whittle.PhaseLive, Share: whittle.All, Since: began}
+	live := inPhase(whittle.PhaseLive, whittle.All)
 	if next, d := rollout.Step(policy, live, in, at); d != nil || next.Share != whittle.All || rollout.Withheld(policy, live, in) != "" {
 		t.Errorf("live: %+v, %+v", next, d)
 	}
