@@ -235,8 +235,7 @@ func TestAuthenticatedConnectionsAreNotShared(t *testing.T) {
 			c := serving(t, says)
 			spec := everything()
 			spec.Safe, spec.Mirror.RepeatEvery = true, 1
-			candidate := upstreamAt(c)
-			spec.Candidate = &candidate
+			spec.Candidate = new(upstreamAt(c))
 			s := open(t, spec, says, nil)
 			for _, share := range []whittle.Share{0, whittle.All} {
 				s.apply(share, whittle.PhaseShift)

@@ -250,46 +250,6 @@ func TestCandidateServesAndIsWatched(t *testing.T) {
 	}
 }
 
-func TestWhatTheCandidateIsNotAsked(t *testing.T) {
-	large := strings.Repeat("x", 64<<10+1)
-	tests := []struct {
-		name string
-		send func(s *fixture) *http.Request
-		want string
-	}{
-		{"large body", func(s *fixture) *http.Request { return s.sends("PUT", large) }, whittle.SkipTooLarge},
-		{"large body of no known length", func(s *fixture) *http.Request {
-			r := s.sends("PUT", "")
-			r.Body = io.NopCloser(strings.NewReader(large))
-			return r
-		}, whittle.SkipTooLarge},
-		{"another method", func(s *fixture) *http.Request { return s.sends("POST", "", "X-HTTP-Method-Override", "DELETE") }, whittle.SkipNotSafe},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			spec := everything()
-			spec.Safe = true
-			candidate := &counted{Handler: says(200, "candidate")}
-			s := open(t, spec, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				n, _ := io.Copy(io.Discard, r.Body)
-				_, _ = fmt.Fprint(w, n)
-			}), candidate)
-			s.apply(whittle.All, whittle.PhaseLive)
-			r := tt.send(s)
-			want := "0"
-			if r.Method == "PUT" {
-				want = fmt.Sprint(len(large))
-			}
-			if status, got := s.gets(r); status != 200 || got != want {
-				t.Errorf("the user got %d %q, want the monolith's %s", status, got, want)
-			}
-			if l := s.rests(); l.Skipped[tt.want] != 1 || candidate.count() != 0 {
-				t.Errorf("ledger %+v; the candidate was asked %d times", l, candidate.count())
-			}
-		})
-	}
-}
-
 func TestTripHoldsAgainstAnEarlierDecision(t *testing.T) {
 	spec := everything()
 	s := open(t, spec, says(200, "monolith"), says(500, "broken"))

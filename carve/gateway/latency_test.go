@@ -25,8 +25,6 @@ type slowClient struct {
 	// sending and taking say for what it is slow.
 	sending, taking bool
 	took            time.Duration
-	// looks is called while something is being written.
-	looks func()
 }
 
 const clientPause = 20 * time.Millisecond
@@ -48,9 +46,6 @@ func (c *slowClient) Read(p []byte) (int, error) {
 func (c *slowClient) Close() error { return nil }
 
 func (c *slowClient) Write(p []byte) (int, error) {
-	if c.looks != nil {
-		c.looks()
-	}
 	if c.taking && c.took < 5*clientPause { // the rest at once
 		c.wait()
 	}

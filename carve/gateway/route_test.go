@@ -346,8 +346,17 @@ func TestWriteContract(t *testing.T) {
 }
 
 func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
-	ok := says(200, "fine")
+	ok := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		_, _ = fmt.Fprint(w, n)
+	})
+	live := func(s *fixture) { s.apply(whittle.All, whittle.PhaseLive) } // where the monolith serves what the candidate is not asked
 	large := strings.Repeat("x", 64<<10+1)
+	unknown := func(s *fixture) *http.Request {
+		r := s.sends("POST", "")
+		r.Body = io.NopCloser(strings.NewReader(large))
+		return r
+	}
 	tests := []struct {
 		name      string
 		spec      func(*whittle.Route)
@@ -360,11 +369,10 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 		{name: "off", setup: func(s *fixture) { s.apply(5000, whittle.PhaseOff) }, want: whittle.SkipOff},
 		{name: "outside the sample", spec: func(r *whittle.Route) { r.Mirror.Sample = 0 }, want: whittle.SkipSampled},
 		{name: "large request", send: func(s *fixture) *http.Request { return s.sends("POST", large) }, want: whittle.SkipTooLarge},
-		{name: "large request of no known length", send: func(s *fixture) *http.Request {
-			r := s.sends("POST", "")
-			r.Body = io.NopCloser(strings.NewReader(large))
-			return r
-		}, want: whittle.SkipTooLarge},
+		{name: "large request of no known length", send: unknown, want: whittle.SkipTooLarge},
+		{name: "large request, live", setup: live, send: func(s *fixture) *http.Request { return s.sends("POST", large) }, want: whittle.SkipTooLarge},
+		{name: "large request of no known length, live", setup: live, send: unknown, want: whittle.SkipTooLarge},
+		{name: "another method, live", setup: live, send: func(s *fixture) *http.Request { return s.sends("POST", "", "X-HTTP-Method-Override", "DELETE") }, want: whittle.SkipNotSafe},
 		{name: "large response", monolith: says(200, large), want: whittle.SkipTooLarge},
 		{name: "answers with a stream", monolith: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -405,7 +413,8 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 			if candidate == nil && tt.name != "candidate down" {
 				candidate = ok
 			}
-			s := open(t, spec, monolith, candidate)
+			asked := &counted{Handler: candidate}
+			s := open(t, spec, monolith, map[bool]http.Handler{true: asked}[candidate != nil])
 			if tt.setup != nil {
 				tt.setup(s)
 			}
@@ -413,12 +422,16 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 			if tt.send != nil {
 				r = tt.send(s)
 			}
+			var text []byte
 			resp, err := http.DefaultClient.Do(r)
 			if err == nil {
-				_, _ = io.Copy(io.Discard, resp.Body)
+				text, _ = io.ReadAll(resp.Body)
 				resp.Body.Close()
 			}
 			l := s.rests()
+			if want := map[string]string{whittle.SkipTooLarge: fmt.Sprint(len(large)), whittle.SkipNotSafe: "0"}[tt.want]; strings.HasSuffix(tt.name, "live") && (string(text) != want || asked.count() > 0) {
+				t.Errorf("the user got %q, want the monolith's %s; the candidate was asked %d times", text, want, asked.count())
+			}
 			got := map[string]int64{"failed": l.Failed, "shed": l.Shed, "compared": l.Compared}
 			for reason, n := range l.Skipped {
 				got[reason] += n

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -54,8 +53,8 @@ type report struct {
 	Ledger whittle.Ledger
 	Trips  int
 	Leak   string
-	// Peak is the most memory that the process held, in bytes, as far as the system
-	// says so; unlike that in its resource usage it has nothing of its parent's.
+	// Peak is the most memory that the process held, in bytes, as Linux says it; unlike that in
+	// its resource usage it has nothing of its parent's.
 	Peak int64
 }
 
@@ -178,23 +177,24 @@ func start(t *testing.T, s setup) *running {
 	return p
 }
 
-// stop ends the process and gives its report and its peak memory in bytes.
-func (p *running) stop(t *testing.T) (report, int64) {
+// stop ends the process and gives its report, which it holds to what any is to be.
+func (p *running) stop(t *testing.T) (r report) {
 	t.Helper()
 	p.stdin.Close()
-	var r report
 	if err := json.NewDecoder(p.out).Decode(&r); err != nil {
 		t.Fatalf("the gateway's report: %v", err)
 	}
 	if err := p.cmd.Wait(); err != nil {
 		t.Fatalf("the gateway ended with %v", err)
 	}
-	if r.Peak > 0 { // rusage has the test's own memory in it, from before the gateway was executed
-		return r, r.Peak
+	if l := r.Ledger; l.Total != l.Sum() || l.Pending != 0 {
+		t.Errorf("ledger %+v", l)
 	}
-	usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		t.Fatal("no resource usage on this system")
+	if r.Peak > memoryBound {
+		t.Errorf("the gateway held %d MiB, bound %d", r.Peak>>20, memoryBound>>20)
 	}
-	return r, usage.Maxrss * maxrssUnit
+	if r.Leak != "" {
+		t.Errorf("the gateway left goroutines behind: %s", r.Leak)
+	}
+	return r
 }

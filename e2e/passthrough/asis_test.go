@@ -136,7 +136,6 @@ func TestWhatPassesOverHTTP2(t *testing.T) {
 	if got := mustRead(t, resp.Body); resp.StatusCode != http.StatusOK || got != "abc" {
 		t.Errorf("%d %q", resp.StatusCode, got)
 	}
-	_ = resp.Body.Close()
 	r := <-asked
 	if fmt.Sprint(r.Trailer) != "map[X-Sum:[1]]" || r.RequestURI != "/a?x=100%" || r.Method != http.MethodGet {
 		t.Errorf("the upstream got %s %s and the trailer %v", r.Method, r.RequestURI, r.Trailer)

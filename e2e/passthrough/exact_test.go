@@ -230,7 +230,6 @@ func TestBodiesPassByteForByte(t *testing.T) {
 				resp, err := c.Post(g.url("/echo"+query), "application/octet-stream", body)
 				fatal.If(t, err)
 				got := mustRead(t, resp.Body)
-				_ = resp.Body.Close()
 				if sha256.Sum256([]byte(got)) != sha256.Sum256(sent) {
 					t.Errorf("size %d known %v %s: %d bytes came back, and not the same", size, known, query, len(got))
 				}

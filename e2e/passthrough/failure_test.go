@@ -84,7 +84,6 @@ func TestClosedKeptConnection(t *testing.T) {
 		if got := mustRead(t, resp.Body); got != fmt.Sprintf("%03d", i) {
 			t.Errorf("request %d got %d %q", i, resp.StatusCode, got)
 		}
-		_ = resp.Body.Close()
 		<-closed
 	}
 }
@@ -154,7 +153,6 @@ func TestUnaskedBehindAnUpload(t *testing.T) {
 				if got, want := mustRead(t, resp.Body), fmt.Sprintf("%d.%d.%d", k, i, size); got != want {
 					t.Errorf("request for %s got %d %q", want, resp.StatusCode, got)
 				}
-				_ = resp.Body.Close()
 			}
 		})
 	}

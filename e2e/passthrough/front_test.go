@@ -115,7 +115,6 @@ func TestProxyProtocolBeforeTLS(t *testing.T) {
 		if got := mustRead(t, resp.Body); got != "192.0.2.7 https" || (resp.ProtoMajor == 2) != http2 {
 			t.Errorf("%s: %q", resp.Proto, got)
 		}
-		_ = resp.Body.Close()
 	}
 }
 
@@ -276,7 +275,6 @@ func TestClientCertificates(t *testing.T) {
 			if got := mustRead(t, resp.Body); got != c.want || c.refused {
 				t.Errorf("%s, %s: %q, want %q", c.name, resp.Proto, got, c.want)
 			}
-			_ = resp.Body.Close()
 		}
 	}
 }

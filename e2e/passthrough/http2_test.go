@@ -184,7 +184,6 @@ func TestTLS(t *testing.T) {
 			if got := mustRead(t, resp.Body); got != want || (resp.ProtoMajor == 2) != http2 {
 				t.Errorf("%s: got %q, want %q", resp.Proto, got, want)
 			}
-			_ = resp.Body.Close()
 		}
 	}
 	for _, tt := range []struct{ offers, sent, begins, ends string }{
@@ -272,5 +271,4 @@ func TestStreamsEndAlone(t *testing.T) {
 	if got := mustRead(t, long.Body); got != "begin and end" {
 		t.Errorf("the other stream gave %q", got)
 	}
-	_ = long.Body.Close()
 }

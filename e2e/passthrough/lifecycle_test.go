@@ -172,7 +172,6 @@ func TestRequestIDs(t *testing.T) {
 			if kept := c.good && trust; kept && got != firstLine(c.ids[0]) || !kept && len(got) != 32 {
 				t.Errorf("%q, trusted %v: the upstream got %q", c.ids, trust, got)
 			}
-			_ = resp.Body.Close()
 		}
 	}
 }

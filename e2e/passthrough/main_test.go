@@ -180,8 +180,12 @@ func raw(t *testing.T, addr, bytes string) string {
 	return string(response)
 }
 
+// mustRead reads to the end, and closes what can be closed.
 func mustRead(t *testing.T, r io.Reader) string {
 	t.Helper()
+	if c, ok := r.(io.Closer); ok {
+		defer c.Close()
+	}
 	b, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatalf("read body: %v", err)

@@ -239,6 +239,5 @@ func TestExpect(t *testing.T) {
 		if got, want := mustRead(t, resp.Body), fmt.Sprintf("%d []", size); resp.StatusCode != http.StatusOK || got != want {
 			t.Errorf("%d %q, want %q", resp.StatusCode, got, want)
 		}
-		_ = resp.Body.Close()
 	}
 }

@@ -1,6 +1,0 @@
-//go:build !darwin
-
-package hostile
-
-// maxrssUnit is the unit of Rusage.Maxrss, in bytes.
-const maxrssUnit = 1 << 10
