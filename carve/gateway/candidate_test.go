@@ -135,27 +135,22 @@ func TestFallback(t *testing.T) {
 // of it compared, a candidate that fails in one of two hundred would seem to
 // fail in one of eleven where one response in twenty is watched.
 func TestFellBackRequestsAreSampledLikeTheRest(t *testing.T) {
+	const n = 40
 	for _, tt := range []struct {
-		name, fails, want string
-		watch             whittle.Share
+		name, fails                    string
+		watch                          whittle.Share
+		failed, served, compared, seen int64
 	}{
-		{"no response", "reset", "failed", 0},
-		{"an error", "500", whittle.SkipServed, 0},
-		{"no response, watched", "reset", "failed", whittle.All},
-		{"an error, watched", "500", "compared", whittle.All},
-		{"an error, half of them watched", "500", "half", 5000},
+		{name: "no response", fails: "reset", failed: n},
+		{name: "an error", fails: "500", served: n},
+		{name: "no response, watched", fails: "reset", watch: whittle.All, failed: n, seen: n},
+		{name: "an error, watched", fails: "500", watch: whittle.All, compared: n, seen: n},
+		{name: "an error, half of them watched", fails: "500", watch: 5000, served: n / 2, compared: n / 2, seen: n / 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			const n = 40
 			spec := everything()
 			spec.Mirror.Watch, spec.Guard.Consecutive = tt.watch, n+1
-			s := open(t, spec, says(200, "monolith"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if tt.fails == "reset" {
-					reset(w, r)
-					return
-				}
-				w.WriteHeader(500)
-			}))
+			s := open(t, spec, says(200, "monolith"), map[string]http.Handler{"reset": http.HandlerFunc(reset), "500": says(500, "")}[tt.fails])
 			s.apply(whittle.All, whittle.PhaseLive)
 			for range n {
 				if status, body := s.gets(s.sends("GET", "")); status != 200 || body != "monolith" {
@@ -163,17 +158,8 @@ func TestFellBackRequestsAreSampledLikeTheRest(t *testing.T) {
 				}
 			}
 			l := s.rests()
-			got := map[string]int64{
-				"failed": l.Failed, "compared": l.Compared, whittle.SkipServed: l.Skipped[whittle.SkipServed],
-			}
-			seen := int64(len(s.seen()))
-			switch {
-			case tt.want == "half":
-				if got["compared"] != n/2 || got[whittle.SkipServed] != n/2 || seen != n/2 {
-					t.Errorf("ledger %+v, %d exchanges seen", l, seen)
-				}
-			case got[tt.want] != n || seen != n*int64(tt.watch/whittle.All):
-				t.Errorf("ledger %+v, want %d %s; %d exchanges seen", l, n, tt.want, seen)
+			if seen := int64(len(s.seen())); l.Failed != tt.failed || l.Skipped[whittle.SkipServed] != tt.served || l.Compared != tt.compared || seen != tt.seen {
+				t.Errorf("ledger %+v, %d exchanges seen; want %+v", l, seen, tt)
 			}
 			bad := 0
 			for _, o := range s.reported() {

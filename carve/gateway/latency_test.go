@@ -1,11 +1,8 @@
 package gateway
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,7 +11,6 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
-	"whittle/internal/rawtest"
 )
 
 // slowClient takes its time over each piece that it sends or takes, and says
@@ -132,26 +128,14 @@ func hanging(t *testing.T, secure bool, h func(w http.ResponseWriter, r *http.Re
 // body is a 504, and keeps no connection.
 func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {
 	upload := bytes.Repeat([]byte("x"), 20<<20)
+	upstream := hanging(t, false, func(_ http.ResponseWriter, r *http.Request, end <-chan struct{}) {
+		if r.Method == http.MethodPost {
+			<-end
+		}
+	}).URL
 	for _, how := range []string{"http", "h2c"} {
 		t.Run(how, func(t *testing.T) {
-			var upstream string
-			if how == "h2c" {
-				upstream = strings.Replace(hanging(t, false, func(_ http.ResponseWriter, r *http.Request, end <-chan struct{}) {
-					if r.Method == http.MethodPost {
-						<-end
-					}
-				}).URL, "http:", "h2c:", 1)
-			} else {
-				upstream = rawtest.Serve(t, func(c net.Conn, _ int) {
-					r, err := http.ReadRequest(bufio.NewReader(c))
-					if err == nil && r.Method == http.MethodPost {
-						<-t.Context().Done()
-						return
-					}
-					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-				})
-			}
-			_, url := running(t, Options{Monolith: impatient(upstream)})
+			_, url := running(t, Options{Monolith: impatient(strings.Replace(upstream, "http:", how+":", 1))})
 			resp, err := http.Post(url+"/", "text/plain", bytes.NewReader(upload))
 			fatal.If(t, err)
 			resp.Body.Close()
@@ -206,7 +190,14 @@ func TestStreamsThatMayBeSilentAreNotGivenUp(t *testing.T) {
 			if string(rest) != "data: 2\n\n" || err != nil {
 				t.Errorf("the stream went on with %q, %v", rest, err)
 			}
-			body := &slowUpload{pieces: []string{strings.Repeat("x", 5<<10), strings.Repeat("y", 5<<10)}}
+			body, slow := io.Pipe()
+			go func() { // it takes longer between its pieces than an upstream may
+				for range 2 {
+					<-time.After(4 * short)
+					_, _ = slow.Write(make([]byte, 5<<10)) // what fails is seen at the other end
+				}
+				_ = slow.Close()
+			}()
 			resp, err = http.Post(url+"/", "text/plain", body)
 			fatal.If(t, err)
 			text, err := io.ReadAll(resp.Body)
@@ -216,22 +207,4 @@ func TestStreamsThatMayBeSilentAreNotGivenUp(t *testing.T) {
 			}
 		})
 	}
-}
-
-// slowUpload takes longer between its pieces than an upstream may.
-type slowUpload struct{ pieces []string }
-
-func (s *slowUpload) Read(p []byte) (int, error) {
-	if len(s.pieces) == 0 {
-		return 0, io.EOF
-	}
-	<-time.After(4 * short)
-	n := copy(p, s.pieces[0])
-	if s.pieces[0] = s.pieces[0][n:]; s.pieces[0] == "" {
-		s.pieces = s.pieces[1:]
-	}
-	if n == 0 {
-		return 0, errors.New("no room")
-	}
-	return n, nil
 }

@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -145,17 +143,14 @@ func TestRecordKeepsConnections(t *testing.T) {
 	g.SetRecording(whittle.Percent(50), 0)
 	const conns, each = 60, 4
 	for c := range conns {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-		fatal.If(t, err)
-		in := bufio.NewReader(conn)
+		one := &http.Client{Transport: speaking(t, false)}
 		for i := range each {
-			fmt.Fprintf(conn, "GET /%d/%d HTTP/1.1\r\nHost: x\r\n\r\n", c, i)
-			resp, err := http.ReadResponse(in, nil)
+			resp, err := one.Get(fmt.Sprintf("%s/%d/%d", url, c, i))
 			fatal.If(t, err)
 			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 		}
-		conn.Close()
+		one.CloseIdleConnections()
 	}
 	g.active.wait(time.Minute) // a request is recorded before it has ended
 	byConn := map[uint64][]string{}

@@ -33,18 +33,17 @@ func (c carved) Count(_ context.Context, in *rpc.Times) (*rpc.Sum, error) {
 	return &rpc.Sum{Sum: int64(in.GetTimes()) * 100}, nil
 }
 
-// servers are the generated handlers of the count contract, as others run them.
-func servers(t *testing.T) map[whittle.Protocol]*httptest.Server {
-	twirped := rpc.NewCarvedServer(carved{func(m string) error { return twirp.InvalidArgument.Error(m) }})
-	path, connected := rpc.NewCarvedHandler(carved{func(m string) error {
-		return connect.NewError(connect.CodeInvalidArgument, &plainError{m})
-	}})
-	return serveAll(t, twirped, path, connected)
+// negative are the servers that refuse a number below 0.
+func negative(t *testing.T) map[whittle.Protocol]*httptest.Server {
+	return servers(t, func(m string) error { return twirp.InvalidArgument.Error(m) },
+		func(m string) error { return connect.NewError(connect.CodeInvalidArgument, errors.New(m)) })
 }
 
-// serveAll serves the handler of Twirp, and that of Connect and gRPC at its path, by each protocol.
-func serveAll(t *testing.T, twirped http.Handler, path string, connected http.Handler) map[whittle.Protocol]*httptest.Server {
+// servers are the generated handlers of the count contract, as others run them, by protocol.
+func servers(t *testing.T, twirps, connects func(message string) error) map[whittle.Protocol]*httptest.Server {
 	t.Helper()
+	twirped := rpc.NewCarvedServer(carved{twirps})
+	path, connected := rpc.NewCarvedHandler(carved{connects})
 	mux := http.NewServeMux()
 	mux.Handle(path, connected)
 	out := map[whittle.Protocol]*httptest.Server{}
@@ -66,15 +65,6 @@ func serve(t *testing.T, h http.Handler, http2 bool) *httptest.Server {
 	t.Cleanup(s.Close)
 	return s
 }
-
-// refusing answers every call with an error.
-type refusing func() error
-
-func (r refusing) Count(context.Context, *rpc.Times) (*rpc.Sum, error) { return nil, r() }
-
-type plainError struct{ text string }
-
-func (e *plainError) Error() string { return e.text }
 
 func call(t *testing.T, base string, http2 bool, r *whittle.Request) *whittle.Response {
 	t.Helper()
@@ -114,7 +104,7 @@ const descriptor = "../../systems/count/count.binpb"
 // TestGeneratedServers asks the code that twirp and connect generate, in each
 // protocol, what the monolith's clients ask.
 func TestGeneratedServers(t *testing.T) {
-	for protocol, server := range servers(t) {
+	for protocol, server := range negative(t) {
 		for _, c := range []struct {
 			name, template, body string
 			status               int
@@ -139,28 +129,25 @@ func TestGeneratedServers(t *testing.T) {
 // TestWrongServer: a candidate that does not know the procedure is at fault,
 // and never tells a user 404.
 func TestWrongServer(t *testing.T) {
-	for protocol, server := range servers(t) {
+	for protocol, server := range negative(t) {
 		if a := answered(t, server, whittle.RPC{Protocol: protocol, Prefix: "/elsewhere"}, ""); a.OK() || a.Status != 501 {
 			t.Errorf("%s: answer %d %q, failure %q (%s); want 501", protocol, a.Status, a.Body, a.Failure, a.Detail)
 		}
 	}
 }
 
-// carrying are the generated servers, which answer every call with an error
+// carrying are the generated servers, which refuse a number below 0 by an error
 // that carries the members.
 func carrying(t *testing.T, members map[string]any) map[whittle.Protocol]*httptest.Server {
 	t.Helper()
-	twirped := rpc.NewCarvedServer(refusing(func() error {
-		e := twirp.NewError(twirp.NotFound, "no such thing")
+	return servers(t, func(message string) error {
+		e := twirp.NewError(twirp.NotFound, message)
 		for k, v := range members {
-			if s, ok := v.(string); ok {
-				e = e.WithMeta(k, s)
-			}
+			e = e.WithMeta(k, v.(string))
 		}
 		return e
-	}))
-	path, connected := rpc.NewCarvedHandler(refusing(func() error {
-		e := connect.NewError(connect.CodeNotFound, errors.New("no such thing"))
+	}, func(message string) error {
+		e := connect.NewError(connect.CodeNotFound, errors.New(message))
 		s, err := structpb.NewStruct(members)
 		if err != nil {
 			t.Error(err)
@@ -171,14 +158,13 @@ func carrying(t *testing.T, members map[string]any) map[whittle.Protocol]*httpte
 		}
 		e.AddDetail(d)
 		return e
-	}))
-	return serveAll(t, twirped, path, connected)
+	})
 }
 
 // TestVerbatim holds that an error's response reaches the user as it was, over
 // every protocol, from servers that others generate.
 func TestVerbatim(t *testing.T) {
-	const plain = "not_found: no such thing\n"
+	const plain = "not_found: times is below 0\n"
 	long := strings.Repeat("long ", 12<<10)
 	for _, c := range []struct {
 		name        string
@@ -204,7 +190,7 @@ func TestVerbatim(t *testing.T) {
 	} {
 		for protocol, server := range carrying(t, c.members) {
 			t.Run(c.name+" "+string(protocol), func(t *testing.T) {
-				a := answered(t, server, whittle.RPC{Protocol: protocol, Verbatim: !c.off}, "")
+				a := answered(t, server, whittle.RPC{Protocol: protocol, Verbatim: !c.off}, `{"times":-1}`)
 				if a.Failure != "" || a.Status != c.status || a.Header.Get("Content-Type") != c.contentType || string(a.Body) != c.body {
 					t.Errorf("%s %s: %d %q %.100q, want %d %q %.100q", a.Failure, a.Detail, a.Status, a.Header.Get("Content-Type"), a.Body, c.status, c.contentType, c.body)
 				}
