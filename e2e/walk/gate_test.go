@@ -84,11 +84,7 @@ func open(t *testing.T, s setting) *gate {
 	t.Helper()
 	if s.Work == "" {
 		s.Work = t.TempDir()
-		descriptor, err := os.ReadFile(filepath.Join(process.Repository, "systems/count/count.binpb"))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(s.Work, "count.binpb"), descriptor, 0o600)
-		}
-		fatal.If(t, err)
+		fatal.Write(t, filepath.Join(s.Work, "count.binpb"), fatal.Read(t, filepath.Join(process.Repository, "systems/count/count.binpb")))
 	}
 	g := &gate{setting: s, name: countRoute}
 	g.write(t, s)
@@ -104,10 +100,9 @@ func (g *gate) run(t *testing.T) {
 	if g.client != nil {
 		g.client.Close()
 	}
-	var err error
-	if g.client, err = admin.Dial(g.Admin, ""); err != nil {
-		t.Fatal(err)
-	}
+	client, err := admin.Dial(g.Admin, "")
+	fatal.If(t, err)
+	g.client = client
 }
 
 func (g *gate) path() string { return filepath.Join(g.setting.Work, "whittle.yaml") }
@@ -117,17 +112,7 @@ func (g *gate) write(t *testing.T, s setting) {
 	t.Helper()
 	var b bytes.Buffer
 	fatal.If(t, configText.Execute(&b, s))
-	g.writeText(t, b.Bytes())
-}
-
-func (g *gate) writeText(t *testing.T, b []byte) {
-	t.Helper()
-	next := g.path() + ".next"
-	err := os.WriteFile(next, b, 0o600)
-	if err == nil {
-		err = os.Rename(next, g.path())
-	}
-	fatal.If(t, err)
+	fatal.If(t, os.Rename(fatal.Write(t, g.path()+".next", b.Bytes()), g.path()))
 }
 
 // route is the route as its status shows it.

@@ -16,6 +16,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 // pipeline is a team's server: a gate that responds as it is heard, and a receiver of
@@ -113,9 +114,8 @@ notify:
 	if len(r.Gates) != 2 || !r.Gates[0].ByHand || r.Gates[0].Open {
 		t.Errorf("%+v", r.Gates)
 	}
-	if _, err := g.client.Order(t.Context(), g.name, rollout.Order{Kind: rollout.Approve, By: "ann", Reason: "board of Monday"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := g.client.Order(t.Context(), g.name, rollout.Order{Kind: rollout.Approve, By: "ann", Reason: "board of Monday"})
+	fatal.If(t, err)
 	c.home()
 	all := said()
 	g.Kill()

@@ -35,11 +35,10 @@ func openReplaceable(t *testing.T, s setting) *replaceable {
 	r.write(t, s)
 	r.Replaceable = process.StartReplaceable(t, s.Work, nil, gateway, "run", "-c", r.path())
 	r.Process = &process.Process{Process: &child.Process{Public: r.Public, Admin: r.Admin}}
-	var err error
-	if r.client, err = admin.Dial(r.Admin, ""); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.client.Close() })
+	client, err := admin.Dial(r.Admin, "")
+	fatal.If(t, err)
+	t.Cleanup(client.Close)
+	r.client = client
 	return r
 }
 
@@ -310,9 +309,7 @@ func TestLameDuck(t *testing.T) {
 			t.Fatalf("a fresh connection got %d", got)
 		}
 	}
-	if err := syscall.Kill(r.Pids()[0], syscall.SIGTERM); err != nil { // a second one ends it at once
-		t.Fatal(err)
-	}
+	fatal.If(t, syscall.Kill(r.Pids()[0], syscall.SIGTERM)) // a second one ends it at once
 	process.Await(t, "it to end", func() (bool, string) { return gone(r.Pids()[0]), r.Said() })
 }
 

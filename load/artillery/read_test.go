@@ -104,7 +104,7 @@ func TestCSVFilesAreReadAsByArtillery(t *testing.T) {
 		var src string
 		fatal.If(t, json.Unmarshal([]byte(parts[0]), &src))
 		payload := "{path: rows.csv, fields: " + fields + "]" + strings.Replace(strings.Trim(parts[1], "{}"), `"delimiter"`, `, delimiter`, 1) + "}"
-		p, err := Parse("p.yml", []byte("config: {payload: "+payload+"}\n"+smallest), plan.Source{Open: csvText(src)})
+		p, err := Parse("p.yml", []byte("config: {payload: "+payload+"}\n"+smallest), plan.Source{Open: func(string) ([]byte, error) { return []byte(src), nil }})
 		if err != nil {
 			if !strings.HasPrefix(parts[2], "error ") && parts[2] != "[]" {
 				t.Errorf("%s %s: %v, want %s", parts[0], parts[1], err, parts[2])
@@ -135,16 +135,6 @@ func parsed(t testing.TB, src string) *plan.Plan {
 	p, err := Parse("plan.yml", []byte(src), plan.Source{})
 	fatal.If(t, err)
 	return p
-}
-
-// csvText gives the file rows.csv the text.
-func csvText(text string) func(string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		if name != "rows.csv" {
-			return nil, whittle.Errorf(whittle.NotFound, "no file %s", name)
-		}
-		return []byte(text), nil
-	}
 }
 
 // What a plan has too much of for a report is said with its number.

@@ -22,12 +22,6 @@ import (
 	"whittle/load/report"
 )
 
-// newWire reads from text, in pieces as small as they come.
-func newWire(in io.Reader) *responseReader {
-	r := newResponseReader(in, time.Now, 16)
-	return &r
-}
-
 // TestWhenAResponseEnds: one that ends with its connection has ended when that did.
 func TestWhenAResponseEnds(t *testing.T) {
 	t.Parallel()
@@ -59,7 +53,7 @@ func FuzzResponse(f *testing.F) {
 		keep = min(max(keep, 0), 1000)
 		read := func(r io.Reader) (response, error) {
 			var a response
-			w := newWire(r)
+			w := newResponseReader(r, time.Now, 16)
 			err := w.readResponse("GET", keep, &a)
 			if len(a.body) > keep || a.size > int64(len(in)) || len(w.buf) > maxHead+firstBuffer || w.received > int64(len(in)) {
 				t.Fatalf("%d bytes kept, size %d, buffer %d, received %d of %d", len(a.body), a.size, len(w.buf), w.received, len(in))
@@ -141,11 +135,6 @@ func (played) Write(b []byte) (int, error) { return len(b), nil }
 func (played) SetDeadline(time.Time) error { return nil }
 func (played) Close() error                { return nil }
 func (played) HasInput() bool              { return true }
-func unhex(t testing.TB, text string) []byte {
-	b, err := hex.DecodeString(text)
-	fatal.If(t, err)
-	return b
-}
 
 // Whatever a server sends, a response comes of it or an error, within bounds.
 func FuzzStreams(f *testing.F) {
@@ -155,7 +144,9 @@ func FuzzStreams(f *testing.F) {
 		"000008060000000000" + "0102030405060708" + "000008070000000000" + "0000000100000000",
 		"485454502f312e3120343030",
 	} {
-		f.Add(unhex(f, seed))
+		b, err := hex.DecodeString(seed)
+		fatal.If(f, err)
+		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := &conn{stream: played{bytes.NewReader(b)}}

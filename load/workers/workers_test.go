@@ -74,10 +74,11 @@ func counting(t *testing.T) (url string, seen func() map[string]int) {
 	t.Helper()
 	var mu sync.Mutex
 	got := map[string]int{}
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		got[r.URL.RequestURI()]++
+		_, _ = w.Write([]byte(`{"t": {"a": ["deep"]}}`))
 	}))
 	t.Cleanup(s.Close)
 	return s.URL, func() map[string]int {
@@ -92,12 +93,23 @@ func patientOptions(target string) load.Options {
 	return load.Options{Target: target, MaxLate: time.Hour, Protocol: wire.HTTP1}
 }
 
-func write(t *testing.T, dir string, files map[string]string) {
+// folder is one with these files.
+func folder(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
+	dir = t.TempDir()
 	for name, text := range files {
-		at := filepath.Join(dir, name)
-		fatal.Write(t, at, text)
+		fatal.Write(t, filepath.Join(dir, name), text)
 	}
+	return dir
+}
+
+// ran is a run by so many workers of its own.
+func ran(t *testing.T, n int, w load.Workload, o load.Options) *report.Report {
+	t.Helper()
+	c := Coordinator{Link: workersOf(t, n), Expect: n, Wait: time.Minute}
+	r, err := c.Run(t.Context(), w, o)
+	fatal.If(t, err)
+	return r
 }
 
 // scripted is a plan with all that a plan may be read from.
@@ -138,18 +150,13 @@ func withoutBefore(files map[string]string) map[string]string {
 // alone, and no two users have the same row.
 func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
 	setEnvironment(t)
-	dir := t.TempDir()
-	files := withoutBefore(scripted)
-	write(t, dir, files)
-	link := workersOf(t, 3)
+	dir := folder(t, withoutBefore(scripted))
 	url, seen := counting(t)
 	var mu sync.Mutex
 	lines := 0
 	o := patientOptions(url)
 	o.OnLog = func(int64, string) { mu.Lock(); lines++; mu.Unlock() }
-	c := Coordinator{Link: link, Expect: 3, Wait: time.Minute}
-	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Target: url}, o)
-	fatal.If(t, err)
+	r := ran(t, 3, load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Target: url}, o)
 	want := map[string]int{"/after": 1}
 	for _, user := range "abcdefgh" {
 		want["/"+string(user)+"?xelv&e"] = 1
@@ -167,19 +174,14 @@ func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
 func TestAFileThatWasNotSentVoidsTheRun(t *testing.T) {
 	setEnvironment(t)
 	for include, says := range map[string]string{"includeFiles: []": "late/later.json", "includeFiles: [late/later.json]": "", "includeFiles: [late/later.json, ]": "$WORKERS_UNNAMED"} {
-		dir := t.TempDir()
 		files := withoutBefore(scripted)
 		if strings.HasPrefix(says, "$") {
 			files["plan/lib/main.js"] = strings.Replace(files["plan/lib/main.js"], "done()", "c.vars.x = process.env['WORKERS_' + 'UNNAMED']; done()", 1)
 		}
 		files["plan/plan.yml"] = strings.Replace(files["plan/plan.yml"], "includeFiles: [late/later.json]", include, 1)
 		files["plan/lib/main.js"] = "require('fs').existsSync('nowhere');" + files["plan/lib/main.js"]
-		write(t, dir, files)
-		link := workersOf(t, 1)
 		url, _ := counting(t)
-		c := Coordinator{Link: link, Wait: time.Minute}
-		r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Target: url}, patientOptions(url))
-		fatal.If(t, err)
+		r := ran(t, 1, load.Workload{Plan: filepath.Join(folder(t, files), "plan/plan.yml"), Target: url}, patientOptions(url))
 		if (r.Void == "") != (says == "") || !strings.Contains(r.Void, says) {
 			t.Errorf("%s: void %q", include, r.Void)
 		}
@@ -189,27 +191,13 @@ func TestAFileThatWasNotSentVoidsTheRun(t *testing.T) {
 // The variables of the flow before the run, which the coordinator runs, are every
 // worker's users'.
 func TestTheFlowBeforeRunsOnce(t *testing.T) {
-	var mu sync.Mutex
-	seen := map[string]int{}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		seen[r.URL.Path]++
-		_, _ = w.Write([]byte(`{"t": {"a": ["deep"]}}`))
-	}))
-	defer s.Close()
-	dir := t.TempDir()
-	write(t, dir, map[string]string{"p.yml": `config: {phases: [{duration: 1, arrivalCount: 6}]}
+	url, seen := counting(t)
+	dir := folder(t, map[string]string{"p.yml": `config: {phases: [{duration: 1, arrivalCount: 6}]}
 before: {flow: [{get: {url: /login, capture: {json: $.t, as: token}}}]}
 scenarios: [{flow: [{get: {url: "/{{ token.a[0] }}"}}]}]`})
-	link := workersOf(t, 2)
-	c := Coordinator{Link: link, Expect: 2, Wait: time.Minute}
-	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "p.yml")}, patientOptions(s.URL))
-	if err != nil || r.Void != "" {
-		t.Fatal(err, r)
-	}
-	if !reflect.DeepEqual(seen, map[string]int{"/login": 1, "/deep": 6}) {
-		t.Errorf("sent %v", seen)
+	r := ran(t, 2, load.Workload{Plan: filepath.Join(dir, "p.yml")}, patientOptions(url))
+	if !reflect.DeepEqual(seen(), map[string]int{"/login": 1, "/deep": 6}) || r.Void != "" {
+		t.Errorf("void %q, sent %v", r.Void, seen())
 	}
 }
 
@@ -235,8 +223,7 @@ func TestVersionsRefuseEachOther(t *testing.T) {
 // What cannot be run is refused before anybody is called, or by the worker's name.
 func TestRefusals(t *testing.T) {
 	link := linkTo(startNATS(t).ClientURL())
-	dir := t.TempDir()
-	write(t, dir, map[string]string{"pool.yml": "config: {target: 'http://127.0.0.1:1', http: {pool: 1}, phases: [{duration: 1, arrivalRate: 2}]}\nscenarios: [{flow: [{get: {url: /}}]}]"})
+	dir := folder(t, map[string]string{"pool.yml": "config: {target: 'http://127.0.0.1:1', http: {pool: 1}, phases: [{duration: 1, arrivalRate: 2}]}\nscenarios: [{flow: [{get: {url: /}}]}]"})
 	run := func(c Coordinator, w load.Workload) error {
 		_, err := c.Run(t.Context(), w, load.Options{Protocol: wire.HTTP1})
 		return err
@@ -301,9 +288,8 @@ func TestWhatIsLostOrForgedVoidsTheRun(t *testing.T) {
 	defer conn.Close()
 	link.Subject = DefaultSubject
 	heard := make(chan *client.Msg, 64)
-	if _, err := conn.ChanSubscribe(link.Subject+".from.*", heard); err != nil {
-		t.Fatal(err)
-	}
+	_, err = conn.ChanSubscribe(link.Subject+".from.*", heard)
+	fatal.If(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -335,19 +321,14 @@ func TestWhatIsLostOrForgedVoidsTheRun(t *testing.T) {
 // Scripts that fail are one place with one count, whichever workers they failed in, and
 // what a condition goes by.
 func TestFailedScriptsOfAllWorkersAreOneCount(t *testing.T) {
-	dir := t.TempDir()
 	failing := jmxtest.Groovy("JSR223PostProcessor", "look", `throw new Exception("no")`)
-	write(t, dir, map[string]string{"p.jmx": jmxtest.Plan(jmxtest.Group(6, 2, "\n"+jmxtest.Get("/x", failing)))})
-	link := workersOf(t, 3)
+	dir := folder(t, map[string]string{"p.jmx": jmxtest.Plan(jmxtest.Group(6, 2, "\n"+jmxtest.Get("/x", failing)))})
 	url, _ := counting(t)
 	o := patientOptions(url)
-	var err error
-	if o.FailIf, err = report.ParseFailIf([]string{"scripts > 11", "scripts > 12"}); err != nil {
-		t.Fatal(err)
-	}
-	c := Coordinator{Link: link, Expect: 3, Wait: time.Minute}
-	r, err := c.Run(t.Context(), load.Workload{Plan: filepath.Join(dir, "p.jmx"), Target: url}, o)
+	conditions, err := report.ParseFailIf([]string{"scripts > 11", "scripts > 12"})
 	fatal.If(t, err)
+	o.FailIf = conditions
+	r := ran(t, 3, load.Workload{Plan: filepath.Join(dir, "p.jmx"), Target: url}, o)
 	if r.Void != "" || len(r.ScriptFailures) != 1 || r.ScriptFailures[0].Count != 12 || filepath.Base(r.ScriptFailures[0].File) != "p.jmx" || r.ScriptFailures[0].Line != 2 {
 		t.Errorf("void %q, %+v", r.Void, r.ScriptFailures)
 	}
@@ -385,14 +366,12 @@ func TestAConnectionThatWasLostBeforeTheRunVoidsNothing(t *testing.T) {
 
 // A parcel has what was read of it and nothing else, and is bounded by name.
 func TestParcel(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, scripted)
+	dir := folder(t, scripted)
 	setEnvironment(t)
 	p := newParcel()
 	w := load.Workload{Plan: filepath.Join(dir, "plan/plan.yml"), Files: p, Getenv: p.Getenv}
-	if _, err := w.Read(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Read()
+	fatal.If(t, err)
 	b, err := p.pack(assignment{Options: load.Options{Seed: 1<<52 + 1}, Workload: w})
 	fatal.If(t, err)
 	u, err := unpack(b)

@@ -407,30 +407,28 @@ func serves(t *testing.T, response http.HandlerFunc) (url string) {
 
 func TestGo(t *testing.T) {
 	admin := goService(t)
-	t.Run("busy", func(t *testing.T) { goIsBusy(t, admin) })
+	t.Run("busy", func(t *testing.T) {
+		busy(t, func(ctx context.Context) error {
+			rpprof.Do(ctx, rpprof.Labels(profile.EndpointLabel, "GET /hash"), func(context.Context) {
+				for i := range 200_000 {
+					sink += len(strconv.Itoa(i))
+				}
+			})
+			return nil
+		})
+		for _, target := range []string{admin, admin + "/debug/pprof/profile?seconds=30"} {
+			p := take(t, target, profile.CPU)
+			if got := endpoints(p.Profile); !slices.Equal(got, []string{"GET /hash"}) {
+				t.Errorf("%s: endpoints %v", target, got)
+			}
+			if p.Ext != ".pb.gz" || len(p.Raw) == 0 || p.Duration < 500*time.Millisecond {
+				t.Errorf("file %q, duration %s", p.Ext, p.Duration)
+			}
+		}
+	})
 	for _, kind := range []profile.Kind{profile.Allocations, profile.Mutex} {
 		if p := take(t, admin, kind); p.Kind != kind {
 			t.Errorf("%s came as %s", kind, p.Kind)
-		}
-	}
-}
-
-func goIsBusy(t *testing.T, admin string) {
-	busy(t, func(ctx context.Context) error {
-		rpprof.Do(ctx, rpprof.Labels(profile.EndpointLabel, "GET /hash"), func(context.Context) {
-			for i := range 200_000 {
-				sink += len(strconv.Itoa(i))
-			}
-		})
-		return nil
-	})
-	for _, target := range []string{admin, admin + "/debug/pprof/profile?seconds=30"} {
-		p := take(t, target, profile.CPU)
-		if got := endpoints(p.Profile); !slices.Equal(got, []string{"GET /hash"}) {
-			t.Errorf("%s: endpoints %v", target, got)
-		}
-		if p.Ext != ".pb.gz" || len(p.Raw) == 0 || p.Duration < 500*time.Millisecond {
-			t.Errorf("file %q, duration %s", p.Ext, p.Duration)
 		}
 	}
 }
