@@ -209,8 +209,7 @@ var rooms = map[string]int{
 	"whittle/cmd/demo":    400,
 }
 
-// outside are the trees that stand outside: they may look into every
-// room, and no room looks into them.
+// outside are the trees that may look into every room, and that no room looks into.
 var outside = []string{"whittle/bench/", "whittle/e2e/"}
 
 // vague names say nothing of what a room is for.
@@ -295,8 +294,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// reached are the packages of this module that a program is made of, by what imports
-// them first.
+// reached are the packages that a program is made of, by what imports them first.
 func reached(all []listed, program string) map[string]string {
 	imports := map[string][]string{}
 	for _, p := range all {
@@ -324,8 +322,7 @@ func forNoUser(pkg string) bool {
 	return pkg == "testing" || strings.HasPrefix(pkg, "testing/")
 }
 
-// TestTheProductHasNoTests holds that the product's binary has nothing in it that
-// only tests, audits and demos need.
+// TestTheProductHasNoTests: the product's binary has nothing that only tests and demos need.
 func TestTheProductHasNoTests(t *testing.T) {
 	by := reached(packages(t), "whittle/cmd/whittle")
 	if len(by) < 100 {

@@ -75,8 +75,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 var metric = regexp.MustCompile(`(?:NewDesc\(|Name:\s*)"(whittle_\w+)"`)
 
-// TestMetricsAreListed: docs/operate.md has a row for each metric of the gateway and the
-// recorder.
+// TestMetricsAreListed: docs/operate.md has a row for each metric.
 func TestMetricsAreListed(t *testing.T) {
 	page := fatal.Read(t, "docs/operate.md")
 	found := 0

@@ -2,8 +2,7 @@ package whittle
 
 import "slices"
 
-// AddedNames lists the names that AddedByServers knows, sorted; those with a * stand
-// for all that begin or end so.
+// AddedNames lists the names that AddedByServers knows; a * stands for any beginning or end.
 func AddedNames() []string {
 	var list []string
 	for name := range addedByServers {

@@ -13,8 +13,7 @@ import (
 	"whittle/internal/fatal"
 )
 
-// filesMost is how many files a package may have, tests apart: more is more than
-// one room.
+// filesMost is how many files a package may have, tests apart: more is more than one room.
 const filesMost = 25
 
 // TestFiles fails on a package with too many files.
@@ -51,8 +50,7 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// flawsOf are the exported names of a declaration that have no comment or that
-// nobody outside can use.
+// flawsOf are a declaration's exported names without a comment, or that nobody outside can use.
 func flawsOf(d ast.Decl) (flaws []string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -75,8 +73,7 @@ func flawsOf(d ast.Decl) (flaws []string) {
 	return flaws
 }
 
-// satisfies are methods whose meaning an interface of the standard library
-// gives.
+// satisfies are methods whose meaning an interface of the standard library gives.
 var satisfies = map[string]bool{
 	"Error": true, "Unwrap": true, "Is": true, "String": true, "Close": true,
 	"Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true,
@@ -104,8 +101,7 @@ func receiver(d *ast.FuncDecl) *ast.Ident {
 	}
 }
 
-// undocumented are the exported names of a specification that has no comment; a
-// comment on the group, or on the line, is one.
+// undocumented are the exported names of a specification without a comment, its group's included.
 func undocumented(s ast.Spec, group bool) (names []string) {
 	switch s := s.(type) {
 	case *ast.TypeSpec:
@@ -122,8 +118,7 @@ func undocumented(s ast.Spec, group bool) (names []string) {
 	return names
 }
 
-// hiddenTypes are the unexported types of the package among the types of a
-// function's parameters and results.
+// hiddenTypes are the package's unexported types among a function's parameters and results.
 func hiddenTypes(d *ast.FuncDecl) (hidden []string) {
 	own := map[string]bool{} // type parameters
 	if d.Type.TypeParams != nil {

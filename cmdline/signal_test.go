@@ -11,8 +11,7 @@ import (
 	"whittle/internal/fatal"
 )
 
-// TestTheSecondSignalEnds: a program that saw its context end dies of the next
-// signal, however soon that comes.
+// TestTheSecondSignalEnds: a program that saw its context end dies of the next signal.
 func TestTheSecondSignalEnds(t *testing.T) {
 	if os.Getenv("WHITTLE_TEST_SIGNALS") != "" {
 		ctx, _ := UntilSignal(t.Context())

@@ -186,8 +186,7 @@ func TestTerminalRedrawsOneLine(t *testing.T) {
 	}
 }
 
-// TestRedrawLeavesNothingBehind plays a terminal: whatever lines came before,
-// what is left on the screen is the last one.
+// TestRedrawLeavesNothingBehind plays a terminal: whatever came before, the last line is left.
 func TestRedrawLeavesNothingBehind(t *testing.T) {
 	var b strings.Builder
 	s := &Screen{w: &b, tty: true, now: time.Now}

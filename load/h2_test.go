@@ -129,8 +129,7 @@ type frameServer struct {
 	encode *hpack.Encoder
 }
 
-// serveFrames gives respond each request of each connection, with its stream's number;
-// false ends the connection.
+// serveFrames gives respond each request with its stream's number; false ends the connection.
 func serveFrames(t *testing.T, first []http2.Setting, respond func(f *frameServer, n int, stream uint32) bool) (url string) {
 	t.Helper()
 	var n atomic.Int64

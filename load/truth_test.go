@@ -58,8 +58,7 @@ func newFrozenServer(from, freeze time.Duration) *frozenServer {
 	return f
 }
 
-// drain is how long the server took to respond to the n requests that were due
-// while it stood.
+// drain is how long the server took to respond to the n requests that were due while it stood.
 func (f *frozenServer) drain(n float64) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -212,8 +212,7 @@ func TestTheCollectorsWorkIsShared(t *testing.T) {
 	}
 }
 
-// look reads a profile of the count monolith, under Node.js 20, one second long
-// or so, with its endpoints.
+// look reads a profile of the count monolith, under Node.js 20, with its endpoints.
 func look(t *testing.T, name string) *Profile {
 	t.Helper()
 	p, err := ReadV8CPU([]byte(fatal.Read(t, filepath.Join("testdata", "inlined", name+".cpuprofile"))), time.Time{})

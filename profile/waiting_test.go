@@ -10,8 +10,7 @@ import (
 	"whittle/internal/fatal"
 )
 
-// turns makes a Node profile of what ran for how long, sampled every 2 ms; "":
-// nothing ran, "gc": the collector.
+// turns is a Node profile of what ran for how long; "": nothing ran, "gc": the collector.
 func turns(all ...any) *Profile {
 	p := &Profile{Kind: CPU, Runtime: Node, Functions: []Function{
 		{Name: "(idle)", Owner: System, Category: Idle},

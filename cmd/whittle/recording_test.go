@@ -328,8 +328,7 @@ func TestStatusesAreChosen(t *testing.T) {
 	}
 }
 
-// show --follow prints what is recorded while it looks, and nothing from
-// before.
+// show --follow prints what is recorded while it looks, and nothing from before.
 func TestShowFollows(t *testing.T) {
 	dir := t.TempDir()
 	w, err := journal.Create(dir, journal.Options{})

@@ -22,8 +22,7 @@ import (
 	"whittle/profile/measure"
 )
 
-// goService is a Go service as whittle profile sees one: its pprof, its metrics
-// page, and what it returns.
+// goService is a Go service as whittle profile sees one.
 type goService struct {
 	rest, unlabelled atomic.Int64 // samples of GET /idle, and of no endpoint
 	*httptest.Server
@@ -79,8 +78,7 @@ func (s *goService) code() int {
 	return http.StatusOK
 }
 
-// profile has one sample where responses cost something, and those of another
-// endpoint and of none.
+// profile has a sample where responses cost something, and those of another endpoint and of none.
 func (s *goService) profile() *pprof.Profile {
 	f := &pprof.Function{ID: 1, Name: "main.work", Filename: "/srv/main.go"}
 	at := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f, Line: 7}}}
@@ -108,8 +106,7 @@ func (s *goService) profile() *pprof.Profile {
 	return p
 }
 
-// guarding holds the service against a baseline in the folder, by two runs of a
-// plan.
+// guarding holds the service against a baseline in the folder, by two runs of a plan.
 func guarding(t *testing.T, s *goService, folder string, more ...string) (status int, out string) {
 	t.Helper()
 	plan := filepath.Join(folder, "plan.yml")

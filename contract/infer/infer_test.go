@@ -54,8 +54,7 @@ func TestHeadersOfResponses(t *testing.T) {
 	}
 }
 
-// sameNumbers holds a contract to what an earlier one promised: a number never
-// stands for something else.
+// sameNumbers holds a contract to an earlier one: a number never stands for something else.
 func sameNumbers(t *testing.T, before, after *contract.Contract) {
 	t.Helper()
 	for _, m := range before.Messages {
@@ -226,8 +225,7 @@ func methodOf(t *testing.T, c *contract.Contract, name string) *contract.Method 
 	return &c.Methods[i]
 }
 
-// compiles holds the .proto file against the descriptor: a compiler must make
-// the one of the other.
+// compiles holds that a compiler makes the descriptor of the .proto file.
 func compiles(t *testing.T, c *contract.Contract) {
 	t.Helper()
 	set, err := c.Descriptor()

@@ -12,8 +12,7 @@ import (
 	"whittle/record/capture"
 )
 
-// describe writes a field as the .proto file has it, with how its absence is
-// written.
+// describe writes a field as the .proto file has it, with how its absence is written.
 func describe(c *contract.Contract, m *contract.Method, message, json string) string {
 	for _, f := range c.Message(message).Fields {
 		if f.JSON != json {
@@ -181,8 +180,7 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
-// orders are responses of one endpoint, each about n orders of their own, whose
-// word is drawn by f.
+// orders are responses of one endpoint, each about n orders, whose word is drawn by f.
 func orders(calls, n int, f func(i int) string) []*capture.Entry {
 	var log []*capture.Entry
 	for c := range calls {
@@ -207,8 +205,7 @@ func typeOfOrder(t *testing.T, c *contract.Contract, json string) string {
 	return describe(c, methodOf(t, c, "ListOrders"), "Order", json)
 }
 
-// declared is a contract whose order has a declared enum for its state, and
-// whose method takes one in its query.
+// declared is a contract with an enum for the order's state, and one in the method's query.
 func declared(t *testing.T) *contract.Contract {
 	t.Helper()
 	log := orders(40, 10, cycle("state", "open", "closed"))

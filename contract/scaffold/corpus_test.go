@@ -65,8 +65,7 @@ paths:
 `, server, path, method, list)
 }
 
-// openAPIPaths are paths as documents have them, and a request of each as a client
-// that reads the document sends it.
+// openAPIPaths are paths as documents have them, and a request of each as its clients send it.
 var openAPIPaths = []struct {
 	path, target string
 	want         outcome

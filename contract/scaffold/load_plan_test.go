@@ -26,8 +26,7 @@ func planOf(t *testing.T, v *view) (p *plan.Plan, text string) {
 	return p, string(v.loadPlan())
 }
 
-// TestThePlanSendsWhatWasRecorded: braces in a recorded request are no
-// expressions, wherever they stand.
+// TestThePlanSendsWhatWasRecorded: braces in a recorded request are no expressions.
 func TestThePlanSendsWhatWasRecorded(t *testing.T) {
 	for _, odd := range []string{
 		"plain", "{}", "{{", "}}", "{{}}", "{{ name }}", "{{name}}", "{{#if x}}yes{{/if}}", "{{{ raw }}}", "{{{{", "a{{b", "}}{{",

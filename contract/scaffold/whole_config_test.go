@@ -18,8 +18,7 @@ import (
 	"whittle/internal/fatal"
 )
 
-// textContract has one endpoint that responds with a text of parts, in which
-// "id" and "name" are fields.
+// textContract has one endpoint, whose response is a text of parts, with fields id and name.
 func textContract(parts ...contract.Part) *contract.Contract {
 	return &contract.Contract{
 		Package: "odd.v1", Service: "OddService",

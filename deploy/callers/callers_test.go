@@ -60,8 +60,7 @@ func application(t *testing.T, own string) string {
 
 var listening = regexp.MustCompile(`listening public=(\S+) admin=(\S+)`)
 
-// start builds whittle and runs it with a route for an equal candidate, which may have further
-// keys, and one for another.
+// start runs whittle with a route for an equal candidate, which may have more, and one for another.
 func start(t *testing.T, further string) (public, admin string) {
 	t.Helper()
 	dir := t.TempDir()

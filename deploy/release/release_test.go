@@ -54,8 +54,7 @@ func contents(t *testing.T, dir string) map[string][]byte {
 	return found
 }
 
-// TestTheSameBytes builds twice, in two folders, and compares every byte; then it looks
-// into what was made.
+// TestTheSameBytes builds twice, in two folders, and looks into what was made.
 func TestTheSameBytes(t *testing.T) {
 	made := make([]map[string][]byte, 2)
 	for i, depth := range []string{"a", "another/and deeper"} {

@@ -21,8 +21,7 @@ import (
 	"whittle/record/capture"
 )
 
-// later says that the recording is over: from then on there are words that
-// nobody recorded, in requests and in responses.
+// later says that the recording is over: from then on there are words that nobody recorded.
 var later atomic.Bool
 
 // shop is a monolith of six endpoints: an order with members that may be

@@ -52,8 +52,7 @@ type made struct {
 	Tested    bool
 }
 
-// newProject records n exchanges with the monolith and makes a project of them,
-// built and tested by whittle itself.
+// newProject records n exchanges with the monolith, and has whittle make a project of them.
 func newProject(t *testing.T, monolith string, n int, next func(i int) request, args ...string) (dir string, m made) {
 	t.Helper()
 	work := t.TempDir()
@@ -199,8 +198,7 @@ func (u *users) seen() bool {
 	return n >= u.enough
 }
 
-// arrived reports whether a route's candidate has all users, or is refused where it
-// is not equivalent.
+// arrived reports whether a route's candidate has all users, or is refused as it should be.
 func arrived(t *testing.T, client *admin.Client, gateway, service *process.Process, route string, equivalent bool) (r whittle.RouteStatus, over bool) {
 	t.Helper()
 	r, err := client.Route(t.Context(), route)

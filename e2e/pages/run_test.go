@@ -89,8 +89,7 @@ func newShell(t *testing.T, page string) *shell {
 	return s
 }
 
-// tell gives the shell a line, and returns its exit status and the id of the last process in
-// the background.
+// tell gives the shell a line, and returns its exit status and the last background process's id.
 func (s *shell) tell(line string) (status, pid string) {
 	s.t.Helper()
 	_, err := io.WriteString(s.in, line+"\necho $? $!\n")
@@ -191,8 +190,7 @@ func normal(text string) string {
 	return strings.TrimSpace(margin.ReplaceAllString(text, "")) + "\n"
 }
 
-// pattern matches what a page prints. A line that is … stands for any lines, and … in a line
-// for any text.
+// pattern matches what a page prints: … stands for any lines, and in a line for any text.
 func pattern(lines []string) *regexp.Regexp {
 	var b strings.Builder
 	for line := range strings.Lines(normal(strings.Join(lines, "\n"))) {

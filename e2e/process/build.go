@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// Patience bounds every wait; nothing is asserted about how much of it is
-	// used.
+	// Patience bounds every wait; nothing is asserted about how much of it is used.
 	Patience = 4 * time.Minute
 	// Repository is the way from a room of e2e to the repository's root.
 	Repository = "../.."

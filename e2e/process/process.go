@@ -16,8 +16,7 @@ import (
 // Process is a server that a test started.
 type Process struct{ *child.Process }
 
-// Run runs a command to its end in a folder; empty: the test's own. It gives the command's exit
-// status and what it said.
+// Run runs a command to its end in a folder; empty: the test's own.
 func Run(t testing.TB, dir string, argv ...string) (status int, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
@@ -110,8 +109,7 @@ func (s *Served) Kill() {
 	s.Process.Kill()
 }
 
-// Monolith starts the Node application of the count system as it was before the
-// carve, with flags of Node's own.
+// Monolith starts the count system's Node application, with flags of Node's own.
 func Monolith(t testing.TB, flags ...string) *Process {
 	t.Helper()
 	t.Setenv("NODE_ENV", "production")

@@ -34,8 +34,7 @@ var (
 // notReplaced is what a process says that goes on, since none has taken over.
 const notReplaced = "not replaced: this process goes on serving"
 
-// StartReplaceable starts one until the test ends, with its log in a folder, and waits until
-// it listens.
+// StartReplaceable starts one until the test ends, with its log in a folder.
 func StartReplaceable(t testing.TB, dir string, env []string, argv ...string) *Replaceable {
 	t.Helper()
 	r := &Replaceable{t: t, log: filepath.Join(dir, "log")}

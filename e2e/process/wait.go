@@ -13,8 +13,7 @@ import (
 	"whittle/internal/fatal"
 )
 
-// Until waits for what another process or goroutine brings about, and fails the test
-// where it does not come about.
+// Until waits for what another process or goroutine brings about, or fails the test.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	Await(t, what, func() (bool, string) { return holds(), "" })

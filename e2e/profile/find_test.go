@@ -42,8 +42,7 @@ func counter(t testing.TB, name string, flags ...string) *process.Process {
 // pid is a process's id as whittle profile takes it.
 func pid(p *process.Process) string { return strconv.Itoa(p.Pid()) }
 
-// program runs a built program in the repository's root, and gives what it printed and its exit
-// status.
+// program runs a built program in the repository's root.
 func program(t *testing.T, name string, args ...string) (said string, status int) {
 	t.Helper()
 	status, said = process.Run(t, process.Repository, append([]string{filepath.Join(built, name)}, args...)...)

@@ -82,8 +82,7 @@ func count(t *testing.T, p *process.Process) {
 	}
 }
 
-// listeningOn gives the addresses that a process listens on, as the kernel
-// writes them: what is left on would be among them.
+// listeningOn gives the addresses that a process listens on, as the kernel writes them.
 func listeningOn(t *testing.T, pid int) (out []string) {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d", pid)

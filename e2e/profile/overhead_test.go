@@ -109,8 +109,7 @@ type spent struct {
 
 func (s spent) each() float64 { return float64(s.cpu) / float64(s.requests) }
 
-// cost is what a process spends on the requests that are sent, one after the other,
-// until over.
+// cost is what a process spends on requests, one after the other, until over.
 func (u *user) cost(b *testing.B, over <-chan struct{}) spent {
 	used := func() time.Duration {
 		d, err := cputime.Of(u.pid)

@@ -18,14 +18,12 @@ import (
 
 const countRoute = "POST /Count"
 
-// setting is what a test says in its config; the zero value of each field
-// leaves it to the template.
+// setting is what a test says in its config; the template has what is empty.
 type setting struct {
 	Listen, Admin string
 	Monolith      string
 	Work          string
-	// Candidate is the count service's address; empty: everything passes
-	// through.
+	// Candidate is the count service's address; empty: everything passes through.
 	Candidate string
 	// Plain says that the candidate speaks the monolith's own HTTP.
 	Plain   bool
@@ -78,8 +76,7 @@ type gate struct {
 	name string
 }
 
-// open starts whittle with a config; the setting's Work folder is made where
-// there is none.
+// open starts whittle with a config; the setting's Work folder is made where there is none.
 func open(t *testing.T, s setting) *gate {
 	t.Helper()
 	if s.Work == "" {
@@ -167,8 +164,7 @@ func (g *gate) climb(t *testing.T, steps int, n int64) {
 	}
 }
 
-// awaitUsers waits until the candidate has been asked by n more users, or gives the
-// rollback that came before.
+// awaitUsers waits for n more users of the candidate, or gives the rollback that came before.
 func (g *gate) awaitUsers(t *testing.T, n int64) (fell *whittle.Decision) {
 	t.Helper()
 	from := g.metric(t, "whittle_candidate_requests_total", "")
@@ -183,8 +179,7 @@ func (g *gate) awaitUsers(t *testing.T, n int64) (fell *whittle.Decision) {
 	return fell
 }
 
-// atRest waits until nothing is under way and the status shows all of it, and
-// holds the ledger to its sum.
+// atRest waits until nothing is under way, and holds the ledger to its sum.
 func (g *gate) atRest(t *testing.T) whittle.Ledger {
 	t.Helper()
 	process.Await(t, "nothing to be under way", func() (bool, string) {
@@ -201,8 +196,7 @@ func (g *gate) atRest(t *testing.T) whittle.Ledger {
 	return l
 }
 
-// metric adds up the route's series of a name that have the label in
-// them; an empty label takes all.
+// metric adds up the route's series of a name that have the label in them.
 func (g *gate) metric(t *testing.T, name, label string) int64 {
 	t.Helper()
 	sum, found := 0.0, false

@@ -19,8 +19,7 @@ import (
 	"whittle/internal/fatal"
 )
 
-// pipeline is a team's server: a gate that responds as it is heard, and a receiver of
-// notifications.
+// pipeline is a team's server: a gate, and a receiver of notifications.
 type pipeline struct {
 	*httptest.Server
 	mu     sync.Mutex // guards the following

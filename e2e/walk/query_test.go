@@ -63,8 +63,7 @@ func TestRealPrometheus(t *testing.T) {
 	}
 }
 
-// shop is a page of metrics that counts on with every scrape: both sides' orders, of which
-// some fail.
+// shop is a page of metrics that counts on with every scrape: orders, of which some fail.
 type shop struct {
 	*httptest.Server
 	scrapes, failed atomic.Int64

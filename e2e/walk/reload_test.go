@@ -130,8 +130,7 @@ func TestReloadUnderWay(t *testing.T) {
 }
 
 const (
-	// lookEvery is how often the stalls' timer is due, and stallLeast how late it
-	// must be for that to be kept.
+	// lookEvery is how often the stalls' timer is due, and stallLeast the lateness that is kept.
 	lookEvery  = 5 * time.Millisecond
 	stallLeast = 20 * time.Millisecond
 )

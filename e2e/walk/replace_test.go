@@ -80,8 +80,7 @@ func TestReplace(t *testing.T) {
 	r.oneSide(t, from)
 }
 
-// oneSide holds that since a time no user was served by both sides, and each side served
-// somebody.
+// oneSide holds that since a time each side served somebody, and no user was served by both.
 func (r *replaceable) oneSide(t *testing.T, from time.Time) {
 	t.Helper()
 	b := fatal.Read(t, filepath.Join(r.setting.Work, "access.log"))

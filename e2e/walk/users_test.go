@@ -114,8 +114,7 @@ type users struct {
 	first  time.Time // of the errors
 }
 
-// gather sets n users to work at once. Each request of a user is made by next,
-// with the user's own count of them.
+// gather sets n users to work at once, who ask by next, with their own count of requests.
 func gather(address string, n int, next func(u *user, i int) error) *users {
 	c := &users{stop: make(chan struct{})}
 	for k := range n {

@@ -148,8 +148,7 @@ type ran struct {
 	notes []string
 }
 
-// run runs the case's plan against a server of its own, its arrivals without the time
-// between them.
+// run runs the case's plan against a server of its own, its arrivals at once.
 func (c *testCase) run(ctx context.Context) (out ran, err error) {
 	folder, err := os.MkdirTemp("", "loadcorpus")
 	if err != nil {

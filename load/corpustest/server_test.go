@@ -179,8 +179,7 @@ func (s *server) headers(r *http.Request) map[string]string {
 
 var boundary = regexp.MustCompile(`boundary="?([^";]+)"?`)
 
-// plainBoundary gives a multipart form a boundary that is always the same, and the names
-// of its parts' headers in lower case.
+// plainBoundary gives a form one boundary, and its parts' headers names in lower case.
 func plainBoundary(q *request) {
 	m := boundary.FindStringSubmatch(q.Headers["content-type"])
 	if m == nil {
@@ -211,12 +210,10 @@ func (s *server) requests() []request {
 	return out
 }
 
-// jmeterTool is the folder of JMeter's plans. Theirs is a server of its own: they were
-// written for what it serves.
+// jmeterTool is the folder of JMeter's plans, which were written for a server of their own.
 const jmeterTool = "jmeter"
 
-// jmeterUser is the user that a request says it is of. JMeter's users open further
-// connections for reasons of their own.
+// jmeterUser is whose a request says it is: JMeter's users open several connections.
 func jmeterUser(r *http.Request) int {
 	n, _ := strconv.Atoi(r.Header.Get("X-User"))
 	return n

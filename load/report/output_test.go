@@ -14,8 +14,7 @@ import (
 	"whittle/internal/latency"
 )
 
-// sampleReport is a run of 25 seconds against a target of one thread whose
-// queue grows; scale makes its latencies longer.
+// sampleReport is a run of 25 seconds, whose queue grows; scale makes its latencies longer.
 func sampleReport(scale float64) *Report {
 	start := time.Date(2026, 3, 1, 12, 0, 4, 0, time.UTC)
 	r := &Report{

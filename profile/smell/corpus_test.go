@@ -76,8 +76,7 @@ func serveService(name string) error {
 	return nil
 }
 
-// process starts a service, reads its address from its first line, and ends it
-// with the test.
+// process starts a service that says its address, and ends it with the test.
 func process(t *testing.T, cmd *exec.Cmd) (base string) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -219,8 +218,7 @@ func named(t *testing.T, base, want, file string, take take) {
 	t.Errorf("%s at %s was not named, but %+v", want, place, last)
 }
 
-// at gives the names of what was found at a place, but for blocking, which what
-// else is wrong there brings about.
+// at gives the names of what was found at a place, but for blocking, which the rest brings about.
 func at(all []smell.Smell, where string) (names []string) {
 	for _, s := range all {
 		if s.Where() == where && s.Name != "event-loop-blocked" {

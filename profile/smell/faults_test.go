@@ -16,8 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// faults are services with one mistake each, by the smell's name; after a "_"
-// stands which form of it.
+// faults are services with one mistake each, by the smell's name and, after "_", its form.
 var faults = map[string]func() http.Handler{
 	"printed-message":           as(printMessage),
 	"printed-message_formatted": as(formatMessage),

@@ -22,8 +22,7 @@ type users struct {
 	failed     atomic.Pointer[error] // the first failure
 }
 
-// warm is how often each request is sent before anything is measured, so that
-// V8 has optimized what it will.
+// warm is how often each request is sent first, so that V8 has optimized what it will.
 const warm = 100
 
 func (s *service) load(ctx context.Context, p *child.Process, rate float64) (*users, error) {

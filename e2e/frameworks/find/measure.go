@@ -28,8 +28,7 @@ type row struct {
 	LineOK     bool `json:"line_ok"`
 	// ShareError is how far the endpoint's share is from that by the process's own CPU clock.
 	ShareError float64 `json:"share_error"`
-	// FalseSmells are those of the service without the planted line, and those of
-	// the planted one that it has not.
+	// FalseSmells are those of the clean service, and those that the planted one has not.
 	FalseSmells int `json:"false_smells"`
 	// AdviceOK: the planted endpoint is to be carved, and without it none, or the one
 	// that is dearest nevertheless, by the process's own CPU clock.
@@ -124,8 +123,7 @@ func (s *service) measure(ctx context.Context, o settings, work string) (row, er
 	return r, nil
 }
 
-// ofPlanted judges what whittle find says of the service with its planted line, and
-// what whittle profile then says.
+// ofPlanted judges what whittle find and profile say of the service with its planted line.
 func (s *service) ofPlanted(f, l said, r *row) {
 	if len(f.Endpoints) > 0 {
 		r.Endpoint, r.Share = f.Endpoints[0].Endpoint, f.Endpoints[0].Share
@@ -212,8 +210,7 @@ func count(is bool) int {
 	return 0
 }
 
-// costs measures what each request of a service costs, by the process's own CPU
-// clock and alone: in nanoseconds.
+// costs are those of each request alone, by the process's own CPU clock, in nanoseconds.
 func (s *service) costs(ctx context.Context, p *child.Process, u *users) ([]float64, error) {
 	const rounds, each = 5, 30
 	out := make([]float64, len(s.Load))
@@ -238,8 +235,7 @@ func (s *service) costs(ctx context.Context, p *child.Process, u *users) ([]floa
 	return out, nil
 }
 
-// dearest reports whether an advice names an endpoint that costs no less than any
-// other, but for what chance makes.
+// dearest reports whether no other endpoint costs more than the advised one, but for chance.
 func (s *service) dearest(advice string, costs []float64) bool {
 	endpoint, ok := strings.CutPrefix(advice, "Carve ")
 	endpoint, _, _ = strings.Cut(endpoint, " first: ")
@@ -253,8 +249,7 @@ func (s *service) dearest(advice string, costs []float64) bool {
 	return ok && named >= 0.95*most
 }
 
-// share is the part of the CPU that the planted endpoint takes, where each request is sent
-// equally often.
+// share is the planted endpoint's part of the CPU, where each request is sent equally often.
 func (s *service) share(costs []float64) float64 {
 	dear, all := 0.0, 0.0
 	for i := range s.Load {
