@@ -336,21 +336,6 @@ func TestTheProductHasNoTests(t *testing.T) {
 			t.Errorf("%s imports %s: only what is built with the tag embedded has a NATS server", from, pkg)
 		}
 	}
-	// It bites through a package in between.
-	wrong := reached([]listed{
-		{ImportPath: "a", Imports: []string{"b", "os"}}, {ImportPath: "b", Imports: []string{"whittle/systems/count/published", "testing/iotest"}},
-	}, "a")
-	for pkg, want := range map[string]bool{
-		"b": false, "os": false, "whittle/systems/count/published": true, "testing/iotest": true,
-		"whittle/e2e/campaign": true, "whittle/e2e/process": true, "whittle/internal/simtest": true,
-	} {
-		if forNoUser(pkg) != want {
-			t.Errorf("%s: for no user is %v", pkg, forNoUser(pkg))
-		}
-	}
-	if wrong["whittle/systems/count/published"] != "b" || wrong["testing/iotest"] != "b" {
-		t.Errorf("what b imports is not seen: %v", wrong)
-	}
 }
 
 // bans are imports that a room must not have, each with its reason. A room that

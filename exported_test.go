@@ -4,10 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"whittle/internal/fatal"
@@ -136,47 +136,27 @@ func hiddenTypes(d *ast.FuncDecl) (hidden []string) {
 			return true
 		})
 	}
-	for _, list := range []*ast.FieldList{d.Type.Params, d.Type.Results} {
-		if list == nil {
-			continue
+	var inspect func(n ast.Node) bool
+	inspect = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			return false // of another package, hence exported
+		case *ast.Field: // the names of parameters are none of types
+			ast.Inspect(n.Type, inspect)
+			return false
+		case *ast.Ident:
+			if !ast.IsExported(n.Name) && !own[n.Name] && types.Universe.Lookup(n.Name) == nil {
+				hidden = append(hidden, n.Name)
+			}
 		}
-		for _, f := range list.List {
-			ast.Inspect(f.Type, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.SelectorExpr:
-					return false // of another package, hence exported
-				case *ast.Field: // the names of parameters are none of types
-					ast.Inspect(n.Type, func(n ast.Node) bool {
-						if id, ok := n.(*ast.Ident); ok && isHidden(id.Name, own) {
-							hidden = append(hidden, id.Name)
-						}
-						_, other := n.(*ast.SelectorExpr)
-						return !other
-					})
-					return false
-				case *ast.Ident:
-					if isHidden(n.Name, own) {
-						hidden = append(hidden, n.Name)
-					}
-				}
-				return true
-			})
-		}
+		return true
+	}
+	ast.Inspect(d.Type.Params, inspect)
+	if d.Type.Results != nil {
+		ast.Inspect(d.Type.Results, inspect)
 	}
 	return hidden
 }
-
-func isHidden(name string, own map[string]bool) bool {
-	return !ast.IsExported(name) && !own[name] && !predeclared[name]
-}
-
-var predeclared = func() map[string]bool {
-	m := map[string]bool{}
-	for _, n := range strings.Fields("any bool byte comparable complex64 complex128 error float32 float64 int int8 int16 int32 int64 rune string uint uint8 uint16 uint32 uint64 uintptr") {
-		m[n] = true
-	}
-	return m
-}()
 
 // TestSkipsAreListed fails on a test that is skipped in any way but by
 // internal/needs, which lists what was not tried.

@@ -87,9 +87,7 @@ func (h *heldGateway) file(name string) string { return filepath.Join(filepath.D
 func (h *heldGateway) ends() {
 	h.t.Helper()
 	h.stop()
-	if err := <-h.ended; err != nil {
-		h.t.Error(err)
-	}
+	fatal.If(h.t, <-h.ended)
 	http.DefaultClient.CloseIdleConnections()
 }
 
@@ -359,9 +357,7 @@ func TestShowFollows(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, w.Close())
 	var all strings.Builder // JSON has no bound of lines
 	v := recordShow{Log: dir, JSON: "-"}
 	if err := v.Run(t.Context(), cmdline.Streams{Out: &all, Err: io.Discard}, &kong.Context{}); err != nil || strings.Count(all.String(), "\n") != defaultShown+3 {

@@ -50,9 +50,7 @@ func TestADocumentOfTooMuchIsTakenInParts(t *testing.T) {
 	if err := read(); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "has 251 endpoints") {
 		t.Errorf("got %v", err)
 	}
-	if err := read("GET /a7", "GET /a250"); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, read("GET /a7", "GET /a250"))
 }
 
 // TestADocumentInFiles: an OpenAPI document's files are read from its folder and those in

@@ -16,6 +16,7 @@ import (
 	"whittle/carve/config"
 	"whittle/carve/promquery"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // TestRealPrometheus puts queries of every kind to a real server.
@@ -58,9 +59,7 @@ func TestRealPrometheus(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, <-ended)
 }
 
 // shop is a page of metrics that counts on with every scrape: orders, of which some fail.

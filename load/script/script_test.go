@@ -300,7 +300,5 @@ func TestACallThatSettlesAgainMeanwhile(t *testing.T) {
 		again(errors.New("too late"))
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, err)
 }

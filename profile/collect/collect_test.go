@@ -280,9 +280,7 @@ func TestNodeWithTwoWhittles(t *testing.T) {
 		t.Errorf("the second one saw nothing: %v", err)
 	}
 	untilListening(t, pid, during)
-	if err := both[1].Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, both[1].Close(t.Context()))
 	untilListening(t, pid, before)
 }
 
@@ -342,9 +340,7 @@ func TestNodeWhoseInspectorClosesMeanwhile(t *testing.T) {
 	fatal.If(t, other.Close(t.Context()))
 	i, err := opened(t.Context(), pid, before, false)
 	fatal.If(t, err)
-	if err := i.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, i.Close(t.Context()))
 	untilListening(t, pid, closed)
 }
 

@@ -227,9 +227,7 @@ func TestNothingPausesAtADebuggerStatement(t *testing.T) {
 	fatal.If(t, err)
 	of := &sources{ctx: t.Context(), i: i, r: newRoutes()}
 	of.fetch([]*profile.Function{{Script: "1"}, {Script: "2"}, {Script: "3"}})
-	if err := i.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, i.Close(t.Context()))
 	if all := said(); !strings.Contains(all, "Debugger.scriptParsed") || strings.Contains(all, "Debugger.paused") {
 		t.Errorf("it was not asked, or paused: %.300s", all)
 	}

@@ -71,9 +71,7 @@ func TestEveryWorkerOfACluster(t *testing.T) {
 					}
 				}
 			}
-			if err := s.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, s.Close(t.Context()))
 			of, _ := strconv.Atoi(targets[n])
 			untilListening(t, of, before[targets[n]])
 		}
@@ -119,9 +117,7 @@ setInterval(() => {}, 1000)`)
 		t.Errorf("of %d workers: %v", len(i.workers), err)
 	}
 	i.detach(t.Context())
-	if err := i.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, i.Close(t.Context()))
 }
 
 // What keeps an inspector from opening is named.
@@ -238,9 +234,7 @@ func TestALeaveAtOnceClosesTheInspector(t *testing.T) {
 	}
 	untilListening(t, pid, before)
 	for range 3 {
-		if err := opens(t, pid).Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, opens(t, pid).Close(t.Context()))
 		untilListening(t, pid, before)
 	}
 }
