@@ -1,18 +1,25 @@
 package walk
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"whittle"
+	"whittle/carve/rollout"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // fake counts as the monolith does, in process, until it is broken.
@@ -116,4 +123,163 @@ func TestRollback(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestKill kills whittle under load in every phase of a rollout, again and
+// again on the same state file, at moments drawn from a seed.
+func TestKill(t *testing.T) {
+	const users = 8
+	rounds := 20
+	if testing.Short() {
+		rounds = 10
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	m := process.Monolith(t)
+	g := open(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true})
+	phases := map[whittle.Phase]int{}
+	for round := range rounds {
+		c := gather(g.Public, users, small)
+		c.more(t, 2*users)
+		rolling := prepare(t, g, round)
+		shown := shownUntil(t, g, time.Duration(rng.IntN(300))*time.Millisecond)
+		if rolling != nil {
+			go rolling()
+			shown = shownUntil(t, g, time.Duration(rng.IntN(12))*time.Millisecond)
+		}
+		killed := time.Now()
+		g.Kill()
+		c.home()
+		if c.failed > 0 && c.first.Before(killed) {
+			t.Errorf("round %d: a user saw an error while whittle was up: %s", round, c.errors[0])
+		}
+		g.run(t)
+		after := g.route(t)
+		phases[shown.Phase]++
+		sameOrSafer(t, round, &shown, &after)
+	}
+	t.Logf("killed in %v", phases)
+	for _, p := range []whittle.Phase{whittle.PhaseShadow, whittle.PhaseShift, whittle.PhaseLive, whittle.PhaseRolledBack} {
+		if phases[p] == 0 {
+			t.Errorf("it was never killed in phase %s", p)
+		}
+	}
+	c := gather(g.Public, users, small)
+	c.more(t, 10*users)
+	c.home()
+	c.content(t)
+	g.atRest(t)
+}
+
+// prepare brings the route into the phase of the round. What it returns, if
+// anything, is an order to be given while the kill is on its way.
+func prepare(t *testing.T, g *gate, round int) (rolling func()) {
+	t.Helper()
+	switch round % 5 {
+	case 0:
+		g.order(t, rollout.Off)
+		g.order(t, rollout.Promote)
+		g.await(t, "shadow", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseShadow })
+	case 1:
+		g.climb(t, 1, 10)
+	case 2:
+		g.order(t, rollout.Promote)
+		g.await(t, "live", func(r *whittle.RouteStatus) bool { return r.Phase == whittle.PhaseLive })
+	case 3:
+		client := g.client
+		return func() {
+			o := rollout.Order{Kind: rollout.Rollback, By: "the test"}
+			_, _ = client.Order(context.Background(), countRoute, o) // the kill may come first
+		}
+	case 4:
+		if g.route(t).Phase != whittle.PhaseRolledBack {
+			g.order(t, rollout.Rollback)
+		}
+	}
+	return nil
+}
+
+// shownUntil asks for the status over and over, and gives the last one.
+func shownUntil(t *testing.T, g *gate, d time.Duration) whittle.RouteStatus {
+	t.Helper()
+	end := time.After(d)
+	for {
+		last := g.route(t)
+		select {
+		case <-end:
+			return last
+		default:
+		}
+	}
+}
+
+// sameOrSafer holds a restart to what the last status had shown.
+func sameOrSafer(t *testing.T, round int, shown, after *whittle.RouteStatus) {
+	t.Helper()
+	if after.Share != shown.Share && after.Share != 0 {
+		t.Errorf("round %d: share %d was shown, %d after the restart", round, shown.Share, after.Share)
+	}
+	// A status shows what is on disk, so nothing of it may be lost.
+	if after.Verdict.Compared < shown.Verdict.Compared {
+		t.Errorf("round %d: %d compared were shown, %d after the restart", round, shown.Verdict.Compared, after.Verdict.Compared)
+	}
+	if after.Ledger.Total < shown.Ledger.Total || after.Ledger.Compared < shown.Ledger.Compared {
+		t.Errorf("round %d: ledger %+v was shown, %+v after the restart", round, shown.Ledger, after.Ledger)
+	}
+	if len(after.Timeline) < len(shown.Timeline) {
+		t.Errorf("round %d: %d decisions were shown, %d after the restart", round, len(shown.Timeline), len(after.Timeline))
+	}
+	l := after.Ledger
+	if l.Total != l.Sum() || l.Compared != int64(after.Verdict.Compared) {
+		t.Errorf("round %d: ledger %+v for %d compared", round, l, after.Verdict.Compared)
+	}
+}
+
+// TestAccessLogOverAReplacement has the process replaced under load: each request is in the
+// access log, once and whole, and the process that has taken over goes on with the recorded log.
+func TestAccessLogOverAReplacement(t *testing.T) {
+	m := process.Monolith(t)
+	dir := t.TempDir()
+	log, recorded := filepath.Join(dir, "access.log"), filepath.Join(dir, "recorded")
+	top := "access: {file: " + log + "}\nlimits: {grace: 2s}\nrecord: {dir: " + recorded + ", sample: 100%}\n"
+	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: newFake(t).address(), Plain: true, Top: top})
+	count := func() (n int64, say string) {
+		out, err := exec.CommandContext(t.Context(), gateway, "record", "ls", recorded, "--json=-").Output()
+		var ls struct{ Routes []struct{ Count int64 } }
+		if err = errors.Join(err, json.Unmarshal(out, &ls)); err != nil || len(ls.Routes) != 1 {
+			return 0, fmt.Sprintf("%v %s", err, out)
+		}
+		return ls.Routes[0].Count, ""
+	}
+	c := gather(r.Public, 8, small)
+	c.more(t, 100)
+	r.Replace()
+	before, _ := count()
+	c.more(t, 100)
+	c.home()
+	c.content(t)
+	ids := map[string]bool{}
+	process.Await(t, "each request to have its line", func() (bool, string) {
+		clear(ids)
+		files, _ := filepath.Glob(log + "*")
+		for _, name := range files {
+			for line := range strings.Lines(fatal.Read(t, name)) {
+				var e struct {
+					ID     string `json:"request_id"`
+					Status int    `json:"status"`
+				}
+				if err := json.Unmarshal([]byte(line), &e); err != nil || e.Status != 200 || ids[e.ID] {
+					t.Fatalf("%s has %q: %v", name, line, err)
+				}
+				ids[e.ID] = true
+			}
+		}
+		return int64(len(ids)) >= c.served.Load(), fmt.Sprint(len(ids))
+	})
+	if int64(len(ids)) != c.served.Load() {
+		t.Errorf("%d requests, %d lines", c.served.Load(), len(ids))
+	}
+	process.Await(t, "the other process to record", func() (bool, string) {
+		n, say := count()
+		return before > 0 && n > before && n <= c.served.Load(), fmt.Sprint(n, " of ", before, say)
+	})
 }

@@ -201,14 +201,14 @@ func TestUsersOfASteppingGroupComeAndGoAsByThePlugin(t *testing.T) {
 		{total: 4, step: 4, every: 1, flight: 0, out: 1, off: 1, want: []users{{1, 0, s}, {1, 0, 2 * s}, {1, 0, 3 * s}}}, // the first goes before it has come
 		{total: 5, first: 2, step: 2, every: 1, ramp: 1, flight: 1, out: 2, off: 1, want: []users{{2, 0, 11 * s / 2}, {2, 2 * s, 9 * s / 2}, {1, 4 * s, 7 * s / 2}}},
 	} {
-		var properties strings.Builder
+		var properties []string
 		for name, n := range map[string]int{
 			"ThreadGroup.num_threads": c.total, "Start users count burst": c.first, "Start users count": c.step, "Start users period": c.every,
 			"rampUp": c.ramp, "flighttime": c.flight, "Stop users count": c.out, "Stop users period": c.off,
 		} {
-			fmt.Fprintf(&properties, `<stringProp name="%s">%d</stringProp>`, name, n)
+			properties = append(properties, name, fmt.Sprint(n))
 		}
-		p, err := Parse("p.jmx", []byte(testPlan(`<`+steppingGroup+`>`+properties.String()+`</`+steppingGroup+`><hashTree>`+sampler("/", "")+`</hashTree>`)), plan.Source{})
+		p, err := Parse("p.jmx", []byte(testPlan(strings.Replace(configured(steppingGroup, properties...), "<hashTree/>", "<hashTree>"+sampler("/", "")+"</hashTree>", 1))), plan.Source{})
 		fatal.If(t, err)
 		var got []users
 		for _, g := range p.Groups {

@@ -174,12 +174,22 @@ func TestRoutesAreFollowed(t *testing.T) {
 		"iris's parties":                {`app := iris.New(); app.Party("/p", bound).Get("/a", work)`, "main.work", "GET /p/a", 1},
 		"a party of a function":         {`app := iris.New(); app.PartyFunc("/p", func(p iris.Party) { p.Get("/{id:int}", work) })`, "main.work", "GET /p/{id:int}", 1},
 		"fasthttp's router":             {`r := router.New(); g := r.Group("/p"); g.GET("/{id}", work)`, "main.work", "GET /p/{id}", 1},
-		"code that does not compile":    {`r := gin.New(; r.GET("/b", work)`, "main.work", "main.work", 1},
+		// A router is below its mount's prefix though something is wrapped around it: a middleware of
+		// the service's own, or of another package. What is only told of a router is not around it.
+		"a mount of a wrapped one":  {`m := http.NewServeMux(); m.Handle("/p/", http.StripPrefix("/p", inside()))`, "main.deep", "/p/d", 1},
+		"one that is wrapped there": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("/a", work); m.Handle("/p/", http.StripPrefix("/p", logged(s)))`, "main.work", "/p/a", 1},
+		"by another package": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("/a", work); ` +
+			`h := cors.Default().Handler(s); m.Handle("/p/", http.StripPrefix("/p", h))`, "main.work", "/p/a", 1},
+		"by another's function":      {`r := chi.NewRouter(); s := chi.NewRouter(); s.Get("/a", work); r.Mount("/p", handlers.LoggingHandler(os.Stdout, s))`, "main.work", "GET /p/a", 1},
+		"one that lists itself":      {`r := chi.NewRouter(); r.Get("/a", work); r.Mount("/p", docs.New(r))`, "main.work", "GET /a", 1},
+		"an own kind of router":      {`a := &app{chi.NewRouter()}; a.group("/p", func(b *app) { b.r.Get("/a", work) })`, "main.work", "main.work", 1},
+		"code that does not compile": {`r := gin.New(; r.GET("/b", work)`, "main.work", "main.work", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := "package main; import (" +
 				"\"net/http\"; \"os\"; \"github.com/gin-gonic/gin\"; \"github.com/labstack/echo/v4\"; \"github.com/kataras/iris/v12\"; " +
-				"\"github.com/fasthttp/router\"; \"github.com/gofiber/fiber/v3\"; \"github.com/uptrace/bunrouter\"; \"github.com/dimfeld/httptreemux/v5\")\n" +
+				"\"github.com/fasthttp/router\"; \"github.com/gofiber/fiber/v3\"; \"github.com/uptrace/bunrouter\"; \"github.com/dimfeld/httptreemux/v5\"; " +
+				"\"github.com/rs/cors\"; \"github.com/gorilla/handlers\"; \"example.com/docs\")\n" +
 				"func main() {\n" + c.body + strings.Repeat("\n", 8-strings.Count(c.body, "\n")) + "}\n" +
 				"func make1() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
 				"func (s *server) handle() http.HandlerFunc { return func(w http.ResponseWriter, r *http.Request) {} }\n" +
@@ -200,6 +210,10 @@ func register(r *gin.RouterGroup) { r.GET("/r", registered) }
 func registered(*gin.Context) {}
 type controller interface { register(g *gin.RouterGroup) }
 func (t *thing) register(g *gin.RouterGroup) { g.POST("/t", t.work) }
+func inside() http.Handler { s := http.NewServeMux(); s.HandleFunc("/d", deep); return logged(s) }
+func deep(http.ResponseWriter, *http.Request) {}
+type app struct { r chi.Router }
+func (a *app) group(prefix string, fill func(*app)) { a.r.Route(prefix, func(r chi.Router) { fill(&app{r}) }) }
 `
 			_, endpoint := small(t, source)
 			if strings.Contains(c.body, "mux.NewRouter") || strings.Contains(c.body, "chi.NewRouter") {
@@ -235,38 +249,6 @@ func TestHandlersThatAreMadeTogether(t *testing.T) {
 		if got := of("main.both.func2", 9); name == "both on one" && got != "/dear" {
 			t.Errorf("the second on a line serves %q", got)
 		}
-	}
-}
-
-// A router is below its mount's prefix though something is wrapped around it: a middleware of
-// the service's own, or of another package. What is only told of a router is not around it.
-func TestWrappedRoutersKeepTheirPrefix(t *testing.T) {
-	for name, c := range map[string]struct{ body, function, want string }{
-		"a mount of a wrapped one":  {`m := http.NewServeMux(); m.Handle("/p/", http.StripPrefix("/p", inside()))`, "main.deep", "/p/d"},
-		"one that is wrapped there": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("/a", work); m.Handle("/p/", http.StripPrefix("/p", logged(s)))`, "main.work", "/p/a"},
-		"by another package": {`m := http.NewServeMux(); s := http.NewServeMux(); s.HandleFunc("/a", work); ` +
-			`h := cors.Default().Handler(s); m.Handle("/p/", http.StripPrefix("/p", h))`, "main.work", "/p/a"},
-		"by another's function": {`r := chi.NewRouter(); s := chi.NewRouter(); s.Get("/a", work); r.Mount("/p", handlers.LoggingHandler(os.Stdout, s))`, "main.work", "GET /p/a"},
-		"one that lists itself": {`r := chi.NewRouter(); r.Get("/a", work); r.Mount("/p", docs.New(r))`, "main.work", "GET /a"},
-		"an own kind of router": {`a := &app{chi.NewRouter()}; a.group("/p", func(b *app) { b.r.Get("/a", work) })`, "main.work", "main.work"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			folder, _ := small(t, `package main
-import ("net/http"; "os"; "github.com/rs/cors"; "github.com/gorilla/handlers"; "github.com/go-chi/chi/v5"; "example.com/docs")
-func main() {
-`+c.body+`
-}
-func inside() http.Handler { s := http.NewServeMux(); s.HandleFunc("/d", deep); return logged(s) }
-func deep(http.ResponseWriter, *http.Request) {}
-type app struct { r chi.Router }
-func (a *app) group(prefix string, fill func(*app)) { a.r.Route(prefix, func(r chi.Router) { fill(&app{r}) }) }
-func work(http.ResponseWriter, *http.Request) {}
-func logged(h http.Handler) http.Handler { return h }
-`)
-			if got := served(folder, c.function, filepath.Join(folder, "main.go"), 0); got != c.want {
-				t.Errorf("it serves %q, want %q", got, c.want)
-			}
-		})
 	}
 }
 
