@@ -144,6 +144,11 @@ func set(name, value string) func(whittle.Header, int) {
 	return func(h whittle.Header, _ int) { h[name] = []string{value} }
 }
 
+// setTo sets a header to what a format makes of the request's number.
+func setTo(name, format string) func(whittle.Header, int) {
+	return func(h whittle.Header, i int) { h[name] = []string{fmt.Sprintf(format, i)} }
+}
+
 func lose(name string) func(whittle.Header, int) {
 	return func(h whittle.Header, _ int) { delete(h, name) }
 }
@@ -156,9 +161,7 @@ var headerMutants = []mutant{
 	{"`X-Total-Count` lost", lose("X-Total-Count"), 20},
 	{"`Link` lost", lose("Link"), 20},
 	{"`Link` without `rel=next`", func(h whittle.Header, i int) { h["Link"] = []string{fmt.Sprintf("</items?page=%d>", i%9+2)} }, 20},
-	{"`Link` to another page", func(h whittle.Header, i int) {
-		h["Link"] = []string{fmt.Sprintf(`</items?page=%d>; rel="next"`, i%9+3)}
-	}, 350},
+	{"`Link` to another page", func(h whittle.Header, i int) { setTo("Link", `</items?page=%d>; rel="next"`)(h, i%9+3) }, 350},
 	{"`X-Total-Count` one too many", func(h whittle.Header, i int) { h["X-Total-Count"] = []string{fmt.Sprint(401 + i%37)} }, 350},
 	{"`Set-Cookie` lost", lose("Set-Cookie"), 20},
 	{"cookie without `HttpOnly`", cookie("Path=/; Secure; SameSite=Lax"), 20},
@@ -171,27 +174,17 @@ var headerMutants = []mutant{
 	{"`Cache-Control` public", set("Cache-Control", "public, max-age=60"), 20},
 	{"`Cache-Control` ten times as long", set("Cache-Control", "private, max-age=600"), 20},
 	{"`Cache-Control` lost", lose("Cache-Control"), 20},
-	{"`Location` on another host", func(h whittle.Header, i int) {
-		h["Location"] = []string{fmt.Sprintf("https://old.example/orders/%d", i)}
-	}, 20},
-	{"`Location` on another path", func(h whittle.Header, i int) {
-		h["Location"] = []string{fmt.Sprintf("https://shop.example/order/%d", i)}
-	}, 20},
-	{"`Location` by http", func(h whittle.Header, i int) {
-		h["Location"] = []string{fmt.Sprintf("http://shop.example/orders/%d", i)}
-	}, 20},
-	{"`Location` of another order", func(h whittle.Header, i int) {
-		h["Location"] = []string{fmt.Sprintf("https://shop.example/orders/%d", i+1)}
-	}, 350},
+	{"`Location` on another host", setTo("Location", "https://old.example/orders/%d"), 20},
+	{"`Location` on another path", setTo("Location", "https://shop.example/order/%d"), 20},
+	{"`Location` by http", setTo("Location", "http://shop.example/orders/%d"), 20},
+	{"`Location` of another order", func(h whittle.Header, i int) { setTo("Location", "https://shop.example/orders/%d")(h, i+1) }, 350},
 	{"`Location` lost", lose("Location"), 20},
 	{"`Retry-After` lost", lose("Retry-After"), 20},
 	{"`Retry-After` another", set("Retry-After", "3600"), 20},
 	{"`Content-Disposition` with another file name", func(h whittle.Header, i int) {
-		h["Content-Disposition"] = []string{fmt.Sprintf("attachment; filename=export-%d.csv", i%50)}
+		setTo("Content-Disposition", "attachment; filename=export-%d.csv")(h, i%50)
 	}, 20},
-	{"`Content-Disposition` inline", func(h whittle.Header, i int) {
-		h["Content-Disposition"] = []string{fmt.Sprintf("inline; filename=report-%d.csv", i%50)}
-	}, 20},
+	{"`Content-Disposition` inline", func(h whittle.Header, i int) { setTo("Content-Disposition", "inline; filename=report-%d.csv")(h, i%50) }, 20},
 	{"CORS origin `*`", set("Access-Control-Allow-Origin", "*"), 20},
 	{"CORS origin twice", func(h whittle.Header, _ int) {
 		h["Access-Control-Allow-Origin"] = append(h["Access-Control-Allow-Origin"], "https://app.example")

@@ -40,7 +40,7 @@ func TestStickyFalseAlarms(t *testing.T) {
 			fell = route.rollout(3000) >= 0
 		}
 		if fell {
-			t.Logf("%+v, run %d: %s", w, run, whichBreached(route))
+			t.Logf("%+v, run %d: attempt %d at %d bp: %+v", w, run, route.g.Attempt, route.share, route.g.Meters())
 		}
 		return fell
 	})
@@ -59,16 +59,6 @@ func TestAWeekAtAFullShare(t *testing.T) {
 		route.to(0, 2000)
 		return route.to(whittle.All, perWeek)
 	})
-}
-
-func whichBreached(t *guardedRoute) string {
-	text := fmt.Sprintf("attempt %d at %d bp:", t.g.Attempt, t.share)
-	for _, m := range t.g.Meters() {
-		if m.Breached {
-			text += " " + m.Name
-		}
-	}
-	return text
 }
 
 const (
