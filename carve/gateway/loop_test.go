@@ -81,11 +81,7 @@ func running(t *testing.T, o Options) (g *Gateway, url string) {
 // serving serves a handler until the test ends.
 func serving(t *testing.T, h http.Handler) (url string) {
 	t.Helper()
-	srv := httptest.NewUnstartedServer(h)
-	srv.Config.ErrorLog = unmirroredLog
-	srv.Start()
-	t.Cleanup(srv.Close)
-	return srv.URL
+	return hanging(t, false, func(w http.ResponseWriter, r *http.Request, _ <-chan struct{}) { h.ServeHTTP(w, r) }).URL
 }
 
 // speaking is a client's side of HTTP/2 by prior knowledge, or of HTTP/1.1.

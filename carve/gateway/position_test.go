@@ -213,13 +213,18 @@ func TestPlaceReadsTheKey(t *testing.T) {
 	}
 }
 
+// TestShareGrowsWithoutFlips: a share has its part of the users, who stay when it grows. Which
+// users are sampled, and on which side they are for another route, has nothing to do with it.
 func TestShareGrowsWithoutFlips(t *testing.T) {
 	s := newSplit("GET /a", whittle.Sticky{By: "header", Name: "X-User"})
+	b := newSplit("GET /b", whittle.Sticky{By: "header", Name: "X-User"})
 	shares := []whittle.Share{0, 1, 100, 500, 2500, 5000, 9999, whittle.All}
 	const users = 50_000
 	counts := make([]int, len(shares))
+	var sampled, other int
 	for u := range users {
-		p, _ := placeAt(&noProxy, &s, request("", "X-User", fmt.Sprintf("user-%d", u)))
+		r := request("", "X-User", fmt.Sprintf("user-%d", u))
+		p, _ := placeAt(&noProxy, &s, r)
 		was := false
 		for i, share := range shares {
 			in := p.in(share, forShare)
@@ -230,24 +235,6 @@ func TestShareGrowsWithoutFlips(t *testing.T) {
 				counts[i]++
 			}
 		}
-	}
-	for i, share := range shares {
-		want := float64(share) / 10_000
-		got := float64(counts[i]) / users
-		if sd := math.Sqrt(want * (1 - want) / users); math.Abs(got-want) > 5*sd {
-			t.Errorf("share %d: %.4f of the users, want %.4f", share, got, want)
-		}
-	}
-}
-
-func TestPurposesAndRoutesAreIndependent(t *testing.T) {
-	a := newSplit("GET /a", whittle.Sticky{By: "header", Name: "X-User"})
-	b := newSplit("GET /b", whittle.Sticky{By: "header", Name: "X-User"})
-	const users = 40_000
-	var sampled, other int
-	for u := range users {
-		r := request("", "X-User", fmt.Sprint(u))
-		p, _ := placeAt(&noProxy, &a, r)
 		if !p.in(5000, forShare) {
 			continue
 		}
@@ -258,11 +245,17 @@ func TestPurposesAndRoutesAreIndependent(t *testing.T) {
 			other++
 		}
 	}
-	for name, n := range map[string]int{"sample": sampled, "other route": other} {
-		if math.Abs(float64(n)-users/4) > 5*math.Sqrt(users*0.25*0.75) {
-			t.Errorf("%s: %d of %d users are in both halves, want about a quarter", name, n, users)
+	is := func(name string, n int, want float64) {
+		got := float64(n) / users
+		if sd := math.Sqrt(want * (1 - want) / users); math.Abs(got-want) > 5*sd {
+			t.Errorf("%s: %.4f of the users, want %.4f", name, got, want)
 		}
 	}
+	for i, share := range shares {
+		is(fmt.Sprint("share ", share), counts[i], float64(share)/10_000)
+	}
+	is("in the sample and the half", sampled, 0.25)
+	is("in the halves of both routes", other, 0.25)
 }
 
 func TestEvenlySpreadsAShare(t *testing.T) {

@@ -181,13 +181,13 @@ func TestHostileClients(t *testing.T) {
 			var all, working sync.WaitGroup
 			for range a.conns {
 				working.Add(1)
-				all.Go(func() { a.comeAgain(ctx, p.url, sync.OnceFunc(working.Done)) })
+				all.Go(func() { a.comeAgain(ctx, p.url(), sync.OnceFunc(working.Done)) })
 			}
 			working.Wait()
 			client := honest()
 			at := time.Now()
 			for i := range 8 {
-				if err := send(ctx, t, client, p.url, 1, []int{0, 10, 50 << 10}[i%3], expectMonolith); err != nil {
+				if err := send(ctx, t, client, p.url(), 1, []int{0, 10, 50 << 10}[i%3], expectMonolith); err != nil {
 					t.Errorf("request %d: %v", i, err)
 				}
 			}
@@ -254,7 +254,7 @@ func TestGiantBodiesInConstantMemory(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	c := http.Client{Transport: transport}
 	for _, known := range []bool{true, false} {
-		req, _ := http.NewRequest(http.MethodPut, p.url+"/up", io.LimitReader(zeros{}, size))
+		req, _ := http.NewRequest(http.MethodPut, p.url()+"/up", io.LimitReader(zeros{}, size))
 		if known {
 			req.ContentLength = size
 		}
@@ -265,7 +265,7 @@ func TestGiantBodiesInConstantMemory(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 	}
-	resp, err := c.Get(p.url + "/down")
+	resp, err := c.Get(p.url() + "/down")
 	fatal.If(t, err)
 	defer resp.Body.Close()
 	if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != size {

@@ -70,7 +70,7 @@ func TestShadow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, setup{NetHTTP: process.NetHTTP, Monolith: monolithAt(t), Candidate: c.serve(t), Timeout: patience})
-			both := clients(t, expectMonolith, p.url, plain.url)
+			both := clients(t, expectMonolith, p.url(), plain.url())
 			took := both[0]
 			for _, q := range []struct {
 				name  string
@@ -108,7 +108,7 @@ func TestServed(t *testing.T) {
 					return
 				}
 				expectMonolith(t, sent, resp)
-			}, p.url)[0]
+			}, p.url())[0]
 			r := p.stop(t)
 			t.Logf("median %v, slowest %v, peak memory %d MiB, %d trips, ledger %+v",
 				took[len(took)/2], took[len(took)-1], r.Peak>>20, r.Trips, r.Ledger)

@@ -5,24 +5,25 @@
 package hostile
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/bench/server"
 	"whittle/carve/gateway"
 	"whittle/carve/gateway/listener"
 	"whittle/e2e/process"
+	"whittle/internal/child"
 	"whittle/internal/fatal"
 )
 
@@ -31,7 +32,7 @@ const childEnv = "WHITTLE_HOSTILE_GATEWAY"
 
 func TestMain(m *testing.M) {
 	if spec := os.Getenv(childEnv); spec != "" {
-		if err := child(spec); err != nil {
+		if err := serve(spec); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -61,7 +62,7 @@ type report struct {
 // maxBody is the bound on copied bodies, above what the tests send.
 const maxBody = 256 << 10
 
-func child(spec string) error {
+func serve(spec string) error {
 	var s setup
 	if err := json.Unmarshal([]byte(spec), &s); err != nil {
 		return err
@@ -97,7 +98,8 @@ func child(spec string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, listener.Listener{Listener: l}) }()
 	phase := whittle.PhaseShadow
@@ -117,9 +119,8 @@ func child(spec string) error {
 		}
 		reopened <- n
 	}()
-	fmt.Println(l.Addr())
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends it
-	cancel()
+	fmt.Printf("listening public=%s\n", l.Addr())
+	<-ctx.Done() // until the test ends it
 	if err := <-served; err != nil {
 		return err
 	}
@@ -142,51 +143,35 @@ func child(spec string) error {
 	if err := goleak.Find(); err != nil {
 		r.Leak = err.Error()
 	}
-	return json.NewEncoder(os.Stdout).Encode(r)
+	return json.NewEncoder(os.Stderr).Encode(r)
 }
 
 // running is a gateway in a process of its own.
-type running struct {
-	url   string
-	cmd   *exec.Cmd
-	stdin io.Closer
-	out   *bufio.Reader
-}
+type running struct{ *child.Process }
 
 func start(t *testing.T, s setup) *running {
 	t.Helper()
 	spec, err := json.Marshal(s)
 	fatal.If(t, err)
-	self, err := os.Executable()
+	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+	defer cancel()
+	p, err := child.Start(ctx, child.Options{Env: []string{childEnv + "=" + string(spec)}}, server.Self())
 	fatal.If(t, err)
-	p := &running{cmd: exec.Command(self)}
-	p.cmd.Env = append(os.Environ(), childEnv+"="+string(spec))
-	p.cmd.Stderr = os.Stderr
-	p.stdin, err = p.cmd.StdinPipe()
-	fatal.If(t, err)
-	out, err := p.cmd.StdoutPipe()
-	fatal.If(t, err)
-	fatal.If(t, p.cmd.Start())
-	t.Cleanup(func() { _ = p.cmd.Process.Kill(); _ = p.cmd.Wait() }) // both fail where stop has been called
-	p.out = bufio.NewReader(out)
-	addr, err := p.out.ReadString('\n')
-	if err != nil {
-		t.Fatalf("the gateway did not start: %v", err)
-	}
-	p.url = "http://" + addr[:len(addr)-1]
-	return p
+	t.Cleanup(p.Kill)
+	return &running{p}
 }
+
+func (p *running) url() string { return "http://" + p.Public }
 
 // stop ends the process and gives its report, which it holds to what any is to be.
 func (p *running) stop(t *testing.T) (r report) {
 	t.Helper()
-	p.stdin.Close()
-	if err := json.NewDecoder(p.out).Decode(&r); err != nil {
-		t.Fatalf("the gateway's report: %v", err)
+	fatal.If(t, p.Signal(syscall.SIGTERM))
+	if err := p.Wait(); err != nil {
+		t.Fatalf("the gateway ended with %v: %s", err, p.Tail())
 	}
-	if err := p.cmd.Wait(); err != nil {
-		t.Fatalf("the gateway ended with %v", err)
-	}
+	said := strings.Split(strings.TrimSpace(p.Said()), "\n")
+	fatal.If(t, json.Unmarshal([]byte(said[len(said)-1]), &r))
 	if l := r.Ledger; l.Total != l.Sum() || l.Pending != 0 {
 		t.Errorf("ledger %+v", l)
 	}

@@ -174,19 +174,28 @@ func (g *gateway) put(signal bool) {
 	}
 }
 
-// ledgerAtRest is a route's ledger when nothing is pending and it does not move any more.
+// still gives what a look shows when it has shown the same for so many looks.
+func still[T comparable](t *testing.T, what string, looks int, look func() (T, bool)) (last T) {
+	same := 0
+	process.Until(t, what, func() bool {
+		now, ok := look()
+		if same++; !ok || now != last {
+			same = 0
+		}
+		last = now
+		return same >= looks
+	})
+	return last
+}
+
+// ledgerAtRest is a route's ledger when nothing is pending and it does not move any more: for
+// longer than a save takes.
 func (g *gateway) ledgerAtRest(route string) (last whittle.Ledger) {
-	const stillFor = 60 // looks: longer than a save takes
-	still := 0
-	process.Until(g.t, "the ledger of "+route+" at rest", func() bool {
+	still(g.t, "the ledger of "+route+" at rest", 60, func() (int64, bool) {
 		s, err := g.client.Route(g.t.Context(), g.match(route))
 		fatal.If(g.t, err)
-		if s.Ledger.Total != last.Total || s.Ledger.Pending > 0 {
-			still = 0
-		}
 		last = s.Ledger
-		still++
-		return still > stillFor
+		return last.Total, last.Pending == 0
 	})
 	return last
 }
@@ -203,15 +212,10 @@ func (g *gateway) sample() (s sample, ok bool) {
 
 // settled is what it holds when that has not changed for some time.
 func (g *gateway) settled() (last sample) {
-	const steady = 10
-	var seen []float64
-	process.Until(g.t, "its goroutines settled", func() bool {
-		if s, ok := g.sample(); ok {
-			last = s
-			seen = append(seen, s.goroutines)
-		}
-		n := len(seen)
-		return n > steady && slices.Max(seen[n-steady:]) == slices.Min(seen[n-steady:])
+	still(g.t, "its goroutines settled", 10, func() (float64, bool) {
+		var ok bool
+		last, ok = g.sample()
+		return last.goroutines, ok
 	})
 	return last
 }

@@ -223,7 +223,7 @@ func (r *soak) kinds() (made []*kind) {
 	all := plan.Client{Ways: everyWay(plan.Expect), Largest: longest}
 	streams := plan.Client{Ways: []plan.Way{plan.Events}}
 	version2 := plan.Client{Ways: everyWay(), Largest: longest}
-	h2, prior := &client.HTTP2{Addr: secure.Public, TLS: r.trust}, &client.HTTP2{Addr: plain.Public}
+	h2, prior := client.NewHTTP2(secure.Public, r.trust), client.NewHTTP2(plain.Public, nil)
 	http1 := func(u client.HTTP1) func(string) client.User {
 		return func(name string) client.User { u := u; u.Name = name; return &u }
 	}

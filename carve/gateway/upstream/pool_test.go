@@ -176,18 +176,8 @@ func TestAsideReadersSharePace(t *testing.T) {
 	})
 }
 
-// A response that is not long is read at once.
-func TestShortAsideIsNotPaced(t *testing.T) {
-	p := &pace{from: time.Now()}
-	p.add(time.Now(), time.Hour)
-	r := paced{ctx: t.Context(), pace: p}
-	if err := r.did(int(stretch-pieceWork)-1, 1); err != nil || r.waits != 0 {
-		t.Errorf("waited %v, %v", r.waits, err)
-	}
-}
-
-// Whoever would have to wait beyond the call's end gives it up, and not as the
-// upstream's failure.
+// A response that is not long is read at once. Whoever would have to wait beyond the call's end
+// gives it up, and not as the upstream's failure.
 func TestPacedBeyondItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pace{from: time.Now()}
@@ -195,6 +185,9 @@ func TestPacedBeyondItsDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		r := paced{ctx: ctx, pace: p}
+		if err := r.did(int(stretch-pieceWork)-1, 1); err != nil || r.waits != 0 {
+			t.Errorf("waited %v, %v", r.waits, err)
+		}
 		if err := r.did(int(stretch), 1); !errors.Is(err, errNoSpare) {
 			t.Errorf("got %v", err)
 		}

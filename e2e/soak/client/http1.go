@@ -59,19 +59,14 @@ func (u *HTTP1) connect(ctx context.Context) error {
 	if u.conn != nil {
 		return nil
 	}
-	d := net.Dialer{Timeout: patience}
-	c, err := d.DialContext(ctx, "tcp", u.Addr)
+	plain := &net.Dialer{Timeout: patience}
+	dial := plain.DialContext
+	if u.TLS != nil {
+		dial = (&tls.Dialer{NetDialer: plain, Config: u.TLS}).DialContext
+	}
+	c, err := dial(ctx, "tcp", u.Addr)
 	if err != nil {
 		return err
-	}
-	if u.TLS != nil {
-		t := tls.Client(c, u.TLS)
-		_ = t.SetDeadline(time.Now().Add(patience))
-		if err := t.HandshakeContext(ctx); err != nil {
-			c.Close()
-			return err
-		}
-		c = t
 	}
 	u.conn, u.r = c, bufio.NewReader(c)
 	return nil
@@ -139,7 +134,7 @@ func (u *HTTP1) receive(p *plan.Plan, proceed func()) Outcome {
 			}
 			continue
 		}
-		a := response{resp.StatusCode, resp.Header, resp.ContentLength, resp.Body, &resp.Trailer}
+		a := response{resp.StatusCode, resp.Header, resp.Body, &resp.Trailer}
 		out := check(p, &a)
 		if out.Class == Refused {
 			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // what is left is the next one's trouble

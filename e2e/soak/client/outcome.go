@@ -62,7 +62,6 @@ const piece = 32 << 10
 type response struct {
 	status  int
 	header  http.Header
-	length  int64 // -1: not known from its head
 	body    io.Reader
 	trailer *http.Header // filled when the body has ended
 }

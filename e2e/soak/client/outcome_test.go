@@ -20,7 +20,7 @@ func TestCheck(t *testing.T) {
 	good := func() *response {
 		return &response{200, http.Header{
 			plan.Of: {"5"}, "Set-Cookie": {"a=1", "b=2"}, "Etag": {`"soak"`}, "Content-Type": {"application/octet-stream"}, "Content-Length": {"300"},
-		}, 300, bytes.NewReader(body.Bytes()), &http.Header{plan.Of + "-End": {"5"}}}
+		}, bytes.NewReader(body.Bytes()), &http.Header{plan.Of + "-End": {"5"}}}
 	}
 	for name, tt := range map[string]struct {
 		change func(*response)
