@@ -111,9 +111,7 @@ func TestAFailureBeforeTheRunIsTheRunsEnd(t *testing.T) {
 	}
 	p = parsed(t, "after: {flow: [{get: {url: /broken}}]}\n"+small)
 	r := run(t, once(p), Options{Target: d.URL})
-	if !strings.Contains(strings.Join(r.Warnings, "\n"), "after the run failed: server_error") {
-		t.Errorf("%q", r.Warnings)
-	}
+	fatal.Has(t, strings.Join(r.Warnings, "\n"), "after the run failed: server_error")
 	if r.Requests != 1 || len(r.Names) != 1 {
 		t.Errorf("the flow after the run is in the report: %d requests, %v", r.Requests, r.Names)
 	}
@@ -145,9 +143,7 @@ scenarios: [{flow: [{get: {url: /login}}, {get: {url: /moved, followRedirect: fa
 		t.Errorf("%v, %v", r.Errors, r.Err())
 	}
 	for _, name := range []string{"publish-metrics", "apdex"} {
-		if !strings.Contains(strings.Join(r.Warnings, "\n"), name+" is left out") {
-			t.Errorf("%q", r.Warnings)
-		}
+		fatal.Has(t, strings.Join(r.Warnings, "\n"), name+" is left out")
 	}
 }
 

@@ -153,18 +153,14 @@ routes:
 	})
 	var shown bytes.Buffer
 	Run(t.Context(), []string{"diffs", "GET /user", "--admin", h.d.adminAddr()}, cmdline.Streams{Out: &shown, Err: &shown})
-	if !strings.Contains(shown.String(), "$.password") || !strings.Contains(shown.String(), "redacted-") {
-		t.Errorf("diffs shows nothing:\n%s", &shown)
-	}
+	fatal.Has(t, shown.String(), "$.password", "redacted-")
 	for _, path := range []string{"/api/v1/routes", "/api/v1/routes/GET%20%2Fuser", "/api/v1/config", "/metrics"} {
 		resp, err := http.Get(adminURL + path)
 		fatal.If(t, err)
 		_, _ = io.Copy(&shown, resp.Body)
 		resp.Body.Close()
 	}
-	if !strings.Contains(shown.String(), `whittle_recorder_exchanges_total{fate="recorded"}`) {
-		t.Error("the metrics do not tell of the recorder")
-	}
+	fatal.Has(t, shown.String(), `whittle_recorder_exchanges_total{fate="recorded"}`)
 	h.ends()
 	kept := keptBy(t, h.file("whittle.db"))
 	list := entriesOf(t, h.file("recorded"))

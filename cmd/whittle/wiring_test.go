@@ -145,9 +145,7 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 	if kept := fatal.Read(t, aside[0]); kept != damaged {
 		t.Errorf("what was kept is not what was there: %d bytes", len(kept))
 	}
-	if !strings.Contains(said.String(), "the state file is damaged") || !strings.Contains(said.String(), aside[0]) {
-		t.Errorf("the log says %q", said.String())
-	}
+	fatal.Has(t, said.String(), "the state file is damaged", aside[0])
 }
 
 // TestOpenStoreKeepsOtherTroubles: only damage begins a new file.

@@ -131,17 +131,13 @@ func TestGatewayConfigIsSafe(t *testing.T) {
 	v, err := newView(c, Options{Dir: t.TempDir(), Module: "odd", Monolith: "http://127.0.0.1:3000"})
 	fatal.If(t, err)
 	got := string(v.gatewayRoutes())
-	for _, want := range []string{
-		`- match: "POST /send:"` + "\n",
+	fatal.Has(t, got,
+		`- match: "POST /send:"`+"\n",
 		"        query:\n          \"Null\": \"null\"\n",
 		"        form:\n          \"b c\": \"b_c\"\n        unknown: refuse\n        loss: refuse\n",
 		`template: '{{""}}'`,
-		`template: "\u007f\u0085 $${HOME} {{\"{{\"}} \n# {{.null}}"` + "\n",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("there is no %s in\n%s", want, got)
-		}
-	}
+		`template: "\u007f\u0085 $${HOME} {{\"{{\"}} \n# {{.null}}"`+"\n",
+	)
 }
 
 // A contract may have no package, and one whose parts Go would not import as folders.
@@ -268,15 +264,11 @@ func TestThePlanIsShortEnough(t *testing.T) {
 	if len(p.Requests()) != 3 || len(p.Scenarios) != 2 {
 		t.Errorf("%d requests in %d scenarios", len(p.Requests()), len(p.Scenarios))
 	}
-	for _, want := range []string{
+	fatal.Has(t, text,
 		"  # Ask: left out 2 recorded requests that a plan has no room for (1 MiB for all, 1000 doubled braces in each)\n",
 		"  # Tell: left out 1 recorded request that a plan has no room for (1 MiB for all, 1000 doubled braces in each)\n",
 		"  # Show: left out 1 recorded request that a plan has no room for (1 MiB for all, 1000 doubled braces in each)\n",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the plan does not say %q", want)
-		}
-	}
+	)
 }
 
 // TestThePlanHasEachInput: every distinct request is sent, failures and redirects
@@ -311,18 +303,12 @@ func TestThePlanHasEachInput(t *testing.T) {
 			t.Errorf("a scenario of %d requests weighs %g, want 6 or 7 and 500 / 20", len(s.Steps), s.Weight)
 		}
 	}
-	for _, want := range []string{
+	fatal.Has(t, text,
 		"  # Ask: 20 of 23 distinct recorded inputs\n", `url: "/mails?n=7"`, "expect: {statusCode: 422}", `url: "/mails?n=19"`,
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the plan has no %q\n%s", want, text)
-		}
-	}
+	)
 	_, redirect, _ := strings.Cut(text, `url: "/mails?n=8"`)
 	redirect, rest, _ := strings.Cut(redirect, "- post:")
-	if !strings.Contains(redirect, "followRedirect: false") || !strings.Contains(redirect, "expect: {statusCode: 302}") {
-		t.Errorf("a redirect is asked for by %s", redirect)
-	}
+	fatal.Has(t, redirect, "followRedirect: false", "expect: {statusCode: 302}")
 	if failure, _, _ := strings.Cut(rest, "- post:"); strings.Contains(failure, "expect") {
 		t.Errorf("a failure of the server is expected again: %s", failure)
 	}

@@ -97,6 +97,17 @@ func the[T any](t *testing.T, all []any, is func(*T) bool) *T {
 	return nil
 }
 
+// configHas holds that the chart's config has these lines.
+func configHas(t *testing.T, all []any, lines ...string) {
+	t.Helper()
+	config := the(t, all, func(c *core.ConfigMap) bool { return c.Name == "shop" }).Data["whittle.yaml"]
+	for _, line := range lines {
+		if !strings.Contains(config, line) {
+			t.Errorf("the config has no %s:\n%s", line, config)
+		}
+	}
+}
+
 func kindsOf(all []any) (names []string) {
 	for _, m := range all {
 		_, kind, _ := strings.Cut(fmt.Sprintf("%T", m), ".") // *v1.Service
@@ -162,12 +173,8 @@ func TestTheChartAsItIs(t *testing.T) {
 			}
 		}
 	}
-	config := the(t, all, func(c *core.ConfigMap) bool { return c.Name == "shop" }).Data["whittle.yaml"]
-	for _, line := range []string{"listen: :8080", "state: /var/lib/whittle/whittle.db", "listen: 127.0.0.1:8081", "monolith: http://monolith:3000", "forwarded:\n  trust:\n  - 10.0.0.0/8"} {
-		if !strings.Contains(config, line) {
-			t.Errorf("the config has no %s:\n%s", line, config)
-		}
-	}
+	configHas(t, all, "listen: :8080", "state: /var/lib/whittle/whittle.db", "listen: 127.0.0.1:8081",
+		"monolith: http://monolith:3000", "forwarded:\n  trust:\n  - 10.0.0.0/8")
 }
 
 const whole = `
@@ -202,12 +209,7 @@ func TestTheChartWithEverything(t *testing.T) {
 	if p := pod.Containers[0].ReadinessProbe.HTTPGet; p == nil || p.Path != "/readyz" || p.Port.StrVal != "admin" {
 		t.Errorf("readiness %+v", p)
 	}
-	config := the(t, all, func(c *core.ConfigMap) bool { return c.Name == "shop" }).Data["whittle.yaml"]
-	for _, line := range []string{"token_file: /run/secrets/whittle/token", "include: /etc/whittle-routes", "monolith: http://app:3000"} {
-		if !strings.Contains(config, line) {
-			t.Errorf("the config has no %s:\n%s", line, config)
-		}
-	}
+	configHas(t, all, "token_file: /run/secrets/whittle/token", "include: /etc/whittle-routes", "monolith: http://app:3000")
 	routes := the(t, all, func(c *core.ConfigMap) bool { return c.Name == "shop-routes" })
 	if !strings.Contains(routes.Data["items.yaml"], "match: GET /items/{id}") || string(routes.BinaryData["count.binpb"]) != "foo" {
 		t.Errorf("the routes are %v", routes.Data)

@@ -143,9 +143,7 @@ func TestFourWorkersAddUpToOneRun(t *testing.T) {
 	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "606") {
 		t.Errorf("%s: %v, %d bytes", page, err, len(b))
 	}
-	if !strings.Contains(said, "worker, of 4") {
-		t.Errorf("the summary says nothing of workers:\n%s", said)
-	}
+	fatal.Has(t, said, "worker, of 4")
 	// The same workers serve the next run, whose condition of the whole fails it.
 	if status, said, _ := s.load(s.target+"/third", "--users", "3", "-n", "100", "--fail-if", "requests > 99"); status != 1 {
 		t.Errorf("status %d\n%s", status, said)

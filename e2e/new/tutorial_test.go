@@ -67,9 +67,7 @@ func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 	})
 	report := filepath.Join(work, "new.json")
 	said := process.MustRun(t, work, 0, whittled, "new", "recorded", "--to", "primes", "--route", "GET /primes/{n}", "--monolith", monolith, "--no-build", "--json", report)
-	if !strings.Contains(said, "GetPrime: its tests ask 9 of 9 distinct recorded inputs, the load plan 9\n") {
-		t.Errorf("whittle new does not say what is covered:\n%s", said)
-	}
+	fatal.Has(t, said, "GetPrime: its tests ask 9 of 9 distinct recorded inputs, the load plan 9\n")
 	m := fatal.JSON[struct {
 		Coverage []struct{ Tests, Plan capture.Coverage }
 	}](t, report)
@@ -79,9 +77,7 @@ func TestTheTutorialWithAnyInputBroken(t *testing.T) {
 	dir := filepath.Join(work, "primes")
 	plan := fatal.Read(t, filepath.Join(dir, "load.yaml"))
 	for _, n := range tutorialInputs {
-		if !strings.Contains(plan, fmt.Sprintf("url: \"/primes/%d\"\n", n)) {
-			t.Errorf("the load plan does not ask for %d:\n%s", n, plan)
-		}
+		fatal.Has(t, plan, fmt.Sprintf("url: \"/primes/%d\"\n", n))
 	}
 
 	logic := tutorial(t, "getprime.go.txt")

@@ -221,11 +221,7 @@ func arrived(t *testing.T, client *admin.Client, gateway, service *process.Proce
 func TestCount(t *testing.T) {
 	monolith := countMonolith(t)
 	dir, m := newProject(t, monolith, 400, countRequest, "--safe", "POST /Count", "--package", "count.v1", "--service", "CountService")
-	for _, want := range []string{"package count.v1;", "service CountService {", "int64 "} {
-		if !strings.Contains(m.Proto, want) {
-			t.Errorf("the contract has no %q:\n%s", want, m.Proto)
-		}
-	}
+	fatal.Has(t, m.Proto, "package count.v1;", "service CountService {", "int64 ")
 	config, err := os.ReadFile(filepath.Join(dir, "routes.yaml"))
 	if err != nil || !strings.Contains(string(config), "kind: statistical") || !strings.Contains(string(config), `"request.times"`) {
 		t.Errorf("routes.yaml does not suggest a statistical comparison by times:\n%s", config)
@@ -277,9 +273,7 @@ func (s *CountService) Count(ctx context.Context, in *countv1pb.CountRequest) (*
 		if c.right {
 			process.MustRun(t, dir, 0, "go", "test", "-vet=off", "./...") // vetted as it was made
 			said := process.MustRun(t, filepath.Dir(dir), 0, whittled, "new", "recorded", "--to", "carved", "--safe", "POST /Count", "--no-build", "--monolith", monolith)
-			if !strings.Contains(said, "kept "+filepath.FromSlash("internal/service/count.go")) {
-				t.Errorf("the second run said\n%s", said)
-			}
+			fatal.Has(t, said, "kept "+filepath.FromSlash("internal/service/count.go"))
 		}
 		walk(t, monolith, dir, map[string]func(int) request{"POST /Count": countRequest}, c.right)
 	}

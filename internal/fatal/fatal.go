@@ -1,4 +1,4 @@
-// Package fatal ends a test at an error that it cannot go on after.
+// Package fatal ends a test at an error that it cannot go on after, and reads and writes its files.
 package fatal
 
 import (
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -37,4 +38,14 @@ func Write[T ~string | ~[]byte](t testing.TB, path string, content T) string {
 	t.Helper()
 	If(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)))
 	return path
+}
+
+// Has lets the test go on, and fail, where a text lacks some words.
+func Has(t testing.TB, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is not in\n%s", w, text)
+		}
+	}
 }

@@ -75,9 +75,7 @@ func TestADuelFindsTheSlowerTarget(t *testing.T) {
 	if !m.Different || m.High > 0.9 || m.A < 60 {
 		t.Errorf("median: %+v", m)
 	}
-	if !strings.Contains(c.Verdict, "B's median is") || !strings.Contains(c.Verdict, "lower") {
-		t.Errorf("verdict: %s", c.Verdict)
-	}
+	fatal.Has(t, c.Verdict, "B's median is", "lower")
 	if c.Pairs != 12 || progress != 12 || c.Early || c.Void != "" {
 		t.Errorf("%d pairs, %d progress, early %v, void %q", c.Pairs, progress, c.Early, c.Void)
 	}

@@ -46,11 +46,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	}
 	var text bytes.Buffer
 	fatal.If(t, r.WriteSummary(&text))
-	for _, want := range []string{"users  target", "B over A", "With 1 user: ", "With 5 users: "} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("%q is not in\n%s", want, text.String())
-		}
-	}
+	fatal.Has(t, text.String(), "users  target", "B over A", "With 1 user: ", "With 5 users: ")
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
 	}

@@ -69,11 +69,7 @@ func TestTheVerdictNamesWhoIsToBlame(t *testing.T) {
 	if v.Outcome != Broken || v.Blame[0].Function != "prototext.Marshal" || whittle.CodeOf(v.Err()) != whittle.FallsShort {
 		t.Errorf("verdict %+v", v)
 	}
-	for _, want := range []string{"prototext.Marshal", "broken", "limit +10 %"} {
-		if !strings.Contains(v.Sentence(), want) {
-			t.Errorf("%q lacks %q", v.Sentence(), want)
-		}
-	}
+	fatal.Has(t, v.Sentence(), "prototext.Marshal", "broken", "limit +10 %")
 	for i := range base.Runs {
 		base.Runs[i].Own, dear[i].Own = map[string]float64{"api.get (api.go)": 1e5}, map[string]float64{"api.get (api.go)": 9e5}
 	}

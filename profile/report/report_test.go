@@ -96,9 +96,7 @@ func TestAReportInWords(t *testing.T) {
 	fatal.If(t, r.WriteSummary(&text))
 	golden(t, "node.txt", text.Bytes())
 	golden(t, "node.json", asJSON(t, r))
-	if !strings.Contains(text.String(), r.Words) {
-		t.Errorf("the summary lacks the words %q", r.Words)
-	}
+	fatal.Has(t, text.String(), r.Words)
 }
 
 func TestOtherKindsInWords(t *testing.T) {
@@ -161,11 +159,7 @@ func TestOtherKindsStandByThemselves(t *testing.T) {
 		var words bytes.Buffer
 		r := New([]*profile.Profile{p})
 		fatal.If(t, r.WriteSummary(&words))
-		for _, part := range []string{want, "/srv/main.go:7", "strings.Repeat"} {
-			if !strings.Contains(words.String(), part) {
-				t.Errorf("%s: no %q in\n%s", kind, part, words.String())
-			}
-		}
+		fatal.Has(t, words.String(), want, "/srv/main.go:7", "strings.Repeat")
 	}
 }
 
