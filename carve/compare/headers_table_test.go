@@ -45,10 +45,10 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 		"behind a past of what is declared": {
 			[]whittle.Expectation{{Kind: whittle.FoundHeader, Path: "Set-Cookie", From: "missing", Reason: "new"}},
 			func(_ *rand.Rand, i int) whittle.Header {
-				return pick(i > 500, whittle.Header{"Set-Cookie": {"sid=1"}})
+				return either(i > 500, whittle.Header{"Set-Cookie": {"sid=1"}}, whittle.Header{})
 			},
 			func(_ *rand.Rand, i int) whittle.Header {
-				return pick(i <= 500, whittle.Header{"Set-Cookie": {"sid=1"}})
+				return either(i <= 500, whittle.Header{"Set-Cookie": {"sid=1"}}, whittle.Header{})
 			}, "Set-Cookie",
 		},
 		"what is declared the other way round": {
@@ -167,13 +167,6 @@ func TestDeclaredHeaders(t *testing.T) {
 	if v = j.Verdict(); v.State != whittle.Different {
 		t.Errorf("one that is not declared behind sixty that are: %s", v.Summary)
 	}
-}
-
-func pick(there bool, h whittle.Header) whittle.Header {
-	if there {
-		return h
-	}
-	return whittle.Header{}
 }
 
 // TestADeclarationInOneDirectionRaisesNoAlarm: of two statuses at random on both

@@ -4,6 +4,7 @@
 package dashboard
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
+	"whittle/internal/notify"
 )
 
 // threeRoutes are one whose candidate is as good as the monolith, one whose is
@@ -290,33 +292,21 @@ func (g *gateway) url() string { return "http://" + g.Admin + "/" }
 // while the gateway is away is not looked at.
 func users(t *testing.T, address string, n int, next func(client *http.Client, base string, i int) error) {
 	t.Helper()
-	stop := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for k := range n {
 		wg.Go(func() {
 			transport := &http.Transport{}
 			defer transport.CloseIdleConnections()
 			client := &http.Client{Transport: transport, Timeout: process.Patience}
-			for i := k; ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for i := k; ctx.Err() == nil; i++ {
 				if err := next(client, "http://"+address, i); err != nil {
-					select {
-					case <-stop:
-						return
-					case <-time.After(100 * time.Millisecond):
-					}
+					notify.Sleep(ctx, 100*time.Millisecond)
 				}
 			}
 		})
 	}
-	t.Cleanup(func() {
-		close(stop)
-		wg.Wait()
-	})
+	t.Cleanup(func() { stop(); wg.Wait() })
 }
 
 func ask(client *http.Client, method, url, body string, user int) error {

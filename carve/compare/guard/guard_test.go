@@ -1,11 +1,9 @@
 package guard
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -107,63 +105,48 @@ func TestGuardFalseAlarms(t *testing.T) {
 	})
 }
 
-// TestGuardDetection holds how many of the candidate's responses it takes to stop
-// it at a share of 5 % where every request is another user's, and prints them; with
-// GUARD_TABLE=1 of ten times as many runs, and at other shares too. (TestTableOfGuards
-// has the table testdata/guards.md, with sticky users.)
+// TestGuardDetection holds how many of the candidate's responses it takes to stop it at a share of
+// 5 % where every request is another user's, and prints them. (TestTableOfGuards has the table
+// testdata/guards.md, with sticky users.)
 func TestGuardDetection(t *testing.T) {
 	t.Parallel()
-	runs, shares := 40, []float64{0.05}
-	if os.Getenv("GUARD_TABLE") != "" {
-		runs, shares = 400, []float64{0.01, 0.05, 0.25, 0.5}
-	}
-	base := traffic{errors: constant(0.001), latency: constant(20), slower: 1}
-	cases := []struct {
+	const share = 0.05
+	for _, c := range []struct {
 		what   string
 		excess float64
 		slower float64
-		most   int // the median at a share of 5 %
+		after  int // good responses of the candidate before
+		most   int // the median
 	}{
-		{"errors in 100 %", 1, 1, 4},
-		{"errors in 50 %", 0.5, 1, 9},
-		{"errors in 10 %", 0.1, 1, 90},
-		{"errors in 5 %", 0.05, 1, 250},
-		{"errors in 3 %", 0.03, 1, 800},
-		{"errors in 100 %, after 5,000 good responses", 1, 1, 10},
-		{"5 times slower", 0, 5, 20},
-		{"3 times slower", 0, 3, 60},
-		{"2 times slower", 0, 2, 1500},
-	}
-	for _, c := range cases {
+		{"errors in 100 %", 1, 1, 0, 4},
+		{"errors in 50 %", 0.5, 1, 0, 9},
+		{"errors in 10 %", 0.1, 1, 0, 90},
+		{"errors in 5 %", 0.05, 1, 0, 250},
+		{"errors in 3 %", 0.03, 1, 0, 800},
+		{"errors in 100 %, after 5,000 good responses", 0, 1, 5000, 10},
+		{"5 times slower", 0, 5, 0, 20},
+		{"3 times slower", 0, 3, 0, 60},
+		{"2 times slower", 0, 2, 0, 1500},
+	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			line := fmt.Sprintf("| %s |", c.what)
-			for _, share := range shares {
-				tr := base
-				tr.share, tr.excess, tr.slower = share, c.excess, c.slower
-				tr.requests = int(6000 / share)
-				runs := runs
-				if strings.Contains(c.what, "after") {
-					tr.excess, tr.breakFrom = 0, 5000
-					runs /= 5
-				}
-				r := rand.New(rand.NewPCG(7, uint64(1000*share)))
-				var took []int
-				for range runs {
-					g := New(testGuard)
-					at := tr.drive(g, r)
-					if at == 0 {
-						at = 1 << 30
-					}
-					took = append(took, at)
-				}
-				median, p95 := simtest.Quantile(took, 0.5), simtest.Quantile(took, 0.95)
-				line += fmt.Sprintf(" %d (%d) |", median, p95)
-				if share == 0.05 && median > c.most {
-					t.Errorf("%s: stopped after %d responses, expected %d", c.what, median, c.most)
-				}
+			tr := traffic{
+				share: share, requests: 6000 / share, errors: constant(0.001), excess: c.excess, latency: constant(20), slower: c.slower, breakFrom: c.after,
 			}
-			t.Log(line)
+			r := rand.New(rand.NewPCG(7, 50))
+			runs := 40
+			if c.after > 0 {
+				runs = 8
+			}
+			var took []int
+			for range runs {
+				took = append(took, cmp.Or(tr.drive(New(testGuard), r), 1<<30))
+			}
+			median, p95 := simtest.Quantile(took, 0.5), simtest.Quantile(took, 0.95)
+			t.Logf("%s: %d (%d)", c.what, median, p95)
+			if median > c.most {
+				t.Errorf("%s: stopped after %d responses, expected %d", c.what, median, c.most)
+			}
 		})
 	}
 }
