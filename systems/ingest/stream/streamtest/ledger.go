@@ -152,6 +152,9 @@ func isOf(id string, value []byte) bool {
 // Append appends records and writes down what became of them. It gives the first failure.
 func (l *Ledger) Append(ctx context.Context, s stream.Stream, records []stream.Record) (failure error) {
 	results := s.Append(ctx, records)
+	if len(results) != len(records) {
+		panic(fmt.Sprintf("%d results of %d records", len(results), len(records)))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	failed := map[string]bool{}
