@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -149,10 +148,9 @@ func TestSeedClients(t *testing.T) {
 		{filepath.Join(root, "count.proto"), 60_000_000},
 		{filepath.Join(root, "count.proto"), math.MaxInt32},
 	} {
-		cmd := exec.CommandContext(t.Context(), "node", filepath.Join(seed, "client.js"), c.contract, service.public, fmt.Sprintf("%.0f", c.times))
-		out, err := cmd.CombinedOutput()
+		out := e2e.MustRun(t, "", 0, "node", filepath.Join(seed, "client.js"), c.contract, service.public, fmt.Sprintf("%.0f", c.times))
 		var viaJSON, viaProtobuf float64
-		if _, scan := fmt.Sscan(string(out), &viaJSON, &viaProtobuf); err != nil || scan != nil {
+		if _, err := fmt.Sscan(out, &viaJSON, &viaProtobuf); err != nil {
 			t.Errorf("%s, times %.0f: %v %s", c.contract, c.times, err, out)
 			continue
 		}

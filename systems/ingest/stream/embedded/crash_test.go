@@ -237,20 +237,27 @@ func (m *mortal) flip(t *testing.T, disk *fakeDisk, random *rand.Rand) {
 }
 
 // used is where a segment's last batch ends.
-func used(t testing.TB, disk *fakeDisk, name string) int64 {
+func used(t testing.TB, disk *fakeDisk, name string) (end int64) {
+	t.Helper()
+	_, end = lastBatch(t, disk, name)
+	return end
+}
+
+func lastBatch(t testing.TB, disk *fakeDisk, name string) (from, end int64) {
 	t.Helper()
 	b := disk.seen[name].seen
 	segment, ok := identify(bytes.NewReader(b), int64(len(b)))
 	if !ok {
-		return 0
+		return 0, 0
 	}
 	s := scan{window: window{file: bytes.NewReader(b), chunk: probe}, segment: segment, at: sector}
 	for {
 		f, at, ok, err := s.find(int64(len(b)))
 		fatal.If(t, err)
 		if !ok {
-			return s.at
+			return from, s.at
 		}
+		from = at
 		s.pass(&f, at)
 	}
 }

@@ -145,17 +145,8 @@ func inLongValue(segment []byte, at int64) bool {
 func TestEveryTornBatch(t *testing.T) {
 	disk, ids := written(t)
 	name := segmentName(0)
-	last := scan{window: window{file: bytes.NewReader(disk.seen[name].seen), chunk: probe}, segment: le.Uint64(disk.seen[name].seen[8:]), at: sector}
-	var from int64
-	for end := used(t, disk, name); last.at < end; {
-		f, at, ok, err := last.find(end)
-		if !ok || err != nil {
-			t.Fatal(ok, err)
-		}
-		from = at
-		last.pass(&f, at)
-	}
-	sectors := int(last.at-from) / sector
+	from, end := lastBatch(t, disk, name)
+	sectors := int(end-from) / sector
 	for kept := range 1 << sectors {
 		d := copied(disk)
 		gone := 0
@@ -170,7 +161,7 @@ func TestEveryTornBatch(t *testing.T) {
 			continue
 		}
 		l := opened(t, "", onFakeDisk(d))
-		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:last.at])) {
+		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:end])) {
 			t.Errorf("sectors %b: %+v", kept, s)
 		}
 		if got := readIDs(t, l); !slices.Equal(got, ids[:3]) {
