@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,20 +58,44 @@ func without(n, from, to int) []int {
 	return all
 }
 
-func TestATornTailCostsTheBlockBeingWritten(t *testing.T) {
+// TestDamageCostsItsBlock: a tail that is torn anywhere, a bit that is flipped anywhere, and bytes
+// that came or went cost the block that they are in, and are said.
+func TestDamageCostsItsBlock(t *testing.T) {
 	path, whole, blocks := written(t, 500)
-	last := blocks[4]
-	for cut := last + 1; cut < len(whole); cut += 97 {
-		spoil(t, path, whole[:cut])
-		got, damages := numbers(t, filepath.Dir(path), Filter{})
-		if !slices.Equal(got, without(500, 400, 500)) {
-			t.Fatalf("cut at %d: %d entries", cut, len(got))
+	type harm struct {
+		b              []byte
+		block          int // which is lost
+		offset, length int // of what is said
+	}
+	at, size := blocks[2]+300, blocks[3]-blocks[2]
+	all := map[string]harm{
+		"went":   {slices.Concat(whole[:at], whole[at+20:]), 2, blocks[2], size - 20},
+		"came":   {slices.Concat(whole[:at], make([]byte, 20), whole[at:]), 2, blocks[2], size + 20},
+		"zeroed": {slices.Concat(whole[:at], make([]byte, 200), whole[at+200:]), 2, blocks[2], size},
+	}
+	for cut := blocks[4] + 1; cut < len(whole); cut += 97 {
+		all[fmt.Sprint("cut off at ", cut)] = harm{whole[:cut], 4, blocks[4], cut - blocks[4]}
+	}
+	for at := blocks[1]; at < blocks[2]; at += 31 {
+		b := slices.Clone(whole)
+		b[at] ^= 4
+		all[fmt.Sprint("flipped at ", at)] = harm{b, 1, blocks[1], blocks[2] - blocks[1]}
+	}
+	for name, c := range all {
+		spoil(t, path, c.b)
+		got, damages := numbers(t, path, Filter{})
+		if !slices.Equal(got, without(500, 100*c.block, 100*c.block+100)) || len(damages) != 1 {
+			t.Fatalf("%s: %d entries, %+v", name, len(got), damages)
 		}
-		if len(damages) != 1 || damages[0].Offset != int64(last) || damages[0].Bytes != int64(cut-last) || !strings.Contains(damages[0].Why, "cut off") {
-			t.Fatalf("cut at %d: %+v", cut, damages)
+		if d := damages[0]; d.Offset != int64(c.offset) || d.Bytes != int64(c.length) || d.Segment != "00000001.wcap" ||
+			strings.Contains(d.Why, "cut off") != strings.Contains(name, "cut off") {
+			t.Fatalf("%s: %+v", name, d)
+		}
+		if l, err := List(context.Background(), path); err != nil || len(l.Damages) != 1 {
+			t.Fatalf("%s: %+v, %v", name, l, err)
 		}
 	}
-	spoil(t, path, whole[:last])
+	spoil(t, path, whole[:blocks[4]])
 	if _, damages := numbers(t, path, Filter{}); damages != nil {
 		t.Errorf("cut between two blocks: %+v", damages)
 	}
@@ -89,43 +114,6 @@ func TestAWriterLeavesATornTailAlone(t *testing.T) {
 	now, _ := os.ReadFile(path)
 	if !bytes.Equal(now, whole[:blocks[2]+50]) {
 		t.Error("the old segment was written to")
-	}
-}
-
-// One flipped bit anywhere costs one block at most, and is said.
-func TestADamagedBlockCostsItself(t *testing.T) {
-	path, whole, blocks := written(t, 500)
-	for at := blocks[1]; at < blocks[2]; at += 31 {
-		b := slices.Clone(whole)
-		b[at] ^= 4
-		spoil(t, path, b)
-		l, err := List(context.Background(), path)
-		if err != nil || len(l.Damages) != 1 {
-			t.Fatalf("byte %d: verify %+v, %v", at, l, err)
-		}
-		got, damages := numbers(t, path, Filter{})
-		if !slices.Equal(got, without(500, 100, 200)) {
-			t.Fatalf("byte %d: %d entries", at, len(got))
-		}
-		if len(damages) != 1 || damages[0].Offset != int64(blocks[1]) || damages[0].Bytes != int64(blocks[2]-blocks[1]) || damages[0].Segment != "00000001.wcap" {
-			t.Fatalf("byte %d: %+v", at, damages)
-		}
-	}
-}
-
-func TestBytesThatCameOrWentCostNoMoreThanWhereTheyWere(t *testing.T) {
-	path, whole, blocks := written(t, 500)
-	at := blocks[2] + 300
-	for name, b := range map[string][]byte{
-		"went":   slices.Concat(whole[:at], whole[at+20:]),
-		"came":   slices.Concat(whole[:at], make([]byte, 20), whole[at:]),
-		"zeroed": slices.Concat(whole[:at], make([]byte, 200), whole[at+200:]),
-	} {
-		spoil(t, path, b)
-		got, damages := numbers(t, path, Filter{})
-		if !slices.Equal(got, without(500, 200, 300)) || len(damages) != 1 {
-			t.Errorf("%s: %d entries, %+v", name, len(got), damages)
-		}
 	}
 }
 

@@ -70,29 +70,22 @@ func records(t *testing.T, dir string, exchanges ...*whittle.Exchange) *Recorder
 	return r
 }
 
-// TestExchangesWithoutAResponseAreCounted: a log of a monolith that is not there is not
-// taken for one of its traffic.
-func TestExchangesWithoutAResponseAreCounted(t *testing.T) {
-	broken := exchange("/1")
-	broken.Monolith = whittle.Response{Failure: whittle.FailedConnect}
-	if c := records(t, filepath.Join(t.TempDir(), "log"), broken, exchange("/2")).Counts(); c.Recorded != 2 || c.Failed != 1 {
-		t.Errorf("%+v", c)
-	}
-}
-
 // TestRecord: what is offered is in the journal once the recorder is closed, in
-// order, redacted, and the exchange itself is as it was.
+// order, redacted, and the exchange itself is as it was. One without a response is counted: a
+// log of a monolith that is not there is not taken for one of its traffic.
 func TestRecord(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	x := exchange("/1?token=no-hex-digits")
 	candidate := exchange("/2")
 	candidate.Served, candidate.Candidate = whittle.Candidate, whittle.Response{Status: 201, Body: []byte("\x00\x01binary")}
-	r := records(t, dir, x, candidate)
+	broken := exchange("/3")
+	broken.Monolith = whittle.Response{Failure: whittle.FailedConnect}
+	r := records(t, dir, x, candidate, broken)
 	if err := r.Close(); err != nil || r.Offer(x) {
 		t.Errorf("closed twice: %v, or open still", err)
 	}
 	list := read(t, dir)
-	if len(list) != 2 {
+	if len(list) != 3 {
 		t.Fatalf("%d entries", len(list))
 	}
 	e := list[0]
@@ -108,7 +101,7 @@ func TestRecord(t *testing.T) {
 	if x.Request.Target != "/1?token=no-hex-digits" || x.Request.Header.Get("Authorization") != "Bearer abc" || !bytes.Contains(x.Monolith.Body, []byte("hunter2")) {
 		t.Error("the exchange that was offered has been changed")
 	}
-	if c := r.Counts(); c.Recorded != 2 || c.Bodiless != 1 || c.Shed != 1 {
+	if c := r.Counts(); c.Recorded != 3 || c.Failed != 1 || c.Bodiless != 1 || c.Shed != 1 {
 		t.Errorf("%+v", c)
 	}
 	if l, err := journal.List(t.Context(), dir); err != nil || r.Counts().Bytes != l.Unpacked {
