@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"whittle"
+	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
 )
@@ -70,27 +72,23 @@ func TestProcess(t *testing.T) {
 	fatal.If(t, err)
 	defer p.Kill()
 	for _, path := range []string{"/livez", "/readyz", "/metrics"} {
-		if status, body, err := get(t, "http://"+p.Admin+path); status != http.StatusOK || err != nil {
-			t.Errorf("%s: %d %q, %v", path, status, body, err)
+		if res, body := process.Ask(t, http.MethodGet, "http://"+p.Admin+path, ""); res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %q", path, res.StatusCode, body)
 		}
 	}
-	over := make(chan error, 1)
-	go func() {
-		status, body, err := get(t, "http://"+p.Public)
-		if err == nil && (status != http.StatusOK || body != "served") {
-			err = errors.New(body)
+	var ending sync.WaitGroup
+	ending.Go(func() {
+		for line := range said {
+			if strings.Contains(string(line), entered) {
+				p.Stop()
+				return
+			}
 		}
-		over <- err
-	}()
-	for line := range said {
-		if strings.Contains(string(line), entered) {
-			break
-		}
+	})
+	if res, body := process.Ask(t, http.MethodGet, "http://"+p.Public, ""); res.StatusCode != http.StatusOK || body != "served" {
+		t.Errorf("the request that was under way: %d %q", res.StatusCode, body)
 	}
-	p.Stop()
-	if err := <-over; err != nil {
-		t.Errorf("the request that was under way: %v", err)
-	}
+	ending.Wait()
 	if err := p.Wait(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
@@ -112,22 +110,6 @@ func (l lines) Write(b []byte) (int, error) {
 	default: // nobody reads any more
 	}
 	return len(b), nil
-}
-
-func get(t *testing.T, url string) (status int, body string, err error) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		return 0, "", err
-	}
-	transport := &http.Transport{DisableKeepAlives: true}
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(b), err
 }
 
 // TestRun ends the services, the last first, when one of them fails or nobody can be
