@@ -6,14 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"whittle/internal/fatal"
 	"whittle/systems/ingest/dedup"
 )
 
@@ -352,16 +349,7 @@ func (c *sent) isRaw() bool { return strings.HasPrefix(c.wire, "POST /import") }
 // responses sends bytes and gives all final responses to them.
 func (s *testFront) responses(wire string) (all []result) {
 	s.Helper()
-	conn, err := net.Dial("tcp", s.addr)
-	fatal.If(s, err)
-	defer conn.Close()
-	var sending sync.WaitGroup
-	defer sending.Wait()
-	sending.Go(func() {
-		_, _ = io.WriteString(conn, wire) // a server that has refused it may have closed
-		_ = conn.(*net.TCPConn).CloseWrite()
-	})
-	in := bufio.NewReader(conn)
+	in := bufio.NewReader(strings.NewReader(s.wire(wire)))
 	for {
 		res, err := http.ReadResponse(in, nil)
 		if err != nil {

@@ -274,13 +274,14 @@ func (s *testFront) raw(text string, whole bool) string {
 		return ""
 	}
 	defer conn.Close()
-	_, err = io.WriteString(conn, text)
-	if err == nil && whole {
-		err = conn.(*net.TCPConn).CloseWrite()
-	}
-	if err != nil {
-		s.Error(err)
-	}
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	sending.Go(func() {
+		_, _ = io.WriteString(conn, text) // a server that has refused it may have closed
+		if whole {
+			_ = conn.(*net.TCPConn).CloseWrite()
+		}
+	})
 	back, _ := io.ReadAll(conn)
 	return string(back)
 }
