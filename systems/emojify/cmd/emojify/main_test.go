@@ -106,15 +106,18 @@ func TestAdminPort(t *testing.T) {
 	id := store(t, cache.Public, []byte("GIF89a, or so"))
 	for range 3 {
 		get(t, "http://"+api.Public+"/cache/"+id)
+		get(t, "http://"+api.Public+"/emojify/"+id)
 	}
 	for _, c := range []struct{ url, says string }{
 		{api.Admin + "/livez", "ok"},
 		{api.Admin + "/readyz", "ok"},
 		{api.Admin + "/metrics", `http_requests_total{code="200",method="GET",route="/cache/{id}"} 3`},
-		{api.Admin + "/metrics", `emojify_upstream_attempts_total{code="ok",upstream="cache"} 3`},
+		{api.Admin + "/metrics", `emojify_upstream_attempts_total{code="ok",upstream="cache"} 6`},
 		{api.Admin + "/debug/pprof/goroutine?debug=1", "goroutine profile"},
 		{cache.Admin + "/readyz", "ok"},
 		{cache.Admin + "/metrics", `cache_calls_total{code="OK",endpoint="/emojify.cache.v1.CacheService/Get"} 3`},
+		{cache.Admin + "/metrics", `cache_calls_total{code="OK",endpoint="/emojify.cache.v1.CacheService/Put"} 1`},
+		{cache.Admin + "/metrics", `cache_calls_total{code="OK",endpoint="/emojify.cache.v1.CacheService/Exists"} 3`},
 		{cache.Admin + "/metrics", "cache_hits_total 3"},
 	} {
 		if code, b := get(t, "http://"+c.url); code != 200 || !strings.Contains(string(b), c.says) {
