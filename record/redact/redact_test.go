@@ -72,6 +72,7 @@ func TestBody(t *testing.T) {
 		{"login in a URL", "text/plain", "see https://bob:hunter2@example.com/x", "see https://T(bob:hunter2)@example.com/x"},
 		{"bearer", "text/plain", "sent Bearer abc123def and went", "sent Bearer T(abc123def) and went"},
 		{"prose", "text/plain", "the bearer of this; basic needs", "the bearer of this; basic needs"},
+		{"a key whose number looks like a card's", "text/plain", "key 1/100200300400509:0f9e8d7c6b5a49382716050403020100 end", "key 1/T(100200300400509:0f9e8d7c6b5a49382716050403020100) end"},
 		{"JWT", "text/plain", "got " + jwt + ".", "got T(" + jwt + ")."},
 		{"escaped JSON in text", "text/plain", `x {\"password\":\"hunter2\",\"a\":1}`, `x {\"password\":\"T(hunter2)\",\"a\":1}`},
 		{"times and fractions", "text/plain", "1700000000004 0.4111111111111111 2026-11-21T10:11:12Z", "1700000000004 0.4111111111111111 2026-11-21T10:11:12Z"},
@@ -89,22 +90,26 @@ func TestBody(t *testing.T) {
 		{"no part at all", "multipart/form-data; boundary=bad", "bob@example.com", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := whittle.Response{Header: whittle.Header{"Content-Type": {c.kind}}, Body: []byte(c.in)}
-			if c.kind == "" {
-				a.Header = nil
-			}
-			r.Response(&a)
-			want := expand(r, c.want)
-			if string(a.Body) != want || a.Truncated != (want == "") {
-				t.Errorf("%s\n got %s\nwant %s", c.in, a.Body, want)
-			}
-			again := a
-			r.Response(&again)
-			if !bytes.Equal(again.Body, a.Body) {
-				t.Errorf("redacted twice:\n got %s\nwant %s", again.Body, a.Body)
-			}
+			becomes(t, r, c.kind, c.in, c.want)
 		})
 	}
+}
+
+// becomes sees what a body becomes, "" where it is left out, and that redacting it again changes
+// nothing.
+func becomes(t *testing.T, r *Redactor, kind, in, want string) whittle.Response {
+	t.Helper()
+	want = expand(r, want)
+	a := whittle.Response{Header: whittle.Header{"Content-Type": {kind}}, Body: []byte(in)}
+	r.Response(&a)
+	if string(a.Body) != want || a.Truncated != (want == "") {
+		t.Errorf("%q as %q\n got %q\nwant %q", in, kind, a.Body, want)
+	}
+	again := a
+	if r.Response(&again); string(again.Body) != string(a.Body) {
+		t.Errorf("%q redacted twice:\n got %q\nwant %q", in, again.Body, a.Body)
+	}
+	return a
 }
 
 // TestHostileTexts: what begins like a credential from each of its bytes on is
@@ -149,16 +154,6 @@ func TestNumbers(t *testing.T) {
 	r.Response(&a)
 	if string(a.Body) != before {
 		t.Errorf("redacted twice:\n got %s\nwant %s", a.Body, before)
-	}
-}
-
-// TestAKeyWhoseNumberLooksLikeACards is redacted whole.
-func TestAKeyWhoseNumberLooksLikeACards(t *testing.T) {
-	const half = "0f9e8d7c6b5a49382716050403020100"
-	a := whittle.Response{Body: []byte("key 1/100200300400509:" + half + " end")}
-	mustNew(t, Rules{}).Response(&a)
-	if bytes.Contains(a.Body, []byte(half)) {
-		t.Errorf("%s", a.Body)
 	}
 }
 
