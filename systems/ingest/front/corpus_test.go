@@ -324,7 +324,8 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("%s: kept is %.300q", c.name, r.Value)
 			}
 		}
-		if c.reason != "" && (a.Success || a.Status != "rejected" && !c.unfinished || a.Reason == "" && len(a.Results) == 0 || a.RequestID != a.header.Get("X-Request-Id")) {
+		if c.reason != "" && (a.Success || a.Status != "rejected" && !c.unfinished || a.Reason == "" && len(a.Results) == 0 ||
+			a.RequestID != a.header.Get("X-Request-Id")) {
 			t.Errorf("%s: %s", c.name, a.text)
 		}
 		kept := letters(t, dead)[lettersBefore:]
