@@ -199,6 +199,8 @@ func TestPlaceReadsTheKey(t *testing.T) {
 		{"cookie among others", byCookie, request("10.0.0.1:1", "Cookie", "a=1; sid=7; b=2"), request("10.0.0.2:1", "Cookie", `sid="7"`), true, true},
 		{"cookie in a second line", byCookie, request("10.0.0.1:1", "Cookie", "a=1", "Cookie", "sid=7"), request("10.0.0.2:1", "Cookie", "sid=7"), true, true},
 		{"cookie whose name only ends alike", byCookie, request("10.0.0.1:1", "Cookie", "xsid=7"), request("10.0.0.1:8", "Cookie", "xsid=8"), true, false},
+		{"cookie that the first response gives", byCookie, request("10.0.0.1:1"), request("10.0.0.1:1", "Cookie", "sid=7"), false, false},
+		{"cookie that the first response gives, by address", byAddress, request("10.0.0.1:1"), request("10.0.0.1:2", "Cookie", "sid=7"), true, true},
 		{"address of IPv6", byAddress, request("[::1]:80"), request("[::1]:81"), true, true},
 		{"two addresses", byAddress, request("[::1]:80"), request("[::2]:80"), false, true},
 	}

@@ -18,7 +18,7 @@ func occupied(t *testing.T) (url string, entered <-chan struct{}, release func()
 	t.Helper()
 	in, out := make(chan struct{}), make(chan struct{})
 	s := hanging(t, false, func(w http.ResponseWriter, r *http.Request, end <-chan struct{}) {
-		if r.URL.Path == "/work/slow" {
+		if strings.HasSuffix(r.URL.Path, "/slow") {
 			close(in)
 			select {
 			case <-out:
@@ -28,6 +28,17 @@ func occupied(t *testing.T) (url string, entered <-chan struct{}, release func()
 		_, _ = w.Write([]byte("served"))
 	})
 	return s.URL, in, func() { close(out) }
+}
+
+// background asks for a path, and gives the status once it has come.
+func (s *fixture) background(path string) <-chan int {
+	status := make(chan int, 1)
+	go func() {
+		w := httptest.NewRecorder()
+		s.g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		status <- w.Code
+	}()
+	return status
 }
 
 // TestNoConnectionIsNotTheCandidatesFailure: a user for whom the candidate has no
@@ -45,11 +56,7 @@ func TestNoConnectionIsNotTheCandidatesFailure(t *testing.T) {
 			spec.Candidate = &candidate
 			s := open(t, spec, says(200, "the monolith's"), nil)
 			s.apply(whittle.All, whittle.PhaseLive)
-			slow := make(chan struct{})
-			go func() {
-				defer close(slow)
-				s.g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/work/slow", http.NoBody))
-			}()
+			slow := s.background("/work/slow")
 			<-entered
 			r := httptest.NewRequest(method, "/work/a", strings.NewReader("b"))
 			r.Header.Set("X-User", "u")
@@ -78,38 +85,19 @@ func TestNoConnectionIsNotTheCandidatesFailure(t *testing.T) {
 func TestMirroringWaitsForNoConnection(t *testing.T) {
 	for _, how := range []string{"http", "h2c"} {
 		t.Run(how, func(t *testing.T) {
-			entered, release := make(chan struct{}), make(chan struct{})
-			monolith := hanging(t, false, func(_ http.ResponseWriter, r *http.Request, end <-chan struct{}) {
-				if r.URL.Path != "/slow" {
-					return
-				}
-				close(entered)
-				select {
-				case <-release:
-				case <-end:
-				}
-			})
-			m := upstreamAt(strings.Replace(monolith.URL, "http:", how+":", 1))
+			url, entered, release := occupied(t)
+			m := upstreamAt(strings.Replace(url, "http:", how+":", 1))
 			m.MaxConns = 1
 			s := open(t, everything(), nil, says(200, "fine"), func(o *Options) { o.Monolith = m })
 			s.apply(whittle.All, whittle.PhaseShift)
-			slow := make(chan struct{})
-			go func() {
-				defer close(slow)
-				s.g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/slow", http.NoBody))
-			}()
+			slow := s.background("/slow")
 			<-entered
-			waited := make(chan int, 1)
-			go func() {
-				w := httptest.NewRecorder()
-				s.g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/else", http.NoBody))
-				waited <- w.Code
-			}()
+			waited := s.background("/else")
 			if status, body := s.gets(s.sends(http.MethodGet, "", "X-User", "u")); status != 200 || body != "fine" {
 				t.Errorf("the user got %d %q", status, body)
 			}
 			waits(t, 30*time.Second, func() bool { return s.g.Ledger("/work").Shed == 1 })
-			close(release)
+			release()
 			<-slow
 			if status := <-waited; status != http.StatusOK {
 				t.Errorf("a user who waits for the connection got %d", status)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -83,46 +82,6 @@ func TestTheResponseSaysWhatStreams(t *testing.T) {
 				t.Errorf("%s, responded to with %s: the user got the response of %s", accept, kind, body)
 			}
 			s.rests()
-		}
-	}
-}
-
-// TestAStickyKeyThatAResponseGives: users who get their cookie by the first response may change
-// sides by it; by their address none changes.
-func TestAStickyKeyThatAResponseGives(t *testing.T) {
-	side := func(name string) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if _, err := r.Cookie("sid"); err != nil {
-				http.SetCookie(w, &http.Cookie{Name: "sid", Value: r.Header.Get("X-Wants"), Path: "/"})
-			}
-			_, _ = io.WriteString(w, name)
-		})
-	}
-	const users = 40
-	for by, moves := range map[string]bool{"cookie": true, "address": false} {
-		spec := everything()
-		spec.Rollout.Sticky = whittle.Sticky{By: by, Name: "sid"}
-		s := open(t, spec, side("monolith"), side("candidate"))
-		s.apply(5000, whittle.PhaseShift)
-		moved := 0
-		for u := range users {
-			jar, _ := cookiejar.New(nil)
-			client := http.Client{Jar: jar}
-			var got [2]string
-			for i := range got {
-				resp, err := client.Do(s.sends(http.MethodGet, "", "X-Wants", fmt.Sprint("session-", u)))
-				fatal.If(t, err)
-				b, _ := io.ReadAll(resp.Body)
-				resp.Body.Close()
-				got[i] = string(b)
-			}
-			if got[0] != got[1] {
-				moved++
-			}
-		}
-		s.rests()
-		if moved > 0 != moves {
-			t.Errorf("by %s %d users moved", by, moved)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package transcode
 import (
 	"encoding/binary"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -53,18 +54,21 @@ func TestResponseTemplate(t *testing.T) {
 }
 
 func TestResponseErrors(t *testing.T) {
-	grpc := func(status int, header, trailer whittle.Header) *whittle.Response {
-		if header == nil {
-			header = whittle.Header{}
-		}
-		header["Content-Type"] = []string{"application/grpc"}
-		return &whittle.Response{Status: status, Header: header, Trailer: trailer}
+	ok := whittle.Header{"Grpc-Status": {"0"}}
+	grpc := func(status int, body string, header, trailer whittle.Header) *whittle.Response {
+		a := response(status, "application/grpc", body)
+		maps.Copy(a.Header, header)
+		a.Trailer = trailer
+		return a
 	}
+	page, encoded := response(200, "text/html", ""), response(200, "application/protobuf", "")
+	page.Trailer, encoded.Header["Content-Encoding"] = ok, []string{"gzip"}
+	wrongNumber := string(protowire.AppendString(protowire.AppendTag(nil, 8, protowire.BytesType), "\xff"))
 	for _, c := range []struct {
 		name     string
 		protocol whittle.Protocol
 		in       *whittle.Response
-		status   int
+		status   int // 0: it is malformed
 		body     string
 		detail   string
 	}{
@@ -81,63 +85,34 @@ func TestResponseErrors(t *testing.T) {
 		{"a server that is something else", whittle.Twirp, response(404, "text/plain", `404 page not found`), 501, "unimplemented\n", "HTTP status 404"},
 		{"a redirect", whittle.Twirp, response(302, "text/plain", ``), 500, "unknown\n", "HTTP status 302"},
 		{"an unknown code", whittle.Twirp, response(429, "application/json", `{"code":"hm"}`), 503, "unavailable\n", "HTTP status 429"},
-		{"gRPC trailers", whittle.GRPC, grpc(200, nil, whittle.Header{"Grpc-Status": {"5"}, "Grpc-Message": {"no%20such%C3%A9%zz%"}}), 404, "not_found: no suché%zz%\n", "grpc not_found"},
-		{"gRPC trailers only", whittle.GRPC, grpc(200, whittle.Header{"Grpc-Status": {"14"}, "Grpc-Message": {"down"}}, nil), 503, "unavailable\n", "down"},
-		{"gRPC canceled by itself", whittle.GRPC, grpc(200, whittle.Header{"Grpc-Status": {"1"}}, nil), 503, "canceled\n", "canceled"},
-		{"gRPC code of the future", whittle.GRPC, grpc(200, whittle.Header{"Grpc-Status": {"99"}}, nil), 500, "unknown\n", "unknown"},
-		{"gRPC refused", whittle.GRPC, grpc(401, nil, nil), 401, "unauthenticated: HTTP status 401\n", "401"},
+		{"gRPC trailers", whittle.GRPC, grpc(200, "", nil, whittle.Header{"Grpc-Status": {"5"}, "Grpc-Message": {"no%20such%C3%A9%zz%"}}), 404, "not_found: no suché%zz%\n", "grpc not_found"},
+		{"gRPC trailers only", whittle.GRPC, grpc(200, "", whittle.Header{"Grpc-Status": {"14"}, "Grpc-Message": {"down"}}, nil), 503, "unavailable\n", "down"},
+		{"gRPC canceled by itself", whittle.GRPC, grpc(200, "", whittle.Header{"Grpc-Status": {"1"}}, nil), 503, "canceled\n", "canceled"},
+		{"gRPC code of the future", whittle.GRPC, grpc(200, "", whittle.Header{"Grpc-Status": {"99"}}, nil), 500, "unknown\n", "unknown"},
+		{"gRPC refused", whittle.GRPC, grpc(401, "", nil, nil), 401, "unauthenticated: HTTP status 401\n", "401"},
+
+		{"another media type", whittle.Twirp, response(200, "text/html", ""), 0, "", ""},
+		{"JSON for protobuf", whittle.Connect, response(200, "application/json", "{}"), 0, "", ""},
+		{"protobuf for JSON", whittle.TwirpJSON, response(200, "application/protobuf", ""), 0, "", ""},
+		{"JSON that is none", whittle.TwirpJSON, response(200, "application/json", "{"), 0, "", ""},
+		{"compressed", whittle.Twirp, encoded, 0, "", ""},
+		{"noise", whittle.Twirp, response(200, "application/protobuf", "\xff\xff\xff"), 0, "", ""},
+		{"text that is not UTF-8", whittle.Connect, response(200, "application/proto", wrongNumber), 0, "", ""},
+		{"gRPC without a status", whittle.GRPC, grpc(200, string(framed(nil)), nil, nil), 0, "", ""},
+		{"gRPC with a status in words", whittle.GRPC, grpc(200, string(framed(nil)), nil, whittle.Header{"Grpc-Status": {"OK"}}), 0, "", ""},
+		{"gRPC without a message", whittle.GRPC, grpc(200, "", nil, ok), 0, "", ""},
+		{"gRPC cut short", whittle.GRPC, grpc(200, "\x00\x00\x00\x00\x09abc", nil, ok), 0, "", ""},
+		{"gRPC with two messages", whittle.GRPC, grpc(200, string(framed(nil))+string(framed(nil)), nil, ok), 0, "", ""},
+		{"gRPC compressed", whittle.GRPC, grpc(200, "\x01\x00\x00\x00\x00", nil, ok), 0, "", ""},
+		{"gRPC as a page", whittle.GRPC, page, 0, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.in.Latency = time.Second
 			a := shop(t, c.protocol, "Plain").Response(c.in)
-			if a.Failure != "" || a.Status != c.status || string(a.Body) != c.body || !strings.Contains(a.Detail, c.detail) {
+			if (a.Failure == whittle.FailedMalform) != (c.status == 0) || a.Status != c.status || string(a.Body) != c.body || a.Detail == "" || !strings.Contains(a.Detail, c.detail) {
 				t.Errorf("got %d %q (%s), failure %q; want %d %q (%s)", a.Status, a.Body, a.Detail, a.Failure, c.status, c.body, c.detail)
 			}
-			if a.Header.Get("Content-Type") != "text/plain; charset=utf-8" || a.Latency != time.Second {
+			if c.status > 0 && a.Header.Get("Content-Type") != "text/plain; charset=utf-8" || a.Latency != time.Second {
 				t.Errorf("answer %+v", a)
-			}
-		})
-	}
-}
-
-func TestResponseMalformed(t *testing.T) {
-	ok := whittle.Header{"Grpc-Status": {"0"}}
-	grpc := func(body string, trailer whittle.Header) *whittle.Response {
-		a := response(200, "application/grpc", body)
-		a.Trailer = trailer
-		return a
-	}
-	encoded := response(200, "application/protobuf", "")
-	encoded.Header["Content-Encoding"] = []string{"gzip"}
-	wrongNumber := string(protowire.AppendString(protowire.AppendTag(nil, 8, protowire.BytesType), "\xff"))
-	for _, c := range []struct {
-		name     string
-		protocol whittle.Protocol
-		in       *whittle.Response
-	}{
-		{"another media type", whittle.Twirp, response(200, "text/html", "")},
-		{"JSON for protobuf", whittle.Connect, response(200, "application/json", "{}")},
-		{"protobuf for JSON", whittle.TwirpJSON, response(200, "application/protobuf", "")},
-		{"JSON that is none", whittle.TwirpJSON, response(200, "application/json", "{")},
-		{"compressed", whittle.Twirp, encoded},
-		{"noise", whittle.Twirp, response(200, "application/protobuf", "\xff\xff\xff")},
-		{"text that is not UTF-8", whittle.Connect, response(200, "application/proto", wrongNumber)},
-		{"gRPC without a status", whittle.GRPC, grpc(string(framed(nil)), nil)},
-		{"gRPC with a status in words", whittle.GRPC, grpc(string(framed(nil)), whittle.Header{"Grpc-Status": {"OK"}})},
-		{"gRPC without a message", whittle.GRPC, grpc("", ok)},
-		{"gRPC cut short", whittle.GRPC, grpc("\x00\x00\x00\x00\x09abc", ok)},
-		{"gRPC with two messages", whittle.GRPC, grpc(string(framed(nil))+string(framed(nil)), ok)},
-		{"gRPC compressed", whittle.GRPC, grpc("\x01\x00\x00\x00\x00", ok)},
-		{"gRPC as a page", whittle.GRPC, func() *whittle.Response {
-			a := response(200, "text/html", "")
-			a.Trailer = ok
-			return a
-		}()},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			a := shop(t, c.protocol, "Plain").Response(c.in)
-			if a.Failure != whittle.FailedMalform || a.Detail == "" || a.Status != 0 || a.Latency != time.Second {
-				t.Errorf("answer %+v, want malformed", a)
 			}
 		})
 	}
