@@ -170,9 +170,6 @@ func TestAGroupSharesDrawAndShare(t *testing.T) {
 	}
 }
 
-// noProxy is a reader that believes no proxy.
-var noProxy inbound.Reader
-
 func request(remote string, header ...string) *http.Request {
 	r := &http.Request{Method: "GET", RemoteAddr: remote, Header: http.Header{}}
 	for i := 0; i+1 < len(header); i += 2 {
@@ -181,10 +178,14 @@ func request(remote string, header ...string) *http.Request {
 	return r
 }
 
+// TestPlaceReadsTheKey: who a user is. A trusted proxy's users are split as if they came directly,
+// and those of another one are one user.
 func TestPlaceReadsTheKey(t *testing.T) {
+	trusting := inbound.Reader{Trusted: proxyNets}
 	byUser := newSplit("GET /a", whittle.Sticky{By: "header", Name: "x-user"})
 	byCookie := newSplit("GET /a", whittle.Sticky{By: "cookie", Name: "sid"})
 	byAddress := newSplit("GET /a", whittle.Sticky{By: "address"})
+	const forwarded = "X-Forwarded-For"
 	tests := []struct {
 		name  string
 		s     split
@@ -203,11 +204,15 @@ func TestPlaceReadsTheKey(t *testing.T) {
 		{"cookie that the first response gives, by address", byAddress, request("10.0.0.1:1"), request("10.0.0.1:2", "Cookie", "sid=7"), true, true},
 		{"address of IPv6", byAddress, request("[::1]:80"), request("[::1]:81"), true, true},
 		{"two addresses", byAddress, request("[::1]:80"), request("[::2]:80"), false, true},
+		{"two users of a trusted proxy", byAddress, request("10.0.0.1:1", forwarded, "198.51.100.1"), request("10.0.0.1:1", forwarded, "198.51.100.2"), false, true},
+		{"by a trusted proxy and directly", byAddress, request("10.0.0.1:1", forwarded, "198.51.100.1"), request("198.51.100.1:1"), true, true},
+		{"likewise without the header", byUser, request("10.0.0.1:1", forwarded, "198.51.100.1"), request("198.51.100.1:1"), true, false},
+		{"two users of another proxy", byAddress, request("192.0.2.1:1", forwarded, "198.51.100.1"), request("192.0.2.1:1", forwarded, "198.51.100.2"), true, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a, keyed := placeAt(&noProxy, &tt.s, tt.a)
-			b, _ := placeAt(&noProxy, &tt.s, tt.b)
+			a, keyed := placeAt(&trusting, &tt.s, tt.a)
+			b, _ := placeAt(&trusting, &tt.s, tt.b)
 			if (a == b) != tt.same || keyed != tt.keyed {
 				t.Errorf("same place: %v, want %v; keyed: %v, want %v", a == b, tt.same, keyed, tt.keyed)
 			}
@@ -226,7 +231,7 @@ func TestShareGrowsWithoutFlips(t *testing.T) {
 	var sampled, other int
 	for u := range users {
 		r := request("", "X-User", fmt.Sprintf("user-%d", u))
-		p, _ := placeAt(&noProxy, &s, r)
+		p, _ := placeAt(&inbound.Reader{}, &s, r)
 		was := false
 		for i, share := range shares {
 			in := p.in(share, forShare)
@@ -243,7 +248,7 @@ func TestShareGrowsWithoutFlips(t *testing.T) {
 		if p.in(5000, forSample) {
 			sampled++
 		}
-		if q, _ := placeAt(&noProxy, &b, r); q.in(5000, forShare) {
+		if q, _ := placeAt(&inbound.Reader{}, &b, r); q.in(5000, forShare) {
 			other++
 		}
 	}

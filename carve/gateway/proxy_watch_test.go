@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -22,34 +21,6 @@ var proxyNets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustPa
 func placeAt(reader *inbound.Reader, s *split, r *http.Request) (position, bool) {
 	q := reader.Read(r)
 	return s.placeOf(&q)
-}
-
-// TestAddressesBehindAProxyAreUsers holds that a trusted proxy's users are split
-// as if they came directly, and that an untrusted one's are one user.
-func TestAddressesBehindAProxyAreUsers(t *testing.T) {
-	direct := newSplit("GET /a", whittle.Sticky{By: "address"})
-	for _, by := range []whittle.Sticky{{By: "address"}, {By: "header", Name: "X-User"}} {
-		s, reader := newSplit("GET /a", by), inbound.Reader{Trusted: proxyNets}
-		inside, outside := map[position]bool{}, map[position]bool{}
-		for u := range 200 {
-			user := fmt.Sprintf("198.51.100.%d", u)
-			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
-			r.Header.Set("X-Forwarded-For", user)
-			r.RemoteAddr = "10.0.0.1:1"
-			p, _ := placeAt(&reader, &s, r)
-			inside[p] = true
-			r.RemoteAddr = "192.0.2.1:1"
-			q, _ := placeAt(&reader, &s, r)
-			outside[q] = true
-			r.RemoteAddr = user + ":1"
-			if same, _ := placeAt(&reader, &direct, r); same != p {
-				t.Fatalf("by %s: %s has another place through the proxy than directly", by.By, user)
-			}
-		}
-		if len(inside) != 200 || len(outside) != 1 {
-			t.Errorf("by %s: %d places through a trusted proxy, want 200; %d through another, want 1", by.By, len(inside), len(outside))
-		}
-	}
 }
 
 // TestUnnamedProxyIsLogged holds that an operator learns once of each proxy that is not

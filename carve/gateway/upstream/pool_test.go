@@ -19,29 +19,6 @@ import (
 	"whittle/internal/rawtest"
 )
 
-// patient answers every request on every connection; it gives its address and
-// the number of the connections it has had.
-func patient(t *testing.T) (addr string, conns func() int) {
-	t.Helper()
-	var n atomic.Int64
-	url := rawtest.Serve(t, func(c net.Conn, _ int) {
-		n.Add(1)
-		r := bufio.NewReader(c)
-		for {
-			if _, err := http.ReadRequest(r); err != nil {
-				return
-			}
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-		}
-	})
-	return strings.TrimPrefix(url, "http://"), func() int { return int(n.Load()) }
-}
-
-func dialing(addr string) func(context.Context) (net.Conn, error) {
-	var d net.Dialer
-	return func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
-}
-
 // age makes the pool's idle connections look unused for d.
 func (p *pool) age(d time.Duration) (idle int) {
 	p.mu.Lock()
@@ -56,14 +33,26 @@ func (p *pool) age(d time.Duration) (idle int) {
 // does not meet an upstream that is about to close an idle connection, and one
 // that can be repeated does not pay for that.
 func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
-	addr, conns := patient(t)
-	p := newPool(dialing(addr), &slots{limit: 8, wait: time.Second}, patienceOf(&whittle.Upstream{}))
+	var conns atomic.Int64
+	at := rawtest.Serve(t, func(c net.Conn, _ int) {
+		conns.Add(1)
+		for r := bufio.NewReader(c); ; {
+			if _, err := http.ReadRequest(r); err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	dial := func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(at, "http://"))
+	}
+	p := newPool(dial, &slots{limit: 8, wait: time.Second}, patienceOf(&whittle.Upstream{}))
 	t.Cleanup(p.close)
 	const justNow = -time.Minute // however long the machine stood since
 	for i, step := range []struct {
 		again bool
 		age   time.Duration
-		conns int
+		conns int64
 	}{
 		{again: false, conns: 1},
 		{again: false, age: justNow, conns: 1},
@@ -81,7 +70,7 @@ func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 		})
 		fatal.If(t, err)
 		c.finish()
-		if got := conns(); got != step.conns {
+		if got := conns.Load(); got != step.conns {
 			t.Errorf("step %d: %d connections, want %d", i, got, step.conns)
 		}
 		if idle := p.age(0); idle != 1 {

@@ -66,12 +66,11 @@ func FuzzResponseHead(f *testing.F) {
 	})
 }
 
-// pipeTo serves one pool connection from a script of packets.
-func pipeTo(t *testing.T, packets ...string) *conn {
+// exchange asks over a pool's connection on which packets come.
+func exchange(t *testing.T, packets ...string) (whittle.Response, error) {
 	t.Helper()
 	near, far := net.Pipe()
-	p := newPool(nil, &slots{limit: 1}, patienceOf(&whittle.Upstream{}))
-	p.slots.taken = 1
+	p := newPool(nil, &slots{limit: 1, taken: 1}, patienceOf(&whittle.Upstream{}))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -91,12 +90,7 @@ func pipeTo(t *testing.T, packets ...string) *conn {
 		<-done
 		p.close()
 	})
-	return newConn(p, near)
-}
-
-func exchange(t *testing.T, packets ...string) (whittle.Response, error) {
-	t.Helper()
-	c := pipeTo(t, packets...)
+	c := newConn(p, near)
 	if err := c.exchange(context.Background(), []byte("x\n"), false, 10*time.Second, true, nil); err != nil {
 		return whittle.Response{}, err
 	}

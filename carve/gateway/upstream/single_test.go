@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,12 +31,7 @@ func (c *parts) Read(p []byte) (int, error) {
 }
 
 // inParts cuts a text into pieces of so many bytes.
-func inParts(text string, size int) (in [][]byte) {
-	for len(text) > size {
-		in, text = append(in, []byte(text[:size])), text[size:]
-	}
-	return append(in, []byte(text))
-}
+func inParts(text string, size int) [][]byte { return slices.Collect(slices.Chunk([]byte(text), size)) }
 
 // TestSingle gives net/http what is of a response, in whatever pieces it comes, and the
 // connection's end in place of what is behind it in one piece with it.
