@@ -93,30 +93,13 @@ func (w *refreshWorld) play(t testing.TB, r *rand.Rand, n int) (at int, last whi
 		}
 		return fmt.Appendf(nil, `{"id":%d,"rates":[%s]}`, key, strings.Join(list, ","))
 	}
-	soon := func(ms float64) time.Duration {
-		return time.Duration((1 + ms*r.ExpFloat64()) * float64(time.Millisecond))
-	}
-	asked := askedAgain{saved: 96}
-	now := time.Duration(0)
+	a := askedAgain{j: j, r: r, keys: 20, say: say, saved: 96}
 	for i := 1; i <= n; i++ {
-		now += time.Duration(r.ExpFloat64() * float64(50*time.Millisecond))
-		asked.settle(j, now, func(key int, at time.Duration, round *whittle.Round) {
-			at += soon(2)
-			round.Monolith.Body, round.Candidate.Body = say(0, key, at), say(1, key, at+soon(2))
-		})
-		key := r.IntN(20)
-		x := exchange(string(say(0, key, now)), string(say(1, key, now+soon(5))))
-		x.At, x.Request.Target = simtest.Start.Add(now), fmt.Sprint("/rates/", key)
-		if r.IntN(20) == 0 {
-			x = repeated(x, string(say(0, key, now+soon(5))))
-		}
-		if o := j.Observe(x); o.Ask {
-			asked.begin(j, x, key, now+soon(5))
-		}
+		a.next()
 		if w.away > 0 && i%w.away == 0 {
 			restore(t, j, j)
 		}
-		if asked.saved = min(96, asked.saved+0.04); i%5 == 0 {
+		if i%5 == 0 {
 			if last = j.Verdict(); last.State == whittle.Different {
 				return i, last
 			}
@@ -125,8 +108,14 @@ func (w *refreshWorld) play(t testing.TB, r *rand.Rand, n int) (at int, last whi
 	return 0, last
 }
 
-// askedAgain are the differences that are asked about, within the gateway's budget.
+// askedAgain shows a judge what two sides say, 20 exchanges a second, and asks again about
+// differences within the gateway's budget.
 type askedAgain struct {
+	j     *Judge
+	r     *rand.Rand
+	keys  int                                          // requests that there are
+	say   func(side, key int, at time.Duration) []byte // at a time of the run
+	now   time.Duration
 	list  []askedOne
 	saved float64
 }
@@ -137,23 +126,40 @@ type askedOne struct {
 	due time.Duration
 }
 
-func (a *askedAgain) begin(j *Judge, x *whittle.Exchange, key int, at time.Duration) {
-	ask := &whittle.Recheck{Exchange: x}
-	if after, more := j.Recheck(ask); more && a.saved >= 4 && len(a.list) < 16 {
-		a.list = append(a.list, askedOne{ask, key, at + after})
-	}
+// soon is some milliseconds after a moment.
+func (a *askedAgain) soon(at time.Duration, ms float64) time.Duration {
+	return at + time.Duration((1+ms*a.r.ExpFloat64())*float64(time.Millisecond))
 }
 
-func (a *askedAgain) settle(j *Judge, now time.Duration, say func(key int, at time.Duration, round *whittle.Round)) {
+// next plays an exchange, after what is due to be asked again. One in 20 is repeated.
+func (a *askedAgain) next() {
+	a.now += time.Duration(a.r.ExpFloat64() * float64(50*time.Millisecond))
+	a.settle()
+	key := a.r.IntN(a.keys)
+	x := exchange(string(a.say(0, key, a.now)), string(a.say(1, key, a.soon(a.now, 5))))
+	x.At, x.Request.Target = simtest.Start.Add(a.now), fmt.Sprint("/x/", key)
+	if a.r.IntN(20) == 0 {
+		x = repeated(x, string(a.say(0, key, a.soon(a.now, 5))))
+	}
+	if o := a.j.Observe(x); o.Ask {
+		ask := &whittle.Recheck{Exchange: x}
+		if after, more := a.j.Recheck(ask); more && a.saved >= 4 && len(a.list) < 16 {
+			a.list = append(a.list, askedOne{ask, key, a.soon(a.now, 5) + after})
+		}
+	}
+	a.saved = min(96, a.saved+0.04)
+}
+
+func (a *askedAgain) settle() {
 	a.list = slices.DeleteFunc(a.list, func(o askedOne) bool { return o.ask == nil })
 	for i := range a.list {
-		for o := &a.list[i]; o.ask != nil && o.due <= now; {
-			x := o.ask.Exchange
+		for o := &a.list[i]; o.ask != nil && o.due <= a.now; {
+			x, at := o.ask.Exchange, a.soon(o.due, 2)
 			round := whittle.Round{After: o.due - x.At.Sub(simtest.Start), Monolith: x.Monolith, Candidate: x.Candidate}
-			say(o.key, o.due, &round)
+			round.Monolith.Body, round.Candidate.Body = a.say(0, o.key, at), a.say(1, o.key, a.soon(at, 2))
 			o.ask.Rounds = append(o.ask.Rounds, round)
 			a.saved--
-			after, more := j.Recheck(o.ask)
+			after, more := a.j.Recheck(o.ask)
 			if o.due += after; !more {
 				o.ask = nil
 			}

@@ -192,33 +192,16 @@ var varyingTexts = map[string]varyingText{
 	},
 }
 
+// playTexts plays exchanges of 60 users, each with requests of its own.
 func playTexts(t *testing.T, seed uint64, n int, of, candidate varyingText) whittle.Verdict {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 8))
 	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confidence: 0.99, MinCompared: 300})
-	now := simtest.Start
-	asked := askedAgain{saved: 96}
-	users := map[int]int{}
-	for i := range n {
-		now = now.Add(time.Duration(r.ExpFloat64() * float64(50*time.Millisecond)))
-		say := func(of varyingText, user, key int, at time.Time) string {
-			return fmt.Sprintf(`{"key":%d,"text":%q}`, key, of(r, user, key, at))
-		}
-		asked.settle(j, now.Sub(simtest.Start), func(key int, at time.Duration, round *whittle.Round) {
-			round.Monolith.Body, round.Candidate.Body = []byte(say(of, users[key], key, simtest.Start.Add(at))), []byte(say(candidate, users[key], key, simtest.Start.Add(at)))
-		})
-		key := r.IntN(200)
-		user := key * 7 % 60
-		users[key] = user
-		x := exchange(say(of, user, key, now), say(candidate, user, key, now.Add(5*time.Millisecond)))
-		x.At, x.Request.Target = now, fmt.Sprintf("/x/%d?u=%d", key, user)
-		if i%20 == 19 {
-			x = repeated(x, say(of, user, key, now.Add(7*time.Millisecond)))
-		}
-		if o := j.Observe(x); o.Ask {
-			asked.begin(j, x, key, now.Sub(simtest.Start))
-		}
-		asked.saved = min(96, asked.saved+0.04)
+	a := askedAgain{j: j, r: r, keys: 200, saved: 96, say: func(side, key int, at time.Duration) []byte {
+		return fmt.Appendf(nil, `{"key":%d,"text":%q}`, key, []varyingText{of, candidate}[side](r, key*7%60, key, simtest.Start.Add(at)))
+	}}
+	for range n {
+		a.next()
 	}
 	return j.Verdict()
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bufbuild/protocompile"
+	"github.com/bufbuild/protocompile/protoutil"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -25,24 +27,19 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // countDescriptor is the contract of the count service, and a stream.
 func countDescriptor(t testing.TB) []byte {
 	t.Helper()
-	field := func(name string, n int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
-		return &descriptorpb.FieldDescriptorProto{
-			Name: &name, Number: &n, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
-		}
-	}
-	method := func(name string, streams bool) *descriptorpb.MethodDescriptorProto {
-		return &descriptorpb.MethodDescriptorProto{
-			Name: &name, InputType: proto.String(".twirp.carved.Times"), OutputType: proto.String(".twirp.carved.Sum"), ServerStreaming: &streams,
-		}
-	}
-	b, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{
-		Name: proto.String("count.proto"), Package: proto.String("twirp.carved"), Syntax: proto.String("proto3"),
-		MessageType: []*descriptorpb.DescriptorProto{
-			{Name: proto.String("Times"), Field: []*descriptorpb.FieldDescriptorProto{field("times", 1, descriptorpb.FieldDescriptorProto_TYPE_INT32)}},
-			{Name: proto.String("Sum"), Field: []*descriptorpb.FieldDescriptorProto{field("Sum", 1, descriptorpb.FieldDescriptorProto_TYPE_INT64)}},
-		},
-		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Carved"), Method: []*descriptorpb.MethodDescriptorProto{method("Count", false), method("Follow", true)}}},
-	}}})
+	const text = `syntax = "proto3";
+package twirp.carved;
+message Times { int32 times = 1; }
+message Sum { int64 Sum = 1; }
+service Carved {
+  rpc Count(Times) returns (Sum);
+  rpc Follow(Times) returns (stream Sum);
+}`
+	source := protocompile.SourceAccessorFromMap(map[string]string{"count.proto": text})
+	compiler := protocompile.Compiler{Resolver: &protocompile.SourceResolver{Accessor: source}}
+	files, err := compiler.Compile(t.Context(), "count.proto")
+	fatal.If(t, err)
+	b, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{protoutil.ProtoFromFileDescriptor(files[0])}})
 	fatal.If(t, err)
 	return b
 }
