@@ -88,43 +88,23 @@ type slow struct {
 	compares, encodes *hold
 }
 
-// hold lets everything through until it is shut.
+// hold lets everything through while it is not locked.
 type hold struct {
+	sync.Mutex
 	reached chan struct{} // of one place: somebody waits
-
-	mu   sync.Mutex // guards the following
-	wait chan struct{}
 }
 
 func newHold() *hold { return &hold{reached: make(chan struct{}, 1)} }
 
-func (g *hold) shut() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.wait = make(chan struct{})
-}
-
-func (g *hold) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.wait != nil {
-		close(g.wait)
-		g.wait = nil
-	}
-}
-
 func (g *hold) pass() {
-	g.mu.Lock()
-	wait := g.wait
-	g.mu.Unlock()
-	if wait == nil {
-		return
+	if !g.TryLock() {
+		select {
+		case g.reached <- struct{}{}:
+		default:
+		}
+		g.Lock()
 	}
-	select {
-	case g.reached <- struct{}{}:
-	default:
-	}
-	<-wait
+	g.Unlock()
 }
 
 func (s *slow) Observe(x *whittle.Exchange) whittle.Observation {
@@ -141,16 +121,16 @@ func (s *slow) MarshalBinary() ([]byte, error) {
 // shown, a rollback is in force and a trip is taken meanwhile. (On the real clock: a
 // goroutine that waits for a lock keeps a bubble's time from passing.)
 func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
-	for label, hang := range map[string]func(s *slow, h *rig){
-		"comparison": func(s *slow, h *rig) {
-			s.compares.shut()
+	for label, hang := range map[string]func(s *slow, h *rig) *hold{
+		"comparison": func(s *slow, h *rig) *hold {
+			s.compares.Lock()
 			go h.c.Observe(exchange(200))
-			<-s.compares.reached
+			return s.compares
 		},
-		"encoding": func(s *slow, h *rig) {
-			s.encodes.shut()
+		"encoding": func(s *slow, h *rig) *hold {
+			s.encodes.Lock()
 			h.c.Observe(exchange(200)) // which is to be saved
-			<-s.encodes.reached
+			return s.encodes
 		},
 	} {
 		t.Run(label, func(t *testing.T) {
@@ -171,7 +151,8 @@ func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
 			go func() { ended <- c.Run(ctx) }()
 			<-c.Running()
 			fatal.If(t, c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test"}))
-			hang(held, h)
+			hung := hang(held, h)
+			<-hung.reached
 			if s := h.status(); s.Share != 100 {
 				t.Errorf("the status shows %d", s.Share)
 			}
@@ -182,8 +163,7 @@ func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
 			if whittle.CodeOf(err) != whittle.DeadlineExceeded || h.share() != 0 {
 				t.Errorf("share %d after a rollback: %v", h.share(), err)
 			}
-			held.compares.open()
-			held.encodes.open()
+			hung.Unlock()
 			cancel()
 			if err := <-ended; err != nil {
 				t.Error(err)

@@ -43,8 +43,7 @@ type gateway struct {
 
 	digests  map[*truth]string
 	gates    map[*truth]*gate
-	requests map[int]*request
-	next     int
+	requests map[*request]bool
 	decider  *decider
 }
 
@@ -101,7 +100,7 @@ func (g *gateway) start() {
 	g.run++
 	g.sent, g.came, g.contact, g.reports, g.decider = map[uint64]time.Duration{}, -time.Hour, -time.Hour, false, nil
 	old := g.gates
-	g.gates, g.requests = map[*truth]*gate{}, map[int]*request{}
+	g.gates, g.requests = map[*truth]*gate{}, map[*request]bool{}
 	if g.digests == nil {
 		g.digests = map[*truth]string{}
 	}
@@ -354,8 +353,7 @@ func (g *gateway) mirror(t *truth, gt *gate) {
 		l.Settle(whittle.FateSkipped, whittle.SkipSampled, 1)
 	default:
 		l.Pending++
-		g.next++
-		g.publish(exchange{id: g.next, route: t, gateway: g.name, run: gt.counts.Run, digest: g.digests[t]})
+		g.publish(exchange{t, g.name, gt.counts.Run})
 	}
 }
 
@@ -382,15 +380,13 @@ func (g *gateway) candidate(t *truth, gt *gate) {
 		t.touched[g.touch(r.zero)]++
 	}
 	g.w.count["requests on a candidate"]++
-	g.next++
-	id := g.next
-	g.requests[id] = r
+	g.requests[r] = true
 	end := g.w.between(5*time.Millisecond, linger)
 	g.w.after(end, func() { // the response is there, though a suspended gateway reads it later
 		r.bad, r.over = r.bad || t.broken, true
 	})
 	g.do(end, func() {
-		delete(g.requests, id)
+		delete(g.requests, r)
 		g.done(t, gt, r)
 	})
 }

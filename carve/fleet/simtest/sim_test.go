@@ -95,11 +95,9 @@ type store struct {
 
 // exchange is one message of evidence.
 type exchange struct {
-	id      int
 	route   *truth
 	gateway string
 	run     uint64
-	digest  string
 }
 
 func (s *store) last() uint64 {

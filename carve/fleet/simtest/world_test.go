@@ -22,7 +22,6 @@ const (
 
 // result is what a run came to.
 type result struct {
-	Seed  uint64
 	Steps int
 	// Fault is what did not hold; empty: all did.
 	Fault string
@@ -150,7 +149,7 @@ func run(seed uint64, steps int) result {
 		w.step()
 	}
 	w.settled()
-	return result{Seed: seed, Steps: w.steps, Fault: w.fault, Count: w.count}
+	return result{Steps: w.steps, Fault: w.fault, Count: w.count}
 }
 
 func (w *world) step() {
@@ -186,7 +185,7 @@ func (w *world) setBroken(t *truth, broken bool) {
 	if broken && !t.broken {
 		t.touched = map[touch]int{}
 		for _, g := range w.gateways {
-			for _, r := range g.requests {
+			for r := range g.requests {
 				if r.route == t && !r.over {
 					t.touched[g.touch(r.zero)]++
 				}
