@@ -23,7 +23,8 @@ func (m *match) watches(k *mark) bool {
 	return k.Expect < 0 && !k.Own && k.learnable() && !k.State.Often() && !m.forms.Replaces(k.noise())
 }
 
-// recall compares what both sides say in the present exchange with what they said before.
+// recall compares what both sides say in the present exchange with what they said before. The caller
+// has asked watching.
 func (m *match) recall(x *whittle.Exchange) {
 	if !m.log { // a log has an end, so nobody waits for more of it
 		for _, i := range m.cand {

@@ -69,7 +69,7 @@ type kept struct {
 }
 
 // keptVersion is that of all that is kept of a route: its position, judge and guards.
-const keptVersion = 4
+const keptVersion = 5
 
 // draft is a consistent snapshot of a route for the disk: the rollout with its pending
 // rise, the evidence, and the ledger. It is taken under the locks, and encoded and

@@ -1,4 +1,4 @@
-// Package fatal ends a test at an error that it cannot go on after, and reads and writes its files.
+// Package fatal ends a test at an error that it cannot go on after, and reads, writes and searches files for it.
 package fatal
 
 import (
@@ -18,7 +18,7 @@ func If(t testing.TB, err error) {
 	}
 }
 
-// Read gives what a file has.
+// Read returns a file's content.
 func Read(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -26,21 +26,21 @@ func Read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// JSON gives what a file has in JSON.
+// JSON decodes a file of JSON.
 func JSON[T any](t testing.TB, path string) (v T) {
 	t.Helper()
 	If(t, json.Unmarshal([]byte(Read(t, path)), &v))
 	return v
 }
 
-// Write writes a file, with its folder, and gives its path.
+// Write writes a file, makes its folder, and returns its path.
 func Write[T ~string | ~[]byte](t testing.TB, path string, content T) string {
 	t.Helper()
 	If(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)))
 	return path
 }
 
-// Has lets the test go on, and fail, where a text lacks some words.
+// Has marks the test as failed, and lets it go on, if words are missing.
 func Has(t testing.TB, text string, words ...string) {
 	t.Helper()
 	for _, w := range words {

@@ -579,8 +579,8 @@ func (r *fastReads) read(p []byte) (int, error) {
 	return n, err
 }
 
-// The following is what requests can learn of the connection that they came by, on the fast
-// path and off it.
+// The following is what requests can learn of the connection and the server that they came
+// by, on the fast path and off it.
 
 // PeerOf is the address in a connection's, without its port, and without the zone of one of
 // IPv6: that is this machine's own name for a network.

@@ -123,7 +123,7 @@ type Window struct {
 	// newest has the ids that were settled last, older those before them.
 	newest, older map[ID]place
 	began         uint32               // the second of the first id in newest
-	claimed       map[ID]struct{}      // and not settled
+	claimed       map[ID]struct{}      // ids that are claimed and not settled
 	awaited       map[ID]*pendingClaim // those of claimed that somebody waits for
 	names         []string             // of partitions
 	numbers       map[string]uint32    // of the names, from 1 on
@@ -143,7 +143,8 @@ func New(o Options) *Window {
 	age := cmp.Or(max(o.Age, 0), 24*time.Hour)
 	return &Window{
 		entries: cmp.Or(max(o.Entries, 0), 1_000_000), age: int64((age + time.Second - 1) / time.Second),
-		newest: map[ID]place{}, older: map[ID]place{}, claimed: map[ID]struct{}{}, awaited: map[ID]*pendingClaim{}, numbers: map[string]uint32{},
+		newest: map[ID]place{}, older: map[ID]place{}, claimed: map[ID]struct{}{}, awaited: map[ID]*pendingClaim{},
+		numbers: map[string]uint32{},
 	}
 }
 
@@ -181,7 +182,7 @@ func (w *Window) lockedClaim(id ID, since uint32) Claim {
 	if p, ok := w.lockedFind(id); ok && p.second >= since {
 		return Claim{State: Duplicate, Position: w.lockedPosition(p)}
 	}
-	n := len(w.claimed)
+	n := len(w.claimed) // which tells, without a lookup, whether the id was claimed before
 	if w.claimed[id] = struct{}{}; len(w.claimed) > n {
 		return Claim{}
 	}

@@ -31,7 +31,7 @@ func (f *Front) Server(grace time.Duration) *listener.Server {
 // net/http's form: half of what a single event would leave for the collector.
 type direct struct {
 	raw     *listener.Raw
-	head    []byte // which the request was made of: a client sends the same one again and again
+	head    []byte // that the request was made of; a client often sends the same one again
 	request http.Request
 	url     url.URL
 	values  []string
