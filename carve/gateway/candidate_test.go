@@ -85,15 +85,7 @@ func TestFallback(t *testing.T) {
 				})}
 				s := open(t, spec, monolith, nil)
 				s.apply(whittle.All, whittle.PhaseShift)
-				resp, err := http.DefaultClient.Do(s.sends(method, "the body"))
-				var status int
-				var got string
-				if err == nil {
-					status = resp.StatusCode
-					body, rerr := io.ReadAll(resp.Body)
-					resp.Body.Close()
-					got, err = string(body), rerr
-				}
+				status, got, err := s.tries(s.sends(method, "the body"))
 				o := waitOutcome(t, s)
 				// A POST may have been done: only where the connection was never
 				// opened may it be done again.

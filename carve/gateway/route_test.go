@@ -159,17 +159,22 @@ func (s *fixture) sends(method, body string, header ...string) *http.Request {
 // gets does a request and reads the whole response.
 func (s *fixture) gets(r *http.Request) (status int, body string) {
 	s.t.Helper()
-	resp, err := http.DefaultClient.Do(r)
+	status, body, err := s.tries(r)
 	if err != nil {
 		s.t.Errorf("%s: %v", r.Method, err)
-		return 0, ""
+	}
+	return status, body
+}
+
+// tries is gets of a response that may break.
+func (s *fixture) tries(r *http.Request) (status int, body string, err error) {
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, "", err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Errorf("%s: read response: %v", r.Method, err)
-	}
-	return resp.StatusCode, string(b)
+	return resp.StatusCode, string(b), err
 }
 
 // rests waits until nothing is pending and gives the ledger.
@@ -233,7 +238,7 @@ func (s *fixture) failed() (bad, all int) {
 func TestShadowComparesBothResponses(t *testing.T) {
 	for _, length := range []int{0, 10, 2<<10 + 1, 60_000} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
-			body := string(patterned(length))
+			body := string(random(length))
 			echo := func(side string) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					b, _ := io.ReadAll(r.Body)
@@ -422,14 +427,9 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 			if tt.send != nil {
 				r = tt.send(s)
 			}
-			var text []byte
-			resp, err := http.DefaultClient.Do(r)
-			if err == nil {
-				text, _ = io.ReadAll(resp.Body)
-				resp.Body.Close()
-			}
+			_, text, _ := s.tries(r)
 			l := s.rests()
-			if want := map[string]string{whittle.SkipTooLarge: fmt.Sprint(len(large)), whittle.SkipNotSafe: "0"}[tt.want]; strings.HasSuffix(tt.name, "live") && (string(text) != want || asked.count() > 0) {
+			if want := map[string]string{whittle.SkipTooLarge: fmt.Sprint(len(large)), whittle.SkipNotSafe: "0"}[tt.want]; strings.HasSuffix(tt.name, "live") && (text != want || asked.count() > 0) {
 				t.Errorf("the user got %q, want the monolith's %s; the candidate was asked %d times", text, want, asked.count())
 			}
 			got := map[string]int64{"failed": l.Failed, "shed": l.Shed, "compared": l.Compared}
@@ -470,12 +470,3 @@ func reset(w http.ResponseWriter, _ *http.Request) {
 // unmirroredLog drops what net/http's servers say of connections that break on
 // purpose.
 var unmirroredLog = log.New(io.Discard, "", 0)
-
-// patterned is a body in which every position differs from its neighbours.
-func patterned(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(i*7 + i>>8)
-	}
-	return b
-}

@@ -150,6 +150,9 @@ func TestLossless(t *testing.T) {
 		return func(r *whittle.RPC) { r.Method = "o.S/Put"; change(r) }
 	}
 	put := with(func(*whittle.RPC) {})
+	list := with(func(r *whittle.RPC) {
+		r.Body, r.Query = "tags", map[string]string{"id": "id", "price": "price", "name": "user_name"}
+	})
 	count := func(r *whittle.RPC) { r.Method = "o.S/Count" }
 	form := func(r *whittle.RPC) { r.Method, r.Content = "o.S/Count", whittle.BodyForm }
 	byQuery := func(r *whittle.RPC) { r.Method, r.Content = "o.S/Count", whittle.BodyIgnored }
@@ -202,14 +205,8 @@ func TestLossless(t *testing.T) {
 		{"a path and a query for one field", byQuery, "/u/{times}", sent("", "/u/7?userName=a&times=8", ""), false},
 
 		{"a whole number", func(r *whittle.RPC) { r.Method, r.Body = "o.S/Put", "inner" }, "", sent(asJSON, "/?id=1&price=2&userName=", `{"n":1}`), false},
-		{"a whole list", func(r *whittle.RPC) {
-			r.Method, r.Body = "o.S/Put", "tags"
-			r.Query = map[string]string{"id": "id", "price": "price", "name": "user_name"}
-		}, "", sent(asJSON, "/?id=1&price=2&name=", `["a"]`), true},
-		{"a whole list that is null", func(r *whittle.RPC) {
-			r.Method, r.Body = "o.S/Put", "tags"
-			r.Query = map[string]string{"id": "id", "price": "price", "name": "user_name"}
-		}, "", sent(asJSON, "/?id=1&price=2&name=", `null`), false},
+		{"a whole list", list, "", sent(asJSON, "/?id=1&price=2&name=", `["a"]`), true},
+		{"a whole list that is null", list, "", sent(asJSON, "/?id=1&price=2&name=", `null`), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rpc := whittle.RPC{Protocol: whittle.Connect, Descriptor: descriptor, Lossless: true}

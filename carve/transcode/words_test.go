@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -164,37 +165,24 @@ func FuzzWords(f *testing.F) {
 
 // spoken lists the words of a thing as the members say them, sorted.
 func spoken(v any, out []string) []string {
-	m, _ := v.(map[string]any)
-	say := func(v any) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return out
+	}
+	list, _ := m["list"].([]any)
+	byKey, _ := m["map"].(map[string]any)
+	things, _ := m["things"].([]any)
+	for _, w := range slices.AppendSeq(append([]any{m["is"], m["may"]}, list...), maps.Values(byKey)) {
 		// Unset is V0, which has no word, in a call, and nothing in JSON.
-		if s, ok := v.(string); ok && s != unset {
+		if s, ok := w.(string); ok && s != unset {
 			out = append(out, s)
 		}
 	}
-	say(m["is"])
-	say(m["may"])
-	list, _ := m["list"].([]any)
-	for _, w := range list {
-		say(w)
-	}
-	byKey, _ := m["map"].(map[string]any)
-	for _, w := range byKey {
-		say(w)
-	}
-	out = spokenIn(m["below"], out)
-	things, _ := m["things"].([]any)
-	for _, one := range things {
-		out = spokenIn(one, out)
+	for _, one := range append([]any{m["below"]}, things...) {
+		out = spoken(one, out)
 	}
 	slices.Sort(out)
 	return out
-}
-
-func spokenIn(v any, out []string) []string {
-	if v == nil {
-		return out
-	}
-	return spoken(v, out)
 }
 
 // unset is how asMap names the value without a word.

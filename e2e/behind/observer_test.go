@@ -23,11 +23,7 @@ const (
 )
 
 // observer is an Envoy whose ext_proc filter tells whittle what goes by.
-var observer = front{
-	name: "envoy", folder: "envoy-ext-proc", file: "envoy.yaml", programs: fronts[2].programs, remedy: fronts[2].remedy, args: fronts[2].args,
-	monolith: fronts[2].monolith, whittle: fronts[2].whittle, door: fronts[2].door, listens: "127.0.0.1:8090",
-	more: append([][2]string{{"{prefix: /items/}", `{safe_regex: {regex: "/(items|odd|broken)/.*"}}`}}, fronts[2].more...),
-}
+var observer = fronts[2].beside("envoy-ext-proc", [2]string{"{prefix: /items/}", `{safe_regex: {regex: "/(items|odd|broken)/.*"}}`})
 
 // TestObserver holds what the example of ext_proc promises. Envoy has half of the users on the
 // candidate, and whittle is told so. Verdict, harm budget, guards and breaker are those of a

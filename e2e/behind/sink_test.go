@@ -19,20 +19,8 @@ import (
 
 // mirrors are proxies that serve all users from the monolith and copy requests to whittle.
 var mirrors = []front{
-	{
-		name: "nginx", folder: "nginx-mirror", file: "nginx.conf", programs: fronts[0].programs, remedy: fronts[0].remedy, args: fronts[0].args,
-		monolith: "server " + hostPort + ";", whittle: "server " + hostPort + " max_fails", door: fronts[0].door, secure: fronts[0].secure,
-		listens: "127.0.0.1:8090",
-		more: append([][2]string{
-			{"/tmp/nginx-nobody.sock", "%d/nobody.sock"},
-			{"location /items/ {", "location ~ ^/(items|odd)/ {"},
-		}, fronts[0].more...),
-	},
-	{
-		name: "envoy", folder: "envoy-mirror", file: "envoy.yaml", programs: fronts[2].programs, remedy: fronts[2].remedy, args: fronts[2].args,
-		monolith: fronts[2].monolith, whittle: fronts[2].whittle, door: fronts[2].door, listens: "127.0.0.1:8090",
-		more: append([][2]string{{"{prefix: /items/}", `{safe_regex: {regex: "/(items|odd)/.*"}}`}}, fronts[2].more...),
-	},
+	fronts[0].beside("nginx-mirror", [2]string{"/tmp/nginx-nobody.sock", "%d/nobody.sock"}, [2]string{"location /items/ {", "location ~ ^/(items|odd)/ {"}),
+	fronts[2].beside("envoy-mirror", [2]string{"{prefix: /items/}", `{safe_regex: {regex: "/(items|odd)/.*"}}`}),
 }
 
 const (

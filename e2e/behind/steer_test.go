@@ -208,9 +208,7 @@ func (s steering) begin(t *testing.T) *steered {
 
 func (s *steered) status(t *testing.T) core.RouteStatus {
 	t.Helper()
-	r, err := s.admin.Route(t.Context(), byCookie)
-	fatal.If(t, err)
-	return r
+	return status(t, s.admin, byCookie)
 }
 
 func (s *steered) order(t *testing.T, o rollout.Order) {

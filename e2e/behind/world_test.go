@@ -91,6 +91,12 @@ var fronts = []front{
 	},
 }
 
+// beside is the proxy by another example, where whittle is beside it and serves nobody.
+func (f front) beside(folder string, more ...[2]string) front {
+	f.folder, f.listens, f.admin, f.more = folder, "127.0.0.1:8090", "", append(more, f.more...)
+	return f
+}
+
 // world is whittle with the monolith and a candidate, and proxies before it.
 type world struct {
 	dir, config         string // with the certificate of all doors; whittle's own
