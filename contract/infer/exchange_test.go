@@ -87,16 +87,6 @@ func TestPathsAreEndpoints(t *testing.T) {
 	}
 }
 
-// patterns are the endpoints of a contract.
-func patterns(c *contract.Contract) []string {
-	var out []string
-	for _, m := range c.Methods {
-		out = append(out, m.HTTP.Method+" "+m.HTTP.Pattern)
-	}
-	slices.Sort(out)
-	return out
-}
-
 func TestManyWordsAreAWildcard(t *testing.T) {
 	hello := func(i int) string { return fmt.Sprintf("Hello ann%d, welcome!\n", i) }
 	user := func(i int) string { return fmt.Sprintf(`{"name":"n%d","age":%d}`, i, i) }
@@ -136,7 +126,7 @@ func TestManyWordsAreAWildcard(t *testing.T) {
 				log = append(log, x)
 			}
 			c := learn(t, Options{}, log...)
-			if got := patterns(c); !slices.Equal(got, tc.want) {
+			if got := slices.Sorted(slices.Values(c.Endpoints())); !slices.Equal(got, tc.want) {
 				t.Fatalf("got  %q\nwant %q", got, tc.want)
 			}
 			if len(tc.want) > 2 {
@@ -172,14 +162,11 @@ func TestParameters(t *testing.T) {
 	m := c.Methods[0]
 	for _, p := range m.HTTP.Query {
 		f := c.Message(m.Input).Field(p.Field)
-		got[p.Name] = fmt.Sprint(f.Name, " ", f.Type, f.Repeated, f.Optional)
+		got[p.Name] = fmt.Sprintf("%s %s %v %v", f.Name, f.Type, f.Repeated, f.Optional)
 	}
 	want := map[string]string{
 		"q": "q string false false", "page": "page int32 false false", "zip": "zip string false false", "full": "full bool false false",
 		"filter[name]": "filter_name string false false", "tag": "tag string true false",
-	}
-	for k := range want {
-		want[k] = strings.NewReplacer("string false", "stringfalse", "int32 false", "int32false", "bool false", "boolfalse", "string true", "stringtrue").Replace(want[k])
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

@@ -119,7 +119,7 @@ func TestGroupsAreTheContractsEndpoints(t *testing.T) {
 	}
 	c := learn(t, Options{}, log[:120]...)
 	names := slices.Collect(maps.Values(g.byKey))
-	for _, pattern := range patterns(c) {
+	for _, pattern := range c.Endpoints() {
 		if !slices.Contains(names, pattern) {
 			t.Errorf("the contract has %q and no group is it: %v", pattern, g.byKey)
 		}
@@ -151,7 +151,7 @@ func TestARedirectIsASuccessWhereThereIsNoOther(t *testing.T) {
 	only = append(only, status(text("GET", "/gone", "no"), 404), status(text("GET", "/same", ""), 304))
 	c := learn(t, Options{}, only...)
 	if len(c.Methods) != 1 {
-		t.Fatalf("methods %+v, want the login alone", patterns(c))
+		t.Fatalf("methods %+v, want the login alone", c.Endpoints())
 	}
 	m := &c.Methods[0]
 	if m.HTTP.Response.Status != 302 || m.HTTP.Response.Form != contract.NoBody || m.HTTP.Response.ContentType != "" || m.HTTP.Body.Form != contract.Form || len(m.HTTP.Body.Pairs) != 2 || m.Seen != 30 {

@@ -19,7 +19,9 @@ func Record(t testing.TB, monolith, dir string, n int, next func(i int) *capture
 	t.Helper()
 	w, err := journal.Create(dir, journal.Options{})
 	fatal.If(t, err)
-	client := &http.Client{Transport: &http.Transport{}, Timeout: Patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{
+		Transport: &http.Transport{}, Timeout: Patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	defer client.CloseIdleConnections()
 	for i := range n {
 		e := next(i)

@@ -140,30 +140,29 @@ func TestGates(t *testing.T) {
 func TestGatesOnWhatCannotBeSaid(t *testing.T) {
 	nan, inf := Number(math.NaN()), Number(math.Inf(1))
 	open := comparisonOf(Compared{Key: "errors", Ratio: nan, Low: 0, High: inf})
-	if err := open.Err(gates(t, "errors ratio > 1")); err != nil {
-		t.Errorf("no errors on either side: %v", err)
-	}
-	if err := open.Err(gates(t, "errors ratio possibly > 2")); err == nil {
-		t.Error("an interval without bound is possibly above 2")
-	}
-	if err := comparisonOf(Compared{Key: "errors", Ratio: inf, High: inf}).Err(gates(t, "errors ratio > 1")); err == nil {
-		t.Error("errors where A has none pass")
-	}
-	if err := open.Err(gates(t, "cpu ratio > 1")); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("CPU was not measured: %v", err)
-	}
 	unknown := comparisonOf(Compared{Key: "p99", Ratio: nan, Low: 0, High: inf, P: nan})
-	for _, text := range []string{"p99 ratio > 1", "p99 ratio < 1", "p99 ratio surely > 1", "p99 ratio possibly > 1"} {
-		if err := unknown.Err(gates(t, text)); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "cannot be decided") {
-			t.Errorf("%s of a ratio that is not known: %v", text, err)
+	const passes = whittle.Code(-1)
+	for _, c := range []struct {
+		what, gate string
+		of         *Comparison
+		want       whittle.Code
+		says       string
+	}{
+		{"no errors on either side", "errors ratio > 1", open, passes, ""},
+		{"an interval without bound", "errors ratio possibly > 2", open, whittle.FallsShort, ""},
+		{"errors where A has none", "errors ratio > 1", comparisonOf(Compared{Key: "errors", Ratio: inf, High: inf}), whittle.FallsShort, ""},
+		{"CPU that was not measured", "cpu ratio > 1", open, whittle.Invalid, ""},
+		{"a ratio that is not known", "p99 ratio > 1", unknown, whittle.Unavailable, "cannot be decided"},
+		{"a ratio that is not known", "p99 ratio < 1", unknown, whittle.Unavailable, "cannot be decided"},
+		{"a ratio that is not known", "p99 ratio surely > 1", unknown, whittle.Unavailable, "cannot be decided"},
+		{"a ratio that is not known", "p99 ratio possibly > 1", unknown, whittle.Unavailable, "cannot be decided"},
+		{"errors of no requests", "errors ratio > 1", comparisonOf(Compared{Key: "errors", A: nan, Ratio: nan, P: 1, High: inf}), whittle.Unavailable, ""},
+		{"a void comparison", "cpu ratio > 1", &Comparison{Void: "late"}, whittle.Unavailable, ""},
+	} {
+		err := c.of.Err(gates(t, c.gate))
+		if (err == nil) != (c.want == passes) || err != nil && (whittle.CodeOf(err) != c.want || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s, %s: %v", c.what, c.gate, err)
 		}
-	}
-	if err := comparisonOf(Compared{Key: "errors", A: nan, Ratio: nan, P: 1, High: inf}).Err(gates(t, "errors ratio > 1")); whittle.CodeOf(err) != whittle.Unavailable {
-		t.Errorf("errors of no requests: %v", err)
-	}
-	void := &Comparison{Void: "late"}
-	if err := void.Err(gates(t, "cpu ratio > 1")); whittle.CodeOf(err) != whittle.Unavailable {
-		t.Errorf("void: %v", err)
 	}
 }
 

@@ -208,7 +208,8 @@ func TestUsersOfASteppingGroupComeAndGoAsByThePlugin(t *testing.T) {
 		} {
 			properties = append(properties, name, fmt.Sprint(n))
 		}
-		p, err := Parse("p.jmx", []byte(testPlan(strings.Replace(configured(steppingGroup, properties...), "<hashTree/>", "<hashTree>"+sampler("/", "")+"</hashTree>", 1))), plan.Source{})
+		group := strings.Replace(configured(steppingGroup, properties...), "<hashTree/>", "<hashTree>"+sampler("/", "")+"</hashTree>", 1)
+		p, err := Parse("p.jmx", []byte(testPlan(group)), plan.Source{})
 		fatal.If(t, err)
 		var got []users
 		for _, g := range p.Groups {
