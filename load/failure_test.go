@@ -134,19 +134,10 @@ func TestAConnectionThatAUserThoughtTooLongIsReplaced(t *testing.T) {
 
 // One error of each kind is reported with its text, made safe for a terminal.
 func TestErrorsAreReportedWithASample(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(t, err)
-	refusing := "http://" + l.Addr().String()
-	l.Close()
 	failing := serving(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
-	strange := serving(t, func(w http.ResponseWriter, _ *http.Request) {
-		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
-			_, _ = c.Write([]byte("\x1b[2Jnot HTTP\r\n\r\n"))
-			_ = c.Close()
-		}
-	})
+	strange := rawtest.Serve(t, say("\x1b[2Jnot HTTP\r\n\r\n"))
 	for _, c := range []struct{ target, kind, want string }{
-		{refusing, report.ErrorRefused, "connection refused"},
+		{"http://127.0.0.1:1", report.ErrorRefused, "connection refused"},
 		{"http://nobody.invalid", report.ErrorDNS, "nobody.invalid"},
 		{failing, report.ErrorServer, "status 503"},
 		{strange, report.ErrorMalformed, "not"},

@@ -22,6 +22,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
+	"whittle/internal/rawtest"
 	"whittle/load/plan"
 	"whittle/load/report"
 )
@@ -227,27 +228,7 @@ func TestAPartThatDoesNotBeginLeavesNothingOpen(t *testing.T) {
 // A thousand users wait for a server that never responds: what they take is
 // bounded by 30 KB each, the server's end of the connections included.
 func TestAVirtualUserIsSmall(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(t, err)
-	accepted := make(chan struct{})
-	go func() {
-		defer close(accepted)
-		var held []net.Conn
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				for _, c := range held {
-					c.Close()
-				}
-				return
-			}
-			held = append(held, c)
-		}
-	}()
-	defer func() {
-		l.Close()
-		<-accepted
-	}()
+	url := rawtest.Serve(t, func(net.Conn, int) { <-t.Context().Done() })
 	const users = 1000
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -258,7 +239,7 @@ scenarios: [{flow: [{post: {url: /, json: {times: "{{ $randomNumber(1, 9) }}"}}}
 	seen := false
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
-	_, err = Run(ctx, p, Options{Target: "http://" + l.Addr().String(), Grace: -1, OnProgress: func(p report.Progress) {
+	_, err := Run(ctx, p, Options{Target: url, Grace: -1, OnProgress: func(p report.Progress) {
 		if p.InFlight == users && !seen {
 			seen = true
 			runtime.GC()

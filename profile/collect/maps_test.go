@@ -18,6 +18,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"whittle/internal/fatal"
+	"whittle/internal/rawtest"
 	"whittle/profile"
 )
 
@@ -181,20 +182,13 @@ func TestLinesOfASourceOnce(t *testing.T) {
 	}
 }
 
-// heard passes the connections at an address on to another, and collects what comes back.
+// heard passes the connection at an address on to another, and collects what comes back.
 func heard(t *testing.T, to string) (at string, said func() string) {
 	t.Helper()
-	line, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(t, err)
 	var all bytes.Buffer
 	over := make(chan struct{})
-	go func() {
+	url := rawtest.Serve(t, func(client net.Conn, _ int) {
 		defer close(over)
-		client, err := line.Accept()
-		if err != nil {
-			return
-		}
-		defer client.Close()
 		server, err := net.Dial("tcp", to)
 		if err != nil {
 			return
@@ -205,14 +199,8 @@ func heard(t *testing.T, to string) (at string, said func() string) {
 			server.Close()
 		}()
 		io.Copy(client, io.TeeReader(server, &all))
-	}()
-	said = func() string {
-		line.Close()
-		<-over
-		return all.String()
-	}
-	t.Cleanup(func() { line.Close() })
-	return line.Addr().String(), said
+	})
+	return strings.TrimPrefix(url, "http://"), func() string { <-over; return all.String() }
 }
 
 // A process that is asked for its scripts pauses at no debugger statement of its own.
