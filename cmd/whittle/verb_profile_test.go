@@ -298,7 +298,7 @@ func TestFindAdvisesNothingThatTheUnknownPartCouldOverturn(t *testing.T) {
 		"no more than that":  {1, 3, 2, 0, "Carve GET /idle first: 50 % of CPU.", ""},
 		"one endpoint":       {1, 0, 2, 1, "No advice: ", "67 % of the CPU belongs to no request that is known, and only 33 % to GET /work"},
 		"no endpoint":        {0, 0, 2, 1, "No advice: ", "100 % of the CPU belongs to no request that is known, and none to any endpoint"},
-		"nothing at work":    {0, 0, 0, 1, "", "no endpoint was seen at work"},
+		"nothing at work":    {0, 0, 0, 1, "put load on it", "no endpoint was seen at work"},
 	} {
 		s := startGoService(t)
 		s.cost.Store(c.cost)

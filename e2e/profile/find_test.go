@@ -126,29 +126,6 @@ func TestFindSaysWhatToCarveFirst(t *testing.T) {
 	}
 }
 
-func TestFindSaysWhatItNeeds(t *testing.T) {
-	idle := process.Monolith(t, "--inspect-port=0")
-	nobody := fatal.Write(t, filepath.Join(t.TempDir(), "whittle.yaml"), "monolith: http://127.0.0.1:1\n")
-	for _, c := range []struct {
-		args   []string
-		status int
-		says   string
-	}{
-		{[]string{}, 2, "give a process id, a URL, or -c whittle.yaml"},
-		{[]string{"-c", nobody}, 2, "give the process's id"},
-		{[]string{pid(idle), "--endpoint", "GET /"}, 2, "give --target URL"},
-		{[]string{pid(idle), "--endpoint", "/", "--target", "http://" + idle.Public}, 2, `write "GET /path"`},
-		{[]string{pid(idle), "--endpoint", "POST / {", "--target", "http://" + idle.Public}, 2, "is not JSON"},
-		{[]string{pid(idle), "--endpoint", "GET /", "--during", "plan.yml"}, 2, "either --during or --endpoint"},
-		{[]string{pid(idle), "--duration", "1s"}, 1, "put load on it"},
-	} {
-		said, status := program(t, "whittle", append([]string{"find"}, c.args...)...)
-		if status != c.status || !strings.Contains(said, c.says) {
-			t.Errorf("find %q: exit status %d, want %d with %q", c.args, status, c.status, c.says)
-		}
-	}
-}
-
 // TestFindSeesAGoServiceWithoutLabels ranks a service that knows nothing of whittle:
 // one of those of make bench-find, on net/http's mux.
 func TestFindSeesAGoServiceWithoutLabels(t *testing.T) {
