@@ -25,23 +25,20 @@ func TestRequestsThatAreNoComparisonAreRefused(t *testing.T) {
 	some := load.Workload{Rate: 1, Duration: time.Second}
 	gate := gates(t, "errors ratio surely > 1")
 	for want, q := range map[string]Request{
-		"how much":              {A: a, B: b},
-		"either a rate":         {A: a, B: b, What: some, Users: []int{2}},
-		"the same path":         {A: a, B: b + "/y", What: some},
-		"--users 0":             {A: a, B: b, Users: []int{0}},
-		"--users -3":            {A: a, B: b, Users: []int{5, -3}},
-		"not below 0":           {A: a, B: b, What: some, Runs: -1},
-		"--rate is below 0":     {A: a, B: b, What: load.Workload{Rate: -1, Duration: time.Second}},
-		"--method goes":         {A: a, B: b, Users: []int{1}, What: load.Workload{Plan: "p.yml", Request: load.Request{Method: "PUT"}}},
-		`"errors ratio > 1"`:    {A: a, B: b, Users: []int{1, 2}, Gates: gate},
-		"needs --duration":      {A: a, B: b, What: load.Workload{Rate: 1}},
-		"a pool of -1":          {A: a, B: b, What: some, Options: load.Options{Pool: -1}},
-		"h:1 is no URL":         {A: "h:1", B: "h:2"},
-		"report.json is no URL": {A: a, B: "report.json"},
-		"with whole runs":       {A: a, B: b, Users: []int{2}, Loops: 2},
-		"here are whole runs":   {A: a, B: b, Users: []int{2, 3}, Block: time.Second},
-		"--environment goes":    {A: a, B: b, What: load.Workload{Rate: 1, Duration: time.Second, Environment: "x"}},
-		"blocks of 5ms are n":   {A: a, B: b, What: some, Block: 5 * time.Millisecond},
+		"how much":            {A: a, B: b},
+		"either a rate":       {A: a, B: b, What: some, Users: []int{2}},
+		"the same path":       {A: a, B: b + "/y", What: some},
+		"--users 0":           {A: a, B: b, Users: []int{0}},
+		"--users -3":          {A: a, B: b, Users: []int{5, -3}},
+		"not below 0":         {A: a, B: b, What: some, Runs: -1},
+		"--method goes":       {A: a, B: b, Users: []int{1}, What: load.Workload{Plan: "p.yml", Request: load.Request{Method: "PUT"}}},
+		`"errors ratio > 1"`:  {A: a, B: b, Users: []int{1, 2}, Gates: gate},
+		"a pool of -1":        {A: a, B: b, What: some, Options: load.Options{Pool: -1}},
+		"h:1 is no URL":       {A: "h:1", B: "h:2"},
+		"with whole runs":     {A: a, B: b, Users: []int{2}, Loops: 2},
+		"here are whole runs": {A: a, B: b, Users: []int{2, 3}, Block: time.Second},
+		"--environment goes":  {A: a, B: b, What: load.Workload{Rate: 1, Duration: time.Second, Environment: "x"}},
+		"blocks of 5ms are n": {A: a, B: b, What: some, Block: 5 * time.Millisecond},
 	} {
 		_, err := q.Run(t.Context())
 		code := whittle.CodeOf(err)
