@@ -3,12 +3,14 @@ package walk
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -44,7 +46,8 @@ func openReplaceable(t *testing.T, s setting) *replaceable {
 
 // TestReplace replaces the process again and again under load, over kept and fresh
 // connections: nobody sees an error, no user changes sides, and the ledger has each
-// request once, those that were under way as interrupted.
+// request once, those that were under way as interrupted. So has the access log, each line
+// whole, and whoever has taken over goes on with the recorded log.
 func TestReplace(t *testing.T) {
 	const users = 12
 	rounds := 5
@@ -53,7 +56,10 @@ func TestReplace(t *testing.T) {
 	}
 	m := process.Monolith(t)
 	candidate := newFake(t)
-	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: candidate.address(), Plain: true, Top: "limits: {grace: 60s}\naccess: {file: access.log, fields: [side, \"header:X-User\"]}\n"})
+	r := openReplaceable(t, setting{Monolith: m.Public, Candidate: candidate.address(), Plain: true, Top: `limits: {grace: 60s}
+access: {file: access.log, fields: [request_id, status, side, "header:X-User"]}
+record: {dir: recorded, sample: 100%}
+`})
 	c := gather(r.Public, users, func(u *user, i int) error {
 		if i%3 == 2 && u.name != "user-0" {
 			u.close()
@@ -73,27 +79,52 @@ func TestReplace(t *testing.T) {
 		}
 		before = after
 	}
+	recorded, _ := r.recorded(t)
 	c.more(t, 4*users)
 	c.home()
 	c.content(t)
 	r.holdsEach(t, c.served.Load())
-	r.oneSide(t, from)
+	r.logsEach(t, c.served.Load(), from)
+	process.Await(t, "the last process to record", func() (bool, string) {
+		n, say := r.recorded(t)
+		return recorded > 0 && n > recorded && n <= c.served.Load(), fmt.Sprint(n, " of ", recorded, say)
+	})
 }
 
-// oneSide holds that since a time each side served somebody, and no user was served by both.
-func (r *replaceable) oneSide(t *testing.T, from time.Time) {
+// recorded is how many exchanges of the one route are in the recorded log.
+func (r *replaceable) recorded(t *testing.T) (n int64, say string) {
 	t.Helper()
-	b := fatal.Read(t, filepath.Join(r.setting.Work, "access.log"))
-	sides, seen := map[string]string{}, map[string]int{}
-	for line := range strings.Lines(b) {
+	out, err := exec.CommandContext(t.Context(), gateway, "record", "ls", filepath.Join(r.setting.Work, "recorded"), "--json=-").Output()
+	var ls struct{ Routes []struct{ Count int64 } }
+	if err = errors.Join(err, json.Unmarshal(out, &ls)); err != nil || len(ls.Routes) != 1 {
+		return 0, fmt.Sprintf("%v %s", err, out)
+	}
+	return ls.Routes[0].Count, ""
+}
+
+// logsEach waits until each request has its line in the access log, and holds that none has
+// two, that since a time each side served somebody, and that no user was served by both.
+func (r *replaceable) logsEach(t *testing.T, served int64, from time.Time) {
+	t.Helper()
+	var text string
+	process.Await(t, "each request to have its line", func() (bool, string) {
+		text = fatal.Read(t, filepath.Join(r.setting.Work, "access.log"))
+		n := int64(strings.Count(text, "\n"))
+		return n >= served, fmt.Sprint(n)
+	})
+	ids, sides, seen := map[string]bool{}, map[string]string{}, map[string]int{}
+	for line := range strings.Lines(text) {
 		var e struct {
-			Time time.Time
-			Side string
-			User string `json:"header:X-User"`
+			Time   time.Time
+			ID     string `json:"request_id"`
+			Status int
+			Side   string
+			User   string `json:"header:X-User"`
 		}
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Status != http.StatusOK || ids[e.ID] {
 			t.Fatalf("%q: %v", line, err)
 		}
+		ids[e.ID] = true
 		if e.Time.Before(from) {
 			continue
 		}
@@ -103,8 +134,8 @@ func (r *replaceable) oneSide(t *testing.T, from time.Time) {
 		}
 		sides[e.User] = e.Side
 	}
-	if seen["monolith"] == 0 || seen["candidate"] == 0 || len(seen) != 2 {
-		t.Errorf("served by %v", seen)
+	if seen["monolith"] == 0 || seen["candidate"] == 0 || len(seen) != 2 || int64(len(ids)) != served {
+		t.Errorf("%d requests, %d lines, served by %v", served, len(ids), seen)
 	}
 }
 
