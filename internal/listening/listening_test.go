@@ -42,11 +42,7 @@ func succeed(addresses []string) error {
 		return err
 	}
 	for _, a := range addresses {
-		at := Address{TCP: a}
-		if path, ok := strings.CutPrefix(a, "unix:"); ok {
-			at = Address{Unix: path}
-		}
-		l, err := s.Listen(context.Background(), at)
+		l, err := s.Listen(context.Background(), addressOf(a))
 		if err != nil {
 			return err
 		}
@@ -64,6 +60,13 @@ func succeed(addresses []string) error {
 		fmt.Println("unused", rest)
 	}
 	return s.Close()
+}
+
+func addressOf(text string) Address {
+	if path, ok := strings.CutPrefix(text, "unix:"); ok {
+		return Address{Unix: path}
+	}
+	return Address{TCP: text}
 }
 
 func said(t *testing.T, network, address string) string {
@@ -288,11 +291,7 @@ func TestBound(t *testing.T) {
 		if !strings.HasPrefix(c.at, "unix:") {
 			a, _ = net.ResolveTCPAddr("tcp", c.at)
 		}
-		want := Address{TCP: c.want}
-		if path, ok := strings.CutPrefix(c.want, "unix:"); ok {
-			want = Address{Unix: path}
-		}
-		if bound(a, want) != c.is {
+		if bound(a, addressOf(c.want)) != c.is {
 			t.Errorf("%s for %s: want %v", c.at, c.want, c.is)
 		}
 	}

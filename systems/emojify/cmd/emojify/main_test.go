@@ -124,16 +124,13 @@ func TestAdminPort(t *testing.T) {
 			t.Errorf("%s: %d, without %s", c.url, code, c.says)
 		}
 	}
-	if code, _ := get(t, "http://"+api.Public+"/debug/pprof/"); code == 200 {
-		t.Error("profiles are public")
-	}
-}
-
-func TestHealthNamesWhatIsAway(t *testing.T) {
-	api, _ := two(t)
+	// Health names what is away.
 	code, b := get(t, "http://"+api.Public+"/health")
 	if code != 503 || !strings.Contains(string(b), `"cache":"ok"`) || strings.Contains(string(b), `"faceDetection":"ok"`) {
 		t.Errorf("%d %s", code, b)
+	}
+	if code, _ := get(t, "http://"+api.Public+"/debug/pprof/"); code == 200 {
+		t.Error("profiles are public")
 	}
 }
 
