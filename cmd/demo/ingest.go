@@ -63,7 +63,7 @@ func newIngestDemo(ctx context.Context, on *stage, scale float64, loops int64, s
 	d := &ingestDemo{stage: on, scale: scale, loops: loops, size: size, receipt: receipts{kept: map[string]map[string]bool{}}}
 	d.figures = ingestFigures{Format: "whittle.demo-ingest/2", Started: time.Now(), Machine: table.ThisMachine(), Scale: scale}
 	on.screen.Heading("demo ingest: the ingestion API in Go, next to its counterpart in Node.js")
-	if d.api, err = kinesistest.Start(ctx, ""); err != nil {
+	if d.api, err = kinesistest.Start(ctx); err != nil {
 		return nil, err
 	}
 	on.ends = append(on.ends, func() {

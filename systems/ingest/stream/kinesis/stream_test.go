@@ -21,15 +21,14 @@ import (
 	"whittle/systems/ingest/stream/streamtest"
 )
 
-// api is the one Kinesis API of the package's tests, KINESIS_API where that
-// names a program; nil where none can run.
+// api is the one Kinesis API of the package's tests; nil where none can run.
 var api *kinesistest.API
 
 func TestMain(m *testing.M) {
 	process.Main(m, func() (err error) {
 		_ = os.Setenv("AWS_ACCESS_KEY_ID", "local")
 		_ = os.Setenv("AWS_SECRET_ACCESS_KEY", "local")
-		api, err = kinesistest.Start(context.Background(), os.Getenv("KINESIS_API"))
+		api, err = kinesistest.Start(context.Background())
 		if whittle.CodeOf(err) == whittle.Unsupported {
 			err = nil // each test says so that needs one
 		}

@@ -36,11 +36,8 @@ const (
 	KinesisLocal = "kinesis-local"
 )
 
-// What to do where no program can be the API, and where only ferrokinesis can.
-const (
-	Install             = "make deps, or " + InstallFerrokinesis
-	InstallFerrokinesis = "cargo install ferrokinesis --version 0.7.0 --locked"
-)
+// Install is what to do where no program can be the API.
+const Install = "make deps, or cargo install ferrokinesis --version 0.7.0 --locked"
 
 // API is a Kinesis API in a process of its own, without TLS. It takes any
 // credentials.
@@ -56,17 +53,16 @@ type API struct {
 // Region is the region that the API's streams are in.
 const Region = "us-east-1"
 
-// Start runs a program; "": ferrokinesis where it is installed (the program that the
-// environment's FERROKINESIS names, on PATH, or in ~/.cargo/bin), and
-// kinesis-local by Node otherwise. Unsupported: neither is there. The caller
-// ends it with Close.
-func Start(ctx context.Context, program string) (*API, error) {
+// Start runs ferrokinesis where it is installed (the program that the environment's
+// FERROKINESIS names, on PATH, or in ~/.cargo/bin), and kinesis-local by Node otherwise.
+// Unsupported: neither is there. The caller ends it with Close.
+func Start(ctx context.Context) (*API, error) {
 	var err error
 	for range startAttempts {
 		// Neither program takes port 0 and says what it got, so another process
 		// may be given the port in between; then the next attempt has another.
 		var a *API
-		if a, err = startOnce(ctx, program); err == nil {
+		if a, err = startOnce(ctx); err == nil {
 			return a, nil
 		}
 		if code := whittle.CodeOf(err); ctx.Err() != nil || code == whittle.Unsupported || code == whittle.Invalid {
@@ -76,7 +72,7 @@ func Start(ctx context.Context, program string) (*API, error) {
 	return nil, err
 }
 
-func startOnce(ctx context.Context, program string) (*API, error) {
+func startOnce(ctx context.Context) (*API, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, whittle.Errorf(whittle.Unavailable, "start a Kinesis API: find a port: %w", err)
@@ -84,7 +80,7 @@ func startOnce(ctx context.Context, program string) (*API, error) {
 	a := &API{URL: fmt.Sprintf("http://127.0.0.1:%d", port)}
 	var argv []string
 	var how child.Options
-	if argv, how, a.Program, err = command(ctx, program, port); err != nil {
+	if argv, how, a.Program, err = command(ctx, port); err != nil {
 		return nil, err
 	}
 	if a.process, err = child.Spawn(how, argv...); err != nil {
@@ -105,16 +101,12 @@ func startOnce(ctx context.Context, program string) (*API, error) {
 }
 
 // command returns the process to start, and the program that it is.
-func command(ctx context.Context, named string, port int) (argv []string, how child.Options, program string, err error) {
+func command(ctx context.Context, port int) (argv []string, how child.Options, program string, err error) {
 	path, err := findFerrokinesis()
 	if err != nil {
 		return nil, how, "", err
 	}
-	if named == Ferrokinesis && path == "" {
-		return nil, how, "", whittle.Errorf(whittle.Unsupported, "start a Kinesis API: there is no ferrokinesis").
-			WithHint(InstallFerrokinesis)
-	}
-	if path == "" || named == KinesisLocal {
+	if path == "" {
 		argv, how, err = kinesisLocal(ctx, port)
 		return argv, how, KinesisLocal, err
 	}
