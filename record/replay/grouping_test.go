@@ -15,7 +15,6 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/record/capture"
-	"whittle/record/journal"
 )
 
 // TestRoutesAreTheContractsEndpoints: without a config, words that are values are
@@ -180,14 +179,7 @@ func TestACodingThatNobodyAskedForIsAnother(t *testing.T) {
 // TestOneLogInEachForm replays a journal's folder, one of its segments, and an
 // archive.
 func TestOneLogInEachForm(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "recorded")
-	w, err := journal.Create(dir, journal.Options{MaxAge: -1})
-	fatal.If(t, err)
-	for e, err := range numbers(400).Entries(t.Context()) {
-		fatal.If(t, err)
-		fatal.If(t, w.Append(e))
-	}
-	fatal.If(t, w.Close())
+	dir := written(t, numbers(400), nil)
 	segments, err := filepath.Glob(filepath.Join(dir, "*"))
 	fatal.If(t, err)
 	archive := filepath.Join(t.TempDir(), "session.HAR")

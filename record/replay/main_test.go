@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/record/capture"
+	"whittle/record/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,6 +39,20 @@ func (m made) Entries(context.Context) iter.Seq2[*capture.Entry, error] {
 			}
 		}
 	}
+}
+
+// written is a journal's folder with the entries of a log, and what is said about them.
+func written(t *testing.T, log Log, about []byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	w, err := journal.Create(dir, journal.Options{MaxAge: -1, About: about})
+	fatal.If(t, err)
+	for e, err := range log.Entries(t.Context()) {
+		fatal.If(t, err)
+		fatal.If(t, w.Append(e))
+	}
+	fatal.If(t, w.Close())
+	return dir
 }
 
 func kept(list ...*capture.Entry) Log {

@@ -11,7 +11,6 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/record/capture"
-	"whittle/record/journal"
 	"whittle/record/redact"
 )
 
@@ -26,17 +25,12 @@ func record(t *testing.T, n int, rules redact.Rules, key []byte, body func(int) 
 	t.Helper()
 	by, err := redact.New(rules, key)
 	fatal.If(t, err)
-	dir := t.TempDir()
-	w, err := journal.Create(dir, journal.Options{MaxAge: -1, About: by.Describe().JSON()})
-	fatal.If(t, err)
-	for i := range n {
+	return written(t, made{n, func(i int) *capture.Entry {
 		e := get(i, fmt.Sprintf("/p?i=%d", i), body(i))
 		by.Request(&e.Request)
 		by.Response(&e.Response)
-		fatal.If(t, w.Append(e))
-	}
-	fatal.If(t, w.Close())
-	return dir
+		return e
+	}}, by.Describe().JSON())
 }
 
 func like(t *testing.T, path, url string, rules redact.Rules, key []byte) *Report {

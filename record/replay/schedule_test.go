@@ -20,7 +20,6 @@ import (
 	"whittle/internal/needs"
 	"whittle/internal/rawtest"
 	"whittle/record/capture"
-	"whittle/record/journal"
 )
 
 // TestOrderIsKeptPerConnection has twenty clients whose requests come in turn,
@@ -159,15 +158,11 @@ func TestMemoryStaysFlat(t *testing.T) {
 	needs.Asked(t, !testing.Short() && !raced, "it sends 20,000 requests, and runs neither with -short nor with -race")
 	const n = 20_000
 	body := `{"text":"` + strings.Repeat("x", 8<<10) + `"}`
-	dir := t.TempDir()
-	w, err := journal.Create(dir, journal.Options{MaxAge: -1})
-	fatal.If(t, err)
-	for i := range n {
+	dir := written(t, made{n, func(i int) *capture.Entry {
 		e := get(i, "/p?i="+strconv.Itoa(i%100), body)
 		e.Conn = uint64(i % 5000)
-		fatal.If(t, w.Append(e))
-	}
-	fatal.If(t, w.Close())
+		return e
+	}}, nil)
 	log, err := OpenLog(dir)
 	fatal.If(t, err)
 	heap := func() uint64 {
