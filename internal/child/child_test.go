@@ -2,12 +2,9 @@ package child
 
 import (
 	"context"
-	"io"
+	"fmt"
 	"net"
-	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -17,37 +14,25 @@ import (
 const role = "WHITTLE_CHILD"
 
 func TestMain(m *testing.M) {
-	as, is := os.LookupEnv(role)
-	if !is {
-		goleak.VerifyTestMain(m)
-		return
-	}
-	os.Exit(play(as))
-}
-
-// play is a child; it gives its exit status.
-func play(as string) int {
-	end := make(chan os.Signal, 1)
-	signal.Notify(end, syscall.SIGTERM)
-	switch as {
+	switch os.Getenv(role) {
 	case "parent":
-		c, err := Start(context.Background(), Options{Env: []string{role + "=server"}}, os.Args[0])
+		c, err := Start(context.Background(), options("server"), os.Args[0])
 		if err != nil {
-			return 4
+			panic(err)
 		}
-		_, _ = io.WriteString(os.Stdout, "listening public="+c.Public+"\n")
+		fmt.Println("listening public=" + c.Public)
 		select {} // until it is killed
+	case "server":
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("some line before\nlistening public=" + l.Addr().String())
+		for err == nil { // until it is killed
+			_, err = l.Accept()
+		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 4
-	}
-	_, _ = io.WriteString(os.Stdout, "some line before\nlistening public="+l.Addr().String()+" admin=127.0.0.1:1\n")
-	go func() { _ = http.Serve(l, http.NotFoundHandler()) }()
-	_, _ = io.WriteString(os.Stderr, "serving\n")
-	<-end
-	_, _ = io.WriteString(os.Stderr, "draining\n")
-	return 5
+	goleak.VerifyTestMain(m)
 }
 
 func options(as string) Options { return Options{Env: []string{role + "=" + as}} }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -65,16 +65,10 @@ func run(t *testing.T, c Counter, args ...string) *running {
 		}
 		r.ended <- err
 	}()
-	line := make([]byte, 200)
-	n, err := out.Read(line)
-	if err != nil {
+	if _, err := fmt.Fscanf(out, "listening public=%s admin=%s\n", &r.public, &r.admin); err != nil {
 		t.Fatalf("nothing listens: %v, %v", err, <-r.ended)
 	}
-	found := regexp.MustCompile(`^listening public=(127\.0\.0\.1:\d+) admin=(127\.0\.0\.1:\d+)\n$`).FindSubmatch(line[:n])
-	if found == nil {
-		t.Fatalf("stdout = %q", line[:n])
-	}
-	r.public, r.admin = "http://"+string(found[1]), "http://"+string(found[2])
+	r.public, r.admin = "http://"+r.public, "http://"+r.admin
 	return r
 }
 
