@@ -9,10 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"whittle"
 	"whittle/carve/fleet"
@@ -21,20 +19,9 @@ import (
 	"whittle/internal/natstest"
 )
 
-// A stream that is made while the NATS server is stopped keeps two loops of the server's:
-// of the test's own server, not of what is tested.
-func TestMain(m *testing.M) {
-	const of = "github.com/nats-io/nats-server/v2/server"
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(of+".(*fileStore).flushStreamStateLoop"), goleak.IgnoreTopFunction(of+"/ats.Register.func1"))
-}
+func TestMain(m *testing.M) { natstest.Main(m) }
 
 const path = "GET /x"
-
-// serve starts a NATS server.
-func serve(t *testing.T) *server.Server {
-	t.Helper()
-	return natstest.Start(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true})
-}
 
 // gateway is a member with what it has in force.
 type gateway struct {
@@ -84,8 +71,10 @@ func (g *gateway) leads() (leads bool) {
 	return leads
 }
 
-func fleetOf(t *testing.T, url string, n int, lease time.Duration) (all []*gateway) {
+// fleetOf is so many gateways of a NATS server.
+func fleetOf(t *testing.T, n int, lease time.Duration) (all []*gateway) {
 	t.Helper()
+	url := natstest.JetStream(t)
 	for i := range n {
 		all = append(all, join(t, url, fmt.Sprintf("gateway-%d", i), lease))
 	}
@@ -107,8 +96,7 @@ func TestNATSIsAway(t *testing.T) {
 // TestEvidence: exchanges are there once each, in one order for all, and a leader goes
 // on after the last that the one before has judged.
 func TestEvidence(t *testing.T) {
-	s := serve(t)
-	all := fleetOf(t, "nats://"+s.Addr().String(), 2, time.Second)
+	all := fleetOf(t, 2, time.Second)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for i := range 20 {
@@ -188,8 +176,7 @@ func pause(t *testing.T, js jetstream.JetStream, name, filter string) {
 // TestReportsAreWithheld: a leader whose watch of the others' reports lives and brings
 // nothing watches them anew, and does not go on without them.
 func TestReportsAreWithheld(t *testing.T) {
-	s := serve(t)
-	all := fleetOf(t, "nats://"+s.Addr().String(), 2, 2*time.Second)
+	all := fleetOf(t, 2, 2*time.Second)
 	js, err := jetstream.New(all[0].conn)
 	fatal.If(t, err)
 	for !withhold(t, js, all) { // another one leads meanwhile, on a busy machine
@@ -246,8 +233,7 @@ func TestNothingIsLostAnyMore(t *testing.T) {
 			t.Errorf("%v, %v ago: %v", c.err, c.ago, got)
 		}
 	}
-	s := serve(t)
-	g := fleetOf(t, "nats://"+s.Addr().String(), 1, 500*time.Millisecond)[0]
+	g := fleetOf(t, 1, 500*time.Millisecond)[0]
 	g.lose(context.DeadlineExceeded)
 	if len(g.Wrong()) != 1 {
 		t.Errorf("of an exchange that could not be sent now: %q", g.Wrong())

@@ -14,7 +14,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"whittle"
 	"whittle/carve/control"
@@ -29,12 +28,7 @@ import (
 	"whittle/record/redact"
 )
 
-// A stream that is made while the NATS server is stopped keeps two loops of the server's:
-// of the test's own server, not of what is tested.
-func TestMain(m *testing.M) {
-	const of = "github.com/nats-io/nats-server/v2/server"
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(of+".(*fileStore).flushStreamStateLoop"), goleak.IgnoreTopFunction(of+"/ats.Register.func1"))
-}
+func TestMain(m *testing.M) { natstest.Main(m) }
 
 const name = "GET /a"
 
@@ -50,20 +44,6 @@ func routes(candidate string) []whittle.Route {
 }
 
 var monolith = whittle.Upstream{URL: "http://m"}
-
-// serve starts a NATS server.
-func serve(t *testing.T) string {
-	t.Helper()
-	s := startServer(t, &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 8 << 30})
-	return s.ClientURL()
-}
-
-// startServer starts one in a folder of its own.
-func startServer(t *testing.T, o *server.Options) *server.Server {
-	t.Helper()
-	o.StoreDir = t.TempDir()
-	return natstest.Start(t, o)
-}
 
 func jetStream(t *testing.T, url string) natsjs.JetStream {
 	t.Helper()
@@ -153,7 +133,7 @@ func join(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 // two are a gateway that leads, and one that does not.
 func two(t *testing.T) (url string, a, b *gateway) {
 	t.Helper()
-	url = serve(t)
+	url = natstest.JetStream(t)
 	a = join(t, url, "a", routes("http://c"))
 	process.Until(t, "a leads", func() bool { return leads(a) })
 	return url, a, join(t, url, "b", routes("http://c"))
@@ -389,7 +369,7 @@ func TestWhatIsSent(t *testing.T) {
 // TestALeaderThatIsCutOff shows what it knew last, also where it never read the fleet's
 // records.
 func TestALeaderThatIsCutOff(t *testing.T) {
-	s := startServer(t, &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 8 << 30})
+	s := natstest.Start(t, natstest.Streams(t))
 	a := join(t, s.ClientURL(), "a", routes("http://c"))
 	process.Until(t, "it leads", func() bool { return leads(a) })
 	a.ask(t, 7)
@@ -411,8 +391,8 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 	port, err := strconv.Atoi(text)
 	fatal.If(t, err)
 	start := func(o *server.Options) *server.Server {
-		o.Host, o.Port = host, port
-		return startServer(t, o)
+		o.Host, o.Port, o.StoreDir = host, port, t.TempDir()
+		return natstest.Start(t, o)
 	}
 	without := start(&server.Options{})
 	g := open(t, without.ClientURL(), "a", routes("http://c"))
@@ -482,7 +462,7 @@ func TestWhatIsWrongWithNATS(t *testing.T) {
 
 // TestTwoOfOneName: the later process has the name, and the earlier one has no part.
 func TestTwoOfOneName(t *testing.T) {
-	url := serve(t)
+	url := natstest.JetStream(t)
 	old := join(t, url, "a", routes("http://c"))
 	process.Until(t, "it leads", func() bool { return leads(old) })
 	join(t, url, "a", routes("http://c"))
