@@ -27,7 +27,7 @@ func TestNoReportsAreNoNews(t *testing.T) {
 		{Gateway: "a", Counts: whittle.Counts{Run: 1, Seq: 1, At: noon, Ledger: whittle.Ledger{Total: 5, Pending: 2}}},
 		{Gateway: "b", Counts: whittle.Counts{Run: 1, Seq: 1, At: noon, Ledger: whittle.Ledger{Total: 9, Pending: 4}}, Silent: true},
 	}
-	c, r := judged(t, &knowing{}, 0, func(o *Options) {
+	c, r := judged(t, 0, func(o *Options) {
 		o.Fleet, o.Now = all, func() time.Time { return now }
 	})
 	if got, want := c.reportsOf("/x"), (reports{total: 14, pending: 6, silent: 1}); got != want {
@@ -69,7 +69,7 @@ func TestQueriesShareTheirErrorRate(t *testing.T) {
 		t.Errorf("one that cannot be read: %v", failed)
 	}
 	for share, exposed := range map[whittle.Share]bool{0: false, 500: true} {
-		c, r := judged(t, &knowing{}, share)
+		c, r := judged(t, share)
 		r.ev.queries = newQueries(spec, nil)
 		c.Query("/x", "rule", whittle.QueryReading{At: noon, Value: whittle.SideValues{Candidate: 1}})
 		if r.ev.exposed != exposed {
@@ -80,30 +80,15 @@ func TestQueriesShareTheirErrorRate(t *testing.T) {
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// knowing is a judge that decides nothing.
-type knowing struct{ Judge }
-
-func (k *knowing) Observe(*whittle.Exchange) whittle.Observation {
-	return whittle.Observation{}
-}
-func (k *knowing) Recheck(*whittle.Recheck) (time.Duration, bool) { return 0, false }
-func (k *knowing) Known(*whittle.Request) bool                    { return true }
-func (k *knowing) Served() whittle.Served                         { return whittle.Served{} }
-func (k *knowing) ServedNeeded(float64) int                       { return 0 }
-func (k *knowing) Verdict() whittle.Verdict                       { return whittle.Verdict{State: whittle.Undecided} }
-func (k *knowing) MarshalBinary() ([]byte, error)                 { return json.Marshal(0) }
-func (k *knowing) UnmarshalBinary([]byte) error                   { return nil }
-
-// judged is a controller of one route, whose judge is a test's, and its route at a
-// share.
-func judged(t *testing.T, j *knowing, share whittle.Share, change ...func(*Options)) (*Controller, *route) {
+// judged is a controller of one route, and its route at a share.
+func judged(t *testing.T, share whittle.Share, change ...func(*Options)) (*Controller, *route) {
 	t.Helper()
 	o := Options{
 		Store: &sheet{r: state.Record{}}, Apply: func(string, whittle.Position) bool { return true },
-		NewJudge: func(whittle.Comparison) (Judge, error) { return j, nil },
 		Routes: []whittle.Route{{
 			Name: "/x", Candidate: &whittle.Upstream{URL: "http://127.0.0.1:1"},
-			Rollout: whittle.Rollout{Steps: []whittle.Share{500, whittle.All}, Hold: time.Hour, Harm: 0.005},
+			Compare: whittle.Comparison{Kind: whittle.Exact, Confidence: 0.99, MaxDiffer: 0.05, MinCompared: 50},
+			Rollout: whittle.Rollout{Steps: []whittle.Share{500, 2500, whittle.All}, Hold: time.Hour},
 		}},
 		Now: func() time.Time { return noon },
 	}
@@ -164,17 +149,9 @@ func TestATripIsKeptUntilTheFall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			disk := &sheet{}
 			inForce := whittle.Share(0)
-			c, err := New(Options{
-				Store: disk, Apply: func(_ string, p whittle.Position) bool { inForce = p.Share; return true },
-				Routes: []whittle.Route{{
-					Name: "/x", Candidate: &whittle.Upstream{URL: "http://127.0.0.1:1"},
-					Compare: whittle.Comparison{Kind: whittle.Exact, Confidence: 0.99, MaxDiffer: 0.05, MinCompared: 50},
-					Rollout: whittle.Rollout{Steps: []whittle.Share{500, 2500, whittle.All}, Hold: time.Hour},
-				}},
+			c, r := judged(t, 0, func(o *Options) {
+				o.Store, o.Apply = disk, func(_ string, p whittle.Position) bool { inForce = p.Share; return true }
 			})
-			fatal.If(t, err)
-			c.Start()
-			r := c.find("/x")
 			r.disk.open = true // and nobody decides or saves but this test
 			if _, err := r.order(forced); err != nil {
 				t.Fatal(err)
