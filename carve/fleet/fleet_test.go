@@ -22,14 +22,19 @@ type log struct {
 	kv   map[string]Entry
 }
 
-func start(t *testing.T, kept []byte) *log {
-	t.Helper()
+func start() *log {
+	l := begin(nil)
+	l.node.Synced(l.at)
+	return l
+}
+
+// begin is start before the store was read, of a gateway that counts.
+func begin(counts func(string) whittle.Counts) *log {
 	l := &log{at: Instant{Mono: time.Hour, Wall: time.Hour}, kv: map[string]Entry{}}
 	l.node = New(Config{
-		Member: "a b", Run: 1, Lease: 4 * time.Second, Kept: kept,
+		Member: "a b", Run: 1, Lease: 4 * time.Second, Counts: counts,
 		Routes: []Route{{Name: path, Digest: "d", Candidate: "c", Exposure: 10}},
 	}, l.at)
-	l.node.Synced(l.at)
 	return l
 }
 
@@ -71,11 +76,7 @@ func (l *log) position(generation uint64, share whittle.Share) Position {
 // the run before, and the process before has no part any more.
 func TestAClockThatWasAhead(t *testing.T) {
 	const ahead = 1000
-	l := &log{at: Instant{Mono: time.Hour, Wall: time.Hour}, kv: map[string]Entry{}}
-	l.node = New(Config{
-		Member: "a b", Run: 1, Lease: 4 * time.Second, Counts: func(string) whittle.Counts { return whittle.Counts{Run: 7, Seq: 1} },
-		Routes: []Route{{Name: path, Digest: "d", Candidate: "c", Exposure: 10}},
-	}, l.at)
+	l := begin(func(string) whittle.Counts { return whittle.Counts{Run: 7, Seq: 1} })
 	before := Report{Version: 1, Member: "a b", Run: ahead, Seq: 50, Routes: map[string]RouteReport{RouteKey(path): {Counts: whittle.Counts{Run: 6, Seq: 3}}}}
 	l.put(memberKey("a b"), before)
 	l.node.Synced(l.at)
@@ -106,7 +107,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"an earlier one":   func(p Position) any { p.Generation = 1; return p },
 		"too large for us": func(Position) any { return make([]byte, maxValue) },
 	} {
-		l := start(t, nil)
+		l := start()
 		l.run(time.Second, true)
 		l.put("position."+RouteKey(path), Position{Version: 1, Route: path, Generation: 1, Zero: 1, Phase: whittle.PhaseShadow, Digest: "d"})
 		l.put("position."+RouteKey(path), value(l.position(2, 100)))
@@ -141,7 +142,7 @@ func FuzzSaw(f *testing.F) {
 // removed; one of a gateway that reports with a clock two days slow is not, nor is one that
 // a leader has not waited for.
 func TestGatewaysThatAreGone(t *testing.T) {
-	l := start(t, nil)
+	l := start()
 	l.run(5*time.Second, true)
 	l.at.Wall += 100 * 24 * time.Hour
 	report := func(name string, ago time.Duration, seq uint64) {
@@ -184,7 +185,7 @@ func TestWithheld(t *testing.T) {
 			l.put(key, p)
 		},
 	} {
-		l := start(t, nil)
+		l := start()
 		l.run(time.Second, true)
 		l.put(key, l.position(5, 100))
 		what(l)
@@ -246,7 +247,7 @@ func TestRunsThatNobodyHasRead(t *testing.T) {
 // TestPermitsAreEqualParts: each gateway that is heard of has the same part of the bound, also
 // where it does not divide evenly, and where there are more gateways than permits nobody has one.
 func TestPermitsAreEqualParts(t *testing.T) {
-	l := start(t, nil) // with a bound of 10
+	l := start() // with a bound of 10
 	seq := uint64(0)
 	with := func(others int) int {
 		for range 30 {

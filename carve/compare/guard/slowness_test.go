@@ -93,20 +93,14 @@ var paces = []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 10 * ti
 func TestEqualServicesAreSeldomHeldBack(t *testing.T) {
 	t.Parallel()
 	worlds := map[string]shadowed{}
-	for _, w := range []struct {
-		name  string
-		tail  float64
-		wave  float64
-		stall time.Duration
-		does  func(*rand.Rand, int, float64) float64
-	}{
-		{"calm", 0, 0, 0, nil},
-		{"heavy tails", 1.5, 0.4, 0, nil},
-		{"stalls", 3, 0.4, 2 * time.Second, nil},
-		{"at the limit", 0, 0, 0, func(_ *rand.Rand, _ int, ms float64) float64 { return ms * testGuard.P99 }},
+	for name, w := range map[string]shadowed{
+		"calm":         {},
+		"heavy tails":  {tail: 1.5, wave: 0.4},
+		"stalls":       {tail: 3, wave: 0.4, stall: 2 * time.Second},
+		"at the limit": {does: func(_ *rand.Rand, _ int, ms float64) float64 { return ms * testGuard.P99 }},
 	} {
-		for _, every := range paces {
-			worlds[fmt.Sprintf("%s, every %s", w.name, every)] = shadowed{every: every, tail: w.tail, wave: w.wave, stall: w.stall, does: w.does}
+		for _, w.every = range paces {
+			worlds[fmt.Sprintf("%s, every %s", name, w.every)] = w
 		}
 	}
 	simtest.InTurn(t, 0.01, 0.001, 0.06, worlds, func(w shadowed, run int) bool {
