@@ -15,7 +15,6 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/bodycopy"
-	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 )
 
@@ -200,12 +199,9 @@ func TestCandidateServesAndIsWatched(t *testing.T) {
 			})
 			s := open(t, spec, monolith, candidate)
 			s.apply(whittle.All, whittle.PhaseShift)
-			resp, err := http.DefaultClient.Do(s.sends(tt.method, tt.body))
-			fatal.If(t, err)
-			got, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if err != nil || string(got) != tt.response || resp.Header.Get("X-Got") != tt.body || resp.Trailer.Get("X-Sum")+resp.Trailer.Get("X-Late") != "72" || resp.Header.Get("X-Sum") != "" {
-				t.Errorf("%v: %d bytes, header %v, trailer %v", err, len(got), resp.Header, resp.Trailer)
+			resp, got := askBy(t, speaking(t, false), tt.method, s.url+"/work", tt.body)
+			if got != tt.response || resp.Header.Get("X-Got") != tt.body || resp.Trailer.Get("X-Sum")+resp.Trailer.Get("X-Late") != "72" || resp.Header.Get("X-Sum") != "" {
+				t.Errorf("%d bytes, header %v, trailer %v", len(got), resp.Header, resp.Trailer)
 			}
 			l := s.rests()
 			if l.Skipped[tt.want] != 1 && (tt.want != "compared" || l.Compared != 1) {

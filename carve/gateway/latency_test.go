@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -127,7 +126,7 @@ func hanging(t *testing.T, secure bool, h func(w http.ResponseWriter, r *http.Re
 // TestAnUploadThatNobodyTakesIsGivenUp: an upstream that reads no more of a long
 // body is a 504, and keeps no connection.
 func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {
-	upload := bytes.Repeat([]byte("x"), 20<<20)
+	upload := strings.Repeat("x", 20<<20)
 	upstream := hanging(t, false, func(_ http.ResponseWriter, r *http.Request, end <-chan struct{}) {
 		if r.Method == http.MethodPost {
 			<-end
@@ -136,11 +135,8 @@ func TestAnUploadThatNobodyTakesIsGivenUp(t *testing.T) {
 	for _, how := range []string{"http", "h2c"} {
 		t.Run(how, func(t *testing.T) {
 			_, url := running(t, Options{Monolith: impatient(strings.Replace(upstream, "http:", how+":", 1))})
-			resp, err := http.Post(url+"/", "text/plain", bytes.NewReader(upload))
-			fatal.If(t, err)
-			resp.Body.Close()
-			if resp.StatusCode != http.StatusGatewayTimeout {
-				t.Errorf("status %d, want 504", resp.StatusCode)
+			if status, _ := ask(t, http.MethodPost, url+"/", upload); status != http.StatusGatewayTimeout {
+				t.Errorf("status %d, want 504", status)
 			}
 			if status, _ := ask(t, http.MethodGet, url+"/", ""); status != http.StatusOK {
 				t.Errorf("afterwards: %d", status)

@@ -99,19 +99,26 @@ func quick(url string) whittle.Upstream { return whittle.Upstream{URL: url, Time
 
 func ask(t *testing.T, method, url, body string, header ...string) (status int, text string) {
 	t.Helper()
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	resp, text := askBy(t, tr, method, url, body, header...)
+	return resp.StatusCode, text
+}
+
+// askBy asks over a transport's connections, and reads the whole response.
+func askBy(t *testing.T, by http.RoundTripper, method, url, body string, header ...string) (resp *http.Response, text string) {
+	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	fatal.If(t, err)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
-	tr := &http.Transport{}
-	defer tr.CloseIdleConnections()
-	resp, err := tr.RoundTrip(req)
+	resp, err = by.RoundTrip(req)
 	fatal.If(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	fatal.If(t, err)
-	return resp.StatusCode, string(b)
+	return resp, string(b)
 }
 
 // TestARequestThatComesBackIsRefused holds that a gateway whose monolith is

@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"whittle"
 	"whittle/carve/gateway/preview"
-	"whittle/internal/fatal"
 )
 
 const previewKey = "0123456789abcdef"
@@ -52,28 +50,7 @@ func TestPreview(t *testing.T) {
 				Observe: func(*whittle.Exchange) whittle.Observation { count(&exchanges); return whittle.Observation{} },
 				Record:  func(*whittle.Exchange) bool { count(&records); return true },
 			})
-			client := &http.Client{Transport: speaking(t, way == "HTTP/2")}
-			ask := func(method, header, cookie string) (body string, h http.Header) {
-				t.Helper()
-				var in io.Reader
-				if method == http.MethodPost {
-					in = strings.NewReader("body")
-				}
-				r, err := http.NewRequestWithContext(t.Context(), method, url+route, in)
-				fatal.If(t, err)
-				if header != "" {
-					r.Header.Set("X-Whittle-Preview", header)
-				}
-				if cookie != "" {
-					r.Header.Set("Cookie", "a=1; whittle_preview="+cookie)
-				}
-				resp, err := client.Do(r)
-				fatal.If(t, err)
-				defer resp.Body.Close()
-				b, err := io.ReadAll(resp.Body)
-				fatal.If(t, err)
-				return string(b), resp.Header
-			}
+			by := speaking(t, way == "HTTP/2")
 			generation := uint64(0)
 			previewed := int64(0)
 			for _, at := range []struct {
@@ -107,7 +84,15 @@ func TestPreview(t *testing.T) {
 					{"GET", "", "", false},
 					{"GET", preview.Sign(previewKey, "/other", time.Now().Add(time.Hour)), "", false},
 				} {
-					body, h := ask(tt.method, tt.header, tt.cookie)
+					var fields []string
+					if tt.header != "" {
+						fields = append(fields, "X-Whittle-Preview", tt.header)
+					}
+					if tt.cookie != "" {
+						fields = append(fields, "Cookie", "a=1; whittle_preview="+tt.cookie)
+					}
+					resp, body := askBy(t, by, tt.method, url+route, map[string]string{http.MethodPost: "body"}[tt.method], fields...)
+					h := resp.Header
 					want, mark := "monolith", ""
 					if tt.valid && at.takes {
 						want, mark = "candidate", "candidate"

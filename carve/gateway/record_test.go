@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"whittle"
-	"whittle/internal/fatal"
 )
 
 // tape is what a gateway recorded.
@@ -143,12 +142,9 @@ func TestRecordKeepsConnections(t *testing.T) {
 	g.SetRecording(whittle.Percent(50), 0)
 	const conns, each = 60, 4
 	for c := range conns {
-		one := &http.Client{Transport: speaking(t, false)}
+		one := speaking(t, false)
 		for i := range each {
-			resp, err := one.Get(fmt.Sprintf("%s/%d/%d", url, c, i))
-			fatal.If(t, err)
-			_, _ = io.Copy(io.Discard, resp.Body)
-			resp.Body.Close()
+			askBy(t, one, http.MethodGet, fmt.Sprintf("%s/%d/%d", url, c, i), "")
 		}
 		one.CloseIdleConnections()
 	}
@@ -204,11 +200,9 @@ func TestNobodyWaitsForTheRecorder(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		tr := speaking(t, protocol == "HTTP/2.0")
 		for path, size := range map[string]int{"/known": 5000, "/chunks": 5001} {
-			resp, err := (&http.Client{Transport: tr}).Get(url + path)
-			fatal.If(t, err)
-			got, err := io.ReadAll(resp.Body)
-			if _ = resp.Body.Close(); err != nil || len(got) != size || resp.Proto != protocol {
-				t.Errorf("%s %s: %d bytes, %v", resp.Proto, path, len(got), err)
+			resp, got := askBy(t, tr, http.MethodGet, url+path, "")
+			if len(got) != size || resp.Proto != protocol {
+				t.Errorf("%s %s: %d bytes", resp.Proto, path, len(got))
 			}
 			select {
 			case whole <- struct{}{}:

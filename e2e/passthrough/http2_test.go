@@ -23,8 +23,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"whittle/bench/server"
 	"whittle/carve/gateway/listener"
+	"whittle/internal/certtest"
 	"whittle/internal/fatal"
 )
 
@@ -158,14 +158,13 @@ func echoBidi(ctx context.Context, t *testing.T, conn *grpc.ClientConn) {
 	}
 }
 
-// certificate writes a self-signed pair and gives what trusts it.
+// certificate writes a pair and gives what trusts it.
 func certificate(t *testing.T, dir string) (listener.TLS, *x509.CertPool) {
 	t.Helper()
-	public, err := server.Certificate(dir, "localhost")
-	fatal.If(t, err)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(public)
-	return listener.TLS{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}, roots
+	authority := certtest.New(t)
+	pair := authority.For(t, "localhost", "127.0.0.1")
+	pair.Write(t, dir, "cert.pem", "key.pem")
+	return listener.TLS{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}, authority.Pool()
 }
 
 func TestTLS(t *testing.T) {

@@ -6,7 +6,6 @@ package soak
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"flag"
 	"fmt"
 	"maps"
@@ -17,11 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"whittle/bench/server"
 	"whittle/e2e/process"
 	"whittle/e2e/soak/client"
 	"whittle/e2e/soak/plan"
-	"whittle/internal/fatal"
+	"whittle/internal/certtest"
 	"whittle/internal/notify"
 )
 
@@ -128,11 +126,10 @@ func TestSoak(t *testing.T) {
 // start starts upstreams and gateways.
 func (r *soak) start() {
 	t, dir := r.t, r.t.TempDir()
-	public, err := server.Certificate(dir, "soak.example")
-	fatal.If(t, err)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(public)
-	r.trust = &tls.Config{RootCAs: roots, ServerName: "soak.example", MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	authority := certtest.New(t)
+	pair := authority.For(t, "soak.example")
+	pair.Write(t, dir, "cert.pem", "key.pem")
+	r.trust = &tls.Config{RootCAs: authority.Pool(), ServerName: "soak.example", MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	writes := filepath.Join(dir, "writes")
 	r.monolith, r.lenient, r.strict = startUpstream(t, "monolith", writes), startUpstream(t, "candidate", writes), startUpstream(t, "candidate", writes)
 	for _, name := range []string{"plain", "tls"} {
