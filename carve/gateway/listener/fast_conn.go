@@ -32,7 +32,6 @@ const fastBuffer = 8 << 10
 type fastInput struct {
 	bytes [fastBuffer]byte
 	head  http1.RequestHead // the present request's
-	raw   Raw               // and what it is in bytes
 }
 
 var fastInputs = sync.Pool{New: func() any { return new(fastInput) }}
@@ -232,7 +231,6 @@ func (c *fastConn) take() []byte {
 
 func (c *fastConn) release() {
 	if c.in != nil {
-		c.in.raw.c, c.in.raw.ctx, c.in.raw.full = nil, nil, nil // a pool keeps no connection
 		fastInputs.Put(c.in)
 		c.in, c.from, c.to = nil, 0, 0
 	}
@@ -395,7 +393,7 @@ func (c *fastConn) respondRaw(ctx *lifetime.Context) (step nextStep, served bool
 	if c.l.raw == nil {
 		return 0, false
 	}
-	h, r := &c.in.head, &c.in.raw
+	h := &c.in.head
 	f := h.Framing()
 	rest := c.in.bytes[c.from+len(h.Raw()) : c.to]
 	if f.Kind == http1.Chunked || f.Length > int64(len(rest)) {
@@ -405,15 +403,10 @@ func (c *fastConn) respondRaw(ctx *lifetime.Context) (step nextStep, served bool
 	if !isPlain(path) {
 		return 0, false
 	}
-	if r.Inform == nil {
-		r.Inform = r.inform
-	}
-	r.c = c
-	r.Head, r.Path, r.Body, r.ctx, r.full, r.failed = h, path, rest[:f.Length], ctx, nil, false
-	r.scratch = fastOut.Get().(*[]byte)
+	r := raws.Get().(*Raw)
+	defer r.end()
+	r.c, r.ctx, r.Head, r.Path, r.Body, r.closes = c, ctx, h, path, rest[:f.Length], h.Closes()
 	whole := c.call(func() { served = c.l.raw.ServeRaw(r) })
-	fastOut.Put(r.scratch)
-	r.scratch = nil
 	switch {
 	case whole && !served:
 		return 0, false
@@ -423,11 +416,11 @@ func (c *fastConn) respondRaw(ctx *lifetime.Context) (step nextStep, served bool
 	}
 	c.now.Store(nil)
 	c.used = true
-	c.from += len(h.Raw()) + len(r.Body)
+	r.Release()
 	if ctx.Err() == nil {
 		c.spare = ctx
 	}
-	if !whole || r.failed || c.over.Load() || h.Closes() {
+	if !whole || r.failed || c.over.Load() || r.closes {
 		return closeConn, true
 	}
 	return keepOpen, true

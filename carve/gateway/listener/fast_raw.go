@@ -3,6 +3,7 @@ package listener
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"whittle/internal/http1"
 	"whittle/internal/lifetime"
@@ -16,7 +17,8 @@ type RawHandler interface {
 	ServeRaw(r *Raw) bool
 }
 
-// Raw is a request on the fast path in bytes, which are valid until ServeRaw returns.
+// Raw is a request on the fast path in bytes, which are valid until Release or the end of
+// ServeRaw.
 type Raw struct {
 	Head *http1.RequestHead
 	// Path is the target's. Nothing in it is escaped, or needs to be.
@@ -27,9 +29,42 @@ type Raw struct {
 
 	c       *fastConn
 	ctx     *lifetime.Context
-	scratch *[]byte
+	scratch *[]byte // nil until something is written
 	full    *fastRequest
+	closes  bool // the connection ends with the response
 	failed  bool
+}
+
+var raws = sync.Pool{New: func() any {
+	r := new(Raw)
+	r.Inform = r.inform
+	return r
+}}
+
+// Release gives the memory of the request back, for others while this one waits. Full may
+// not be called after it.
+func (r *Raw) Release() {
+	if r.Head == nil {
+		return
+	}
+	c := r.c
+	c.from += len(r.Head.Raw()) + len(r.Body)
+	r.Head, r.Path, r.Body = nil, nil, nil
+	if c.from == c.to {
+		c.release()
+	}
+}
+
+// Close has the connection closed after the response. It is called before EndHead.
+func (r *Raw) Close() { r.closes = true }
+
+// end gives all memory back.
+func (r *Raw) end() {
+	if r.scratch != nil {
+		fastOut.Put(r.scratch)
+	}
+	*r = Raw{Inform: r.Inform}
+	raws.Put(r)
 }
 
 // Remote is the client's address with its port.
@@ -54,7 +89,12 @@ func (r *Raw) HTTPS() bool { return r.c.tls != nil || r.Origin().HTTPS }
 func (r *Raw) Context() context.Context { return r.ctx }
 
 // Scratch gives an empty buffer, in which what an earlier call gave is overwritten.
-func (r *Raw) Scratch() []byte { return (*r.scratch)[:0] }
+func (r *Raw) Scratch() []byte {
+	if r.scratch == nil {
+		r.scratch = fastOut.Get().(*[]byte)
+	}
+	return (*r.scratch)[:0]
+}
 
 // Bytes reports whether the response may still be sent by Send: Full was not called.
 func (r *Raw) Bytes() bool { return r.full == nil }
@@ -64,7 +104,7 @@ func (r *Raw) EndHead(b []byte, dated bool) []byte {
 	if !dated {
 		b = r.c.l.dateLine(b)
 	}
-	if r.Head.Closes() {
+	if r.closes {
 		b = append(b, "Connection: close\r\n"...)
 	}
 	return http1.EndHead(b)

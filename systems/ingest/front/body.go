@@ -19,7 +19,7 @@ const (
 
 // read takes the body in as it comes over the wire, within the bounds.
 func (c *call) read(w http.ResponseWriter, r *http.Request) *refusal {
-	if w != nil {
+	if c.direct == nil {
 		limit := bodyGrace + time.Duration(max(r.ContentLength, int64(c.maxWire())))*time.Second/minBodyRate
 		if r.ContentLength > 0 {
 			limit = bodyGrace + time.Duration(r.ContentLength)*time.Second/minBodyRate

@@ -180,6 +180,9 @@ func (c *call) handle(w http.ResponseWriter, r *http.Request) response {
 		c.noteUnread(r, no)
 		return c.refusalResponse(*no)
 	}
+	if c.direct != nil {
+		c.direct.release()
+	}
 	if no := c.decodeAndParse(r); no != nil {
 		c.keepBody(r, no)
 		return c.refusalResponse(*no)

@@ -207,7 +207,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve takes a request's events. Either d is the request, or w is where it is responded to.
+// serve takes a request's events. d is the request where it is direct, or nil.
 func (f *Front) serve(w http.ResponseWriter, r *http.Request, kind event.Kind, id string, d *direct) {
 	f.activeRequests.Add(1)
 	defer f.activeRequests.Add(-1)

@@ -139,11 +139,8 @@ func (c *call) respond(w http.ResponseWriter, r *http.Request, a response) {
 		now = c.f.o.Now()
 	}
 	c.f.metrics.duration.Observe(now.Sub(c.received).Seconds())
-	if d := c.direct; d != nil {
-		if c.f.cors.any && d.respond(a, c.id, c.out) {
-			return
-		}
-		w, _ = d.raw.Full()
+	if c.direct != nil && c.f.cors.any && c.direct.respond(a, c.id, c.out) {
+		return
 	}
 	c.f.send(w, r, c.id, a, c.out)
 }

@@ -3,9 +3,11 @@ package front
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,6 +38,9 @@ type direct struct {
 	url     url.URL
 	values  []string
 	body    body
+
+	header http.Header // the response's
+	status int
 }
 
 // body is a request's, of bytes that are there.
@@ -52,7 +57,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { return nil }
 
-var directs = sync.Pool{New: func() any { return &direct{request: http.Request{Header: http.Header{}}} }}
+var directs = sync.Pool{New: func() any { return &direct{request: http.Request{Header: http.Header{}}, header: http.Header{}} }}
 
 // ServeRaw implements listener.RawHandler: it takes a POST that is whole.
 func (f *Front) ServeRaw(raw *listener.Raw) bool {
@@ -62,8 +67,9 @@ func (f *Front) ServeRaw(raw *listener.Raw) bool {
 	}
 	d := directs.Get().(*direct)
 	d.fill(raw)
-	f.serve(nil, &d.request, kind, requestID(d.request.Header), d)
+	f.serve(d, &d.request, kind, requestID(d.request.Header), d)
 	d.raw, d.body.rest = nil, nil
+	clear(d.header)
 	directs.Put(d)
 	return true
 }
@@ -109,9 +115,41 @@ func (d *direct) fillHead(h *http1.RequestHead) {
 // rules apply; the request's id and the line's end stand behind them.
 const plainFields = "Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: "
 
+// release gives the connection's buffer back, once the body has been read.
+func (d *direct) release() {
+	d.body.rest = nil
+	d.raw.Release()
+}
+
+// Header implements http.ResponseWriter, as the next two do.
+func (d *direct) Header() http.Header { return d.header }
+
+// WriteHeader keeps the status for Write.
+func (d *direct) WriteHeader(status int) { d.status = status }
+
+// Write sends the response. It is called once, with the whole body.
+func (d *direct) Write(body []byte) (int, error) {
+	b, _ := http1.AppendStatusLine(d.raw.Scratch(), d.status, http.StatusText(d.status)) // all of it is this package's making
+	for _, name := range slices.Sorted(maps.Keys(d.header)) {
+		switch name {
+		case "Content-Length":
+			continue
+		case "Connection": // it says close
+			d.raw.Close()
+			continue
+		}
+		for _, v := range d.header[name] {
+			b, _ = http1.AppendField(b, name, v)
+		}
+	}
+	b = http1.AppendContentLength(b, int64(len(body)))
+	d.raw.Send(append(d.raw.EndHead(b, false), body...))
+	return len(body), nil
+}
+
 // respond writes a response to a request that is plain, and reports whether it did.
 func (d *direct) respond(a response, id string, body []byte) bool {
-	if a != (response{status: http.StatusOK}) || len(d.request.Header["Origin"]) > 0 || !d.raw.Bytes() {
+	if a != (response{status: http.StatusOK}) || len(d.request.Header["Origin"]) > 0 {
 		return false
 	}
 	b := append(d.raw.Scratch(), "HTTP/1.1 200 OK\r\n"...)
