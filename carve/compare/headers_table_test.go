@@ -59,10 +59,7 @@ func TestWhatIsShownOfHeaders(t *testing.T) {
 			if name == "one address in place of many" && !learns {
 				continue // takes repeats
 			}
-			every := 20
-			if name == "next to an address that varies" && !learns {
-				every = 2000 // not even by repeats
-			}
+			every := either(name == "next to an address that varies" && !learns, 2000, 20) // not even by repeats
 			r := rand.New(rand.NewPCG(8, 8))
 			j := learningJudge(t, learns, w.expect...)
 			open := 0
@@ -309,10 +306,7 @@ func TestHeaderNoiseBound(t *testing.T) {
 	run := func(candidate int) (at int, last whittle.Bound) {
 		j := learningJudge(t, true)
 		tag := func(i, every int) whittle.Header {
-			if i%every == 0 {
-				return whittle.Header{"X-Build": {"two"}}
-			}
-			return whittle.Header{"X-Build": {"one"}}
+			return whittle.Header{"X-Build": {either(i%every == 0, "two", "one")}}
 		}
 		for i := 1; i <= most; i++ {
 			j.Observe(withHeaders(i-1, 5, func(side int) whittle.Header {

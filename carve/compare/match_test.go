@@ -146,11 +146,7 @@ func TestMatchFalseAlarmsAtTheLimit(t *testing.T) {
 	simtest.AtMost(0.01, 0.002).Play(t, "refused", func(int) bool {
 		m := matchOf(t, c)
 		for range length {
-			x := same
-			if r.Float64() < c.MaxDiffer {
-				x = other
-			}
-			if m.Observe(x); m.anyDecided() {
+			if m.Observe(either(r.Float64() < c.MaxDiffer, other, same)); m.anyDecided() {
 				return true
 			}
 		}
@@ -196,10 +192,7 @@ func TestMatchDetection(t *testing.T) {
 		for run := range took {
 			took[run] = foundAfter(t, r, c.rate, c.every, 10*c.most)
 		}
-		repeats := "`learn_noise: false`"
-		if c.every > 0 {
-			repeats = fmt.Sprintf("one in %d", c.every)
-		}
+		repeats := either(c.every > 0, fmt.Sprintf("one in %d", c.every), "`learn_noise: false`")
 		median := simtest.Quantile(took, 0.5)
 		fmt.Fprintf(&b, "| %v %% of responses | %s | %s | %s | %s |\n", 100*c.rate, repeats,
 			units.Grouped(median), units.Grouped(simtest.Quantile(took, 0.9)), units.Grouped(simtest.Quantile(took, 0.99)))

@@ -44,12 +44,7 @@ func TestNoiseExcusesNoMoreThanItExplains(t *testing.T) {
 	} {
 		r := rand.New(rand.NewPCG(3, 4))
 		m := matchOf(t, testMatch)
-		draw := func(p float64) string {
-			if r.Float64() < p {
-				return fields("stock")
-			}
-			return fields()
-		}
+		draw := func(p float64) string { return either(r.Float64() < p, fields("stock"), fields()) }
 		m.Observe(repeated(exchange(fields(), fields()), fields("stock"))) // so it is noise from the first exchange on
 		for i := range tc.n {
 			m.Observe(withBodies(i, 20, func(side int) string { return draw([]float64{0, tc.candidate, tc.monolith}[side]) }))
@@ -184,12 +179,7 @@ func TestAFieldThatComesAndGoes(t *testing.T) {
 		r := rand.New(rand.NewPCG(11, 12))
 		m := matchOf(t, testMatch)
 		for i := range 40_000 {
-			m.Observe(withBodies(i, 20, func(int) string {
-				if r.Float64() < there {
-					return `{"a":1,"hint":"x"}`
-				}
-				return `{"a":1}`
-			}))
+			m.Observe(withBodies(i, 20, func(int) string { return either(r.Float64() < there, `{"a":1,"hint":"x"}`, `{"a":1}`) }))
 		}
 		if _, bounds := m.Report(0.01); len(bounds) != 2 || moreFor(bounds) != 0 {
 			t.Errorf("there in %v: %+v", there, bounds)
@@ -218,18 +208,10 @@ func TestChosenRepeatsSpeakForThemselves(t *testing.T) {
 		r := rand.New(rand.NewPCG(17, 18))
 		m := matchOf(t, testMatch)
 		m.chosen = chosen
-		draw := func(p float64) string {
-			if r.Float64() < p {
-				return fields("stock")
-			}
-			return fields()
-		}
+		draw := func(p float64) string { return either(r.Float64() < p, fields("stock"), fields()) }
 		for i := range 20_000 {
 			popular := i%2 == 0
-			p := 0.3
-			if popular {
-				p = 0.05
-			}
+			p := either(popular, 0.05, 0.3)
 			x := exchange(fields(), draw(p))
 			if popular {
 				repeated(x, draw(p))

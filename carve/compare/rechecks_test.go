@@ -54,6 +54,18 @@ func faithful(q, _ int, _ time.Time, _ *rand.Rand) string {
 	return fmt.Sprintf(`{"id":%d,"name":"thing %d"}`, q, q)
 }
 
+// but is faithful but for what it says at times.
+func but(at func(q, turn int, r *rand.Rand) bool, other func(q int) string) saying {
+	return func(q, turn int, now time.Time, r *rand.Rand) string {
+		if at(q, turn, r) {
+			return other(q)
+		}
+		return faithful(q, turn, now, r)
+	}
+}
+
+func seldom400(_, _ int, r *rand.Rand) bool { return r.Float64() < 1./400 }
+
 // moving is data that change every so often, each thing's at moments of its own; lag is
 // how far a side is behind them.
 func moving(every, lag time.Duration) saying {
@@ -99,12 +111,9 @@ var askedRoute = whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, Confid
 func TestEqualServicesAreAskedInVain(t *testing.T) {
 	t.Parallel()
 	noisy := func(share float64) saying {
-		return func(q, turn int, now time.Time, r *rand.Rand) string {
-			if r.Float64() < share {
-				return fmt.Sprintf(`{"id":%d,"name":"thing %d?"}`, q, q)
-			}
-			return faithful(q, turn, now, r)
-		}
+		return but(func(_, _ int, r *rand.Rand) bool { return r.Float64() < share }, func(q int) string {
+			return fmt.Sprintf(`{"id":%d,"name":"thing %d?"}`, q, q)
+		})
 	}
 	worlds := map[string]*askedWorld{
 		"rare noise":                    {monolith: noisy(0.002), candidate: noisy(0.002)},
@@ -142,30 +151,12 @@ func TestWhatAskingFinds(t *testing.T) {
 		within    int
 		harmed    int // at most, at the 95th percentile
 	}{
-		{"wrong when asked first", func(q, turn int, now time.Time, r *rand.Rand) string {
-			if turn == 0 {
-				return wrong(q)
-			}
-			return faithful(q, turn, now, r)
-		}, "only when the candidate is asked first", 6000, 15},
-		{"wrong in 30 % when asked first", func(q, turn int, now time.Time, r *rand.Rand) string {
-			if turn == 0 && r.Float64() < 0.3 {
-				return wrong(q)
-			}
-			return faithful(q, turn, now, r)
-		}, "only when the candidate is asked first", 6000, 15},
-		{"another response in 1 of 400", func(q, turn int, now time.Time, r *rand.Rand) string {
-			if r.Float64() < 1./400 {
-				return wrong(q + 1)
-			}
-			return faithful(q, turn, now, r)
-		}, "intermittent", 20_000, 40},
-		{"one thing in 50 is wrong", func(q, turn int, now time.Time, r *rand.Rand) string {
-			if q == 17 {
-				return wrong(q)
-			}
-			return faithful(q, turn, now, r)
-		}, "reproducible", 4000, 10},
+		{"wrong when asked first", but(func(_, turn int, _ *rand.Rand) bool { return turn == 0 }, wrong), "only when the candidate is asked first", 6000, 15},
+		{"wrong in 30 % when asked first", but(func(_, turn int, r *rand.Rand) bool {
+			return turn == 0 && r.Float64() < 0.3
+		}, wrong), "only when the candidate is asked first", 6000, 15},
+		{"another response in 1 of 400", but(seldom400, func(q int) string { return wrong(q + 1) }), "intermittent", 20_000, 40},
+		{"one thing in 50 is wrong", but(func(q, _ int, _ *rand.Rand) bool { return q == 17 }, wrong), "reproducible", 4000, 10},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := &askedWorld{monolith: faithful, candidate: tc.candidate, Asked: atFirst(10)}
@@ -283,14 +274,6 @@ func TestWhyReproducedDifferencesAreNotShownYet(t *testing.T) {
 func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
 	exactly := askedRoute
 	exactly.Kind, exactly.LearnNoise = whittle.Exact, false
-	seldom := func(other func(q int) string) saying {
-		return func(q, turn int, now time.Time, r *rand.Rand) string {
-			if r.Float64() < 1./400 {
-				return other(q)
-			}
-			return faithful(q, turn, now, r)
-		}
-	}
 	next := func(q int) string { return faithful((q+1)%50, 0, simtest.Start, nil) }
 	for _, tc := range []struct {
 		name      string
@@ -298,12 +281,12 @@ func TestWhatBelongsToAnotherRequestIsSo(t *testing.T) {
 		candidate saying
 		named     bool
 	}{
-		{"swapped in 1 of 400", askedRoute, seldom(next), true},
-		{"swapped in 1 of 400, exact", exactly, seldom(next), true},
+		{"swapped in 1 of 400", askedRoute, but(seldom400, next), true},
+		{"swapped in 1 of 400, exact", exactly, but(seldom400, next), true},
 		{"kept by the wrong key", askedRoute, func(q, turn int, now time.Time, r *rand.Rand) string {
 			return faithful(q-q%25, turn, now, r)
 		}, true},
-		{"nobody's", askedRoute, seldom(wrong), false},
+		{"nobody's", askedRoute, but(seldom400, wrong), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := &askedWorld{monolith: faithful, candidate: tc.candidate, Asked: atFirst(5000)}
