@@ -164,22 +164,6 @@ func TestFullDiskStopsRisesOnly(t *testing.T) {
 	})
 }
 
-func TestTheMonolithsWatchedResponsesReachTheGuard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
-		x := exchange(200)
-		x.Served = whittle.Candidate
-		h.c.Observe(x)
-		h.c.Observe(exchange(200)) // its user's outcome comes from the gateway
-		pass(2 * time.Second)
-		var kept guard
-		if err := kept.UnmarshalBinary(disk.records[name].Guard); err != nil || kept.Monolith != 1 {
-			t.Errorf("the guard has %+v, %v", kept, err)
-		}
-	})
-}
-
 // Mirrored calls that fail are not differing responses: two services that both
 // fail now and then would soon pass a limit that only one of them is held to.
 func TestFailuresAreNotMismatches(t *testing.T) {

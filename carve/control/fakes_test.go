@@ -178,8 +178,8 @@ func (j *judge) UnmarshalBinary(b []byte) error { return json.Unmarshal(b, &j.se
 // guard breaches when enough of the candidate's responses were bad, or enough
 // comparisons differed.
 type guard struct {
-	Bad, Differ, Good, Monolith int
-	Users                       whittle.Share
+	Bad, Differ, Good int
+	Users             whittle.Share
 }
 
 const tolerated = 3
@@ -187,7 +187,6 @@ const tolerated = 3
 func (g *guard) Outcome(o whittle.Outcome) {
 	switch {
 	case o.Side == whittle.Monolith:
-		g.Monolith++
 	case o.Bad():
 		g.Bad++
 	default:
@@ -196,9 +195,6 @@ func (g *guard) Outcome(o whittle.Outcome) {
 }
 
 func (g *guard) Pair(p whittle.Pair) {
-	if p.First == whittle.Candidate {
-		g.Monolith++ // its response to a served exchange
-	}
 	if g.Users > 0 && p.Differs && !p.Monolith.Bad() && !p.Candidate.Bad() {
 		g.Differ++
 	}
@@ -215,7 +211,7 @@ func (g *guard) Meters() []whittle.Meter {
 	}
 }
 
-func (g *guard) Reset() { *g = guard{Monolith: g.Monolith, Users: g.Users} }
+func (g *guard) Reset() { *g = guard{Users: g.Users} }
 
 func (g *guard) MarshalBinary() ([]byte, error) { return json.Marshal(g) }
 
