@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -139,55 +140,22 @@ func TestEndedAtRandomMoments(t *testing.T) {
 // beginning of a write, or noise.
 func tear(t *testing.T, data string, random *rand.Rand) {
 	t.Helper()
-	name := lastSegment(t, data)
+	segments, err := filepath.Glob(filepath.Join(data, "*.segment"))
+	if err != nil || len(segments) == 0 {
+		t.Fatalf("no segment in %s: %v", data, err)
+	}
+	name := segments[len(segments)-1]
+	whole, err := os.ReadFile(name)
+	fatal.If(t, err)
+	// Segments are allocated before they are written, and a record may end in zeros.
+	end := len(bytes.TrimRight(whole, "\x00")) + 64
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	fatal.If(t, err)
 	defer f.Close()
-	end := written(t, f)
 	noise := make([]byte, 1+random.IntN(3000))
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
 	}
-	if _, err := f.WriteAt(noise, end); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func lastSegment(t *testing.T, data string) string {
-	t.Helper()
-	var last string
-	entries, err := os.ReadDir(data)
+	_, err = f.WriteAt(noise, int64(end))
 	fatal.If(t, err)
-	for _, e := range entries {
-		if i, err := e.Info(); err == nil && i.Mode().IsRegular() && i.Size() >= 4096 {
-			last = filepath.Join(data, e.Name())
-		}
-	}
-	if last == "" {
-		t.Fatalf("no segment in %v", entries)
-	}
-	return last
-}
-
-// written returns the place behind the last byte that is not zero: segments are
-// allocated before they are written.
-func written(t *testing.T, f *os.File) int64 {
-	t.Helper()
-	s, err := f.Stat()
-	fatal.If(t, err)
-	chunk := make([]byte, 64<<10)
-	for at := s.Size(); at > 0; {
-		n := min(int64(len(chunk)), at)
-		at -= n
-		if _, err := f.ReadAt(chunk[:n], at); err != nil {
-			t.Fatal(err)
-		}
-		for i := n - 1; i >= 0; i-- {
-			if chunk[i] != 0 {
-				// A record may end in zeros: leave room for them.
-				return at + i + 1 + 64
-			}
-		}
-	}
-	return 0
 }

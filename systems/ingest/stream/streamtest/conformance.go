@@ -149,7 +149,7 @@ func (s *Suite) roundTrip(t *testing.T) {
 			n := slices.IndexFunc(records, func(r stream.Record) bool { return r.ID == e.ID })
 			if n < 0 {
 				t.Errorf("%q was never appended", e.ID)
-			} else if d := differ(&e.Record, &records[n]); d != "" || e.Position != where[n] {
+			} else if d := Differ(&e.Record, &records[n]); d != "" || e.Position != where[n] {
 				t.Errorf("%q at %v, the result said %v: %s", e.ID, e.Position, where[n], d)
 			}
 		}
@@ -194,8 +194,8 @@ func (s *Suite) bounds(t *testing.T) {
 	var kept []string
 	for _, entries := range s.Read(t, st) {
 		for _, e := range entries {
-			if kept = append(kept, e.ID); e.ID == largest.ID && differ(&e.Record, &largest) != "" {
-				t.Error(differ(&e.Record, &largest))
+			if kept = append(kept, e.ID); e.ID == largest.ID && Differ(&e.Record, &largest) != "" {
+				t.Error(Differ(&e.Record, &largest))
 			}
 		}
 	}
@@ -307,8 +307,8 @@ func randomBytes(random *rand.Rand, n int) []byte {
 	return b
 }
 
-// differ says what is not the same in two records, or "".
-func differ(got, want *stream.Record) string {
+// Differ says what is not the same in two records, or "".
+func Differ(got, want *stream.Record) string {
 	if got.ID != want.ID || got.Key != want.Key || !got.Time.Equal(want.Time) || !slices.Equal(got.Header, want.Header) {
 		return fmt.Sprintf("%q %q %v %q, want %q %q %v %q", got.ID, got.Key, got.Time, got.Header, want.ID, want.Key, want.Time, want.Header)
 	}
