@@ -211,10 +211,9 @@ func (m *mortal) flip(t *testing.T, disk *fakeDisk, random *rand.Rand) {
 	t.Helper()
 	before, err := verify(t.Context(), disk)
 	fatal.If(t, err)
-	sizes := disk.sizes()
 	var names []string
-	for name, size := range sizes {
-		if strings.HasSuffix(name, segmentSuffix) && size > 0 {
+	for name, file := range disk.seen {
+		if strings.HasSuffix(name, segmentSuffix) && len(file.seen) > 0 {
 			names = append(names, name)
 		}
 	}
@@ -223,7 +222,7 @@ func (m *mortal) flip(t *testing.T, disk *fakeDisk, random *rand.Rand) {
 	}
 	slices.Sort(names)
 	name := names[random.IntN(len(names))]
-	bit := random.Int64N(sizes[name] * 8)
+	bit := random.Int64N(int64(len(disk.seen[name].seen)) * 8)
 	if name != names[len(names)-1] && bit/8 >= used(t, disk, name) {
 		return // where nothing was written, before the next segment began
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"syscall"
-	"time"
 )
 
 var (
@@ -33,8 +32,6 @@ type fakeDisk struct {
 	dying    bool    // the process ends with the first sync that fails
 	refusing float64 // how likely it is that a write fails part of the way
 	unread   map[string][2]int64
-	forget   time.Duration // how long Forget takes
-	forgot   int           // bytes dropped from the page cache
 }
 
 // fakeFile is a file of it.
@@ -233,10 +230,8 @@ func (h handle) Sync() error {
 
 // Forget leaves of a part what is on the disk.
 func (h handle) Forget(from, to int64) {
-	time.Sleep(h.d.forget)
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
-	h.d.forgot += int(to - from)
 	for s := (from + sector - 1) / sector; (s+1)*sector <= min(to, int64(len(h.p.seen))); s++ {
 		if !h.p.dirty[s] {
 			copy(h.p.seen[s*sector:(s+1)*sector], h.p.kept[s*sector:])
@@ -334,15 +329,4 @@ func (d *fakeDisk) flip(name string, bit int64) {
 	p := d.seen[name]
 	p.seen[bit/8] ^= 1 << (bit % 8)
 	p.kept[bit/8] = p.seen[bit/8]
-}
-
-// sizes returns the files' lengths.
-func (d *fakeDisk) sizes() map[string]int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	sizes := map[string]int64{}
-	for name, p := range d.seen {
-		sizes[name] = int64(len(p.seen))
-	}
-	return sizes
 }
