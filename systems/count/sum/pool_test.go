@@ -62,7 +62,8 @@ func TestCountRefusesBelowZeroAndDrawsNothingForZero(t *testing.T) {
 	}
 }
 
-// TestTurns: a request that comes after a giant has its turn next to it.
+// TestTurns: a request that comes after a giant has its turn next to it. Of a giant that is given
+// up midway at most the chunks then in hand are drawn for nothing.
 func TestTurns(t *testing.T) {
 	p := testPool(t, Options{Workers: 1, Chunk: 1000})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +81,13 @@ func TestTurns(t *testing.T) {
 		t.Errorf("%d active, %d drawn: the giant went first", active, drawn)
 	}
 	cancel()
-	<-ended
+	if err := <-ended; whittle.CodeOf(err) != whittle.Canceled {
+		t.Errorf("%v, want canceled", err)
+	}
+	p.Close()
+	if active, drawn := p.Load(); active != 0 || drawn >= math.MaxInt32 {
+		t.Errorf("%d active, %d drawn: the giant was not given up", active, drawn)
+	}
 }
 
 // stalled is a pool whose one generator is with somebody else until release.
@@ -163,26 +170,6 @@ func TestCountStopsWithItsContext(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestGivenUpMidway cancels while chunks are being drawn: at most the chunks
-// then in hand are drawn for nothing.
-func TestGivenUpMidway(t *testing.T) {
-	p := testPool(t, Options{Workers: 2, Chunk: 1000})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { _, err := p.Count(ctx, math.MaxInt32); ended <- err }()
-	for drawn := uint64(0); drawn == 0; _, drawn = p.Load() {
-		runtime.Gosched()
-	}
-	cancel()
-	if err := <-ended; whittle.CodeOf(err) != whittle.Canceled {
-		t.Errorf("%v, want canceled", err)
-	}
-	p.Close()
-	if active, drawn := p.Load(); active != 0 || drawn >= math.MaxInt32 {
-		t.Errorf("%d active, %d drawn: the request was not given up", active, drawn)
 	}
 }
 

@@ -235,12 +235,11 @@ func (s *testFront) send(method, path string, body io.Reader, lines ...string) r
 		req.Header.Add(name, value)
 	}
 	res, err := s.client.Do(req)
-	if err != nil {
-		s.Error(err)
-		return result{}
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(res.Body)
+		res.Body.Close()
 	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		s.Error(err)
 		return result{}
