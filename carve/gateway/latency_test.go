@@ -176,9 +176,8 @@ func TestStreamsThatMayBeSilentAreNotGivenUp(t *testing.T) {
 			resp, err := http.Get(url + "/")
 			fatal.If(t, err)
 			first := make([]byte, len("data: 1\n\n"))
-			if _, err := io.ReadFull(resp.Body, first); err != nil {
-				t.Fatal(err)
-			}
+			_, err = io.ReadFull(resp.Body, first)
+			fatal.If(t, err)
 			<-time.After(4 * short)
 			close(next)
 			rest, err := io.ReadAll(resp.Body)

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -117,10 +116,9 @@ func TestLedgerGivesUpWhatIsBeingCompared(t *testing.T) {
 
 // TestReasonsAreInTheGuide: whoever reads a ledger finds each reason on the gateway's page.
 func TestReasonsAreInTheGuide(t *testing.T) {
-	page, err := os.ReadFile("../../docs/gateway.md")
-	fatal.If(t, err)
+	page := fatal.Read(t, "../../docs/gateway.md")
 	for _, reason := range append(skipNames[:], skipDefect) {
-		if !bytes.Contains(page, []byte("| `"+reason+"` |")) {
+		if !strings.Contains(page, "| `"+reason+"` |") {
 			t.Errorf("docs/gateway.md has no row for %s", reason)
 		}
 	}

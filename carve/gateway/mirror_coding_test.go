@@ -11,7 +11,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"whittle"
-	"whittle/internal/fatal"
 )
 
 // saying answers with a body in a content coding; "" is none, "lies" one that
@@ -71,17 +70,12 @@ func TestResponsesAreComparedWithoutTheirCoding(t *testing.T) {
 			spec.Safe = true
 			s := open(t, spec, saying(t, body, tt.monolith), saying(t, body, tt.candidate))
 			s.apply(0, whittle.PhaseShadow)
-			r := s.sends(http.MethodGet, "", "Accept-Encoding", tt.accept)
-			resp, err := http.DefaultTransport.RoundTrip(r)
-			fatal.If(t, err)
-			defer resp.Body.Close()
-			got, err := io.ReadAll(resp.Body)
-			fatal.If(t, err)
+			resp, got := askBy(t, http.DefaultTransport, http.MethodGet, s.url+"/work", "", "Accept-Encoding", tt.accept)
 			if want := strings.Replace(tt.monolith, "lies", "gzip", 1); resp.Header.Get("Content-Encoding") != want {
 				t.Errorf("the user got %q, not %q", resp.Header.Get("Content-Encoding"), want)
 			}
 			if tt.monolith == "gzip" {
-				z, err := gzip.NewReader(bytes.NewReader(got))
+				z, err := gzip.NewReader(strings.NewReader(got))
 				if err != nil {
 					t.Fatalf("the user's body: %v", err)
 				}

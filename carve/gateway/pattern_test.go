@@ -106,9 +106,8 @@ func TestNarrowestRouteWins(t *testing.T) {
 		{"OPTIONS", "*", "", ""},
 	} {
 		r := httptest.NewRequest(tc.method, "http://h/", http.NoBody)
-		if r.URL, err = url.ParseRequestURI(tc.target); err != nil {
-			t.Fatal(err)
-		}
+		r.URL, err = url.ParseRequestURI(tc.target)
+		fatal.If(t, err)
 		if tc.beta != "" {
 			r.Header.Set("X-Beta", tc.beta)
 		}

@@ -15,7 +15,6 @@ import (
 	"whittle"
 	"whittle/carve/gateway/extproc"
 	"whittle/carve/gateway/listener"
-	"whittle/internal/fatal"
 )
 
 // host keeps by method the Host and the header that a side got last.
@@ -153,14 +152,9 @@ func (s *fixture) observes() (stream func(messages ...[]byte)) {
 	h2c := speaking(s.t, true)
 	return func(messages ...[]byte) {
 		s.t.Helper()
-		r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+extproc.Procedure, bytes.NewReader(bytes.Join(messages, nil)))
-		fatal.If(s.t, err)
-		r.Header.Set("Content-Type", "application/grpc")
-		resp, err := h2c.RoundTrip(r)
-		fatal.If(s.t, err)
-		defer resp.Body.Close()
-		if b, err := io.ReadAll(resp.Body); err != nil || len(b) > 0 || resp.Header.Get("Grpc-Status")+resp.Trailer.Get("Grpc-Status") != "0" {
-			s.t.Errorf("%v, %q, %v, %v", err, b, resp.Header, resp.Trailer)
+		resp, b := askBy(s.t, h2c, http.MethodPost, s.url+extproc.Procedure, string(bytes.Join(messages, nil)), "Content-Type", "application/grpc")
+		if b != "" || resp.Header.Get("Grpc-Status")+resp.Trailer.Get("Grpc-Status") != "0" {
+			s.t.Errorf("%q, %v, %v", b, resp.Header, resp.Trailer)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package transcode
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -23,10 +22,8 @@ import (
 // contract is testdata/contract.txtpb with its imports, as buf build writes it.
 func contract(t testing.TB) []byte {
 	t.Helper()
-	text, err := os.ReadFile("testdata/contract.txtpb")
-	fatal.If(t, err)
 	file := &descriptorpb.FileDescriptorProto{}
-	fatal.If(t, prototext.Unmarshal(text, file))
+	fatal.If(t, prototext.Unmarshal([]byte(fatal.Read(t, "testdata/contract.txtpb")), file))
 	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{
 		protodesc.ToFileDescriptorProto(timestamppb.File_google_protobuf_timestamp_proto),
 		protodesc.ToFileDescriptorProto(wrapperspb.File_google_protobuf_wrappers_proto),

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -86,9 +85,7 @@ func call(t *testing.T, base string, http2 bool, r *whittle.Request) *whittle.Re
 // answered is what the user gets where a server of the count contract is asked.
 func answered(t *testing.T, server *httptest.Server, contract whittle.RPC, body string) whittle.Response {
 	t.Helper()
-	var err error
-	contract.Descriptor, err = os.ReadFile(descriptor)
-	fatal.If(t, err)
+	contract.Descriptor = []byte(fatal.Read(t, descriptor))
 	contract.Method = "twirp.carved.Carved/Count"
 	tr, err := transcode.New(contract, transcode.Timeout(30e9))
 	fatal.If(t, err)
@@ -202,13 +199,13 @@ func TestVerbatim(t *testing.T) {
 // FuzzVerbatim: whatever an error carries, users get a status that HTTP has and
 // a content type that fits a header.
 func FuzzVerbatim(f *testing.F) {
-	contract, err := os.ReadFile(descriptor)
-	fatal.If(f, err)
+	contract := []byte(fatal.Read(f, descriptor))
 	f.Add([]byte(`{"code":"not_found","meta":{"http_status":"404","http_body":"x"}}`), "", false)
 	f.Add([]byte(`{"code":"not_found","details":[{"type":"google.protobuf.Struct","value":"CgA"}]}`), "", false)
 	f.Add([]byte{}, "CAUSABoA", true)
 	var trs [2]*transcode.Transcoder
 	for i, p := range []whittle.Protocol{whittle.Connect, whittle.GRPC} {
+		var err error
 		trs[i], err = transcode.New(whittle.RPC{Protocol: p, Descriptor: contract, Method: "twirp.carved.Carved/Count", Verbatim: true})
 		fatal.If(f, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -63,16 +62,14 @@ func TestGate(t *testing.T) {
 	monolith, candidate := newOrigin(t, "monolith"), newOrigin(t, "candidate")
 	dir := t.TempDir()
 	for name, secret := range map[string]string{"token": "operator-token-0123456789", "viewer": viewer, "key": hookKey} {
-		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte(secret), 0o600))
+		fatal.Write(t, filepath.Join(dir, name), secret)
 	}
 	config := "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0, token_file: token, viewer_token_file: viewer, hook_key_file: key}\nmonolith: http://" + monolith.address + "\nroutes:\n"
 	for _, match := range []string{byCookie, byFlaw} {
 		config += fmt.Sprintf("  - match: %s\n    candidate: http://%s\n"+
 			"    compare: {min_compared: 50, headers: {except: [X-Side]}}\n    rollout: {auto: false, sticky_by: header:X-User}\n", match, candidate.address)
 	}
-	file := filepath.Join(dir, "whittle.yaml")
-	fatal.If(t, os.WriteFile(file, []byte(config), 0o600))
-	g := process.Start(t, gateway, "run", "-c", file)
+	g := process.Start(t, gateway, "run", "-c", fatal.Write(t, filepath.Join(dir, "whittle.yaml"), config))
 
 	asks(t, g, itemsURL, "UNDECIDED", "inconclusive", map[string]int{"confirm-traffic-increase": 409, "confirm-promotion": 409, "rollback": 409})
 	users := &http.Transport{}

@@ -101,11 +101,8 @@ var steerings = []steering{
 			dir := filepath.Dir(w.config)
 			text := fmt.Sprintf("split_clients $whittle_user $whittle_side { %d%% candidate; * monolith; }\n", share/100) +
 				fmt.Sprintf("map $host $whittle_share { default %d; }\n", share)
-			err := os.WriteFile(filepath.Join(dir, "split.conf"), []byte(text), 0o600)
-			if err == nil {
-				err = w.proxy.Signal(syscall.SIGHUP)
-			}
-			fatal.If(t, err)
+			fatal.Write(t, filepath.Join(dir, "split.conf"), text)
+			fatal.If(t, w.proxy.Signal(syscall.SIGHUP))
 			_ = os.Remove(filepath.Join(dir, "off")) // it is there at 0
 		},
 	},
@@ -213,9 +210,8 @@ func (s *steered) status(t *testing.T) core.RouteStatus {
 
 func (s *steered) order(t *testing.T, o rollout.Order) {
 	t.Helper()
-	if _, err := s.admin.Order(t.Context(), byCookie, o); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.admin.Order(t.Context(), byCookie, o)
+	fatal.If(t, err)
 }
 
 // ask has every user ask once. None is on the candidate beyond the share that the proxy was told

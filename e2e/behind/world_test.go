@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -113,7 +112,7 @@ func newWorld(t *testing.T) (w *world, at []string) {
 	w = &world{dir: t.TempDir(), monolith: newOrigin(t, "monolith"), candidate: newOrigin(t, "candidate")}
 	pair := certtest.New(t).For(t, "shop.example")
 	pair.Write(t, w.dir, "cert.pem", "key.pem")
-	fatal.If(t, os.WriteFile(filepath.Join(w.dir, "pair.pem"), append(pair.Chain, pair.Key...), 0o600))
+	fatal.Write(t, filepath.Join(w.dir, "pair.pem"), append(pair.Chain, pair.Key...))
 	return w, at
 }
 
@@ -132,9 +131,7 @@ func written(form, address string) string {
 // read gives a file of an example.
 func read(t *testing.T, folder, file string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("../../examples", folder, file))
-	fatal.If(t, err)
-	return string(b)
+	return fatal.Read(t, filepath.Join("../../examples", folder, file))
 }
 
 // example gives a file of an example with each text replaced; a text that is not there
@@ -148,12 +145,7 @@ func (w *world) example(t *testing.T, folder, file string, pairs ...[2]string) s
 		}
 		text = strings.ReplaceAll(text, p[0], strings.NewReplacer("%d", dir, "%c", w.dir).Replace(p[1]))
 	}
-	err := os.MkdirAll(dir, 0o700)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600)
-	}
-	fatal.If(t, err)
-	return filepath.Join(dir, file)
+	return fatal.Write(t, filepath.Join(dir, file), text)
 }
 
 const (
@@ -371,8 +363,7 @@ func (w *world) promote(t *testing.T, routes ...string) {
 	fatal.If(t, err)
 	defer c.Close()
 	for _, r := range routes {
-		if _, err := c.Order(t.Context(), r, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Order(t.Context(), r, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "a test"})
+		fatal.If(t, err)
 	}
 }

@@ -73,10 +73,8 @@ func TestInstancesKilledInTurn(t *testing.T) {
 			t.Errorf("whittle status:\n%s", said)
 		}
 	}
-	text, err := os.ReadFile(done)
-	fatal.If(t, err)
 	times := map[string]int{}
-	for _, id := range strings.Fields(string(text)) {
+	for _, id := range strings.Fields(fatal.Read(t, done)) {
 		times[id]++
 	}
 	for id, n := range times {
@@ -173,9 +171,7 @@ http {
   server { listen %[4]s ssl; %[3]s ssl_verify_client on; location / { %[2]s } }
   server { listen %[5]s ssl http2; %[3]s location / { %[2]s } }
 }`, dir, said, tls, at[0], at[1])
-	file := filepath.Join(dir, "nginx.conf")
-	fatal.If(t, os.WriteFile(file, []byte(conf), 0o600))
-	server, err := child.Spawn(child.Options{}, nginx, "-p", dir, "-c", file)
+	server, err := child.Spawn(child.Options{}, nginx, "-p", dir, "-c", fatal.Write(t, filepath.Join(dir, "nginx.conf"), conf))
 	fatal.If(t, err)
 	t.Cleanup(func() {
 		server.Stop()

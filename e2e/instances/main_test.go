@@ -97,7 +97,7 @@ func run(t *testing.T, config string) *gate {
 
 func (g *gate) write(t *testing.T, config string) {
 	t.Helper()
-	fatal.If(t, os.WriteFile(g.config, []byte("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"+config), 0o600))
+	fatal.Write(t, g.config, "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"+config)
 }
 
 // span is a stretch of time.

@@ -2,13 +2,11 @@ package passthrough
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -165,11 +163,6 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-func put(t *testing.T, path string, content ...[]byte) {
-	t.Helper()
-	fatal.If(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, bytes.Join(content, nil), 0o600)))
-}
-
 // TestCertificatesByHost has a folder in every layout that tools make, in use by host,
 // and read again when it changes.
 func TestCertificatesByHost(t *testing.T) {
@@ -179,13 +172,13 @@ func TestCertificatesByHost(t *testing.T) {
 		"cube.example": {"cube/tls.crt", "cube/tls.key"}, "other.example": {"default.crt", "default.key"},
 	} {
 		pair := a.For(t, strings.Fields(hosts)...)
-		put(t, filepath.Join(dir, at[0]), pair.Chain)
-		put(t, filepath.Join(dir, at[1]), pair.Key)
+		fatal.Write(t, filepath.Join(dir, at[0]), pair.Chain)
+		fatal.Write(t, filepath.Join(dir, at[1]), pair.Key)
 	}
 	pair := a.For(t, "*.wild.example")
-	put(t, filepath.Join(dir, "wild.pem"), pair.Key, pair.Chain)
-	put(t, filepath.Join(dir, "readme.txt"), []byte("none"))
-	put(t, filepath.Join(dir, "..data", "tls.crt"), []byte("hidden"))
+	fatal.Write(t, filepath.Join(dir, "wild.pem"), append(pair.Key, pair.Chain...))
+	fatal.Write(t, filepath.Join(dir, "readme.txt"), "none")
+	fatal.Write(t, filepath.Join(dir, "..data", "tls.crt"), "hidden")
 	g := through(t, whoUpstream(t), func(o *options) { o.TLS = &listener.TLS{Folder: dir} })
 	name := func(host string) string {
 		c, err := tls.Dial("tcp", g.addr, &tls.Config{InsecureSkipVerify: true, ServerName: host})
@@ -205,7 +198,7 @@ func TestCertificatesByHost(t *testing.T) {
 		}
 	}
 	// Another host comes, one pair becomes bad, and one goes.
-	put(t, filepath.Join(dir, "cube", "tls.crt"), []byte("half written"))
+	fatal.Write(t, filepath.Join(dir, "cube", "tls.crt"), "half written")
 	fatal.If(t, os.Remove(filepath.Join(dir, "wild.pem")))
 	pair = a.For(t, "new.example")
 	pair.Write(t, dir, "new.pem", "new.key")
@@ -286,9 +279,8 @@ func TestUnixSocketClients(t *testing.T) {
 		o.Front = func(l *listener.Listener) {
 			_ = l.Close()
 			var err error
-			if l.Listener, err = net.Listen("unix", path); err != nil {
-				t.Fatal(err)
-			}
+			l.Listener, err = net.Listen("unix", path)
+			fatal.If(t, err)
 		}
 	})
 	for range 2 {

@@ -25,9 +25,8 @@ func TestConnectionLimit(t *testing.T) {
 	}
 	one, two := dial(t, g.addr), dial(t, g.addr)
 	for _, c := range []net.Conn{one, two} {
-		if _, err := ask(c); err != nil {
-			t.Fatal(err)
-		}
+		_, err := ask(c)
+		fatal.If(t, err)
 	}
 	three := dial(t, g.addr) // the kernel takes it, the gateway does not yet
 	responded := make(chan error, 1)
@@ -35,9 +34,8 @@ func TestConnectionLimit(t *testing.T) {
 		_, err := ask(three)
 		responded <- err
 	}()
-	if _, err := ask(one); err != nil { // those inside go on
-		t.Fatal(err)
-	}
+	_, err := ask(one) // those inside go on
+	fatal.If(t, err)
 	select {
 	case <-responded:
 		t.Fatal("a third connection was served")
@@ -123,9 +121,8 @@ func TestStopCutsWhatNeverEnds(t *testing.T) {
 	_, _ = io.WriteString(events, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 	_, _ = io.WriteString(tunnel, "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
 	for _, c := range []net.Conn{events, tunnel} {
-		if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := http.ReadResponse(bufio.NewReader(c), nil)
+		fatal.If(t, err)
 	}
 	if err := g.stop(); err != nil {
 		t.Errorf("stop: %v", err)

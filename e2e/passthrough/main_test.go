@@ -68,9 +68,8 @@ func through(t *testing.T, upstream string, change ...func(*options)) gate {
 	fatal.If(t, err)
 	front := listener.Listener{Listener: l}
 	if o.TLS != nil {
-		if front.TLS, err = listener.LoadTLS(*o.TLS, slog.New(slog.DiscardHandler)); err != nil {
-			t.Fatal(err)
-		}
+		front.TLS, err = listener.LoadTLS(*o.TLS, slog.New(slog.DiscardHandler))
+		fatal.If(t, err)
 	}
 	if o.Front != nil {
 		o.Front(&front)
@@ -170,9 +169,8 @@ func dial(t *testing.T, addr string) net.Conn {
 func raw(t *testing.T, addr, bytes string) string {
 	t.Helper()
 	c := dial(t, addr)
-	if _, err := io.WriteString(c, bytes); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(c, bytes)
+	fatal.If(t, err)
 	response, err := io.ReadAll(c)
 	if err != nil && !strings.Contains(err.Error(), "reset") { // which is as good as an end
 		t.Fatal(err)

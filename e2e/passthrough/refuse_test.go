@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/internal/http1/smugglingtest"
 )
 
@@ -134,9 +135,8 @@ func TestGarbageBehindARequest(t *testing.T) {
 					if i > 0 {
 						<-asked
 					}
-					if _, err := io.WriteString(c, part); err != nil {
-						t.Fatal(err)
-					}
+					_, err := io.WriteString(c, part)
+					fatal.If(t, err)
 				}
 				select {
 				case <-asked:

@@ -117,8 +117,7 @@ func (g *gateway) write() {
 		Held                  int
 		Routes                []route
 	}{g.setting, g.certificate, g.monolith.addr, held, routes}))
-	fatal.If(g.t, os.WriteFile(g.path()+".next", b.Bytes(), 0o600))
-	fatal.If(g.t, os.Rename(g.path()+".next", g.path()))
+	fatal.If(g.t, os.Rename(fatal.Write(g.t, g.path()+".next", b.Bytes()), g.path()))
 }
 
 func (g *gateway) path() string { return filepath.Join(g.dir, "whittle.yaml") }

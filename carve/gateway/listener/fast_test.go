@@ -225,9 +225,8 @@ func TestPrefaceInPieces(t *testing.T) {
 			fatal.If(t, err)
 			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 			for piece := range slices.Chunk([]byte(tt.sent), size) {
-				if _, err := c.Write(piece); err != nil {
-					t.Fatal(err)
-				}
+				_, err := c.Write(piece)
+				fatal.If(t, err)
 			}
 			var came []byte
 			for b := make([]byte, 1000); !bytes.Contains(came, []byte(tt.want)); {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -20,12 +19,6 @@ import (
 	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 )
-
-func write(t *testing.T, path string, b []byte) string {
-	t.Helper()
-	fatal.If(t, os.WriteFile(path, b, 0o600))
-	return path
-}
 
 // secured serves by TLS, and tells of the last request's connection.
 func secured(t *testing.T, c *tls.Config) (*named, *atomic.Pointer[tls.ConnectionState]) {
@@ -49,7 +42,7 @@ func secured(t *testing.T, c *tls.Config) (*named, *atomic.Pointer[tls.Connectio
 func TestUpstreamTLS(t *testing.T) {
 	dir := t.TempDir()
 	ours, theirs := certtest.New(t), certtest.New(t)
-	ca, other := write(t, filepath.Join(dir, "ca.pem"), ours.Chain), write(t, filepath.Join(dir, "other.pem"), theirs.Chain)
+	ca, other := fatal.Write(t, filepath.Join(dir, "ca.pem"), ours.Chain), fatal.Write(t, filepath.Join(dir, "other.pem"), theirs.Chain)
 	byAddress := ours.For(t, "127.0.0.1").Certificate
 	byName := ours.For(t, "app.internal").Certificate
 	for _, tt := range []struct {
@@ -93,7 +86,7 @@ func TestUpstreamTLS(t *testing.T) {
 func TestClientCertificatesAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	ours := certtest.New(t)
-	ca := write(t, filepath.Join(dir, "ca.pem"), ours.Chain)
+	ca := fatal.Write(t, filepath.Join(dir, "ca.pem"), ours.Chain)
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	pair := ours.For(t, "first")
 	pair.Write(t, dir, "cert.pem", "key.pem")
@@ -114,11 +107,11 @@ func TestClientCertificatesAreReadAgain(t *testing.T) {
 	}
 	shown("first")
 	pair = ours.For(t, "second")
-	write(t, cert, pair.Chain)
+	fatal.Write(t, cert, pair.Chain)
 	shown("first") // its key is not there yet
-	write(t, key, pair.Key)
+	fatal.Write(t, key, pair.Key)
 	shown("second")
-	write(t, ca, []byte("nothing"))
+	fatal.Write(t, ca, []byte("nothing"))
 	shown("second")
 	bare := upstreamOf(t, whittle.Upstream{URL: s.URL, Insecure: true})
 	if a := asks(t.Context(), bare); a.Failure == whittle.NoFailure {
