@@ -94,7 +94,6 @@ func TestBadUsageIsSaidPlainly(t *testing.T) {
 		"--for abc":                    `--for: "abc" is not a duration: write 30s, 500ms or 2h`,
 		"--each 1,x":                   `--each: "x" is not a whole number`,
 		"--name -5x":                   `--name needs a value, and "-5x" looks like a flag; if it is meant, write --name="-5x"`,
-		"--name":                       `--name needs a value`,
 		"--same foo":                   `--same: "foo" is not of the form NAME=VALUE`,
 		"--lines none":                 `--lines must be one of "auto","exact" but got "none"`,
 		"--wait -1s":                   `--wait: "-1s" is not above 0`,

@@ -46,7 +46,6 @@ func TestErrorsPointAtTheirPlace(t *testing.T) {
 		{"scenarios: [{engine: ws, flow: []}]", "1:22", "the engine ws is not supported", whittle.Unsupported},
 		{"scenarios: [{flow: [{get: {url: /}, name: x}]}]", "1:37", "name is not known in a step; known are", whittle.Invalid},
 		{"scenarios: [{flow: [{think: 1}]}]", "1:12", "no scenario sends a request", whittle.Invalid},
-		{"scenarios: [{flow: [{get: {url: '/{{ $fakeCity(1) }}'}}]}]", "1:33", "{{ $fakeCity(1) }} is not supported", whittle.Invalid},
 		{"scenarios: [{flow: [{get: {url: '/{{ $randomNumber(a,1) }}'}}]}]", "1:33", "two whole numbers", whittle.Invalid},
 		{"scenarios: [{flow: [{get: {url: '/{{ x'}}]}]", "1:33", "{{ without }}", whittle.Invalid},
 		{"scenarios: [{flow: [{get: {json: {}}}]}]", "1:27", "has a url", whittle.Invalid},
