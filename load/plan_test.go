@@ -129,7 +129,6 @@ func TestWorkloadsAreReadOrRefused(t *testing.T) {
 		{"a rate without an end", Workload{Plan: yml, Rate: 2}, "--rate needs --duration", whittle.Invalid},
 		{"a duration of nothing", Workload{Plan: yml, Duration: time.Second}, "go with --users or --rate", whittle.Invalid},
 		{"two bodies", Workload{Plan: u, Request: Request{Body: "x", BodyFile: body}}, "either --body", whittle.Invalid},
-		{"no such file", Workload{Plan: u, Request: Request{BodyFile: filepath.Join(dir, "none")}}, "read body", whittle.NotFound},
 		{"both models", Workload{Plan: u, Rate: 1, Duration: time.Second, Users: 1}, "either --rate", whittle.Invalid},
 		{"a negative rate", Workload{Plan: u, Rate: -1, Duration: time.Second}, "--rate is below 0", whittle.Invalid},
 		{"no number", Workload{Plan: u, Rate: math.NaN(), Duration: time.Second}, "--rate is below 0", whittle.Invalid},
