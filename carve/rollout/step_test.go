@@ -148,23 +148,6 @@ func TestStep(t *testing.T) {
 	}
 }
 
-func TestStepTakesAClockSetBack(t *testing.T) {
-	s, d := rollout.Step(policy, shift(500), rollout.Input{Verdict: whittle.Different}, began.Add(-time.Hour))
-	if d == nil || d.At.Before(began) {
-		t.Fatalf("decision %+v runs backwards", d)
-	}
-	if s.Share != 0 {
-		t.Errorf("share %d after DIFFERENT", s.Share)
-	}
-}
-
-func TestStartSetsItsTimeWithTheFirstStep(t *testing.T) {
-	s, d := rollout.Step(policy, rollout.Start(policy), rollout.Input{Verdict: whittle.Undecided}, began)
-	if d != nil || !s.Since.Equal(began) || s.Phase != whittle.PhaseShadow {
-		t.Errorf("got %+v, %v", s, d)
-	}
-}
-
 func TestResumedHoldsTheStepAgain(t *testing.T) {
 	later := began.Add(time.Hour)
 	s := rollout.Resumed(shift(500), later)
