@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/comparetest"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -25,9 +26,7 @@ func BenchmarkMatch(b *testing.B) {
 // and a list of ten advertisements, with an address that has a random state.
 func BenchmarkMatchOfNoise(b *testing.B) {
 	j, err := NewJudge(whittle.Comparison{Kind: whittle.JSON, LearnNoise: true, AllHeaders: true, Confidence: 0.99})
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	r := rand.New(rand.NewPCG(1, 2))
 	orders := comparetest.Orders(20, false)
 	say := func(now time.Time) whittle.Response {

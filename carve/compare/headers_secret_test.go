@@ -13,6 +13,7 @@ import (
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/header"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -188,9 +189,7 @@ func TestCookiesOfEqualServices(t *testing.T) {
 	for seed := range 60 {
 		w := comparetest.NewCookieWorld(uint64(seed))
 		h, err := newHeaders(whittle.Comparison{Kind: whittle.Exact, LearnNoise: true, AllHeaders: true}, 0.01, &display.View{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for n := 1; n <= 400; n++ {
 			h.see(w.Exchange(n))
 			found, _ := h.report(0.01)

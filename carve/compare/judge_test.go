@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/comparetest"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -61,9 +62,7 @@ func written(b []byte, before string, v float64, after string) []byte {
 func judgeOf(t testing.TB, c whittle.Comparison) *Judge {
 	t.Helper()
 	j, err := NewJudge(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return j
 }
 
@@ -71,18 +70,14 @@ func judgeOf(t testing.TB, c whittle.Comparison) *Judge {
 func stateOf(t testing.TB, j *Judge) []byte {
 	t.Helper()
 	kept, err := j.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return kept
 }
 
 // restore puts away what a judge knows, and restores it in another one or the same.
 func restore(t testing.TB, from, to *Judge) {
 	t.Helper()
-	if err := to.UnmarshalBinary(stateOf(t, from)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, to.UnmarshalBinary(stateOf(t, from)))
 }
 
 // drive takes n exchanges of the mixed load to a judge.

@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/eprocess"
 	"whittle/carve/compare/form"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 	"whittle/internal/units"
 )
@@ -23,9 +24,7 @@ var testMatch = whittle.Comparison{
 func matchOf(t testing.TB, c whittle.Comparison) *match {
 	t.Helper()
 	m, err := newMatch(c, nil, bodyKind(c))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return m
 }
 
@@ -438,12 +437,8 @@ func TestMatchResumes(t *testing.T) {
 func revived(t *testing.T, m *match, c whittle.Comparison) *match {
 	t.Helper()
 	state, err := m.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	back := matchOf(t, c)
-	if err := back.UnmarshalJSON(state); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, back.UnmarshalJSON(state))
 	return back
 }

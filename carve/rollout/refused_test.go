@@ -60,9 +60,8 @@ func TestResetDoesNotOverruleDifferent(t *testing.T) {
 			}
 			saved, err := rollout.Encode(s)
 			fatal.If(t, err)
-			if s, err = rollout.Decode(saved); err != nil {
-				t.Fatal(err)
-			}
+			s, err = rollout.Decode(saved)
+			fatal.If(t, err)
 			next, d, err := rollout.Command(policy, s, c.at, forced, now)
 			switch {
 			case c.refused == "":

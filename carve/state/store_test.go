@@ -126,9 +126,7 @@ func TestFailedSaveKeepsTheRecordBefore(t *testing.T) {
 	path := tempPath(t)
 	s := mustOpen(t, path)
 	fatal.If(t, s.Save("r", generation(7)))
-	if err := os.Mkdir(path+".new", 0o700); err != nil { // where the next file would be written
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(path+".new", 0o700)) // where the next file would be written
 	if err := s.Save("r", generation(8)); err == nil {
 		t.Error("saved")
 	}

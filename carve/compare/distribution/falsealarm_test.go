@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -69,9 +70,7 @@ func TestEqualServicesAreFoundEquivalent(t *testing.T) {
 	for run := 0; late.Open() || wrong.Open(); run++ {
 		r := rand.New(rand.NewPCG(uint64(run), 77))
 		s, err := New(whittle.Comparison{Kind: whittle.Statistical, Confidence: 0.99}, testAlpha, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		x := &whittle.Exchange{}
 		found := 0
 		for i := 0; i < most && found == 0; i++ {

@@ -12,6 +12,7 @@ import (
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondiff"
 	"whittle/carve/compare/noise"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -72,9 +73,7 @@ func equalRun(t *testing.T, seed uint64, length int) []whittle.Finding {
 func formsOf(t testing.TB, c whittle.Comparison) *Forms {
 	t.Helper()
 	f, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return f
 }
 
@@ -164,9 +163,7 @@ func TestFormState(t *testing.T) {
 	}
 	g := formsOf(t, comparetest.FormComparison)
 	g.Show = &display.View{}
-	if err := g.UnmarshalJSON(b); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, g.UnmarshalJSON(b))
 	if again := stateOf(t, g); string(again) != string(b) {
 		t.Error("what was restored is not what was kept")
 	}
@@ -178,8 +175,6 @@ func TestFormState(t *testing.T) {
 func stateOf(t *testing.T, f *Forms) []byte {
 	t.Helper()
 	b, err := f.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return b
 }

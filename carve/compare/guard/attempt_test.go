@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"whittle/internal/simtest"
-
 	"whittle"
+	"whittle/internal/fatal"
+	"whittle/internal/simtest"
 )
 
 // Every attempt has its part of the error rate; together they have no more than
@@ -214,9 +214,7 @@ func TestGuardWithManyUsersResumes(t *testing.T) {
 			t.Fatalf("%d bytes, %v", len(state), err)
 		}
 		half.g = New(testGuard)
-		if err := half.g.UnmarshalBinary(state); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, half.g.UnmarshalBinary(state))
 	}
 	a, _ := whole.g.MarshalBinary()
 	b, _ := half.g.MarshalBinary()

@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -197,9 +198,7 @@ func TestWaitSaysWhatWasSeen(t *testing.T) {
 		}
 	}
 	kept, err := s.g.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	again := New(testGuard)
 	if err := again.UnmarshalBinary(kept); err != nil || again.Wait() != wait {
 		t.Errorf("%v: %q, expected %q", err, again.Wait(), wait)

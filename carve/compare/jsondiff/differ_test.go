@@ -16,15 +16,14 @@ import (
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondoc"
+	"whittle/internal/fatal"
 )
 
 func jsonDifferOf(t testing.TB, c whittle.Comparison) *Differ {
 	t.Helper()
 	c.Kind = whittle.JSON
 	j, err := NewDiffer(c, whittle.FoundField)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return j
 }
 
@@ -337,9 +336,7 @@ func TestMasked(t *testing.T) {
 		{whittle.Exact, nil, "a", "b", false},
 	} {
 		d, err := NewDiffer(whittle.Comparison{Kind: c.kind, IgnoreText: c.patterns})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, pair := range [][2]string{{c.a, c.b}, {c.b, c.a}} {
 			list := d.Diff([]byte(pair[0]), []byte(pair[1]))
 			if (len(list) == 0) != c.same {

@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/display"
+	"whittle/internal/fatal"
 )
 
 func TestPaths(t *testing.T) {
@@ -64,9 +65,7 @@ func FuzzPath(f *testing.F) {
 func fieldsOf(t *testing.T) (names []string) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/fields.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for line := range strings.Lines(string(text)) {
 		if _, list, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
 			names = append(names, strings.Fields(list)...)

@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -269,9 +270,7 @@ func TestStateOutlivesARestart(t *testing.T) {
 	g.Reset()
 	world{perInterval: 400, rate: 0.05, shares: ramp}.drive(g, rand.New(rand.NewPCG(1, 2)), 50)
 	b, err := json.Marshal(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	again := New(test(), 0.01)
 	if err := json.Unmarshal(b, again); err != nil || again.Meter() != g.Meter() || again.threshold() != g.threshold() {
 		t.Errorf("%v: %+v, was %+v", err, again.Meter(), g.Meter())

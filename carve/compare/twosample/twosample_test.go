@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -187,13 +188,9 @@ func TestStateOfATest(t *testing.T) {
 		whole.See(m, c, m)
 		if half.See(m, c, m); i%700 == 699 {
 			b, err := json.Marshal(half)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			half = &Test{}
-			if err := json.Unmarshal(b, half); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal(b, half))
 		}
 	}
 	if !reflect.DeepEqual(whole, half) {

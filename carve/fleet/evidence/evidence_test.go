@@ -85,12 +85,10 @@ func TestSecretsStay(t *testing.T) {
 	if string(asked.Rounds[0].Monolith.Body) != secret {
 		t.Error("the gateway's own round was changed")
 	}
-	if b, err = e.Append(nil, m, by); err != nil {
-		t.Fatal(err)
-	}
-	if got, err = d.Decode(b); err != nil {
-		t.Fatal(err)
-	}
+	b, err = e.Append(nil, m, by)
+	fatal.If(t, err)
+	got, err = d.Decode(b)
+	fatal.If(t, err)
 	x := got.Exchange
 	if all := fmt.Sprintf("%s %s %s %s %v", x.Request.Body, x.Monolith.Body, x.Candidate.Body, x.Repeat.Body, x.Request.Header); strings.Contains(all, "hunter2") {
 		t.Error(all)
@@ -111,9 +109,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(b)
 	asked := full()
 	asked.Again, asked.Rounds = true, make([]whittle.Round, 2)
-	if b, err = e.Append(nil, asked, nil); err != nil {
-		f.Fatal(err)
-	}
+	b, err = e.Append(nil, asked, nil)
+	fatal.If(f, err)
 	f.Add(b)
 	f.Add([]byte{version, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {

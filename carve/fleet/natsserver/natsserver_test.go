@@ -64,9 +64,7 @@ func TestAServerThatKeepsNothing(t *testing.T) {
 	defer s.End()
 	process.Until(t, "running", func() bool { _, err := s.InProcessConn(); return err == nil })
 	old := s.now.Load()
-	if err := old.DisableJetStream(); err != nil { // as it does itself where the disk is full
-		t.Fatal(err)
-	}
+	fatal.If(t, old.DisableJetStream()) // as it does itself where the disk is full
 	process.Until(t, "another one", func() bool { n := s.now.Load(); return n != nil && n != old })
 }
 
