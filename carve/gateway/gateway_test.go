@@ -87,9 +87,7 @@ func TestReloadKeepsCounting(t *testing.T) {
 	if n := after.entries[1].meter.class[5].Load(); n != 2 {
 		t.Errorf("%d counted over the reload, want 2", n)
 	}
-	if err := g.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, g.Close(context.Background()))
 	if err := g.Reload(o.Monolith, nil); whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("reload after close gave %v", err)
 	}

@@ -57,9 +57,7 @@ func listens(t *testing.T, g *Gateway, l listener.Listener) {
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, <-served)
 	})
 }
 

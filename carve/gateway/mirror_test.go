@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // Every sort of request at once, with aborts, a candidate in trouble, reloads,
@@ -184,9 +185,7 @@ func TestCloseAccountsForWhatItInterrupts(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := s.g.table.Load().routes["/work"].close(ctx); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, s.g.table.Load().routes["/work"].close(ctx))
 	s.gets(s.sends("GET", ""))
 	if l := s.rests(); l.Total != 11 || l.Skipped[whittle.SkipInterrupted] != 11 {
 		t.Errorf("ledger %+v, want eleven interrupted", l)

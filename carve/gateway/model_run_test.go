@@ -61,9 +61,7 @@ func walkModel(t *testing.T, seed uint64, steps int, store control.Store) {
 		}
 		shares[string(w.m.phase)+" "+strconv.Itoa(int(w.m.inForce()))]++
 	}
-	if err := w.g.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, w.g.Close(t.Context()))
 	t.Logf("seed %d: %v; %d requests: %v; stood at %v", seed, w.done, w.m.total, maps.Clone(w.m.fates), shares)
 }
 

@@ -62,9 +62,7 @@ func TestUnnamedProxyIsLogged(t *testing.T) {
 			g.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		remarks := g.Remarks()
-		if err := g.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, g.Close(t.Context()))
 		if n := strings.Count(log.String(), "write forwarded: {trust: ["); n != c.want || len(remarks) != c.want {
 			t.Errorf("%s: logged %d times, want %d: %s", name, n, c.want, log.String())
 		}

@@ -160,9 +160,7 @@ func TestHeadersPass(t *testing.T) {
 		if i := strings.Index(response, "Folded: one"); i < 0 || !strings.HasPrefix(strings.TrimLeft(response[i+len("Folded: one"):], " "), "two\r\n") {
 			t.Errorf("length %d: a folded line did not become one in\n%s", length, response)
 		}
-		if err := g.stop(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, g.stop())
 	}
 }
 

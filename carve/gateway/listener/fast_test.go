@@ -95,9 +95,7 @@ func listening(t testing.TB, c Config) (addr string) {
 	go func() { done <- New(c).Serve(ctx, Listener{Listener: l}) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, <-done)
 	})
 	return l.Addr().String()
 }

@@ -54,9 +54,7 @@ func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
 		if q.Offer(99, 1, 20) != Accepted {
 			t.Error("not accepted at rest")
 		}
-		if err := q.Close(t.Context(), t.Context()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, q.Close(t.Context(), t.Context()))
 		if q.Offer(1, 1, 1) != Closed || len(order) != 24 {
 			t.Errorf("after close: %d jobs done", len(order))
 		}
@@ -276,9 +274,7 @@ func TestAPauseEndsWithTheRoute(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if err := r.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, r.Close(t.Context()))
 		if r.Acquire(2) {
 			t.Error("a closed one gives a permit")
 		}
