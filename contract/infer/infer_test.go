@@ -215,7 +215,7 @@ func learn(t *testing.T, o Options, entries ...*capture.Entry) *contract.Contrac
 	return c
 }
 
-// method finds a method by its name.
+// methodOf finds a method by its name.
 func methodOf(t *testing.T, c *contract.Contract, name string) *contract.Method {
 	t.Helper()
 	i := slices.IndexFunc(c.Methods, func(m contract.Method) bool { return m.Name == name })

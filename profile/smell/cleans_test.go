@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	randv2 "math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -236,7 +237,7 @@ func logged() http.Handler {
 }
 
 func proxied() http.Handler {
-	upstream := backend(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }, false)
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
 	to, err := url.Parse(upstream.URL)
 	if err != nil {
 		panic(err)

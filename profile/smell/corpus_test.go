@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	_ "net/http/pprof"
 	"os"
 	"os/exec"
@@ -346,12 +345,4 @@ func TestCleanServicesOfNodeRaiseNothing(t *testing.T) {
 			silent(t, nodeService(t, file), nodeProfiles, true)
 		})
 	}
-}
-
-// backend is an upstream in the service's own process.
-func backend(h http.HandlerFunc, tls bool) *httptest.Server {
-	if tls {
-		return httptest.NewTLSServer(h)
-	}
-	return httptest.NewServer(h)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"regexp"
 	"strings"
@@ -191,15 +192,17 @@ func deferring(w http.ResponseWriter, _ *http.Request) {
 }
 
 func dialing(tls bool) http.Handler {
-	upstream := backend(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }, tls)
-	transport := upstream.Client().Transport.(*http.Transport)
+	say := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") })
 	if tls {
+		upstream := httptest.NewTLSServer(say)
+		transport := upstream.Client().Transport.(*http.Transport)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			once := transport.Clone()
 			defer once.CloseIdleConnections()
 			fetch(w, &http.Client{Transport: once}, upstream.URL, r)
 		})
 	}
+	upstream := httptest.NewServer(say)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fetch(w, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, upstream.URL, r)
 	})

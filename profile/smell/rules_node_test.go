@@ -9,9 +9,8 @@ import (
 	"whittle/profile/smell"
 )
 
-// nodeStacks makes a Node profile of stacks, leaf first, each "function@script:line";
-// a stack may begin with how many samples it has, else it has 100. "pool" is what other
-// threads do.
+// nodeStacks makes a Node profile of stacks, leaf first, of "function@script", with 100
+// samples of each. "pool" is what other threads do.
 func nodeStacks(stacks ...string) *profile.Profile {
 	p := &profile.Profile{Kind: profile.CPU, Runtime: profile.Node}
 	index := map[string]int32{}
