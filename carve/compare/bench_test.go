@@ -43,8 +43,7 @@ func BenchmarkMatchOfNoise(b *testing.B) {
 		now := simtest.Start.Add(time.Duration(i) * 50 * time.Millisecond)
 		x := &whittle.Exchange{At: now, User: uint64(r.IntN(50)), Request: whittle.Request{Method: "GET", Target: fmt.Sprintf("/x/%d", r.IntN(30))}, Monolith: say(now), Candidate: say(now)}
 		if i%20 == 9 {
-			again := say(now)
-			x.Repeat = &again
+			x.Repeat = new(say(now))
 		}
 		list = append(list, x)
 	}

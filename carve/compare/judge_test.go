@@ -189,8 +189,7 @@ func TestFailures(t *testing.T) {
 		"a monolith that differs from itself": {100, func(i int, x *whittle.Exchange) {
 			x.Candidate.Status = 409
 			if i%5 == 0 {
-				again := x.Candidate
-				x.Repeat = &again
+				x.Repeat = new(x.Candidate)
 			}
 		}, whittle.Undecided, ""},
 	} {

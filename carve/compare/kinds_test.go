@@ -363,8 +363,7 @@ func playKind(t testing.TB, k *kind, seed uint64, n int, every time.Duration) (v
 		x := &whittle.Exchange{At: now, User: uint64(user) + 1, Request: request}
 		x.Monolith, x.Candidate = say(k.monolith, 0), say(k.candidate, 1)
 		if i%20 == 19 {
-			again := say(k.monolith, 0)
-			x.Repeat = &again
+			x.Repeat = new(say(k.monolith, 0))
 		}
 		if j.Observe(x); i%50 != 49 {
 			continue

@@ -45,8 +45,7 @@ func repeated(x *whittle.Exchange, body string) *whittle.Exchange {
 func exchanged(i, every int, say func(side int) whittle.Response) *whittle.Exchange {
 	x := exchange("", "")
 	if x.Monolith, x.Candidate = say(form.Monolith), say(form.Candidate); every > 0 && i%every == every-1 {
-		again := say(form.Repeat)
-		x.Repeat = &again
+		x.Repeat = new(say(form.Repeat))
 	}
 	return x
 }

@@ -297,8 +297,7 @@ func TestResponsesThatDependOnWhoAskedFirst(t *testing.T) {
 			x := countExchange(i, 1, 0, 0)
 			x.Monolith, x.Candidate = call(0), call(1)
 			if repeats && i%5 == 0 {
-				again := call(1)
-				x.Repeat = &again
+				x.Repeat = new(call(1))
 			}
 			j.Observe(x)
 		}

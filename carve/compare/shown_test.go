@@ -230,8 +230,7 @@ func TestBodiesByWhatTheyAre(t *testing.T) {
 					x.Candidate = say(c.candidateType, c.candidate, price+1)
 				}
 				if i%20 == 19 {
-					again := x.Monolith
-					x.Repeat = &again
+					x.Repeat = new(x.Monolith)
 				}
 				o := j.Observe(x)
 				if o.Ask {

@@ -248,8 +248,7 @@ func (w *CookieWorld) Exchange(n int) *whittle.Exchange {
 	}
 	x.Monolith, x.Candidate = response(0), response(candidateSide)
 	if n%20 == 10 {
-		again := response(2)
-		x.Repeat = &again
+		x.Repeat = new(response(2))
 	}
 	return x
 }

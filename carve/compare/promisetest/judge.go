@@ -61,8 +61,7 @@ func oneFailureExcusesOne(t *testing.T, fresh func() Judge) {
 			case i%1000 == 999:
 				x.Candidate = wrong
 			case i%20 == 0:
-				again := right
-				x.Repeat = &again
+				x.Repeat = new(right)
 			}
 			if j.Observe(x); i > 2000 && i%100 == 0 {
 				if v := j.Verdict(); v.State == whittle.Equivalent {
@@ -82,8 +81,7 @@ func oneFailureExcusesOne(t *testing.T, fresh func() Judge) {
 			x.Candidate = failed
 		}
 		if i%20 == 0 && x.Monolith.Failure == whittle.NoFailure {
-			again := right
-			x.Repeat = &again
+			x.Repeat = new(right)
 		}
 		j.Observe(x)
 	}

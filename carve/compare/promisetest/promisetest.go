@@ -95,8 +95,7 @@ func (t *route) next() {
 		x.Candidate = t.candidate(n, 1, t.now.Add(gap), t.r)
 	}
 	if t.compared++; t.compared%20 == 0 && x.Monolith.Status < 400 {
-		again := t.monolith(n, 2, t.now.Add(2*gap), t.r)
-		x.Repeat = &again
+		x.Repeat = new(t.monolith(n, 2, t.now.Add(2*gap), t.r))
 	}
 	o := t.judge.Observe(x)
 	if t.guard != nil {
