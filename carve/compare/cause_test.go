@@ -61,51 +61,6 @@ func TestNoCauseByChance(t *testing.T) {
 	}
 }
 
-// swapped is a candidate that gives another request's response in one of so many.
-func swapped(t *testing.T, of func(i int, x *whittle.Exchange, bodies []string) string) string {
-	t.Helper()
-	j := judgeOf(t, whittle.Comparison{Kind: whittle.JSON})
-	var bodies []string
-	r := rand.New(rand.NewPCG(3, 3))
-	for i := range 400 {
-		body := fmt.Sprintf(`{"id":%d,"name":"customer %x","state":%q}`, 10_000+i, r.Uint64(), []string{"open", "paid"}[i%2])
-		x := comparetest.Gave(float64(i), uint64(i%7), fmt.Sprintf("/customers/%d", i), body)
-		bodies = append(bodies, body)
-		x.Candidate = whittle.Response{Status: 200, Body: []byte(of(i, x, bodies))}
-		j.Observe(x)
-	}
-	v := j.Verdict()
-	for _, f := range v.Findings {
-		if f.Path == "$.name" {
-			return f.Cause
-		}
-	}
-	return fmt.Sprintf("no finding: %+v", v.Findings)
-}
-
-// TestAnotherRequestsValue: a response that the monolith gave to another request before
-// is named as that; one that it gave to nobody is not.
-func TestAnotherRequestsValue(t *testing.T) {
-	for _, c := range []struct {
-		name, want string
-		of         func(i int, x *whittle.Exchange, bodies []string) string
-	}{
-		{"the last one's response", "to another request before", func(i int, _ *whittle.Exchange, bodies []string) string {
-			return bodies[max(0, i-i/40%2*(1+i%3))]
-		}},
-		{"a made one", "", func(i int, _ *whittle.Exchange, bodies []string) string {
-			if i%20 != 5 {
-				return bodies[i]
-			}
-			return fmt.Sprintf(`{"id":%d,"name":"made %d","state":"open"}`, 10_000+i, i*i)
-		}},
-	} {
-		if got := swapped(t, c.of); !strings.Contains(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
 // TestAStaleValue: a candidate that gives what the monolith gave to the same
 // request before is called stale.
 func TestAStaleValue(t *testing.T) {
