@@ -199,6 +199,8 @@ func ofTypes() []sent {
 	}
 	mended := refused("gzip of what is no event", "/v1/track", gzipOf(`{"event":"e"}`), nobody, asJSON, "Content-Encoding: gzip")
 	mended.unzipped = `{"event":"e"}`
+	full := batchOf(typed("full"))
+	full += strings.Repeat(" ", 500<<10-len(full))
 	garbled := func(name, body, coding string) sent {
 		return refused(name, "/v1/track", body, "not what its content encoding says", asJSON, "Content-Encoding: "+coding)
 	}
@@ -243,6 +245,8 @@ func ofTypes() []sent {
 		unread(415, "two fields", "/v1/track", gzipOf(zipped), notTaken, asJSON, "Content-Encoding: gzip", "Content-Encoding: gzip"),
 		unread(415, "a coding and none", "/v1/track", zipped, notTaken, asJSON, "Content-Encoding: gzip", "Content-Encoding: identity"),
 		unread(415, "utf-8 as a coding", "/v1/track", oneEvent, notTaken, asJSON, "Content-Encoding: utf-8"),
+		{name: "gzip of as much as may be", wire: posted("/v1/batch", gzipOf(full), asJSON, "Content-Encoding: gzip"), code: 200, kept: 1, value: typed("full")[:30]},
+		{name: "gzip of a byte more", wire: posted("/v1/batch", gzipOf(full+" "), asJSON, "Content-Encoding: gzip"), code: 413, reason: "larger than", letter: true},
 		{name: "a bomb of gzip", wire: posted("/v1/track", gzipOf(strings.Repeat(" ", 20<<20)), asJSON, "Content-Encoding: gzip"), code: 413, reason: "larger than", letter: true},
 	}
 }
