@@ -44,10 +44,6 @@ func (p *tape) rolls(t *testing.T, n int) []*whittle.Exchange {
 	return p.kept
 }
 
-func recordedBy(p *tape) func(*Options) {
-	return func(o *Options) { o.Record = p.take }
-}
-
 // TestRecord: whoever answers, and with or without a route, what the user asked
 // and got is recorded.
 func TestRecord(t *testing.T) {
@@ -64,7 +60,7 @@ func TestRecord(t *testing.T) {
 		w.Header().Set("X-Sum", "7")
 		w.Header().Set(http.TrailerPrefix+"X-Late", "8")
 	})
-	s := open(t, spec, monolith, says(http.StatusOK, "candidate"), recordedBy(&p))
+	s := open(t, spec, monolith, says(http.StatusOK, "candidate"), func(o *Options) { o.Record = p.take })
 	ask := func(path, body string) { ask(t, http.MethodPut, s.url+path, body, "X-User", "u") }
 	ask("/elsewhere?x=1", "one")
 	s.g.SetRecording(whittle.All, 0)
@@ -111,7 +107,7 @@ func TestRecordSkips(t *testing.T) {
 		_, _ = io.WriteString(w, "data: x\n\n")
 	})
 	mux.HandleFunc("/broken", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	s := open(t, everything(), mux, says(http.StatusOK, "candidate"), recordedBy(&p))
+	s := open(t, everything(), mux, says(http.StatusOK, "candidate"), func(o *Options) { o.Record = p.take })
 	s.g.SetRecording(whittle.All, 1000)
 	ask := func(path, body string, header ...string) { ask(t, http.MethodPost, s.url+path, body, header...) }
 	ask("/long", "short")

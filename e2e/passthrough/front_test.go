@@ -59,16 +59,13 @@ func TestProxyProtocol(t *testing.T) {
 		if got := raw(t, g.addr, c.header+get+last); strings.Count(got, c.want) != 2 {
 			t.Errorf("%q: %q, want %s", c.header, got, c.want)
 		}
-		conn, err := net.Dial("tcp", g.addr)
-		fatal.If(t, err)
-		_ = conn.SetDeadline(time.Now().Add(patience))
+		conn := dial(t, g.addr)
 		for _, b := range []byte(c.header + last) { // each byte in a packet of its own, mostly
 			_, _ = conn.Write([]byte{b})
 		}
 		if got, _ := io.ReadAll(conn); !strings.Contains(string(got), c.want) {
 			t.Errorf("%q byte by byte: %q, want %s", c.header, got, c.want)
 		}
-		_ = conn.Close()
 	}
 	for _, bad := range []string{last, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcde", "PROXY TCP4 1.2.3.4\r\n" + last, binary + "\x21\x11\xff\xff" + last} {
 		if got := raw(t, g.addr, bad); got != "" {

@@ -60,7 +60,7 @@ type soak struct {
 	// to lose them.
 	monolith, lenient, strict *upstream
 	gateways                  []*gateway // plain, TLS
-	tally                     tally
+	tally                     *tally
 	next                      atomic.Uint64
 	stop                      context.CancelFunc
 
@@ -88,7 +88,8 @@ func (r *soak) met() bool {
 // TestSoak soaks: no user has an error that direct access would not have had, the ledgers
 // are whole, and no goroutine and no file is left.
 func TestSoak(t *testing.T) {
-	r := &soak{t: t, lasts: *lasts, events: map[string]int{}, tally: tally{t: t, failed: map[string]int64{}, routes: map[string]*sent{}}}
+	counts := tally{t: t, failed: map[string]int64{}, certain: map[string]int64{}, uncertain: map[string]int64{}}
+	r := &soak{t: t, lasts: *lasts, events: map[string]int{}, tally: &counts}
 	ends := *lasts
 	if *lasts == 0 {
 		r.lasts, r.requests, ends = shortIn, short, shortEnds
@@ -106,7 +107,7 @@ func TestSoak(t *testing.T) {
 	r.run(ctx, kinds)
 	stop()
 	n, took := r.tally.requests.Load(), time.Since(began)
-	t.Logf("%d requests in %v, %.0f a second; seed %d; %s", n, took, float64(n)/took.Seconds(), *seed, &r.tally)
+	t.Logf("%d requests in %v, %.0f a second; seed %d; %s", n, took, float64(n)/took.Seconds(), *seed, r.tally)
 	for _, name := range slices.Sorted(maps.Keys(r.events)) {
 		t.Logf("  %4d × %s", r.events[name], name)
 	}
@@ -257,7 +258,7 @@ func (r *soak) progress(ctx context.Context) {
 	last, began := int64(0), time.Now()
 	every(ctx, 5*time.Second, func() {
 		n := r.tally.requests.Load()
-		line := fmt.Sprintf("%5.0fs %10d requests, %6d/s, %s;", time.Since(began).Seconds(), n, (n-last)/5, &r.tally)
+		line := fmt.Sprintf("%5.0fs %10d requests, %6d/s, %s;", time.Since(began).Seconds(), n, (n-last)/5, r.tally)
 		last = n
 		for _, g := range r.gateways {
 			if s, ok := g.sample(); ok {

@@ -21,12 +21,10 @@ type tally struct {
 
 	mu     sync.Mutex       // guards the following
 	failed map[string]int64 // by class; of direct access too, where the harness expects what is not so
-	routes map[string]*sent // by gateway and route
+	// certain counts, by gateway and route, the requests that the gateway must have had, uncertain
+	// those that it may have had.
+	certain, uncertain map[string]int64
 }
-
-// sent counts the requests of a route: those that the gateway must have had, and those
-// that it may have had.
-type sent struct{ certain, uncertain atomic.Int64 }
 
 // asked is one request that has had its outcome.
 type asked struct {
@@ -44,12 +42,13 @@ func (t *tally) add(a *asked) {
 	t.requests.Add(1)
 	p := a.plan
 	if a.kind.gateway != nil && p.Route != "" {
-		s := t.route(a.kind.gateway, p.Route)
+		in := t.certain
 		if a.out.Uncertain {
-			s.uncertain.Add(1)
-		} else {
-			s.certain.Add(1)
+			in = t.uncertain
 		}
+		t.mu.Lock()
+		in[a.kind.gateway.name+" "+p.Route]++
+		t.mu.Unlock()
 	}
 	switch a.out.Class {
 	case client.Whole, client.Left:
@@ -91,18 +90,6 @@ func (t *tally) fail(a *asked) {
 	}
 }
 
-func (t *tally) route(g *gateway, route string) *sent {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	key := g.name + " " + route
-	s := t.routes[key]
-	if s == nil {
-		s = &sent{}
-		t.routes[key] = s
-	}
-	return s
-}
-
 func (t *tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,8 +100,7 @@ func (t *tally) String() string {
 // to what was sent.
 func (r *soak) holdLedger(g *gateway, route string) {
 	l := g.ledgerAtRest(route)
-	s := r.tally.route(g, route)
-	certain, uncertain := s.certain.Load(), s.uncertain.Load()
+	certain, uncertain := r.tally.certain[g.name+" "+route], r.tally.uncertain[g.name+" "+route] // nobody asks any more
 	text := fmt.Sprintf("ledger %-5s %-24s sent %d to %d: %s", g.name, g.match(route), certain, certain+uncertain, l.Account())
 	if l.Total != l.Sum() || l.Pending != 0 || l.Total < certain || l.Total > certain+uncertain {
 		r.t.Error(text)
