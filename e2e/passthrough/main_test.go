@@ -77,9 +77,7 @@ func through(t *testing.T, upstream string, change ...func(*options)) gate {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, front) }()
-	stopped := false
-	stop := func() error {
-		stopped = true
+	stop := sync.OnceValue(func() error {
 		cancel()
 		select {
 		case err := <-served:
@@ -87,14 +85,8 @@ func through(t *testing.T, upstream string, change ...func(*options)) gate {
 		case <-time.After(patience):
 			return errors.New("Serve did not return")
 		}
-	}
-	t.Cleanup(func() {
-		if !stopped {
-			if err := stop(); err != nil {
-				t.Errorf("stop gateway: %v", err)
-			}
-		}
 	})
+	t.Cleanup(func() { fatal.If(t, stop()) })
 	return gate{Gateway: g, addr: l.Addr().String(), stop: stop}
 }
 
