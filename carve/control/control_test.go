@@ -1,11 +1,15 @@
 package control_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
 
 	"whittle"
 	"whittle/carve/control"
@@ -194,8 +198,10 @@ func TestOutcomeIsDroppedRatherThanWaitedFor(t *testing.T) {
 		h := newRig(t, &memory{}, spec()) // nobody empties the box
 		h.users(whittle.Monolith, 200, 10_000)
 		h.users(whittle.Candidate, 500, 10_000)
-		if got := metric(t, h.c, "whittle_outcomes_dropped_total"); got != 20_000-8192 {
-			t.Errorf("%v dropped", got)
+		const dropped = "whittle_outcomes_dropped_total"
+		got, err := testutil.CollectAndFormat(h.c, expfmt.TypeTextPlain, dropped)
+		if want := fmt.Sprintf("%s{route=%q} %d\n", dropped, name, 20_000-8192); err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 	})
 }

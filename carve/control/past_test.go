@@ -5,10 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"whittle"
-	"whittle/carve/control"
 	"whittle/carve/rollout"
 	"whittle/internal/fatal"
 )
@@ -92,23 +89,6 @@ func TestThePastIsBoundedAndWhole(t *testing.T) {
 			t.Errorf("of no route: %v", err)
 		}
 	})
-}
-
-// metric reads the one series of a name that has no other label than route.
-func metric(t *testing.T, c *control.Controller, name string) float64 {
-	t.Helper()
-	reg := prometheus.NewPedanticRegistry()
-	reg.MustRegister(c)
-	families, err := reg.Gather()
-	fatal.If(t, err)
-	for _, f := range families {
-		if f.GetName() == name {
-			m := f.GetMetric()[0]
-			return m.GetGauge().GetValue() + m.GetCounter().GetValue()
-		}
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
 }
 
 func noSwap() error { return nil }
