@@ -25,6 +25,11 @@ func shifted(t *testing.T, disk *memory) *rig {
 	return h
 }
 
+// inShift runs a test in a bubble, with a candidate at 1 %.
+func inShift(t *testing.T, test func(t *testing.T, h *rig)) {
+	synctest.Test(t, func(t *testing.T) { test(t, shifted(t, &memory{})) })
+}
+
 // shift lets a harness that is made begin its shift.
 func shift(h *rig) {
 	h.t.Helper()
@@ -106,9 +111,8 @@ func mirror(h *rig, candidate, n int) {
 // A fall happens within the tick even while the disk hangs, and in the middle
 // of a rise that is being saved.
 func TestFallDoesNotWaitForADisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
+	inShift(t, func(t *testing.T, h *rig) {
+		disk := h.disk
 		release := make(chan struct{})
 		disk.set(func(m *memory) { m.hang, m.hangAt = release, 2500 })
 		h.users(whittle.Candidate, 200, 5)
@@ -132,9 +136,8 @@ func TestFallDoesNotWaitForADisk(t *testing.T) {
 }
 
 func TestFullDiskStopsRisesOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
+	inShift(t, func(t *testing.T, h *rig) {
+		disk := h.disk
 		disk.set(func(m *memory) { m.fail = errFull })
 		h.users(whittle.Candidate, 200, 5)
 		pass(time.Minute)
@@ -171,8 +174,7 @@ func TestFullDiskStopsRisesOnly(t *testing.T) {
 // Mirrored calls that fail are not differing responses: two services that both
 // fail now and then would soon pass a limit that only one of them is held to.
 func TestFailuresAreNotMismatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := shifted(t, &memory{})
+	inShift(t, func(t *testing.T, h *rig) {
 		for range 3 * tolerated {
 			lost := exchange(0)
 			lost.Candidate.Failure = whittle.FailedReset

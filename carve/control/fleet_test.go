@@ -62,9 +62,8 @@ func (h *rig) position() whittle.Position {
 // TestALeaderBeginsBelowWhatIsKnown: a record is taken up above every generation that a
 // gateway knows of, and at no more than the share that they allow.
 func TestALeaderBeginsBelowWhatIsKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
+	inShift(t, func(t *testing.T, h *rig) {
+		disk := h.disk
 		saved := h.position()
 		fatal.If(t, h.stop())
 		kept := disk.records[name]

@@ -14,9 +14,8 @@ import (
 )
 
 func TestOrdersOnAHungDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
+	inShift(t, func(t *testing.T, h *rig) {
+		disk := h.disk
 		release := make(chan struct{})
 		disk.set(func(m *memory) { m.hang, m.hangAt = release, 2500 })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -94,8 +94,7 @@ func TestThePastIsBoundedAndWhole(t *testing.T) {
 func noSwap() error { return nil }
 
 func TestReload(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := shifted(t, &memory{})
+	inShift(t, func(t *testing.T, h *rig) {
 		other := spec(func(r *whittle.Route) { r.Name = "GET /other" })
 		mirror(h, 200, 10)
 
@@ -151,8 +150,7 @@ func TestReload(t *testing.T) {
 
 // Nobody gets a share of the new candidate by what was decided for the old.
 func TestNothingRisesWhileReloading(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := shifted(t, &memory{})
+	inShift(t, func(t *testing.T, h *rig) {
 		mended := spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} })
 		err := h.c.Reload(whittle.Upstream{}, []whittle.Route{mended}, func() error {
 			h.users(whittle.Candidate, 200, 5)

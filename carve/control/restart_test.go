@@ -19,9 +19,8 @@ import (
 // on with the share that was on disk, and its ledger adds up and has as many
 // compared as the judge has seen.
 func TestKilledAfterAnySave(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
+	inShift(t, func(t *testing.T, h *rig) {
+		disk := h.disk
 		total := int64(1) // was compared to begin the shift
 		for range 40 {
 			h.mu.Lock()
@@ -77,9 +76,8 @@ func ledgerIn(t *testing.T, r state.Record) whittle.Ledger {
 // A kill between the exchange that decides and the fall leaves evidence on disk that
 // is DIFFERENT at a share above 0: nobody is put on the candidate again.
 func TestDifferentOnDiskStartsOnTheMonolith(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
+	inShift(t, func(t *testing.T, h *rig) {
+		disk := h.disk
 		_ = h.stop()
 		again := newRig(t, disk, spec())
 		again.word = whittle.Different
@@ -262,9 +260,8 @@ func TestDifferentIsNotForcedByAReset(t *testing.T) {
 }
 
 func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &memory{}
-		h := shifted(t, disk)
+	inShift(t, func(t *testing.T, h *rig) {
+		disk := h.disk
 		err := h.stop()
 		h.trip("broken at the end") // nobody listens any more
 		fatal.If(t, err)
