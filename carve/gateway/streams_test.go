@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -125,13 +124,7 @@ func TestWhoseFailureItIs(t *testing.T) {
 	} {
 		s := open(t, everything(), c.monolith, c.candidate, func(o *Options) { o.Monolith.Timeout = 2 * time.Second })
 		s.apply(c.share, map[bool]whittle.Phase{true: whittle.PhaseShadow, false: whittle.PhaseShift}[c.share == 0])
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		resp, err := http.DefaultClient.Do(s.sends(c.method, "").WithContext(ctx))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		resp.Body.Close()
-		cancel()
+		resp, _ := askBy(t, http.DefaultTransport, c.method, s.url+"/work", "")
 		if got := resp.Header.Get("X-Whittle-Failure"); resp.StatusCode != c.status || got != c.want {
 			t.Errorf("%s: %d, %q", name, resp.StatusCode, got)
 		}
