@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -164,10 +163,7 @@ func TestAGroupSharesDrawAndShare(t *testing.T) {
 			t.Errorf("%+v: %d users are on the candidate", at, on)
 		}
 	}
-	said := fmt.Sprint(g.Remarks())
-	if !strings.Contains(said, "the least share of the routes of group shop counts for all; it is that of /page now, 0 %") {
-		t.Error(said)
-	}
+	fatal.Has(t, fmt.Sprint(g.Remarks()), "the least share of the routes of group shop counts for all; it is that of /page now, 0 %")
 }
 
 func request(remote string, header ...string) *http.Request {

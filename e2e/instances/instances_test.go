@@ -68,11 +68,7 @@ func TestInstancesKilledInTurn(t *testing.T) {
 		t.Errorf("%d writes failed, and the gateway counts %v", len(l.failed), got)
 	}
 	said := process.MustRun(t, "", 0, gateway, "status", "--admin", "http://"+g.Admin)
-	for i := range both {
-		if !strings.Contains(said, "  ready     "+both[i].Public) {
-			t.Errorf("whittle status:\n%s", said)
-		}
-	}
+	fatal.Has(t, said, "  ready     "+both[0].Public, "  ready     "+both[1].Public)
 	times := map[string]int{}
 	for _, id := range strings.Fields(fatal.Read(t, done)) {
 		times[id]++

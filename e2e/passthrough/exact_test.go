@@ -144,14 +144,8 @@ func TestHeadersPass(t *testing.T) {
 		if !slices.Equal(got.header, want) {
 			t.Errorf("length %d: upstream saw\n%q\nwant\n%q", length, got.header, want)
 		}
-		for _, line := range []string{
-			"Set-Cookie: a=1", "Set-Cookie: b=\"2\"; Path=/", "X-Odd: inner  spaces \t kept", "X-Empty: ",
-			"X-Latin: caf\xe9", "Content-Length: 2",
-		} {
-			if !strings.Contains(response, "\r\n"+line+"\r\n") {
-				t.Errorf("length %d: the client did not get %q in\n%s", length, line, response)
-			}
-		}
+		fatal.Has(t, response, "\r\nSet-Cookie: a=1\r\n", "\r\nSet-Cookie: b=\"2\"; Path=/\r\n", "\r\nX-Odd: inner  spaces \t kept\r\n",
+			"\r\nX-Empty: \r\n", "\r\nX-Latin: caf\xe9\r\n", "\r\nContent-Length: 2\r\n")
 		for _, gone := range []string{"X-Hop", "Keep-Alive", "Content-Type", "X-Named"} {
 			if strings.Contains(response, gone) {
 				t.Errorf("length %d: the client got %s in\n%s", length, gone, response)

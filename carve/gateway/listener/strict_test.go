@@ -223,9 +223,5 @@ func TestAPanicIsAnError(t *testing.T) {
 		resp.Body.Close()
 	}
 	s.Close()
-	for _, want := range []string{"level=DEBUG msg=\"http: superfluous", "level=ERROR msg=\"http: panic serving"} {
-		if !strings.Contains(said.String(), want) {
-			t.Errorf("%s is missing in\n%s", want, &said)
-		}
-	}
+	fatal.Has(t, said.String(), "level=DEBUG msg=\"http: superfluous", "level=ERROR msg=\"http: panic serving")
 }
