@@ -46,26 +46,6 @@ func TestDrawIsTheSumOfItsBytes(t *testing.T) {
 	}
 }
 
-// TestValuesOfEveryByte holds the eight at once to the definition for all 256
-// bytes in all eight places, next to neighbours that could carry into them.
-func TestValuesOfEveryByte(t *testing.T) {
-	for k := range uint64(256) {
-		for place := 0; place < 64; place += 8 {
-			for _, others := range []uint64{0, 0xff, 0x7f, 0x80, 199, 200} {
-				word := others*ones&^(0xff<<place) | k<<place
-				v, out := values(word)
-				wantV, wantOut := (k+1)>>1, uint64(0)
-				if k >= faces {
-					wantV, wantOut = 0, 1
-				}
-				if v>>place&0xff != wantV || out>>place&0xff != wantOut {
-					t.Fatalf("byte %d of %#x: value %d, out %d, want %d and %d", place/8, word, v>>place&0xff, out>>place&0xff, wantV, wantOut)
-				}
-			}
-		}
-	}
-}
-
 // TestLanesDoNotOverflow adds up a block at its greatest: every byte 199.
 func TestLanesDoNotOverflow(t *testing.T) {
 	v, _ := values(199 * ones)
