@@ -17,6 +17,13 @@ func TestMalformedRequests(t *testing.T) {
 	_, addr := serving(t, limits(http.HandlerFunc(ways)))
 	with := func(fields ...string) []string { return pseudo(http.MethodGet, "/short", fields...) }
 	h := dialled(t, addr)
+	begins := func(name, want string, fields []string) {
+		t.Helper()
+		s := h.begin(true, fields...)
+		if got := h.whole(s)[s]; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %.60q, want %s", name, got, want)
+		}
+	}
 	for name, fields := range map[string][]string{
 		"no :method":             {":scheme", "http", ":path", "/", ":authority", "h"},
 		"no :scheme":             {":method", "GET", ":path", "/", ":authority", "h"},
@@ -67,31 +74,16 @@ func TestMalformedRequests(t *testing.T) {
 		"a list of lengths":      with("content-length", "0, 0"),
 		"too long a length":      with("content-length", "99999999999999999999"),
 	} {
-		s := h.begin(true, fields...)
-		if got := h.whole(s)[s]; got != "reset PROTOCOL_ERROR" {
-			t.Errorf("%s: %q", name, got)
-		}
-		s = h.begin(true, with()...)
-		if got := h.whole(s)[s]; !strings.HasPrefix(got, "head 200") {
-			t.Fatalf("the request after %s: %q", name, got)
-		}
+		begins(name, "reset PROTOCOL_ERROR", fields)
+		begins("the request after "+name, "head 200", with())
 	}
-	s := h.begin(true, pseudo(http.MethodGet, "/%zz")...)
-	if got := h.whole(s)[s]; !strings.HasPrefix(got, "head 400") {
-		t.Errorf("a wrong escape: %q", got)
-	}
-	s = h.begin(true, with("content-length", "0", "content-length", "0")...)
-	if got := h.whole(s)[s]; !strings.HasPrefix(got, "head 400") {
-		t.Errorf("one length twice: %q", got)
-	}
+	begins("a wrong escape", "head 400", pseudo(http.MethodGet, "/%zz"))
+	begins("one length twice", "head 400", with("content-length", "0", "content-length", "0"))
 	long := with()
 	for range 4000 { // what is long only when it is decoded costs no more than one of the limit
 		long = append(long, "a", strings.Repeat("b", 3000))
 	}
-	s = h.begin(true, long...)
-	if got := h.whole(s)[s]; !strings.HasPrefix(got, "head 431") {
-		t.Errorf("a header that unfolds: %.60q", got)
-	}
+	begins("a header that unfolds", "head 431", long)
 	for name, fields := range map[string][]string{
 		"te: trailers": with("te", "trailers"), "an empty value": with("a", ""), "cookies": with("cookie", "a", "cookie", "b"),
 		"a length of nothing": with("content-length", "0"), "bytes of no script": with("a", "\xff\xfe"),
@@ -99,10 +91,7 @@ func TestMalformedRequests(t *testing.T) {
 		"a host": {":method", "GET", ":scheme", "https", ":path", "/short", "host", "h"}, "odd paths": pseudo("GET", "//a/../b?c?d#e"),
 		"OPTIONS *": pseudo("OPTIONS", "*"), "another method": pseudo("PROPFIND", "/short"), "CONNECT": {":method", "CONNECT", ":authority", "h:1"},
 	} {
-		s := h.begin(true, fields...)
-		if got := h.whole(s)[s]; !strings.HasPrefix(got, "head 200") {
-			t.Errorf("%s: %q", name, got)
-		}
+		begins(name, "head 200", fields)
 	}
 }
 
