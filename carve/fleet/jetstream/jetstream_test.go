@@ -56,12 +56,9 @@ func join(t *testing.T, url, name string, lease time.Duration) *gateway {
 	fatal.If(t, err)
 	g.Member = m
 	ctx, cancel := context.WithCancel(t.Context())
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		m.Run(ctx)
-	}()
-	g.end = func() { cancel(); <-over; m.Close() }
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx) })
+	g.end = func() { cancel(); running.Wait(); m.Close() }
 	t.Cleanup(g.end)
 	return g
 }

@@ -105,21 +105,16 @@ func (g *gateway) position() whittle.Position {
 }
 
 // store is a gateway's own state file.
-type store struct {
-	mu   sync.Mutex // guards the following
-	kept map[string]state.Record
-}
+type store struct{ kept sync.Map } // of state.Record, by the route
 
 func (s *store) Load(route string) (state.Record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.kept[route], nil
+	kept, _ := s.kept.Load(route)
+	r, _ := kept.(state.Record) // none: an empty one
+	return r, nil
 }
 
 func (s *store) Save(route string, r state.Record) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.kept[route] = r
+	s.kept.Store(route, r)
 	return nil
 }
 
@@ -165,19 +160,18 @@ func open(t *testing.T, url, member string, specs []whittle.Route) *gateway {
 	fatal.If(t, err)
 	g.Part, err = New(Options{
 		Fleet:     jetstream.Options{Servers: url, Name: "test", Node: fleet.Config{Member: member, Version: "1", Lease: lease}},
-		PerSecond: 10_000, Monolith: monolith, Routes: specs, Gateway: g, Store: &store{kept: map[string]state.Record{}},
+		PerSecond: 10_000, Monolith: monolith, Routes: specs, Gateway: g, Store: &store{},
 		Redact: by, NewJudge: control.Redacting(by),
 	})
 	fatal.If(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
+	var running sync.WaitGroup
+	running.Go(func() {
 		if err := g.Run(ctx); err != nil {
 			t.Error(err)
 		}
-	}()
-	g.end = func() { cancel(); <-over; g.Close() }
+	})
+	g.end = func() { cancel(); running.Wait(); g.Close() }
 	t.Cleanup(g.end)
 	return g
 }
