@@ -296,37 +296,3 @@ func TestMoreHeadersThanHaveARecord(t *testing.T) {
 		}
 	}
 }
-
-// TestHeaderNoiseBound: what the monolith changes by itself keeps EQUIVALENT from
-// being said until the candidate is known to differ in it not much more often, and a
-// candidate that differs far more often stays outside.
-func TestHeaderNoiseBound(t *testing.T) {
-	t.Parallel()
-	const most = 6000
-	run := func(candidate int) (at int, last whittle.Bound) {
-		j := learningJudge(t, true)
-		tag := func(i, every int) whittle.Header {
-			return whittle.Header{"X-Build": {either(i%every == 0, "two", "one")}}
-		}
-		for i := 1; i <= most; i++ {
-			j.Observe(withHeaders(i-1, 5, func(side int) whittle.Header {
-				return []whittle.Header{{"X-Build": {"one"}}, tag(i, candidate), tag(i/5, 10)}[side]
-			}))
-			b, ok := j.mirrored.headers.noiseBound(0.01)
-			if !ok {
-				continue
-			}
-			if last = b; b.Inside && at == 0 {
-				at = i
-			}
-		}
-		return at, last
-	}
-	at, b := run(11)
-	if at < 100 || b.What != boundNoise || !b.Inside || b.Summary == "" {
-		t.Errorf("an equal candidate is inside from %d on: %+v", at, b)
-	}
-	if _, b = run(3); b.Inside {
-		t.Errorf("a candidate that differs three times as often is inside: %+v", b)
-	}
-}
