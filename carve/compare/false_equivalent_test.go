@@ -157,3 +157,42 @@ func TestFalseEquivalent(t *testing.T) {
 		})
 	}
 }
+
+// TestEqualCandidatesAreFoundSo: the same runs with nothing wrong end EQUIVALENT, so
+// what the test above counts could happen.
+func TestEqualCandidatesAreFoundSo(t *testing.T) {
+	w := comparetest.EqualWorlds()[0]
+	for name, next := range map[string]func(r *rand.Rand, i int) *whittle.Exchange{
+		"statistical": func(r *rand.Rand, i int) *whittle.Exchange {
+			per := w.Next(r, i)
+			return countExchange(i, per, comparetest.MonolithCount(r, per), comparetest.MonolithCount(r, per))
+		},
+		"json": func(_ *rand.Rand, i int) *whittle.Exchange {
+			x := exchange(fields(), fields())
+			if i%20 == 0 {
+				repeated(x, fields())
+			}
+			return x
+		},
+	} {
+		route := askedRoute
+		if name == "statistical" {
+			route = countRoute()
+		}
+		found := 0
+		for run := range 20 {
+			r := rand.New(rand.NewPCG(uint64(run), 9))
+			j := judgeOf(t, route)
+			for i := 0; i < 4000 && j.Verdict().State != whittle.Equivalent; i++ {
+				for range 50 {
+					j.Observe(next(r, i))
+				}
+				i += 49
+			}
+			found += int(eprocess.Indicator(j.Verdict().State == whittle.Equivalent))
+		}
+		if found < 19 {
+			t.Errorf("%s: %d of 20 equal candidates were EQUIVALENT: %s", name, found, fmt.Sprint(route))
+		}
+	}
+}
