@@ -246,7 +246,5 @@ func TestTheListOfAddedHeadersIsDocumented(t *testing.T) {
 		}
 	}
 	slices.Sort(named)
-	if want := whittle.AddedNames(); !slices.Equal(slices.Compact(named), want) {
-		t.Errorf("docs/comparing.md names %q, and %q are added", named, want)
-	}
+	fatal.Same(t, slices.Compact(named), whittle.AddedNames(), "the names in docs/comparing.md, and what is added")
 }

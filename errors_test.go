@@ -2,10 +2,10 @@ package whittle_test
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // A field that was found at fault is placed under the one that has it, each of a join by itself.
@@ -22,9 +22,7 @@ func TestWithin(t *testing.T) {
 		}
 		got = append(got, e.Field)
 	}
-	if want := []string{"(none)", "redact.compare.per", "redact"}; !slices.Equal(got, want) {
-		t.Errorf("fields %q, want %q", got, want)
-	}
+	fatal.Same(t, got, []string{"(none)", "redact.compare.per", "redact"}, "fields")
 	if err := whittle.Within("a", nil); err != nil {
 		t.Errorf("of nothing: %v", err)
 	}

@@ -19,8 +19,6 @@ func TestVersion(t *testing.T) {
 	}
 	newest := find("CHANGELOG.md", `\n## (\S+), 20\d\d-\d\d-\d\d\n`)[0]
 	for _, version := range find("deploy/helm/whittle/Chart.yaml", `\nversion: (\S+)\nappVersion: "(\S+)"`) {
-		if version != newest {
-			t.Errorf("the chart names version %s, and CHANGELOG.md %s", version, newest)
-		}
+		fatal.Same(t, version, newest, "the version of the chart and of CHANGELOG.md")
 	}
 }

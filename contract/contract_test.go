@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestNames(t *testing.T) {
@@ -27,14 +29,10 @@ func TestNames(t *testing.T) {
 		"users": "user", "categories": "category", "boxes": "box", "addresses": "address", "status": "status", "address": "address",
 		"people": "person", "Children": "Child", "news": "news", "bus": "bus", "s": "s", "sum": "sum", "analysis": "analysis",
 	} {
-		if got := Singular(in); got != want {
-			t.Errorf("one of %q is %q, want %q", in, got, want)
-		}
+		fatal.Same(t, Singular(in), want, "one of %q", in)
 	}
 	for in, want := range map[string]string{"user_id": "userId", "f_2fa": "f2fa", "a": "a", "a_b_c": "aBC"} {
-		if got := DefaultJSON(in); got != want {
-			t.Errorf("%q is %q in JSON, want %q", in, got, want)
-		}
+		fatal.Same(t, DefaultJSON(in), want, "%q in JSON", in)
 	}
 }
 
@@ -90,9 +88,7 @@ enum Tag {
   TAG_OPEN = 1;
 }
 `
-	if got := string(c.Proto()); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	fatal.Same(t, string(c.Proto()), want, "")
 	set, err := c.Descriptor()
 	if err != nil || len(set.File) != 2 || set.File[1].GetName() != "shop/v1/shop.proto" {
 		t.Errorf("%v %v", set, err)
@@ -130,9 +126,7 @@ func TestTypesAreFoundFromTheRoot(t *testing.T) {
 		root := strings.TrimSuffix("."+pkg, ".")
 		in := set.File[len(set.File)-1].MessageType[0]
 		for i, want := range map[int]string{1: root + ".ByIdEntry", 3: ".google.protobuf.Value"} {
-			if got := in.Field[i].GetTypeName(); got != want {
-				t.Errorf("package %q: field %s is a %s, want %s", pkg, in.Field[i].GetName(), got, want)
-			}
+			fatal.Same(t, in.Field[i].GetTypeName(), want, "package %q: field %s", pkg, in.Field[i].GetName())
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,9 +45,7 @@ before: {flow: [{get: {url: /login, capture: {json: $.token, as: t}}}]}
 after: {flow: [{get: {url: '/bye/{{ t }}'}}]}
 scenarios: [{flow: [{get: {url: '/{{ t }}'}}]}]`)
 	sendBlocks(t, p, Options{}, 3, plan.Arrival{})
-	if got := strings.Join(d.read(), "|"); got != "GET /login|GET /t0p|GET /t0p|GET /t0p|GET /bye/t0p" {
-		t.Errorf("asked %s", got)
-	}
+	fatal.Same(t, strings.Join(d.read(), "|"), "GET /login|GET /t0p|GET /t0p|GET /t0p|GET /bye/t0p", "asked")
 }
 
 func TestBlocksWhoseBeforeFailsRunNothingElse(t *testing.T) {
@@ -63,9 +60,7 @@ scenarios: [{flow: [{get: {url: /}}]}]`)
 		t.Errorf("%v", err)
 	}
 	b.Close()
-	if got := d.read(); !slices.Equal(got, []string{"GET /login"}) {
-		t.Errorf("asked %q", got)
-	}
+	fatal.Same(t, d.read(), []string{"GET /login"}, "asked")
 }
 
 func TestTheFlowBeforeARunIsNotInTheCPUOfAWatchedProcess(t *testing.T) {

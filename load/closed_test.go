@@ -44,9 +44,7 @@ func TestEachUserWaitsForItsResponse(t *testing.T) {
 		t.Errorf("%s: %d requests, %d completed, early %v, %+v", r.Model, r.Requests, r.Completed, r.Early, r.Users)
 	}
 	for u := range 5 {
-		if n := perUser[fmt.Sprint(u)]; n != 8 {
-			t.Errorf("user %d sent %d requests, want 8", u, n)
-		}
+		fatal.Same(t, perUser[fmt.Sprint(u)], 8, "requests of user %d", u)
 	}
 	if len(r.Names) != 2 || r.Names[0].Requests != 20 {
 		t.Errorf("%+v", r.Names)
@@ -106,9 +104,7 @@ func TestCorrectionAddsWhatUsersDidNotSend(t *testing.T) {
 			t.Errorf("quantile %v is %v, want %v", q, d, want)
 		}
 	}
-	if h.Count() != 101 {
-		t.Error("the measured histogram was changed")
-	}
+	fatal.Same(t, h.Count(), 101, "the measured histogram")
 }
 
 func TestAClosedReportCarriesTheCorrection(t *testing.T) {

@@ -59,9 +59,7 @@ func TestASampleSaysWhatFailed(t *testing.T) {
 	assertion := `<ResponseAssertion testname="has an id"><collectionProp name="Asserion.test_strings"><stringProp name="1">id</stringProp></collectionProp>` +
 		prop("Assertion.test_field", "Assertion.response_data") + prop("Assertion.test_type", "2") + `</ResponseAssertion><hashTree/>`
 	r := runJMX(t, jmx(threads(1, 1, get("/", assertion))), nil, Options{Target: url})
-	if want := `ResponseAssertion "has an id" (status 200)`; r.ErrorSamples[report.ErrorExpectation] != want {
-		t.Errorf("%v, want %s", r.ErrorSamples, want)
-	}
+	fatal.Same(t, r.ErrorSamples[report.ErrorExpectation], `ResponseAssertion "has an id" (status 200)`, "%v", r.ErrorSamples)
 }
 
 // A server may close a kept-alive connection just as the next request is on

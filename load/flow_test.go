@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -86,9 +85,7 @@ scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc:
 	if r := run(t, once(p), Options{Target: url}); r.Completed != 1 {
 		t.Error(r.Errors)
 	}
-	if want := "map[n:[1 2] who:[ann]]a%22b.txttext/xtext\r\n--of"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	fatal.Same(t, got, "map[n:[1 2] who:[ann]]a%22b.txttext/xtext\r\n--of", "")
 	for path, says := range map[string]string{"/etc/passwd": "below the plan's folder", "../x": "below the plan's folder"} {
 		_, err := Parse("p.yml", []byte("scenarios: [{flow: [{post: {url: /, formData: {f: {fromFile: "+path+"}}}}]}]"), plan.Source{Open: open})
 		if err == nil || !strings.Contains(err.Error(), says) {
@@ -97,9 +94,7 @@ scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc:
 	}
 	large := func(string) ([]byte, error) { return make([]byte, artillery.MaxUploadBytes/2+1), nil }
 	_, err = Parse("p.yml", []byte("scenarios: [{flow: [{post: {url: /, formData: {f: {fromFile: x}, g: {fromFile: x}}}}]}]"), plan.Source{Open: large})
-	if whittle.CodeOf(err) != whittle.ResourceExhausted {
-		t.Errorf("two large files: %v", err)
-	}
+	fatal.Same(t, whittle.CodeOf(err), whittle.ResourceExhausted, "two large files: %v", err)
 }
 
 func TestAFailureBeforeTheRunIsTheRunsEnd(t *testing.T) {
@@ -127,9 +122,7 @@ func TestLogLinesReachWhoListens(t *testing.T) {
 		defer mu.Unlock()
 		got = append(got, fmt.Sprint(user, " ", line))
 	}})
-	if !slices.Equal(got, []string{"0 v is 5"}) {
-		t.Errorf("%q", got)
-	}
+	fatal.Same(t, got, []string{"0 v is 5"}, "")
 }
 
 func TestPluginsLeaveTheirMark(t *testing.T) {
@@ -227,9 +220,7 @@ func TestExpectations(t *testing.T) {
 			for i := range p.Variables {
 				p.Variables[i].Fill(a.Scope)
 			}
-			if got := p.Requests()[0].Expect[0].Holds(a); got != want {
-				t.Errorf("%s is %v", form, got)
-			}
+			fatal.Same(t, p.Requests()[0].Expect[0].Holds(a), want, "%s", form)
 		}
 	}
 	q := parsed(t, "scenarios: [{flow: [{get: {url: /, expect: {hasProperty: a}}}, {get: {url: /, expect: {notHasProperty: a}}}]}]")

@@ -107,9 +107,7 @@ func TestErrorsDoWhatTheGroupSays(t *testing.T) {
 		if r.Early != strings.HasPrefix(action, "stoptest") || (r.Users.Failed == 1) != (action == "stopthread") {
 			t.Errorf("%s: early %v, %+v", action, r.Early, r.Users)
 		}
-		if r.Errors[report.ErrorExpectation] != int64(want["GET /bad"]) {
-			t.Errorf("%s: %v", action, r.Errors)
-		}
+		fatal.Same(t, r.Errors[report.ErrorExpectation], int64(want["GET /bad"]), "%s: %v", action, r.Errors)
 	}
 }
 
@@ -135,9 +133,7 @@ func TestAPlanOfUsersMayArriveAndTheOtherWayRound(t *testing.T) {
 	fatal.If(t, err)
 	r := run(t, closed.WithPhases(plan.Phase{Count: 2, HasCount: true, Duration: 20 * time.Millisecond}), Options{Target: srv.URL, MaxLate: time.Minute})
 	srv.want(t, map[string]int{"GET /once": 2, "GET /1/1": 1, "GET /2/1": 1})
-	if r.Model != report.ModelOpen {
-		t.Errorf("the model is %s", r.Model)
-	}
+	fatal.Same(t, r.Model, report.ModelOpen, "the model")
 	clear(srv.seen)
 	open := closed.WithPhases(plan.Constant(9, 9*time.Second))
 	back, err := open.WithUsers(plan.Closed{Users: 2, Loops: 2})
@@ -256,9 +252,7 @@ func (a *asked) want(t *testing.T, want map[string]int) {
 			t.Errorf("%d × %s, want %d", a.seen[line], line, n)
 		}
 	}
-	if len(a.seen) != len(want) {
-		t.Errorf("asked %v, want %v", a.seen, want)
-	}
+	fatal.Same(t, len(a.seen), len(want), "asked %v", a.seen)
 }
 
 func readJMX(t testing.TB, src string, files map[string]string) (*plan.Plan, error) {

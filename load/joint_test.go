@@ -119,9 +119,7 @@ func TestWhatNoPartCanHaveCountedIsRefused(t *testing.T) {
 		if name != "empty" {
 			s.Latency = new(latency.Histogram)
 		}
-		if whittle.CodeOf(s.check()) != whittle.Invalid {
-			t.Errorf("sample %s is accepted", name)
-		}
+		fatal.Same(t, whittle.CodeOf(s.check()), whittle.Invalid, "sample %s", name)
 	}
 }
 

@@ -39,9 +39,7 @@ func TestLoopsByLoad(t *testing.T) {
 	}
 	closed, err := parsed(t, "scenarios: [{flow: [{get: {url: /}}]}]").WithUsers(plan.Closed{Users: 130})
 	fatal.If(t, err)
-	if got := loopsFor(closed, plan.Part{}); got != 3 {
-		t.Errorf("%d event loops for 130 users, want 3", got)
-	}
+	fatal.Same(t, loopsFor(closed, plan.Part{}), 3, "event loops for 130 users")
 }
 
 // TestTLSBesideALane sends over both from one flow: what an event loop cannot do goes

@@ -207,9 +207,7 @@ func TestTheSeedsPlansRunAsTheyAre(t *testing.T) {
 		srv := newAsked(t, nil)
 		r := run(t, p.WithPhases(plan.Phase{Count: 20, HasCount: true, Duration: 50 * time.Millisecond}), Options{Target: srv.URL + c.base, MaxLate: time.Hour})
 		srv.want(t, map[string]int{c.want: 20})
-		if r.Failed != 0 {
-			t.Errorf("%s: %d failed", file, r.Failed)
-		}
+		fatal.Same(t, r.Failed, 0, "failed of %s", file)
 		if notes := strings.Join(r.Warnings, "\n"); (c.note == "") != !strings.Contains(notes, "left out") || !strings.Contains(notes, c.note) {
 			t.Errorf("%s warns %q", file, notes)
 		}

@@ -193,9 +193,7 @@ scenarios: [{flow: [{get: {url: '/{{ $randomNumber(1, 1000000) }}'}}]}]`), Optio
 	}
 	// The diary has both runs by then: each line twice as often.
 	for line, n := range asked[0] {
-		if asked[1][line] != 2*n {
-			t.Errorf("%s: %d times in one run, %d in both", line, n, asked[1][line])
-		}
+		fatal.Same(t, asked[1][line], 2*n, "%s in both runs", line)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"whittle/internal/certtest"
+	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 	"whittle/load/report"
 	"whittle/load/wire"
@@ -118,9 +119,7 @@ func TestTargetsOfEveryKind(t *testing.T) {
 				if ends := c.kind != "" && !strings.Contains(c.steps, "expect"); (r.Users.Failed == 1) != ends { // an expectation ends nobody
 					t.Errorf("%s: %d virtual users failed", form, r.Users.Failed)
 				}
-				if (r.NoSuccess() != "") != (c.kind != "") {
-					t.Errorf("%s: %q", form, r.NoSuccess())
-				}
+				fatal.Same(t, (r.NoSuccess() != ""), c.kind != "", "%s: %q", form, r.NoSuccess())
 			}
 		})
 	}

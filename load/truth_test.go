@@ -172,9 +172,7 @@ func TestNoUserResumesAnothersTLSSession(t *testing.T) {
 		}
 		if protocol == wire.HTTP1 {
 			run(t, once(parsed(t, "config: {tls: {rejectUnauthorized: false}}\nscenarios: [{flow: [{get: {url: /close}}, {get: {url: /}}]}]")), o)
-			if resumed.Load() != 1 {
-				t.Errorf("a user resumed its own session %d times, want once", resumed.Load())
-			}
+			fatal.Same(t, resumed.Load(), 1, "how often a user resumed its own session")
 		}
 	}
 }
@@ -218,9 +216,7 @@ func TestTheGeneratorsOwnLimits(t *testing.T) {
 	if n := r.Errors[report.ErrorGenerator]; n == 0 || n > 100 || r.Errors[report.ErrorConnect] > 0 || !strings.Contains(r.Void, "had no more for") {
 		t.Errorf("%v, void: %s", r.Errors, r.Void)
 	}
-	if from := r.LateFrom(); from != 0 {
-		t.Errorf("lateness from %v is what it is void for", from)
-	}
+	fatal.Same(t, r.LateFrom(), 0, "lateness that it is void for")
 }
 
 func TestAMetricsPageGivesCPUPerRequest(t *testing.T) {

@@ -143,9 +143,7 @@ func served(t *testing.T, p *Profile, routes map[string]string, want ...string) 
 	t.Helper()
 	p.LabelHandlers(func(f *Function) string { return routes[f.Name] }, func(s string) string { return s })
 	for i, want := range want {
-		if got := p.Samples[i].Endpoint; got != want {
-			t.Errorf("stack %d is of %q, want %q", i, got, want)
-		}
+		fatal.Same(t, p.Samples[i].Endpoint, want, "stack %d is of", i)
 	}
 }
 
@@ -207,9 +205,7 @@ func TestTheCollectorsWorkIsShared(t *testing.T) {
 		t.Errorf("%v of %d", sums, p.Total())
 	}
 	p.ShareCollector(p) // a CPU profile knows no bytes
-	if p.Total() != before {
-		t.Error("shared by CPU time")
-	}
+	fatal.Same(t, p.Total(), before, "shared by CPU time")
 }
 
 // look reads a profile of the count monolith, under Node.js 20, with its endpoints.
@@ -260,9 +256,7 @@ func TestInlined(t *testing.T) {
 		{"too few samples", few, never, Untold},
 		{"nothing", &Profile{Kind: CPU, Runtime: Node}, never, Untold},
 	} {
-		if got := c.p.Inlined(c.calls); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
-		}
+		fatal.Same(t, c.p.Inlined(c.calls), c.want, "%s", c.name)
 	}
 }
 
@@ -277,13 +271,9 @@ func TestInlinedAsksForTheHotLine(t *testing.T) {
 		}
 		return false
 	})
-	if asked != 1 {
-		t.Errorf("asked %d times", asked)
-	}
+	fatal.Same(t, asked, 1, "times asked")
 	for i := range p.Samples {
 		p.Samples[i].Endpoint = ""
 	}
-	if p.Inlined(func(*Function, int32) bool { return false }) != Hidden {
-		t.Error("no endpoint is known")
-	}
+	fatal.Same(t, p.Inlined(func(*Function, int32) bool { return false }), Hidden, "where no endpoint is known")
 }

@@ -1,10 +1,10 @@
 package profile
 
 import (
-	"maps"
-	"slices"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 func TestSameEndpoint(t *testing.T) {
@@ -85,9 +85,7 @@ func TestSameEndpoint(t *testing.T) {
 		{"", "GET /", false},
 		{"GET /", "", false},
 	} {
-		if got := SameEndpoint(c.endpoint, c.name); got != c.want {
-			t.Errorf("SameEndpoint(%q, %q) = %v", c.endpoint, c.name, got)
-		}
+		fatal.Same(t, SameEndpoint(c.endpoint, c.name), c.want, "SameEndpoint(%q, %q)", c.endpoint, c.name)
 	}
 }
 
@@ -95,9 +93,7 @@ func TestRequestsAreCountedAsTheProfilesEndpoints(t *testing.T) {
 	b := newBuild(Go).add(5, "GET /cache/{id}", "own.get").add(5, "/p.Cache/Put", "own.put").add(1, "", "runtime.mcall")
 	b.p.CountRequests(map[string]int64{"GET /cache/1": 2, "GET /cache/2": 3, "POST /p.Cache/Put": 4, "warm up": 1})
 	want := map[string]int64{"GET /cache/{id}": 5, "/p.Cache/Put": 4, "warm up": 1}
-	if !maps.Equal(b.p.Requests, want) {
-		t.Errorf("requests %v, want %v", b.p.Requests, want)
-	}
+	fatal.Same(t, b.p.Requests, want, "requests")
 	if cost := b.p.ByEndpoint()[0]; cost.PerRequest == 0 {
 		t.Errorf("no cost per request: %+v", cost)
 	}
@@ -105,24 +101,18 @@ func TestRequestsAreCountedAsTheProfilesEndpoints(t *testing.T) {
 	b = newBuild(Go).add(5, "/{path...}", "own.page")
 	b.p.Routes = []string{"GET /api/{id}"}
 	b.p.CountRequests(map[string]int64{"GET /api/1": 2, "GET /x": 3})
-	if want := map[string]int64{"GET /api/{id}": 2, "/{path...}": 3}; !maps.Equal(b.p.Requests, want) {
-		t.Errorf("requests %v, want %v", b.p.Requests, want)
-	}
+	fatal.Same(t, b.p.Requests, map[string]int64{"GET /api/{id}": 2, "/{path...}": 3}, "requests")
 }
 
 // What leaves less open is meant, however long its names are.
 func TestRequestsAreOfTheNarrowestEndpoint(t *testing.T) {
 	known := []string{"/{everything...}", "GET /items/{identifier}", "GET /items/new", "GET /items/{a}-{b}"}
 	for name, want := range map[string]string{"GET /items/x-y": "GET /items/{a}-{b}", "GET /items/new": "GET /items/new", "GET /items/7": "GET /items/{identifier}", "GET /x": "/{everything...}"} {
-		if got := EndpointFor(name, known); got != want {
-			t.Errorf("%s is of %q, want %q", name, got, want)
-		}
+		fatal.Same(t, EndpointFor(name, known), want, "%s is of", name)
 	}
 	known = []string{"GET /users/:id", "GET /users/me", "GET /users/*", "GET /:a/:b"}
 	for name, want := range map[string]string{"GET /users/me": "GET /users/me", "GET /users/17": "GET /users/:id", "GET /users/1/2": "GET /users/*", "GET /a/b": "GET /:a/:b", "GET /no": "GET /no"} {
-		if got := EndpointFor(name, known); got != want {
-			t.Errorf("%s is of %q, want %q", name, got, want)
-		}
+		fatal.Same(t, EndpointFor(name, known), want, "%s is of", name)
 	}
 }
 
@@ -136,9 +126,7 @@ func TestDiffPairsEndpointsThatWereCarved(t *testing.T) {
 		rows[c.Name] = [2]float64{c.Before, c.After}
 	}
 	want := map[string][2]float64{"POST /Count → /twirp.carved.Carved/Count": {30, 10}, "GET /": {2, 0}, "GET /health": {0, 1}}
-	if !maps.Equal(rows, want) {
-		t.Errorf("rows %v, want %v", rows, want)
-	}
+	fatal.Same(t, rows, want, "rows")
 	for _, c := range Diff(&before.p, &after.p, map[string]string{"GET /": "GET /health"}).Endpoints {
 		if c.Name == "GET / → GET /health" && c.Before == 2 && c.After == 1 {
 			return
@@ -186,12 +174,8 @@ func TestTheCollectorOfNodeWorksForWhoeverRuns(t *testing.T) {
 	for _, s := range p.Samples {
 		got = append(got, s.Endpoint)
 	}
-	if want := []string{"", "POST /Count", "POST /Count", "", ""}; !slices.Equal(got, want) {
-		t.Errorf("endpoints %q, want %q", got, want)
-	}
-	if p.Functions[0].Name != "handler of POST /Count" {
-		t.Errorf("it is called %q", p.Functions[0].Name)
-	}
+	fatal.Same(t, got, []string{"", "POST /Count", "POST /Count", "", ""}, "endpoints")
+	fatal.Same(t, p.Functions[0].Name, "handler of POST /Count", "it is called")
 }
 
 // A method of a type with arguments keeps its name, and its package goes without the path.
@@ -209,9 +193,7 @@ func TestShortNames(t *testing.T) {
 		"[unknown]":                                       "[unknown]",
 		"[Symbol.iterator]":                               "[Symbol.iterator]",
 	} {
-		if got := ShortName(name); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		fatal.Same(t, ShortName(name), want, "%s", name)
 	}
 }
 

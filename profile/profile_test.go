@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/pprof"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,9 +55,7 @@ func TestHotCountsRecursionOnce(t *testing.T) {
 		t.Fatalf("hot %+v", hot)
 	}
 	for _, c := range hot {
-		if w := want[b.name(c.Function)]; w != [2]int64{c.Self, c.Total} {
-			t.Errorf("%s: self %d, total %d; want %v", b.name(c.Function), c.Self, c.Total, w)
-		}
+		fatal.Same(t, want[b.name(c.Function)], [2]int64{c.Self, c.Total}, "%s", b.name(c.Function))
 	}
 	if first := b.p.Hot(ByTotal)[0]; b.name(first.Function) != "own.main" {
 		t.Errorf("by total: %s comes first", b.name(first.Function))
@@ -84,9 +81,7 @@ func TestSitesNameTheOwnLineThatAskedForTheCost(t *testing.T) {
 		chain = append(chain, b.name(f.Function))
 	}
 	want := []string{"shop/api.handle", "shop/cache.(*C).Get", "fmt.Println", "fmt.Fprintln", "reflect.Value.Field"}
-	if !slices.Equal(chain, want) {
-		t.Errorf("chain %v, want %v", chain, want)
-	}
+	fatal.Same(t, chain, want, "chain")
 	if got := b.p.Sites(1); len(got) != 1 {
 		t.Errorf("%d sites of at most 1", len(got))
 	}
@@ -99,9 +94,7 @@ func TestParts(t *testing.T) {
 		add(20, "", "runtime.memmove", "runtime.gcAssistAlloc", "runtime.mallocgc", "shop.handle").
 		add(10, "", "syscall.write", "shop.handle")
 	want := []Part{{Encoding, 40, 0.4}, {Work, 30, 0.3}, {Collecting, 20, 0.2}, {Syscall, 10, 0.1}}
-	if got := b.p.Parts(); !slices.Equal(got, want) {
-		t.Errorf("parts %v, want %v", got, want)
-	}
+	fatal.Same(t, b.p.Parts(), want, "parts")
 }
 
 func TestByEndpoint(t *testing.T) {
@@ -111,13 +104,9 @@ func TestByEndpoint(t *testing.T) {
 	want := []EndpointCost{
 		{"GET /a", 90, 0.9, 9, 1, 10}, {"GET /b", 8, 0.08, 0, 1, 0}, {"", 2, 0.02, 0, 1, 0}, {"GET /c", 0, 0, 5, 0, 0},
 	}
-	if got := b.p.ByEndpoint(); !slices.Equal(got, want) {
-		t.Errorf("by endpoint %v, want %v", got, want)
-	}
+	fatal.Same(t, b.p.ByEndpoint(), want, "by endpoint")
 	b.p.LabelEndpoints(func(f *Function) string { return map[string]string{"own.b": "other"}[f.Name] }, nil)
-	if got := b.p.ByEndpoint()[1].Endpoint; got != "GET /b" {
-		t.Errorf("a label was taken away: %q", got)
-	}
+	fatal.Same(t, b.p.ByEndpoint()[1].Endpoint, "GET /b", "a label that stays")
 }
 
 func TestDiffIsPerRequest(t *testing.T) {
@@ -137,9 +126,7 @@ func TestDiffIsPerRequest(t *testing.T) {
 		got = append(got, row{c.Name, c.Before, c.After})
 	}
 	want := []row{{"fmt.Println", 100, 0}, {"own.get", 0, 1}, {"syscall.write", 10, 10}}
-	if !slices.Equal(got, want) {
-		t.Errorf("functions %v, want %v", got, want)
-	}
+	fatal.Same(t, got, want, "functions")
 	if len(d.Endpoints) != 1 || d.Endpoints[0].Before != 110 {
 		t.Errorf("endpoints %v", d.Endpoints)
 	}
@@ -171,12 +158,8 @@ func TestOwners(t *testing.T) {
 		{"internal/runtime/syscall/linux.Syscall6", "", System, Syscall},
 		{"memcpy", "", System, Work},
 	} {
-		if got := goOwner(PackageOf(c.name), c.file); got != c.owner {
-			t.Errorf("%s in %q: owner %d, want %d", c.name, c.file, got, c.owner)
-		}
-		if got := goRules.of(c.name); got != c.category {
-			t.Errorf("%s: category %q, want %q", c.name, got, c.category)
-		}
+		fatal.Same(t, goOwner(PackageOf(c.name), c.file), c.owner, "%s in %q: owner", c.name, c.file)
+		fatal.Same(t, goRules.of(c.name), c.category, "%s: category", c.name)
 	}
 	for _, c := range []struct {
 		name, url string
@@ -205,13 +188,9 @@ func TestOwners(t *testing.T) {
 		"webpack:///./src/price.ts?":           "src/price.ts",
 		"webpack-internal:///./node_modules/a": "node_modules/a",
 	} {
-		if got := ShortFile(url); got != want {
-			t.Errorf("%s is %s, want %s", url, got, want)
-		}
+		fatal.Same(t, ShortFile(url), want, "%s", url)
 	}
-	if got := ShortFile("file:///srv/shop/node_modules/express/lib/router.js"); got != "node_modules/express/lib/router.js" {
-		t.Errorf("short file %q", got)
-	}
+	fatal.Same(t, ShortFile("file:///srv/shop/node_modules/express/lib/router.js"), "node_modules/express/lib/router.js", "short file")
 }
 
 // burn spends processor time where a profile can find it.
@@ -340,9 +319,7 @@ func TestCapTotal(t *testing.T) {
 		t.Errorf("samples %+v", b.p.Samples)
 	}
 	b.p.CapTotal(4000)
-	if b.p.Total() != 400 {
-		t.Errorf("a total below the clock's was changed to %d", b.p.Total())
-	}
+	fatal.Same(t, b.p.Total(), 400, "a total below the clock's")
 }
 
 // A thread that used a little more than was sampled was sampled by chance; one that used

@@ -2,7 +2,6 @@ package profile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,9 +54,7 @@ func TestBlockedStretches(t *testing.T) {
 	} {
 		all := turns(c.turns...).Blocked()
 		if c.nobody {
-			if len(all) != 0 {
-				t.Errorf("%s: %+v", name, all)
-			}
+			fatal.Same(t, len(all), 0, "%s: %+v", name, all)
 			continue
 		}
 		c.want.Root, c.want.Inner, c.want.Endpoint = 2, 3, "POST /Count"
@@ -125,9 +122,7 @@ func TestALibraryBlocksTheLoop(t *testing.T) {
 	if b := p.Blocked(); len(b) != 1 || b[0].Root != 2 || b[0].Inner != 2 || b[0].Count != 4 || !b[0].Sure {
 		t.Errorf("%+v", b)
 	}
-	if c := p.CategoryOf(&p.Samples[0]); c != Work {
-		t.Errorf("the parser's work is %q", c)
-	}
+	fatal.Same(t, p.CategoryOf(&p.Samples[0]), Work, "the parser's work")
 }
 
 // What a process waited for a core is no call's: neither by the readings of its clock, nor
@@ -257,9 +252,7 @@ func TestATimeOfWaitingIsNobodysWork(t *testing.T) {
 				}
 			}
 		}
-		if marked != c.want {
-			t.Errorf("%s: %d samples wait, want %d", name, marked, c.want)
-		}
+		fatal.Same(t, marked, c.want, "%s: samples that wait", name)
 		if waits := p.Waits(); (waits != nil) != (c.want > 0) {
 			t.Errorf("%s: waits are %v", name, waits)
 		}
@@ -304,9 +297,7 @@ func TestACollectorThatWaitsIsNoCall(t *testing.T) {
 	for i := range p.Samples {
 		sum += p.Samples[i].Value
 	}
-	if sum != p.Total() {
-		t.Errorf("the samples are %d, the total %d", sum, p.Total())
-	}
+	fatal.Same(t, sum, p.Total(), "the samples and the total")
 }
 
 // Without readings of the clock nothing is marked.
@@ -351,9 +342,7 @@ func TestAWorkersShortWaitsAreNoWork(t *testing.T) {
 				left[s.Stack[0].Function]++
 			}
 		}
-		if left != [2]int{50, c.want} {
-			t.Errorf("%s: %d samples of work and %d of waiting are left, want 50 and %d", name, left[0], left[1], c.want)
-		}
+		fatal.Same(t, left, [2]int{50, c.want}, "%s: samples of work and of waiting that are left", name)
 		if total := time.Duration(p.Total()); total < 249*ms || total > 251*ms {
 			t.Errorf("%s: the total is %s", name, total)
 		}
@@ -404,7 +393,5 @@ func TestWhatWhittleRunsIsItsOwn(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	if want := []string{"handle:5 ", "(whittle):0 ", "emit:7 "}; !slices.Equal(got, want) {
-		t.Errorf("stacks %q, want %q", got, want)
-	}
+	fatal.Same(t, got, []string{"handle:5 ", "(whittle):0 ", "emit:7 "}, "stacks")
 }

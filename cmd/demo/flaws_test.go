@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // A flaw counts as named by its own finding alone: not by another flaw's, not by a
@@ -29,8 +30,6 @@ func TestAFlawIsNamedByItsOwnFinding(t *testing.T) {
 		{"seed", whittle.Finding{Kind: whittle.FoundRepeats, Decided: true}, []string{publishedFlaws[3].name}},
 	} {
 		got := slices.Collect(maps.Keys(namedFlaws(&whittle.Verdict{Findings: []whittle.Finding{tc.finding}})))
-		if !slices.Equal(got, tc.want) {
-			t.Errorf("%s names %q, want %q", tc.name, got, tc.want)
-		}
+		fatal.Same(t, got, tc.want, "%s names", tc.name)
 	}
 }

@@ -59,14 +59,10 @@ func TestTheLastRequestsAreWatched(t *testing.T) {
 	h.stop()
 	process.Until(t, "it is not ready", func() bool { return status("/readyz") == http.StatusServiceUnavailable })
 	for _, what := range []string{"/livez", "/metrics", "/api/v1/status"} {
-		if got := status(what); got != http.StatusOK {
-			t.Errorf("%s: %d while the last request is under way", what, got)
-		}
+		fatal.Same(t, status(what), http.StatusOK, "%s while the last request is under way", what)
 	}
 	close(finish)
-	if got := <-responded; got != "done" {
-		t.Errorf("the last request: %s", got)
-	}
+	fatal.Same(t, <-responded, "done", "the last request")
 	h.ends()
 }
 
@@ -275,9 +271,7 @@ func TestARunPassesOnInBytes(t *testing.T) {
 			}
 			http.DefaultClient.CloseIdleConnections() // else the end would wait for them
 			h.ends()                                  // a request is counted behind its response
-			if got := metricOf(t, h.d.gateway, "whittle_requests_in_bytes_total", ""); got != tt.want {
-				t.Errorf("%v of 3 requests in bytes, want %v", got, tt.want)
-			}
+			fatal.Same(t, metricOf(t, h.d.gateway, "whittle_requests_in_bytes_total", ""), tt.want, "bytes of 3 requests")
 		})
 	}
 }

@@ -164,9 +164,7 @@ routes:
 	h.ends()
 	kept := keptBy(t, h.file("whittle.db"))
 	list := entriesOf(t, h.file("recorded"))
-	if len(list) != 41 {
-		t.Errorf("%d exchanges are recorded, want 41", len(list))
-	}
+	fatal.Same(t, len(list), 41, "exchanges are recorded")
 	recorded, err := json.Marshal(list)
 	fatal.If(t, err)
 	for _, e := range list {
@@ -236,9 +234,7 @@ func TestRecordingReloads(t *testing.T) {
 			t.Errorf("%s by other rules: %s", e.Request.Target, e.Response.Body)
 		}
 	}
-	if strings.Join(got, " ") != "/1 /2 /3 /4 /only/6 /7" {
-		t.Errorf("recorded: %v", got)
-	}
+	fatal.Same(t, strings.Join(got, " "), "/1 /2 /3 /4 /only/6 /7", "recorded")
 }
 
 // TestRecordLive: alone in front of a monolith, until it is stopped.
@@ -310,9 +306,7 @@ func TestStatusesAreChosen(t *testing.T) {
 		if _, err := v.Filter(); err != nil {
 			t.Errorf("%v: %v", c.want, err)
 		}
-		if got := v.Takes(&whittle.Response{Status: c.status}); got != c.takes {
-			t.Errorf("%v takes %d: %v", c.want, c.status, got)
-		}
+		fatal.Same(t, v.Takes(&whittle.Response{Status: c.status}), c.takes, "%v takes %d", c.want, c.status)
 	}
 	for _, bad := range []string{"", "2", "20", "abc", "0xx", "x00", "2000", "FAILED"} {
 		v := show.Choice{Status: []string{bad}}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -274,9 +273,7 @@ func TestAPlanWatchesOnePageOnce(t *testing.T) {
 		for _, p := range got.Load.Processes {
 			watched = append(watched, p.Name)
 		}
-		if !slices.Equal(watched, []string{page.URL + "/metrics"}) {
-			t.Errorf("watched %q", watched)
-		}
+		fatal.Same(t, watched, []string{page.URL + "/metrics"}, "watched")
 	}
 	if r := rank.Endpoints(all); len(r.Endpoints) != 1 || r.Endpoints[0].Requests > 20 {
 		text, _ := json.Marshal(r.Endpoints)

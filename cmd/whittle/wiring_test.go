@@ -77,12 +77,8 @@ func TestWhatNeedsARestart(t *testing.T) {
 	} {
 		next := base()
 		tc.change(next)
-		if got := keepStarted(base(), next); !slices.Equal(got, tc.want) {
-			t.Errorf("%s, the other way: %v, want %v", name, got, tc.want)
-		}
-		if got := keepStarted(next, base()); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
-		}
+		fatal.Same(t, keepStarted(base(), next), tc.want, "%s, the other way", name)
+		fatal.Same(t, keepStarted(next, base()), tc.want, "%s", name)
 	}
 }
 
@@ -142,9 +138,7 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 	if err != nil || len(aside) != 1 {
 		t.Fatalf("kept as %v, %v", aside, err)
 	}
-	if kept := fatal.Read(t, aside[0]); kept != damaged {
-		t.Errorf("what was kept is not what was there: %d bytes", len(kept))
-	}
+	fatal.Same(t, fatal.Read(t, aside[0]), damaged, "what was kept")
 	fatal.Has(t, said.String(), "the state file is damaged", aside[0])
 }
 

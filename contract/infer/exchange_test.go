@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/contract"
 	"whittle/contract/infer/verify"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -42,9 +43,7 @@ func TestTextsAreTemplates(t *testing.T) {
 					got += "<" + f.Name + ":" + string(f.Type) + ">"
 				}
 			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
+			fatal.Same(t, got, tc.want, "")
 			if a := c.Methods[0].HTTP.Response; a.ContentType != "text/html; charset=utf-8" {
 				t.Errorf("content type %q", a.ContentType)
 			}
@@ -82,9 +81,7 @@ func TestPathsAreEndpoints(t *testing.T) {
 		"POST /users":                            "CreateUser",
 		"GET /x/{user_name}":                     "GetX",
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	fatal.Same(t, got, want, "")
 }
 
 func TestManyWordsAreAWildcard(t *testing.T) {
@@ -168,9 +165,7 @@ func TestParameters(t *testing.T) {
 		"q": "q string false false", "page": "page int32 false false", "zip": "zip string false false", "full": "full bool false false",
 		"filter[name]": "filter_name string false false", "tag": "tag string true false",
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	fatal.Same(t, got, want, "")
 	few := learn(t, Options{}, log[:3]...)
 	if f := few.Message("ListSRequest").Field("page"); f != nil && !f.Optional {
 		t.Error("three requests made a parameter one that cannot be left out")
@@ -196,9 +191,7 @@ func TestComparisonsAreSuggested(t *testing.T) {
 		{noisy, contract.Compare{Kind: whittle.JSON, Ignore: []string{"$.at", "$.trace"}}},
 		{shuffled, contract.Compare{Kind: whittle.JSON, Unordered: []string{"$.tags"}}},
 	} {
-		if got := learn(t, Options{}, tc.log...).Methods[0].Compare; !reflect.DeepEqual(got, tc.want) {
-			t.Errorf("got %+v, want %+v", got, tc.want)
-		}
+		fatal.Same(t, learn(t, Options{}, tc.log...).Methods[0].Compare, tc.want, "")
 	}
 }
 
@@ -248,9 +241,7 @@ func TestNoComparisonIsSuggestedThatLetsAnythingPass(t *testing.T) {
 		{"a number with others", among, nil, contract.Compare{Kind: whittle.Statistical, Value: "json.total", Ignore: []string{"$.at"}}},
 	} {
 		tc.want.Varies = tc.varies
-		if got := learn(t, Options{}, tc.log...).Methods[0].Compare; !reflect.DeepEqual(got, tc.want) {
-			t.Errorf("%s: got %+v, want %+v", tc.name, got, tc.want)
-		}
+		fatal.Same(t, learn(t, Options{}, tc.log...).Methods[0].Compare, tc.want, "%s", tc.name)
 	}
 }
 
@@ -263,9 +254,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	if len(m.Failures) != 1 || m.Failures[0].Status != 404 || m.Failures[0].Count != 2 || string(m.Failures[0].Example.Body) != `{"error":"x"}` {
 		t.Errorf("%+v", m.Failures)
 	}
-	if m.Seen != 3 {
-		t.Errorf("seen %d times", m.Seen)
-	}
+	fatal.Same(t, m.Seen, 3, "times seen")
 }
 
 func TestASecondRunKeepsItsPromises(t *testing.T) {

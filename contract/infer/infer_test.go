@@ -110,13 +110,9 @@ func TestGroupsAreTheContractsEndpoints(t *testing.T) {
 		"/users/ann/orders":      "",
 		"no target":              "",
 	} {
-		if got := g.Of("GET", target); got != want {
-			t.Errorf("GET %s is of %q, want %q", target, got, want)
-		}
+		fatal.Same(t, g.Of("GET", target), want, "GET %s is of", target)
 	}
-	if got := g.Of("POST", "/users/7/orders"); got != "" {
-		t.Errorf("a POST is of %q", got)
-	}
+	fatal.Same(t, g.Of("POST", "/users/7/orders"), "", "a POST is of")
 	c := learn(t, Options{}, log[:120]...)
 	names := slices.Collect(maps.Values(g.byKey))
 	for _, pattern := range c.Endpoints() {

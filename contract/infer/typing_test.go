@@ -3,12 +3,12 @@ package infer
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"whittle/contract"
 	"whittle/contract/infer/verify"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -144,9 +144,7 @@ func TestTheSameStructureIsOneMessage(t *testing.T) {
 			t.Errorf("%s has %s, want %s\n%s", message, got, want, c.Proto())
 		}
 	}
-	if got := describe(c, methodOf(t, c, "GetUser"), "User", "phone"); got != "optional string" {
-		t.Errorf("phone is %s", got)
-	}
+	fatal.Same(t, describe(c, methodOf(t, c, "GetUser"), "User", "phone"), "optional string", "phone")
 }
 
 func TestNamesThatAreNone(t *testing.T) {
@@ -159,9 +157,7 @@ func TestNamesThatAreNone(t *testing.T) {
 			t.Errorf("%s is called %s", f.JSON, f.Name)
 		}
 	}
-	if len(names) != 8 {
-		t.Errorf("%v", names)
-	}
+	fatal.Same(t, len(names), 8, "%v", names)
 }
 
 func TestBoundsHold(t *testing.T) {
@@ -271,7 +267,5 @@ func TestCheckReadsWords(t *testing.T) {
 			t.Errorf("%s: %+v, %v", word, p, err)
 		}
 	}
-	if !slices.Equal(c.Enum("OrderState").Words(), []string{"closed", "open", "paused"}) {
-		t.Errorf("%+v", c.Enums)
-	}
+	fatal.Same(t, c.Enum("OrderState").Words(), []string{"closed", "open", "paused"}, "%+v", c.Enums)
 }

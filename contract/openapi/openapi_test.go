@@ -121,9 +121,7 @@ func TestRead(t *testing.T) {
 		"GetV1Ping":           {"GET /v1/ping", 0, "none", "text", "", 200},
 		"PostV1Login":         {"POST /v1/login", 0, "form", "none", "", 204},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	fatal.Same(t, got, want, "")
 	u := c.Message("User")
 	types := map[string]string{}
 	for _, f := range u.Fields {
@@ -143,9 +141,7 @@ func TestRead(t *testing.T) {
 		"friends": "message User repeated", "scores": "double  map", "extra": "google.protobuf.Value  optional",
 		"boss": "message User optional", "matrix": "google.protobuf.Value  repeated",
 	}
-	if !reflect.DeepEqual(types, wantTypes) {
-		t.Errorf("got  %v\nwant %v", types, wantTypes)
-	}
+	fatal.Same(t, types, wantTypes, "")
 	if e := c.Enums[0]; len(e.Values) != 4 || e.Values[1] != (contract.EnumValue{Name: "STATE_OPEN", JSON: "open", Number: 1}) ||
 		e.Values[2].Name == e.Values[3].Name || e.Values[3].JSON != "In Progress" {
 		t.Errorf("%+v", c.Enums)
@@ -395,9 +391,7 @@ paths:
 		}
 	}
 	for name, want := range map[string]contract.Type{"inAllOf": contract.Value, "siblings": contract.Value, "pattern": contract.Value, "onlyRequired": contract.MessageType, "h": contract.String} {
-		if types[name] != want {
-			t.Errorf("%s is %q, want %q", name, types[name], want)
-		}
+		fatal.Same(t, types[name], want, "%s", name)
 	}
 	guesses := fmt.Sprint(m.Guesses, c.Guesses)
 	fatal.Has(t, guesses, "query deep", "deep[member]", "query wide", "members depend on alternatives", "members beyond them")

@@ -115,9 +115,7 @@ func TestReadBindsHTTP(t *testing.T) {
 		h := m.HTTP
 		got[m.Name] = binding{h.Method, h.Pattern, h.Path, h.Query, h.Body.Form, h.Body.Field, h.Response.Form}
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	fatal.Same(t, got, want, "")
 	if c.Service != "ShopService" || c.Package != "shop.v1" || c.GoPackage != "example.com/shop/v1;shopv1" {
 		t.Errorf("%s %s %s", c.Service, c.Package, c.GoPackage)
 	}
@@ -152,9 +150,7 @@ func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
 		}
 	}
 	// Of a oneof's members optional fields were made, in both.
-	if !reflect.DeepEqual(first, again) {
-		t.Errorf("%+v\n%+v", first, again)
-	}
+	fatal.Same(t, first, again, "")
 	a, errA := first.Descriptor()
 	b, errB := again.Descriptor()
 	if errA != nil || errB != nil || !proto.Equal(a, b) {
@@ -250,9 +246,7 @@ message Parcel {
 			{Name: "PARCEL_STATE_STATE_UNSPECIFIED", JSON: "STATE_UNSPECIFIED"}, {Name: "PARCEL_STATE_LOST", JSON: "LOST", Number: 5},
 		}},
 	}
-	if !reflect.DeepEqual(c.Enums, want) {
-		t.Errorf("got %+v", c.Enums)
-	}
+	fatal.Same(t, c.Enums, want, "")
 	if len(c.Methods) != 1 || len(c.Methods[0].Guesses) != 1 || !strings.Contains(c.Methods[0].Guesses[0].Evidence, "Twirp has the new ones") {
 		t.Errorf("got %+v", c.Methods)
 	}

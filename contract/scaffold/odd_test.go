@@ -91,9 +91,7 @@ func TestOddEndpoints(t *testing.T) {
 		statuses[c.Methods[i].HTTP.Method+" "+c.Methods[i].HTTP.Pattern] = c.Methods[i].HTTP.Response.Status
 	}
 	for route, want := range map[string]int{"POST /graphql": 200, "GET /{tenant}/items": 200, "POST /login": 302, "GET /short/to/{code}": 301} {
-		if statuses[route] != want {
-			t.Errorf("%s gets %d, want %d", route, statuses[route], want)
-		}
+		fatal.Same(t, statuses[route], want, "%s gets", route)
 	}
 	// Calls and endpoints do not get in each other's way.
 	fatal.Write(t, filepath.Join(dir, "internal/server/front_test.go"), frontTest)

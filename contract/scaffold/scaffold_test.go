@@ -211,9 +211,7 @@ func TestMain(m *testing.M) {
 
 func TestGoFlags(t *testing.T) {
 	t.Setenv("GOFLAGS", " -mod=vendor -trimpath --modfile=x.mod  -tags=a,b -modcacherw")
-	if got := goFlags(); got != "-trimpath -tags=a,b -modcacherw" {
-		t.Errorf("goFlags = %q", got)
-	}
+	fatal.Same(t, goFlags(), "-trimpath -tags=a,b -modcacherw", "goFlags")
 }
 
 // shopContract has four endpoints of four shapes: a text with a number in it,

@@ -102,9 +102,7 @@ func TestABodyThatNobodyRecordedIsRefused(t *testing.T) {
 			_, err := gateway.Request(&whittle.Request{
 				Method: "POST", Target: "/ask/7?name=a", Header: whittle.Header{"Content-Type": {contentType}}, Body: []byte(body),
 			})
-			if (err == nil) != taken {
-				t.Errorf("%s %q: %v", contentType, body, err)
-			}
+			fatal.Same(t, (err == nil), taken, "%s %q: %v", contentType, body, err)
 		}
 	}
 }

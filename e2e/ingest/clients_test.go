@@ -89,9 +89,7 @@ func arrived(t *testing.T, data string, want map[string]int) {
 			t.Errorf("the key of %s is %q", e.Value, e.Key)
 		}
 	}
-	if fmt.Sprint(kinds) != fmt.Sprint(want) {
-		t.Errorf("arrived %v, want %v", kinds, want)
-	}
+	fatal.Same(t, fmt.Sprint(kinds), fmt.Sprint(want), "arrived")
 }
 
 // TestSegmentsNodeSDK lets Segment's own SDK send every kind of call and a burst, by a key
@@ -184,9 +182,7 @@ func TestPlainCurl(t *testing.T) {
 		}
 	}
 	s.Kill()
-	if n := len(entries(t, data)); n != 8 {
-		t.Errorf("%d records", n)
-	}
+	fatal.Same(t, len(entries(t, data)), 8, "records")
 }
 
 // sends is what a page of another origin does, by the id of its event.

@@ -121,9 +121,7 @@ func TestPageMatchesItsGoldenFile(t *testing.T) {
 		t.Error("the page has no policy")
 	}
 	for _, a := range regexp.MustCompile(`https?://[^"' <]*`).FindAllString(got, -1) {
-		if a != "http://www.w3.org/2000/svg" {
-			t.Errorf("the page names %s", a)
-		}
+		fatal.Same(t, a, "http://www.w3.org/2000/svg", "the page names")
 	}
 }
 
@@ -209,9 +207,7 @@ func TestNumber(t *testing.T) {
 		0: "0", 1: "1", -2.5: "−2.5", 0.001: "0.001", 0.0123456: "0.0123", 3.14159: "3.14", 42.66: "42.7", 232.7: "233",
 		999.6: "1,000", 16351.4: "16,351", -1234567: "−1,234,567", 1e-12: "0", math.NaN(): "–", math.Inf(-1): "–", 2e18: "2e+18",
 	} {
-		if got := Number(in); got != want {
-			t.Errorf("%v: %s, want %s", in, got, want)
-		}
+		fatal.Same(t, Number(in), want, "%v", in)
 	}
 }
 

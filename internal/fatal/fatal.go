@@ -1,11 +1,13 @@
-// Package fatal ends a test at an error that it cannot go on after, and reads, writes and searches files for it.
+// Package fatal ends a test at an error that it cannot go on after, reads and writes files for it, and compares.
 package fatal
 
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -47,5 +49,13 @@ func Has(t testing.TB, text string, words ...string) {
 		if !strings.Contains(text, w) {
 			t.Errorf("%q is not in\n%s", w, text)
 		}
+	}
+}
+
+// Same marks the test as failed, and lets it go on, if a value is not the wanted one. What the value is comes as for fmt.Sprintf.
+func Same[T any](t testing.TB, got, want T, what string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\n got %+v\nwant %+v", fmt.Sprintf(what, args...), got, want)
 	}
 }

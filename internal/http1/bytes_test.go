@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestByteSets holds each set, byte by byte, to the text of its RFC.
@@ -22,9 +24,7 @@ func TestByteSets(t *testing.T) {
 			"scheme (RFC 3986, 3.1)":          {all(b, inScheme), in(letters + "+-.")},
 			"hexadecimal digit":               {hexDigit(byte(c)) >= 0, in("0123456789abcdefABCDEF")},
 		} {
-			if got[0] != got[1] {
-				t.Errorf("%#x in %s: %v", c, name, got[0])
-			}
+			fatal.Same(t, got[0], got[1], "%#x in %s", c, name)
 		}
 	}
 	for _, empty := range []bool{IsToken(""), IsTarget(""), !IsValue("")} {

@@ -124,9 +124,7 @@ func TestHopByHop(t *testing.T) {
 			rest = append(rest, string(h.Field(i).Name))
 		}
 	}
-	if got := strings.Join(rest, " "); got != "Host X-B Content-Length Transfer-Encodin" {
-		t.Errorf("end to end: %s", got)
-	}
+	fatal.Same(t, strings.Join(rest, " "), "Host X-B Content-Length Transfer-Encodin", "end to end")
 	if v, ok := h.Value("x-b"); !ok || string(v) != "2" {
 		t.Errorf("x-b: %q, %v", v, ok)
 	}
@@ -204,9 +202,7 @@ func TestBodyLimits(t *testing.T) {
 			b := Body{Limits: Limits{Body: limit, Head: 900}}
 			b.Begin(tc.framing)
 			err := follow(&b, tc.text, step)
-			if statusOf(err) != tc.status {
-				t.Errorf("%s by %d: %v", tc.name, step, err)
-			}
+			fatal.Same(t, statusOf(err), tc.status, "%s by %d: %v", tc.name, step, err)
 		}
 	}
 }
@@ -290,9 +286,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if b.Trailer().Len() != 1 {
-		t.Errorf("%d trailer fields", b.Trailer().Len())
-	}
+	fatal.Same(t, b.Trailer().Len(), 1, "trailer fields")
 }
 
 // TestLongLinesAreSearchedOnce finds that a head of one long line that comes byte

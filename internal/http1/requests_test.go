@@ -168,9 +168,7 @@ func TestSmuggling(t *testing.T) {
 		}
 		for _, step := range []int{len(row.Message), 1, 7} {
 			got := read([]byte(row.Message), step, 0)
-			if status := statusOf(got.err); status != row.Status {
-				t.Errorf("%s %q by %d: %v, want status %d", row.Side, row.Name, step, got.err, row.Status)
-			}
+			fatal.Same(t, statusOf(got.err), row.Status, "%s %q by %d: %v: status", row.Side, row.Name, step, got.err)
 		}
 		verdict := "refuses"
 		if theirs(t, row.Message) {
@@ -179,9 +177,7 @@ func TestSmuggling(t *testing.T) {
 		if *update {
 			row.NetHTTP = verdict
 		}
-		if row.NetHTTP != verdict {
-			t.Errorf("%s %q: net/http %s it", row.Side, row.Name, verdict)
-		}
+		fatal.Same(t, row.NetHTTP, verdict, "%s %q: net/http", row.Side, row.Name)
 		if row.Nginx == "" || row.Envoy == "" {
 			t.Errorf("%s %q does not say what nginx and Envoy do", row.Side, row.Name)
 		}

@@ -1,6 +1,10 @@
 package httpfield
 
-import "testing"
+import (
+	"testing"
+
+	"whittle/internal/fatal"
+)
 
 // TestIsSafe: the methods that are copied and repeated, written as HTTP has them, and no others.
 func TestIsSafe(t *testing.T) {
@@ -8,8 +12,6 @@ func TestIsSafe(t *testing.T) {
 		"GET": true, "HEAD": true, "OPTIONS": true,
 		"POST": false, "PUT": false, "PATCH": false, "DELETE": false, "TRACE": false, "CONNECT": false, "get": false, "": false, "*": false,
 	} {
-		if IsSafe(method) != want {
-			t.Errorf("%q: %t", method, !want)
-		}
+		fatal.Same(t, IsSafe(method), want, "%q", method)
 	}
 }

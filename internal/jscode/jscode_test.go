@@ -4,6 +4,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func TestWhereAFunctionEnds(t *testing.T) {
@@ -44,14 +46,10 @@ func TestWhereAFunctionEnds(t *testing.T) {
 		before, _, _ := strings.Cut(c.text, "|")
 		line := strings.Count(before, "\n") + 1
 		column := len(before) - strings.LastIndexByte(before, '\n')
-		if got := End(strings.Split(strings.Replace(c.text, "|", "", 1), "\n"), line, column); got != c.end {
-			t.Errorf("%s: ends at line %d, want %d", name, got, c.end)
-		}
+		fatal.Same(t, End(strings.Split(strings.Replace(c.text, "|", "", 1), "\n"), line, column), c.end, "%s: ends at line", name)
 	}
 	for _, at := range [][2]int{{0, 1}, {1, 0}, {2, 1}, {1, 99}} {
-		if got := End([]string{"f() {}"}, at[0], at[1]); got != 0 {
-			t.Errorf("%v: %d", at, got)
-		}
+		fatal.Same(t, End([]string{"f() {}"}, at[0], at[1]), 0, "%v", at)
 	}
 }
 
@@ -75,25 +73,17 @@ func TestWhereALongFunctionEnds(t *testing.T) {
 func TestTemplatesWithinEachOther(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(64 << 20))
 	for _, end := range []string{"", strings.Repeat("}`", 1<<20)} {
-		if got := End([]string{"f() {" + strings.Repeat("`${", 1<<20) + end + "}"}, 1, 1); got != 0 {
-			t.Errorf("ends at line %d, want that it is not known", got)
-		}
+		fatal.Same(t, End([]string{"f() {" + strings.Repeat("`${", 1<<20) + end + "}"}, 1, 1), 0, "ends at line")
 	}
-	if got := End([]string{"f() {" + strings.Repeat("`${", 999) + strings.Repeat("}`", 999) + "}"}, 1, 1); got != 1 {
-		t.Errorf("ends at line %d, want 1", got)
-	}
+	fatal.Same(t, End([]string{"f() {" + strings.Repeat("`${", 999) + strings.Repeat("}`", 999) + "}"}, 1, 1), 1, "ends at line")
 }
 
 func TestTheLineThatCalls(t *testing.T) {
 	lines := strings.Split("function price(n) {\n  const h = crypto.createHash('a');\n  // update(\n  h.update(n); h.update(n);\n  a.b(1);\n  b (2);\n  return price(n);\n}\nupdate();", "\n")
 	for name, want := range map[string]int{"createHash": 2, "Hash.update": 4, "b": 0, "none": 0, "price": 7, "(anonymous)": 0, "": 0} {
-		if got := CallLine(lines, 1, 8, name); got != want {
-			t.Errorf("%q is called on line %d, want %d", name, got, want)
-		}
+		fatal.Same(t, CallLine(lines, 1, 8, name), want, "%q is called on line", name)
 	}
-	if got := CallLine([]string{strings.Repeat("a();", 400)}, 1, 1, "a"); got != 0 {
-		t.Errorf("a line of a bundle: %d", got)
-	}
+	fatal.Same(t, CallLine([]string{strings.Repeat("a();", 400)}, 1, 1, "a"), 0, "a line of a bundle")
 }
 
 func FuzzEnd(f *testing.F) {
@@ -114,8 +104,6 @@ func TestTheLineThatCallsOneOfSeveral(t *testing.T) {
 		3: {"consoleCall", "log", "error"},
 		0: {"syncBufferWrapper", "gzipSync", "gunzipSync"},
 	} {
-		if got := CallLine(lines, 1, 5, names...); got != want {
-			t.Errorf("%q: line %d, want %d", names, got, want)
-		}
+		fatal.Same(t, CallLine(lines, 1, 5, names...), want, "%q: line", names)
 	}
 }

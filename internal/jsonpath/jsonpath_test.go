@@ -207,8 +207,6 @@ func FuzzParse(f *testing.F) {
 		if len(path) > 512 || len(p) > 64 || !strings.HasPrefix(path, "$") {
 			t.Errorf("%q is taken, with %d steps", path, len(p))
 		}
-		if p.Matches(nil) != (path == "$") {
-			t.Errorf("%q matches the document: %v", path, p.Matches(nil))
-		}
+		fatal.Same(t, p.Matches(nil), path == "$", "%q matches the document", path)
 	})
 }

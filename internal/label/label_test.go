@@ -14,9 +14,7 @@ import (
 )
 
 func TestKeyIsWhatProfilesAreReadBy(t *testing.T) {
-	if Key != profile.EndpointLabel {
-		t.Errorf("label %q is not read, package profile reads %q", Key, profile.EndpointLabel)
-	}
+	fatal.Same(t, Key, profile.EndpointLabel, "the label that package profile reads")
 }
 
 // worn gives the endpoints of the goroutines in this process, as any profile that is
@@ -41,9 +39,7 @@ func TestRequestsAreLabelled(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /cache/{id}", Endpoint("GET /cache/{id}", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		during = worn(t)
-		if r.PathValue("id") != "7" {
-			t.Errorf("id = %q, want 7", r.PathValue("id"))
-		}
+		fatal.Same(t, r.PathValue("id"), "7", "id")
 	})))
 	mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/cache/7", nil))
 	if !during["GET /cache/{id}"] {

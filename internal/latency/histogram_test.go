@@ -52,9 +52,7 @@ func TestNothingIsLostOutOfRange(t *testing.T) {
 	if s.Min != 0 || s.Max != 100*24*time.Hour {
 		t.Errorf("extremes %v to %v are not exact", s.Min, s.Max)
 	}
-	if s.P50 != time.Microsecond {
-		t.Errorf("median %v, want 1µs", s.P50)
-	}
+	fatal.Same(t, s.P50, time.Microsecond, "median")
 }
 
 func TestMeanIsExactPast64Bits(t *testing.T) {
@@ -77,9 +75,7 @@ func TestMergingEqualsRecordingTogether(t *testing.T) {
 		}
 		sum.Merge(part)
 	}
-	if sum.Snapshot() != all.Snapshot() {
-		t.Errorf("merged %+v\nwhole  %+v", sum.Snapshot(), all.Snapshot())
-	}
+	fatal.Same(t, sum.Snapshot(), all.Snapshot(), "merged")
 	if !slices.Equal(sum.Bars(), all.Bars()) {
 		t.Error("the buckets differ")
 	}
@@ -141,9 +137,7 @@ func TestSeriesStaysBoundedAndLosesNothing(t *testing.T) {
 	if len(ws) > 10 {
 		t.Fatalf("%d windows, at most 10", len(ws))
 	}
-	if s.Width() != 128*time.Second {
-		t.Errorf("width %v, want 128s", s.Width())
-	}
+	fatal.Same(t, s.Width(), 128*time.Second, "width")
 	var n int64
 	for i, w := range ws {
 		n += w.Count
@@ -151,13 +145,9 @@ func TestSeriesStaysBoundedAndLosesNothing(t *testing.T) {
 			t.Errorf("window %d is at %v, %v wide", i, w.Start, w.Width)
 		}
 		first := int(w.Start/time.Second) + 1
-		if want := time.Duration(first) * time.Millisecond; w.Min != want {
-			t.Errorf("window %d: least %v, want %v", i, w.Min, want)
-		}
+		fatal.Same(t, w.Min, time.Duration(first)*time.Millisecond, "window %d: least", i)
 	}
-	if n != all.Count() {
-		t.Errorf("%d values in the windows, %d recorded", n, all.Count())
-	}
+	fatal.Same(t, n, all.Count(), "values in the windows")
 }
 
 func TestSeriesJumpsOverSilence(t *testing.T) {

@@ -110,9 +110,7 @@ func TestPass(t *testing.T) {
 	}
 	fatal.If(t, s.Close())
 	for _, at := range []net.Addr{tcp.Addr(), &net.UnixAddr{Name: path, Net: "unix"}} {
-		if got := said(t, at.Network(), at.String()); got != "successor\n" {
-			t.Errorf("%s says %q", at, got)
-		}
+		fatal.Same(t, said(t, at.Network(), at.String()), "successor\n", "%s says", at)
 	}
 	b, _ := io.ReadAll(out)
 	if err := cmd.Wait(); err != nil {
@@ -152,9 +150,7 @@ func TestSystemd(t *testing.T) {
 		if at.Unix != "" {
 			network = "unix"
 		}
-		if got := said(t, network, at.TCP+at.Unix); got != "successor\n" {
-			t.Errorf("%s says %q", at, got)
-		}
+		fatal.Same(t, said(t, network, at.TCP+at.Unix), "successor\n", "%s says", at)
 	}
 	_, _ = io.Copy(io.Discard, r)
 	if err := cmd.Wait(); err != nil {
@@ -187,9 +183,7 @@ func TestOthersFiles(t *testing.T) {
 		if s, err := Inherited(); (err != nil) != c.bad || err == nil && len(s.passed) > 0 {
 			t.Errorf("%+v: %+v, %v", c, s, err)
 		}
-		if os.Getenv("LISTEN_FDS")+os.Getenv(passedEnv) != "" {
-			t.Errorf("%+v is left for whoever is started", c)
-		}
+		fatal.Same(t, os.Getenv("LISTEN_FDS")+os.Getenv(passedEnv), "", "%+v is left for whoever is started", c)
 	}
 }
 
@@ -254,9 +248,7 @@ func TestModeOfATakenOverSocket(t *testing.T) {
 		fatal.If(t, err)
 		return info.Mode().Perm()
 	}
-	if m := mode(); m != 0o666 {
-		t.Errorf("%o before the successor has taken over", m)
-	}
+	fatal.Same(t, mode(), 0o666, "before the successor has taken over")
 	if err := s.SetModes(); err != nil || mode() != 0o600 {
 		t.Errorf("%o, %v", mode(), err)
 	}
@@ -291,9 +283,7 @@ func TestBound(t *testing.T) {
 		if !strings.HasPrefix(c.at, "unix:") {
 			a, _ = net.ResolveTCPAddr("tcp", c.at)
 		}
-		if bound(a, addressOf(c.want)) != c.is {
-			t.Errorf("%s for %s: want %v", c.at, c.want, c.is)
-		}
+		fatal.Same(t, bound(a, addressOf(c.want)), c.is, "%s for %s", c.at, c.want)
 	}
 }
 

@@ -1,6 +1,10 @@
 package openfiles
 
-import "testing"
+import (
+	"testing"
+
+	"whittle/internal/fatal"
+)
 
 func TestFit(t *testing.T) {
 	for _, tt := range []struct {
@@ -16,8 +20,6 @@ func TestFit(t *testing.T) {
 		{64, 10, 100, 10},
 		{2, 16_384, 100, 1},
 	} {
-		if got := Fit(tt.limit, tt.wanted, tt.others); got != tt.fits {
-			t.Errorf("%d connections and %d files with a limit of %d: %d, want %d", tt.wanted, tt.others, tt.limit, got, tt.fits)
-		}
+		fatal.Same(t, Fit(tt.limit, tt.wanted, tt.others), tt.fits, "%d connections and %d files with a limit of %d", tt.wanted, tt.others, tt.limit)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 func source() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
@@ -227,9 +229,7 @@ func TestSentence(t *testing.T) {
 		},
 	} {
 		Judge(c.figures)
-		if got := Sentence(c.figures); got != c.want {
-			t.Errorf("%s\nwant %s", got, c.want)
-		}
+		fatal.Same(t, Sentence(c.figures), c.want, "")
 	}
 }
 
@@ -253,7 +253,5 @@ func TestDetectable(t *testing.T) {
 	if got, want := r.Detectable(1), math.Expm1(.01*(2.1701+.8416)); math.Abs(got-want) > 1e-5 {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if ratio(0, 1, 2, 1).Detectable(1) != math.Inf(1) {
-		t.Error("an open interval detects something")
-	}
+	fatal.Same(t, ratio(0, 1, 2, 1).Detectable(1), math.Inf(1), "what an open interval detects")
 }

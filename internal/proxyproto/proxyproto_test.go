@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 const rest = "GET / HTTP/1.1\r\n"
@@ -66,9 +68,7 @@ func TestParse(t *testing.T) {
 		for n := 0; n == 0; n, _, _ = parsed(part) {
 			part = []byte((c.header + rest)[:len(part)+Wants(part)])
 		}
-		if string(part) != c.header {
-			t.Errorf("%s: read as %q", c.by, part)
-		}
+		fatal.Same(t, string(part), c.header, "%s", c.by)
 		h, n, err := Parse([]byte(c.header + rest))
 		want := Header{Version: c.version, Source: at(c.from), Destination: at(c.to), TLS: c.tls}
 		if err != nil || n != len(c.header) || h != want {

@@ -117,9 +117,7 @@ func TestAskKnowsWhatWasSent(t *testing.T) {
 			case n != 0, err == nil:
 				t.Fatalf("a response of %d bytes, %v", n, err)
 			case errors.Is(err, syscall.EPIPE):
-				if sent != 0 {
-					t.Errorf("%d bytes sent into a broken pipe", sent)
-				}
+				fatal.Same(t, sent, 0, "bytes sent into a broken pipe")
 				return
 			case sent != len("request"):
 				t.Errorf("%d sent, and %v", sent, err)

@@ -66,9 +66,7 @@ func TestWhereAMapIs(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\n//# sourceMappingURL=a.js.map\n": "a.js.map", "//@ sourceMappingURL=b": "b", "a": "", "//# sourceMappingURL=a\nx\n//# sourceMappingURL=b": "b",
 	} {
-		if got := Of(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
+		fatal.Same(t, Of(text), want, "%q", text)
 	}
 }
 

@@ -15,18 +15,12 @@ func TestRatioIsByRound(t *testing.T) {
 		r.Add(tb, "a", "m", v, "us")
 		r.Add(tb, "b", "m", []float64{5, 10, 30}[i], "us")
 	}
-	if got := r.Ratio("m", "a", "b"); got != 3 {
-		t.Errorf("ratio %v, want the median of 2, 4 and 3", got)
-	}
-	if got := r.Difference("m", "a", "b"); got != 30 {
-		t.Errorf("difference %v, want the median of 5, 30 and 60", got)
-	}
+	fatal.Same(t, r.Ratio("m", "a", "b"), 3, "ratio")
+	fatal.Same(t, r.Difference("m", "a", "b"), 30, "difference")
 	if got := r.Ratio("m", "a", "missing"); !math.IsNaN(got) {
 		t.Errorf("ratio to nobody: %v", got)
 	}
-	if got := len(tb.Rows()); got != 6 {
-		t.Errorf("%d rows, want one for each value", got)
-	}
+	fatal.Same(t, len(tb.Rows()), 6, "rows")
 }
 
 // A round without a figure must not shift the later ones against another's.
@@ -36,15 +30,9 @@ func TestRatioKeepsToRoundsWithoutAFigure(t *testing.T) {
 		r.Add(tb, "a", "m", v, "us")
 		r.Add(tb, "b", "m", []float64{5, 10, 30}[i], "us")
 	}
-	if got := r.Ratio("m", "a", "b"); got != 3.5 {
-		t.Errorf("ratio %v, want the median of 4 and 3", got)
-	}
-	if got := r.Median("a", "m"); got != 65 {
-		t.Errorf("median %v, want that of 40 and 90", got)
-	}
-	if got := len(tb.Rows()); got != 5 {
-		t.Errorf("%d rows, want one for each number", got)
-	}
+	fatal.Same(t, r.Ratio("m", "a", "b"), 3.5, "ratio")
+	fatal.Same(t, r.Median("a", "m"), 65, "median")
+	fatal.Same(t, len(tb.Rows()), 5, "rows")
 }
 
 func TestPeersArePinned(t *testing.T) {

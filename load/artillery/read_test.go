@@ -120,9 +120,7 @@ func TestCSVFilesAreReadAsByArtillery(t *testing.T) {
 			}
 			rows = append(rows, "["+strings.Join(cells, ",")+"]")
 		}
-		if got := "[" + strings.Join(rows, ",") + "]"; got != parts[2] {
-			t.Errorf("%s %s: %s, want %s", parts[0], parts[1], got, parts[2])
-		}
+		fatal.Same(t, "["+strings.Join(rows, ",")+"]", parts[2], "%s %s", parts[0], parts[1])
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,9 +98,7 @@ func TestCores(t *testing.T) {
 	now, err := parseCores([]byte("cpu0 60 0 30 95 5 10 0 0\ncpu1 0 0 0 90 0 0 0 25\n"))
 	fatal.If(t, err)
 	// Core 0: 85 of 100 ticks. Core 1: idle time ran backwards.
-	if got := Busy(Since(before, now)); !slices.Equal(got, []float64{.85, 1}) {
-		t.Errorf("busy parts %v", got)
-	}
+	fatal.Same(t, Busy(Since(before, now)), []float64{.85, 1}, "busy parts")
 	if got := Since(before, now[:1]); got != nil {
 		t.Errorf("a core went, and the others say %v", got)
 	}

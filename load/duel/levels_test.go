@@ -35,9 +35,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, l := range r.Levels {
-		if len(l.Runs) != 6 {
-			t.Errorf("%d users: %d runs", l.Users, len(l.Runs))
-		}
+		fatal.Same(t, len(l.Runs), 6, "runs of %d users", l.Users)
 		for _, f := range l.Figures {
 			if f.Key == "median" && (!(f.Ratio < 1) || f.A < 100) || f.Key == "rate" && !(f.Ratio > 1) || f.Key == "cpu" {
 				t.Errorf("%d users: %+v", l.Users, f)

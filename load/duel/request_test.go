@@ -125,9 +125,7 @@ func TestGates(t *testing.T) {
 		"p99 ratio < 1.3": true, "p99 ratio surely < 1.3": false, "p99 ratio surely < 1.5": true, "p99 ratio possibly < 1.1": true, "p99 ratio <= 1.2": true,
 	} {
 		err := comparisonOf(f).Err(gates(t, text))
-		if (err != nil) != fails {
-			t.Errorf("%s: %v", text, err)
-		}
+		fatal.Same(t, (err != nil), fails, "%s: %v", text, err)
 		if fails && (whittle.CodeOf(err) != whittle.FallsShort || !strings.Contains(err.Error(), "1.2 (1.05 to 1.4)")) {
 			t.Errorf("%s: %v", text, err)
 		}

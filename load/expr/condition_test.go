@@ -52,9 +52,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %v", src, err)
 			continue
 		}
-		if got := c(&Evaluation{Scope: &Scope{RNG: rand.New(rand.NewPCG(1, 1))}}).Truth(); got != want {
-			t.Errorf("%s is %v", src, got)
-		}
+		fatal.Same(t, c(&Evaluation{Scope: &Scope{RNG: rand.New(rand.NewPCG(1, 1))}}).Truth(), want, "%s", src)
 	}
 	for _, bad := range []string{
 		"", "n ==", "== n", "n = 7", "(n", "n)", "n n", "unknown", "n in 7", "n not 7", "s ~= n", "s ~= \"(\"", "\"open", "max()", "abs(1,2)",
@@ -284,9 +282,7 @@ func TestJSONPaths(t *testing.T) {
 		for _, d := range p.Find(doc) {
 			got = append(got, d.raw)
 		}
-		if s := strings.Join(got, " "); s != want {
-			t.Errorf("%s: %s, want %s", path, s, want)
-		}
+		fatal.Same(t, strings.Join(got, " "), want, "%s", path)
 	}
 	for _, bad := range []string{
 		"", "$.", "$..", "$.a[", "$.a['b]", "$.a[]", "$.a[?(x > 1)]", "$.a[?(@.b ==)]", "$.a[1:2:3:4]", "$.a[::0]",
@@ -404,8 +400,6 @@ func TestFiltersAreThoseOfJMetersLibrary(t *testing.T) {
 		for _, d := range path.Find(doc) {
 			got = append(got, d.Value().Text)
 		}
-		if strings.Join(got, ",") != c[1] {
-			t.Errorf("%s: %v, want %s", c[0], got, c[1])
-		}
+		fatal.Same(t, strings.Join(got, ","), c[1], "%s", c[0])
 	}
 }

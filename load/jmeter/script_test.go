@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -218,8 +217,6 @@ func TestUsersOfASteppingGroupComeAndGoAsByThePlugin(t *testing.T) {
 				t.Error("its users keep their connections from loop to loop")
 			}
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%+v: %v", c, got)
-		}
+		fatal.Same(t, got, c.want, "%+v", c)
 	}
 }

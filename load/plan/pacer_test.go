@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // arrivals lists all arrivals of some phases.
@@ -40,9 +42,7 @@ func TestArrivalsAreExact(t *testing.T) {
 		{"a ramp of a broken length", []Phase{{Rate: 10, Ramp: true, RampTo: 30, Duration: sec(2.5)}}, 60},
 	} {
 		got := arrivals(c.phases, 1)
-		if len(got) != c.want {
-			t.Errorf("%s: %d arrivals, want %d", c.name, len(got), c.want)
-		}
+		fatal.Same(t, len(got), c.want, "arrivals of %s", c.name)
 		var planned int64
 		for i := range c.phases {
 			planned += c.phases[i].Planned()

@@ -71,9 +71,7 @@ func selfContained(t *testing.T, page string) {
 			t.Errorf("the page holds %q", bad)
 		}
 	}
-	if m := regexp.MustCompile(`url\([^)]*\)`).FindString(page); m != "" {
-		t.Errorf("the page fetches %s", m)
-	}
+	fatal.Same(t, regexp.MustCompile(`url\([^)]*\)`).FindString(page), "", "the page fetches")
 	if len(page) > 1<<20 {
 		t.Errorf("the page is %d bytes", len(page))
 	}
@@ -138,13 +136,9 @@ func TestLatenessBeyondItsBoundVoidsARun(t *testing.T) {
 		t.Error("30 ms late at a median of 50 ms passed")
 	}
 	v.Intended.P50 = 16 * time.Second
-	if why := voidReason(&v, 10*time.Millisecond); why != "" {
-		t.Errorf("30 ms late at a median of 16 s: %s", why)
-	}
+	fatal.Same(t, voidReason(&v, 10*time.Millisecond), "", "30 ms late at a median of 16 s")
 	v.Intended.P50, v.ScheduleError.P99 = 50*time.Millisecond, 9*time.Millisecond
-	if why := voidReason(&v, 10*time.Millisecond); why != "" {
-		t.Errorf("9 ms late: %s", why)
-	}
+	fatal.Same(t, voidReason(&v, 10*time.Millisecond), "", "9 ms late")
 }
 
 // Requests that failed are in the percentiles, and where they move one the report says so.
@@ -156,9 +150,7 @@ func TestWhatPullsAPercentileIsSaid(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	r.Latency.Succeeded.P50 = time.Millisecond
-	if got := r.pulled(); got != "" {
-		t.Errorf("nothing is pulled: %q", got)
-	}
+	fatal.Same(t, r.pulled(), "", "nothing is pulled")
 }
 
 func TestConditionsToFail(t *testing.T) {

@@ -191,9 +191,7 @@ exports.f = async what => {
 	for v := any(nil); v != "opened"; {
 		v, _ = called(t, r, f, "open")
 	}
-	if v := <-results; v != "waited" {
-		t.Errorf("%v", v)
-	}
+	fatal.Same(t, <-results, "waited", "")
 }
 
 func TestConsoleIsBounded(t *testing.T) {

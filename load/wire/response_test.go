@@ -122,9 +122,7 @@ func TestOwnLimitsAreAKindOfTheirOwn(t *testing.T) {
 		{os.NewSyscallError("write", syscall.ENOBUFS), report.ErrorReset}, // on a connection that was there
 		{errors.New("x"), report.ErrorReset},
 	} {
-		if got := FailureKind(c.err); got != c.want {
-			t.Errorf("%v is %s, want %s", c.err, got, c.want)
-		}
+		fatal.Same(t, FailureKind(c.err), c.want, "%v", c.err)
 	}
 }
 
@@ -207,9 +205,7 @@ func TestCookiesGoWhereTheyBelong(t *testing.T) {
 		if c.want != "" {
 			want = "cookie: " + c.want + "\r\n"
 		}
-		if got := string(j.appendHeader(nil, c.to, c.target, now)); got != want {
-			t.Errorf("%.60s from %s: %q, want %q", c.line, c.host, got, want)
-		}
+		fatal.Same(t, string(j.appendHeader(nil, c.to, c.target, now)), want, "%.60s from %s", c.line, c.host)
 	}
 }
 
@@ -222,18 +218,14 @@ func TestAJarReplacesOrdersAndIsBounded(t *testing.T) {
 	} {
 		j.setFromHeader(line, "h", "/deep/page", now)
 	}
-	if got := string(j.appendHeader(nil, e, "/deep/er/x", now)); got != "cookie: c=3; a=4; b=2\r\n" {
-		t.Errorf("%q", got)
-	}
+	fatal.Same(t, string(j.appendHeader(nil, e, "/deep/er/x", now)), "cookie: c=3; a=4; b=2\r\n", "")
 	for _, c := range []struct {
 		noEmpty bool
 		want    string
 	}{{false, "cookie: c=3; a=; b=2\r\n"}, {true, "cookie: c=3; b=2\r\n"}} {
 		j.noEmpty = c.noEmpty
 		j.setFromHeader("a=; Path=/deep", "h", "/deep/page", now)
-		if got := string(j.appendHeader(nil, e, "/deep/er/x", now)); got != c.want {
-			t.Errorf("no empty ones %v: %q, want %q", c.noEmpty, got, c.want)
-		}
+		fatal.Same(t, string(j.appendHeader(nil, e, "/deep/er/x", now)), c.want, "no empty ones %v", c.noEmpty)
 	}
 	for i := range 3 * maxCookies {
 		j.setFromHeader(fmt.Sprintf("k%d=v", i), "h", "/", now)

@@ -161,9 +161,7 @@ func TestWorkersRunAPlanThatIsElsewhere(t *testing.T) {
 	for _, user := range "abcdefgh" {
 		want["/"+string(user)+"?xelv&e"] = 1
 	}
-	if !reflect.DeepEqual(seen(), want) {
-		t.Errorf("sent %v, want %v", seen(), want)
-	}
+	fatal.Same(t, seen(), want, "sent")
 	if r.Void != "" || r.Requests != 8 || r.Completed != 8 || len(r.Workers) != 3 || r.Early || lines != 8 {
 		t.Errorf("void %q, %d requests, %d completed, %d lines, workers %+v", r.Void, r.Requests, r.Completed, lines, r.Workers)
 	}

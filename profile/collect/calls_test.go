@@ -33,9 +33,7 @@ func TestCalls(t *testing.T) {
 	} {
 		fatal.Write(t, file, "'use strict'\n"+text+"\n")
 		f := &profile.Function{File: file, Line: 1, Owner: profile.Own}
-		if got := newRoutes().calls(f, 2); got != want {
-			t.Errorf("%s: %t, want %t", text, got, want)
-		}
+		fatal.Same(t, newRoutes().calls(f, 2), want, "%s", text)
 		if r := newRoutes(); !r.calls(f, 0) || !r.calls(f, 9) || !r.calls(&profile.Function{File: "app.js"}, 2) {
 			t.Error("a line that cannot be read may call")
 		}
@@ -50,9 +48,7 @@ func TestALineOfAnotherFunctionIsCalled(t *testing.T) {
 	fatal.Write(t, file, text)
 	handler := &profile.Function{File: file, Line: 6, Column: 7, Owner: profile.Own}
 	for line, want := range map[int32]bool{3: true, 7: false, 9: true} {
-		if got := newRoutes().calls(handler, line); got != want {
-			t.Errorf("line %d: %t, want %t", line, got, want)
-		}
+		fatal.Same(t, newRoutes().calls(handler, line), want, "line %d", line)
 	}
 }
 
@@ -74,9 +70,7 @@ func TestCallsOfNodesOwnFunctions(t *testing.T) {
 		5: {Name: profile.Anonymous, File: "node:internal/crypto/cipher"},
 		0: {Name: profile.Anonymous, File: "node:internal/util"},
 	} {
-		if got := callLine(f, &callee, lines); got != want {
-			t.Errorf("%s of %s: line %d, want %d", callee.Name, callee.File, got, want)
-		}
+		fatal.Same(t, callLine(f, &callee, lines), want, "%s of %s: line", callee.Name, callee.File)
 	}
 }
 
@@ -152,13 +146,9 @@ for (const rule of rules) {}`, "\n")
 		"x.replace(each, '')":                    `[/]+`,
 		"suite.test('it works', function () {})": "",
 	} {
-		if got := matchedAt(lines, line); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
+		fatal.Same(t, matchedAt(lines, line), want, "%s", line)
 	}
-	if at := matchLine(append(lines, "", "x(word.test(a));"), 9, 10, `^(\w+\s?)*$`); at != 10 {
-		t.Errorf("the line is %d", at)
-	}
+	fatal.Same(t, matchLine(append(lines, "", "x(word.test(a));"), 9, 10, `^(\w+\s?)*$`), 10, "the line")
 }
 
 func TestRequests(t *testing.T) {

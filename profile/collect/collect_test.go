@@ -294,9 +294,7 @@ func TestNodeWithItsInspectorOpen(t *testing.T) {
 		}
 	}
 	for _, target := range []string{strconv.Itoa(pid), inspector} { // it stays open
-		if got := endpoints(take(t, target, profile.CPU).Profile); !slices.Equal(got, []string{"POST /Count"}) {
-			t.Errorf("%s: endpoints %v", target, got)
-		}
+		fatal.Same(t, endpoints(take(t, target, profile.CPU).Profile), []string{"POST /Count"}, "%s: endpoints", target)
 	}
 	s, err := Open(t.Context(), inspector)
 	fatal.If(t, err)
@@ -326,9 +324,7 @@ func TestNodeWhoseInspectorWasOpenedBySignal(t *testing.T) {
 	if p := take(t, strconv.Itoa(pid), profile.CPU); p.Total() == 0 {
 		t.Error("nothing was seen")
 	}
-	if after := listens(t, pid); !slices.Equal(before, after) {
-		t.Errorf("it listened on %v before, and on %v after", before, after)
-	}
+	fatal.Same(t, before, listens(t, pid), "where it listened before and after")
 }
 
 // Who comes as another whittle closes what it had opened opens it again.
@@ -414,9 +410,7 @@ func TestGo(t *testing.T) {
 		})
 		for _, target := range []string{admin, admin + "/debug/pprof/profile?seconds=30"} {
 			p := take(t, target, profile.CPU)
-			if got := endpoints(p.Profile); !slices.Equal(got, []string{"GET /hash"}) {
-				t.Errorf("%s: endpoints %v", target, got)
-			}
+			fatal.Same(t, endpoints(p.Profile), []string{"GET /hash"}, "%s: endpoints", target)
 			if p.Ext != ".pb.gz" || len(p.Raw) == 0 || p.Duration < 500*time.Millisecond {
 				t.Errorf("file %q, duration %s", p.Ext, p.Duration)
 			}
@@ -443,9 +437,7 @@ func TestWhatCannotBeProfiled(t *testing.T) {
 		{"2147483647", whittle.NotFound},
 	} {
 		_, err := Open(t.Context(), c.target)
-		if whittle.CodeOf(err) != c.code {
-			t.Errorf("%s: %v", c.target, err)
-		}
+		fatal.Same(t, whittle.CodeOf(err), c.code, "%s: %v", c.target, err)
 	}
 	if _, err := Open(t.Context(), "testdata/server.js"); err == nil || !strings.Contains(err.Error(), "a saved profile") {
 		t.Errorf("a file: %v", err)
@@ -463,9 +455,7 @@ func TestExposed(t *testing.T) {
 			continue
 		}
 		target := fmt.Sprintf("http://127.0.0.1:%d", l.Addr().(*net.TCPAddr).Port)
-		if got := Exposed(target); got != c.exposed {
-			t.Errorf("%s: exposed %v", c.address, got)
-		}
+		fatal.Same(t, Exposed(target), c.exposed, "%s: exposed", c.address)
 		l.Close()
 	}
 	if !Exposed("http://192.0.2.7:6060") || !Exposed("https://shop.example/debug/pprof") {

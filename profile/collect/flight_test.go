@@ -39,9 +39,7 @@ func same(name string) string { return name }
 func TestATurnIsItsRequests(t *testing.T) {
 	m := timeline([]string{"a", "b"}, "start a", "end", "start b", "over b", "end", "turn a", "over a")
 	for at, want := range map[float64]string{-1: "", 0: "a", 500: "a", 1000: "", 2100: "b", 3500: "b", 4000: "", 5000: "a", 9e9: "a"} {
-		if got := m.at(at); got != want {
-			t.Errorf("at %v: %q, want %q", at, got, want)
-		}
+		fatal.Same(t, m.at(at), want, "at %v", at)
 	}
 }
 
@@ -73,9 +71,7 @@ func TestAFunctionIsInferredOnlyBeyondChance(t *testing.T) {
 		}
 		timeline([]string{"a", "b"}, c.events...).flights(same).infer(p)
 		for _, s := range p.Samples {
-			if got := s.Endpoint; got != c.want[int(s.At/time.Millisecond)] {
-				t.Errorf("%s: at %s %q, want %q", name, s.At, got, c.want[int(s.At/time.Millisecond)])
-			}
+			fatal.Same(t, s.Endpoint, c.want[int(s.At/time.Millisecond)], "%s: at %s", name, s.At)
 		}
 	}
 }
@@ -124,9 +120,7 @@ func TestAFunctionIsInferred(t *testing.T) {
 			if s.Stack[0].Function == 3 {
 				want, seen = collector[seen], seen+1
 			}
-			if s.Endpoint != want {
-				t.Errorf("%s at %s is of %q, want %q", p.Functions[s.Stack[0].Function].Name, s.At, s.Endpoint, want)
-			}
+			fatal.Same(t, s.Endpoint, want, "%s at %s is of", p.Functions[s.Stack[0].Function].Name, s.At)
 		}
 	}
 }
@@ -155,17 +149,13 @@ func TestKeysAreKnownByHowManyThereAre(t *testing.T) {
 	for name, want := range map[string]string{
 		"GET /v1/shops/eu1/items/sku3-b/price": "GET /v1/shops/eu1/items/{id}/price", "GET /v1/health": "GET /v1/health", "GET /v1/shops/17": "GET /v1/shops/{id}", "odd": "odd",
 	} {
-		if got := keys.open(name); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		fatal.Same(t, keys.open(name), want, "%s", name)
 	}
 	for name, want := range map[string]string{
 		"GET /orders/17/csv": "GET /orders/{id}/csv", "GET /v1/orders": "GET /v1/orders", "GET /": "GET /", "odd": "odd",
 		"GET /u/123e4567-e89b-12d3-a456-426614174000": "GET /u/{id}", "GET /p/oauth2/token": "GET /p/oauth2/token", "GET /f/da39a3ee5e6b4b0d": "GET /f/{id}",
 	} {
-		if got := openPath(name); got != want {
-			t.Errorf("alone %s is %s, want %s", name, got, want)
-		}
+		fatal.Same(t, openPath(name), want, "alone %s", name)
 	}
 }
 
@@ -201,13 +191,9 @@ func TestMarksThatAreFull(t *testing.T) {
 	if m == nil {
 		t.Fatal("not read")
 	}
-	if got := [2]string{m.at(1500), m.at(5000)}; got != [2]string{"GET /a", ""} {
-		t.Errorf("%q", got)
-	}
+	fatal.Same(t, [2]string{m.at(1500), m.at(5000)}, [2]string{"GET /a", ""}, "")
 	f := m.flights(same)
-	if under := f.under[len(f.under)-1]; under != 0 {
-		t.Errorf("in the end under way: %b", under)
-	}
+	fatal.Same(t, f.under[len(f.under)-1], 0, "in the end under way")
 }
 
 // Whatever a request does, its turns are its own: at once, behind promises and ticks,
@@ -227,9 +213,7 @@ func TestTurnsOfRequests(t *testing.T) {
 		t.Fatalf("no marks in %s", of.Result)
 	}
 	for n, moment := range of.Moments {
-		if got := m.at(moment[1].(float64)); got != moment[0] {
-			t.Errorf("moment %d belongs to %q, want %q", n, got, moment[0])
-		}
+		fatal.Same(t, m.at(moment[1].(float64)), moment[0].(string), "moment %d belongs to", n)
 	}
 	counted := m.requests(same)
 	if want := map[string]int64{"GET /sync": 4, "GET /promise": 4, "GET /after": 3, "GET /ticks": 3, "GET /later": 2, "POST /body": 1, "GET /broken": 1}; !reflect.DeepEqual(counted, want) {

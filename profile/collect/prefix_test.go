@@ -2,8 +2,6 @@ package collect
 
 import (
 	"context"
-	"reflect"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -28,9 +26,7 @@ func TestTablesOfRouters(t *testing.T) {
 		"GET /found/:id", "GET /items/{id}", "GET /kinds/:kind?", "GET /ping", "GET /shops/all/:shop", "GET /v1/tenants/:tenant/users/:user/:item",
 		"GET /v1/tenants/:tenant/users/:user/list", "GET /v1/tenants/:tenant/users/:user{/:lang}/tags", "POST /api/:picture", "POST /items", "PUT /acts/:act",
 	}
-	if !slices.Equal(r.endpoints, want) {
-		t.Errorf("endpoints %q, want %q", r.endpoints, want)
-	}
+	fatal.Same(t, r.endpoints, want, "endpoints")
 }
 
 // A table that lost its prefix gets it from the requests, where these have one; where
@@ -73,9 +69,7 @@ func TestATableIsHeldToTheRequests(t *testing.T) {
 			Samples: []profile.Sample{{Stack: []profile.Frame{{}}, Value: 1, At: time.Duration(len(events)) * time.Millisecond}},
 		}
 		label(p, m, r)
-		if got := p.Samples[0].Endpoint; got != c.want {
-			t.Errorf("%s: it is %q, want %q", name, got, c.want)
-		}
+		fatal.Same(t, p.Samples[0].Endpoint, c.want, "%s", name)
 		if c.want != "" && len(c.requests) > 0 && c.want != "GET /old" && p.Requests[c.want] == 0 {
 			t.Errorf("%s: %s has no requests: %v", name, c.want, p.Requests)
 		}
@@ -83,13 +77,9 @@ func TestATableIsHeldToTheRequests(t *testing.T) {
 	// A 404 is of a route only where its function ran for one.
 	r := &router{endpoints: []string{"GET /things/:id", "GET /:page"}, missed: map[string]bool{"GET /:page": true}}
 	for name, want := range map[string]string{"404 GET /things/17": noRoute, "404 GET /about": "GET /:page", "GET /things/17": "GET /things/:id"} {
-		if got := r.endpoint(name); got != want {
-			t.Errorf("%s is of %q, want %q", name, got, want)
-		}
+		fatal.Same(t, r.endpoint(name), want, "%s is of", name)
 	}
-	if got := cutPrefix("GET /m/things/17", "* /things/:id"); !reflect.DeepEqual(got, "/m") {
-		t.Errorf("prefix %q", got)
-	}
+	fatal.Same(t, cutPrefix("GET /m/things/17", "* /things/:id"), "/m", "prefix")
 }
 
 // A wrapper that needs nothing of its file has no module's scope around it: what it wraps is a

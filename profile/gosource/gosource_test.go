@@ -100,9 +100,7 @@ func TestSourcesBehindALink(t *testing.T) {
 	folder, _ := small(t, "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /a\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n")
 	link := filepath.Join(t.TempDir(), "link")
 	fatal.If(t, os.Symlink(folder, link))
-	if got := served(link, "main.work", filepath.Join(link, "main.go"), 4); got != "GET /a" {
-		t.Errorf("it serves %q", got)
-	}
+	fatal.Same(t, served(link, "main.work", filepath.Join(link, "main.go"), 4), "GET /a", "it serves")
 }
 
 func TestRoutesAreFollowed(t *testing.T) {
@@ -219,9 +217,7 @@ func (a *app) group(prefix string, fill func(*app)) { a.r.Route(prefix, func(r c
 			if strings.Contains(c.body, "mux.NewRouter") || strings.Contains(c.body, "chi.NewRouter") {
 				_, endpoint = small(t, strings.Replace(source, `"os";`, `"os"; "github.com/gorilla/mux"; "github.com/go-chi/chi/v5";`, 1))
 			}
-			if got := endpoint(c.function, c.line); got != c.want {
-				t.Errorf("%s serves %q, want %q", c.function, got, c.want)
-			}
+			fatal.Same(t, endpoint(c.function, c.line), c.want, "%s serves", c.function)
 		})
 	}
 }
@@ -242,9 +238,7 @@ func TestHandlersThatAreMadeTogether(t *testing.T) {
 	} {
 		_, of := small(t, head+c.body)
 		for line, want := range c.want {
-			if got := of("main.both.func1", line); got != want {
-				t.Errorf("%s: line %d serves %q, want %q", name, line, got, want)
-			}
+			fatal.Same(t, of("main.both.func1", line), want, "%s: line %d serves", name, line)
 		}
 		if got := of("main.both.func2", 9); name == "both on one" && got != "/dear" {
 			t.Errorf("the second on a line serves %q", got)
@@ -260,9 +254,7 @@ func TestAnotherProgramsRoutesAreNotThisOnes(t *testing.T) {
 		"cmd/jobs/main.go": "package main\nimport \"net/http\"\nfunc main() { http.HandleFunc(\"GET /b\", work) }\nfunc work(w http.ResponseWriter, r *http.Request) {}\n",
 	})
 	for _, file := range []string{filepath.Join(folder, "cmd/shop/main.go"), "example.com/x/cmd/shop/main.go"} {
-		if got := served(folder, "main.work", file, 4); got != "GET /a" {
-			t.Errorf("%s: it serves %q", file, got)
-		}
+		fatal.Same(t, served(folder, "main.work", file, 4), "GET /a", "%s: it serves", file)
 	}
 }
 

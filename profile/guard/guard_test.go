@@ -231,9 +231,7 @@ func TestResponsesThatAreNotTheBaselines(t *testing.T) {
 			} else if v.Outcome != Incomparable || !strings.Contains(v.Reason, c.says) || !strings.Contains(v.Sentence(), c.says) || whittle.CodeOf(v.Err()) != whittle.FailedPrecondition {
 				t.Errorf("%+v, want %q", v, c.says)
 			}
-			if known := c.before != nil && c.now != nil; known != (len(v.Warnings) == 0) {
-				t.Errorf("warnings %q", v.Warnings)
-			}
+			fatal.Same(t, c.before != nil && c.now != nil, len(v.Warnings) == 0, "warnings %q", v.Warnings)
 		})
 	}
 }

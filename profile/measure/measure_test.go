@@ -3,7 +3,6 @@ package measure
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -30,9 +29,7 @@ func TestPortion(t *testing.T) {
 		{11 * time.Second, all},
 		{0, all},
 	} {
-		if got := portion(all, c.part, 10*time.Second); !maps.Equal(got, c.want) {
-			t.Errorf("%s of 10 s: %v, want %v", c.part, got, c.want)
-		}
+		fatal.Same(t, portion(all, c.part, 10*time.Second), c.want, "%s of 10 s", c.part)
 	}
 }
 
@@ -110,8 +107,6 @@ func TestANodeProfileIsReadAsItWasSaved(t *testing.T) {
 	}
 	want := p.ByEndpoint()
 	for i, e := range got.ByEndpoint() {
-		if e != want[i] {
-			t.Errorf("%+v, want %+v", e, want[i])
-		}
+		fatal.Same(t, e, want[i], "")
 	}
 }

@@ -28,9 +28,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if err != nil {
 		t.Fatalf("%v: write it with -update", err)
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what it was; -update writes it anew:\n%s", path, got)
-	}
+	fatal.Same(t, got, want, "%s is not what it was; -update writes it anew", path)
 }
 
 func asJSON(t *testing.T, v any) []byte {
@@ -111,9 +109,7 @@ func TestOtherKindsInWords(t *testing.T) {
 func TestNothingIsSaidOfNothing(t *testing.T) {
 	idle := monolith()
 	idle.Samples = idle.Samples[len(idle.Samples)-100:]
-	if got := New([]*profile.Profile{idle}).Sentence(); got != "monolith/server.js used no CPU time that was seen." {
-		t.Errorf("idle: %q", got)
-	}
+	fatal.Same(t, New([]*profile.Profile{idle}).Sentence(), "monolith/server.js used no CPU time that was seen.", "idle")
 	foreign := service()
 	foreign.Samples = foreign.Samples[2:]
 	few := New([]*profile.Profile{foreign})

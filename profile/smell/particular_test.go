@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 	"whittle/internal/units"
 	"whittle/profile"
@@ -31,9 +32,7 @@ func TestTheParticularSmellIsKept(t *testing.T) {
 		}
 	}
 	want := []string{"printed-message", "gc-pressure", "printing", "sync-crypto", "event-loop-blocked", "sync-call", "connection-churn", "lock-contention"}
-	if !slices.Equal(names, want) {
-		t.Errorf("kept %q, want %q", names, want)
-	}
+	fatal.Same(t, names, want, "kept")
 }
 
 // Those that are exponential took more than 0.7 s in Node 20 for one of sixty repeats of 25
@@ -73,9 +72,7 @@ func TestExponential(t *testing.T) {
 		``:                                             false,
 		`a**`:                                          false,
 	} {
-		if got := exponential(pattern); got != want {
-			t.Errorf("%s: %t, want %t", pattern, got, want)
-		}
+		fatal.Same(t, exponential(pattern), want, "%s", pattern)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"whittle/internal/fatal"
 	"whittle/profile"
 	"whittle/profile/smell"
 )
@@ -113,9 +114,7 @@ func TestRulesOfNode(t *testing.T) {
 				t.Errorf("%s: %s at %s: %s", stack, s.Name, s.Where(), s.Advice)
 			}
 		}
-		if strings.Join(named, " ") != name {
-			t.Errorf("%s: named %q, want %q", stack, named, name)
-		}
+		fatal.Same(t, strings.Join(named, " "), name, "%s: named", stack)
 	}
 }
 
@@ -159,9 +158,7 @@ func TestFormattingIntoABuffer(t *testing.T) {
 		for _, s := range smell.Find([]*profile.Profile{p}) {
 			named = append(named, s.Name)
 		}
-		if strings.Join(named, " ") != want {
-			t.Errorf("%s: named %q, want %q", stack, named, want)
-		}
+		fatal.Same(t, strings.Join(named, " "), want, "%s: named", stack)
 	}
 }
 

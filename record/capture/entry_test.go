@@ -66,9 +66,7 @@ func TestAnEntryBeyondTheBoundsIsRefusedByName(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.says) || whittle.CodeOf(err) != c.code || !errors.Is(err, ErrEntry) {
 				t.Errorf("error %v", err)
 			}
-			if string(b) != "before" {
-				t.Errorf("%q was written", b)
-			}
+			fatal.Same(t, string(b), "before", "what was written")
 		})
 	}
 }
@@ -111,9 +109,7 @@ func TestACloneSharesNothing(t *testing.T) {
 	e.Request.Header["X-Many"][0] = "!"
 	e.Response.Header["New"] = []string{"!"}
 	e.Response.Trailer["Grpc-Status"][0] = "!"
-	if !reflect.DeepEqual(c, full()) {
-		t.Errorf("changed: %+v", c)
-	}
+	fatal.Same(t, c, full(), "changed")
 }
 
 // TestAnEntryAtTheBoundsIsKept: what is just as large, as late or as many as the bounds

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -89,9 +89,7 @@ func TestWhatChromeSaves(t *testing.T) {
 			Header: whittle.Header{"Content-Type": {"text/html; charset=utf-8"}, "Set-Cookie": {"a=1; Path=/", "b=2"}},
 		},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v\nwant %+v", got, want)
-	}
+	fatal.Same(t, got, want, "")
 }
 
 func TestWhatOthersSave(t *testing.T) {

@@ -53,9 +53,7 @@ func TestWhatIsStampedInTheFuture(t *testing.T) {
 	}
 	fatal.If(t, w.Flush())
 	finish(t, w)
-	if got := follow(t, open(t, dir)); !slices.Equal(got, []string{"5", "6", "7", "8", "9", "10", "11"}) {
-		t.Errorf("%v are left", got)
-	}
+	fatal.Same(t, follow(t, open(t, dir)), []string{"5", "6", "7", "8", "9", "10", "11"}, "are left")
 }
 
 // A follower reads on over a restart that finds the folder emptied by age.

@@ -189,9 +189,7 @@ func TestWhatIsSaidOfEntries(t *testing.T) {
 	for range entries(t, r, Filter{}) {
 		said += string(r.About()) + "."
 	}
-	if said != "one.one.one.two.two..one." {
-		t.Error(said)
-	}
+	fatal.Same(t, said, "one.one.one.two.two..one.", "")
 	l, err := List(context.Background(), dir)
 	if err != nil || len(l.Parts) != 3 || l.Parts[0].Entries != 4 || string(l.Parts[1].About) != "two" || l.Parts[1].Entries != 2 || l.Parts[2].About != nil {
 		t.Errorf("%+v, %v", l, err)

@@ -65,9 +65,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Errorf("full: %v", err)
 	}
 	disk.Close()
-	if w.Lost() != 10 {
-		t.Errorf("%d lost", w.Lost())
-	}
+	fatal.Same(t, w.Lost(), 10, "lost")
 	appendAll(t, w, 20, 30)
 	finish(t, w)
 	got, damages := numbers(t, dir, Filter{})

@@ -232,9 +232,7 @@ func TestBounds(t *testing.T) {
 			if taken < 3 || taken > 4 { // one may be in hand
 				t.Errorf("%d were taken", taken)
 			}
-			if n := testutil.CollectAndCount(r); n != 9 {
-				t.Errorf("%d metrics", n)
-			}
+			fatal.Same(t, testutil.CollectAndCount(r), 9, "metrics")
 			close(disk.gate)
 			fatal.If(t, r.Close())
 			if c := r.Counts(); c.Recorded != taken || c.Shed != 50-taken || int64(disk.written) != taken || r.held.Load() != 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/jsonpath"
 )
 
@@ -73,9 +74,7 @@ func TestPatternsInTargets(t *testing.T) {
 		r.Request(&q)
 		r.Response(&a)
 		for where, got := range map[string]string{"target": q.Target, "Referer": q.Header.Get("Referer"), "Location": a.Header.Get("Location")} {
-			if got != want {
-				t.Errorf("%s as %s\n got %s\nwant %s", in, where, got, want)
-			}
+			fatal.Same(t, got, want, "%s as %s", in, where)
 		}
 		if r.Request(&q); q.Target != want {
 			t.Errorf("%s redacted twice\n got %s\nwant %s", in, q.Target, want)
@@ -100,9 +99,7 @@ func TestPatternsElsewhere(t *testing.T) {
 		"kept":   {form.Header.Get("X-Kept"), "a ref=T(x7Kq)"},
 		"cookie": {form.Header.Get("Cookie"), "theme=ref=T(x7Kq); sid=T(a)"},
 	} {
-		if want := expand(r, c[1]); c[0] != want {
-			t.Errorf("%s\n got %s\nwant %s", what, c[0], want)
-		}
+		fatal.Same(t, c[0], expand(r, c[1]), "%s", what)
 	}
 }
 
@@ -117,12 +114,8 @@ func TestPatternsHeedTokens(t *testing.T) {
 		}
 	}
 	T := func(s string) string { return tokenFor(r, s) }
-	if got, want := string(r.Text([]byte("b7"))), T("b7"); got != want {
-		t.Errorf("a short text: got %s, want %s", got, want)
-	}
-	if got, want := string(r.Text([]byte("id "+T("u")+" x"+T("u")))), "id "+T("u")+" "+T("x"+T("u")); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	fatal.Same(t, string(r.Text([]byte("b7"))), T("b7"), "a short text")
+	fatal.Same(t, string(r.Text([]byte("id "+T("u")+" x"+T("u")))), "id "+T("u")+" "+T("x"+T("u")), "")
 }
 
 // FuzzPatterns: however a target encodes it, what a pattern matches does not come
@@ -225,16 +218,10 @@ func TestPathsInPieces(t *testing.T) {
 	} {
 		want = expand(r, want)
 		got := string(r.Value(at, []byte(in)))
-		if got != want {
-			t.Errorf("%s\n got %s\nwant %s", in, got, want)
-		}
-		if again := string(r.Value(at, []byte(got))); again != got {
-			t.Errorf("%s, redacted twice:\n got %s\nwant %s", in, again, got)
-		}
+		fatal.Same(t, got, want, "%s", in)
+		fatal.Same(t, string(r.Value(at, []byte(got))), got, "%s, redacted twice", in)
 	}
-	if got, want := string(r.Value(at, []byte(`[{"bob@x.com" 1`))), expand(r, `[{"T(bob@x.com)T(" 1)`); got != want {
-		t.Errorf("a key without a value\n got %s\nwant %s", got, want)
-	}
+	fatal.Same(t, string(r.Value(at, []byte(`[{"bob@x.com" 1`))), expand(r, `[{"T(bob@x.com)T(" 1)`), "a key without a value")
 }
 
 // FuzzPaths: whatever stands around a member on a path, and wherever it is cut,

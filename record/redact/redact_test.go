@@ -152,9 +152,7 @@ func TestNumbers(t *testing.T) {
 	}
 	before := string(a.Body)
 	r.Response(&a)
-	if string(a.Body) != before {
-		t.Errorf("redacted twice:\n got %s\nwant %s", a.Body, before)
-	}
+	fatal.Same(t, string(a.Body), before, "redacted twice")
 }
 
 func TestRequest(t *testing.T) {
@@ -181,9 +179,7 @@ func TestRequest(t *testing.T) {
 	r.Request(&q)
 	T := func(s string) string { return tokenFor(r, s) }
 	want := "/u/" + T(address) + ";jsessionid=" + T("abc") + "/x?q=1&password=" + T("hun ter") + "&card=" + T(cardNumber) + "&n=a+b"
-	if q.Target != want {
-		t.Errorf("target\n got %s\nwant %s", q.Target, want)
-	}
+	fatal.Same(t, q.Target, want, "target")
 	for name, want := range map[string]string{
 		"Authorization":          "Basic " + T(basic),
 		"Cookie":                 "sid=" + T("abc") + "; theme=" + T("dark"),
@@ -197,9 +193,7 @@ func TestRequest(t *testing.T) {
 		"Location":               "/callback?code=" + T("abc") + "&state=xyz",
 		"Content-Length":         "42",
 	} {
-		if got := q.Header.Get(name); got != want {
-			t.Errorf("%s\n got %s\nwant %s", name, got, want)
-		}
+		fatal.Same(t, q.Header.Get(name), want, "%s", name)
 	}
 	if _, kept := q.Header["Content-Md5"]; kept || len(q.Body) != 42 {
 		t.Errorf("%d bytes: %s %v", len(q.Body), q.Body, q.Header)
@@ -216,9 +210,7 @@ func TestChallenges(t *testing.T) {
 		for _, name := range []string{"Www-Authenticate", "Proxy-Authenticate", "Authentication-Info", "Proxy-Authentication-Info"} {
 			a := whittle.Response{Header: whittle.Header{name: {in}}}
 			r.Response(&a)
-			if got, want := a.Header.Get(name), strings.Replace(in, secret, tokenFor(r, secret), 1); got != want {
-				t.Errorf("%s: %s\n got %s\nwant %s", name, in, got, want)
-			}
+			fatal.Same(t, a.Header.Get(name), strings.Replace(in, secret, tokenFor(r, secret), 1), "%s: %s", name, in)
 		}
 	}
 }
@@ -286,13 +278,9 @@ func TestNoDigestOfARedactedBodyIsLeft(t *testing.T) {
 		r.Response(&a)
 		for where, h := range map[string]whittle.Header{"request": q.Header, "response": a.Header, "trailer": a.Trailer} {
 			for _, name := range names {
-				if has := h[name] != nil; has != kept {
-					t.Errorf("%s in the %s of %s: %t", name, where, body, has)
-				}
+				fatal.Same(t, h[name] != nil, kept, "%s in the %s of %s", name, where, body)
 			}
-			if h.Get("X-Kind") != "abc" {
-				t.Errorf("the %s of %s lost more than its digests: %v", where, body, h)
-			}
+			fatal.Same(t, h.Get("X-Kind"), "abc", "the %s of %s lost more than its digests: %v", where, body, h)
 		}
 	}
 }

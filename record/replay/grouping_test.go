@@ -47,9 +47,7 @@ func TestRoutesAreTheContractsEndpoints(t *testing.T) {
 		names = append(names, r.Routes[i].Route)
 	}
 	slices.Sort(names)
-	if want := []string{"GET /articles/{article}", "GET /users/me", "GET /users/{user_id}/orders"}; !slices.Equal(names, want) {
-		t.Errorf("routes %q, want %q", names, want)
-	}
+	fatal.Same(t, names, []string{"GET /articles/{article}", "GET /users/me", "GET /users/{user_id}/orders"}, "routes")
 	if only := run(t, log, Options{Against: url, Only: []string{"GET /articles/{article}"}}); only.Ledger.Skipped[skipOther] != 400 || only.Ledger.Compared != 200 {
 		t.Errorf("one route: %+v", only.Ledger)
 	}

@@ -91,8 +91,6 @@ func run(t *testing.T, log Log, o Options) *Report {
 	t.Helper()
 	r, err := Run(t.Context(), log, o)
 	fatal.If(t, err)
-	if r.Ledger.Sum() != r.Ledger.Total {
-		t.Errorf("the ledger does not add up: %+v", r.Ledger)
-	}
+	fatal.Same(t, r.Ledger.Sum(), r.Ledger.Total, "the ledger does not add up: %+v", r.Ledger)
 	return r
 }

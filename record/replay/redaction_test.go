@@ -88,9 +88,7 @@ func TestSecretsWithoutTheirKey(t *testing.T) {
 		if r.Verdict != whittle.Undecided || r.Ledger.Skipped[skipNoKey] != 200 || r.Differing != 0 || !strings.Contains(notes, "--redact-key") {
 			t.Errorf("%s: %s, %v, %s", name, r.Summary, r.Ledger.Skipped, notes)
 		}
-		if strings.Contains(notes, "not the one") != (key != nil) {
-			t.Errorf("%s: %s", name, notes)
-		}
+		fatal.Same(t, strings.Contains(notes, "not the one"), key != nil, "%s: %s", name, notes)
 	}
 	// A number that only looks like one is compared where the candidate has it.
 	plain := func(int) string { return `{"id":8123456789012345}` }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/record/capture"
 )
 
@@ -39,9 +40,7 @@ func TestAnEqualCandidateIsEquivalent(t *testing.T) {
 	if r.Verdict != whittle.Equivalent || r.Ledger.Compared != 2000 || r.Differing != 0 {
 		t.Errorf("got %s, %+v: %s", r.Verdict, r.Ledger, r.Summary)
 	}
-	if hosts["shop.example1"] != 2000 {
-		t.Errorf("the requests were not sent as recorded: %v", hosts)
-	}
+	fatal.Same(t, hosts["shop.example1"], 2000, "the requests were not sent as recorded: %v", hosts)
 	if len(r.Routes) != 1 || r.Routes[0].Route != "GET /n" || r.Routes[0].Kind != whittle.JSON {
 		t.Errorf("routes %+v", r.Routes)
 	}
@@ -247,9 +246,7 @@ func TestConfiguredRoutesAreHeldToTheirContract(t *testing.T) {
 		list = append(list, e)
 	}
 	r := run(t, kept(list...), Options{Against: url, Routes: routes})
-	if fmt.Sprint(got) != "map[POST /a/1!:1 POST /a/2!:1]" {
-		t.Errorf("sent %v", got)
-	}
+	fatal.Same(t, fmt.Sprint(got), "map[POST /a/1!:1 POST /a/2!:1]", "sent")
 	if r.Ledger.Compared != 2 || r.Ledger.Skipped[skipNoRoute] != 2 || r.Ledger.Skipped[whittle.SkipNotSafe] != 1 || r.Differing != 0 {
 		t.Errorf("ledger %+v", r.Ledger)
 	}

@@ -74,16 +74,12 @@ func TestRemainder(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	first := count(t, All, 100_000)
-	if again := count(t, All, 100_000); again != first {
-		t.Errorf("as published: %d and %d in one second, want the same", first, again)
-	}
+	fatal.Same(t, count(t, All, 100_000), first, "as published, twice in one second")
 	r, want := rand.New(rand.NewSource(second)), int64(0)
 	for range 100_000 {
 		want += int64(r.Int31n(100))
 	}
-	if first != want {
-		t.Errorf("as published: %d, want %d by the seed's own kernel", first, want)
-	}
+	fatal.Same(t, first, want, "as published, by the seed's own kernel")
 	mended := All
 	mended.Seed = false
 	same := true
@@ -97,9 +93,7 @@ func TestSeed(t *testing.T) {
 
 func TestNothingToDraw(t *testing.T) {
 	for _, times := range []int32{0, -5} {
-		if got := count(t, All, times); got != 0 {
-			t.Errorf("times %d gave %d, want 0 as published", times, got)
-		}
+		fatal.Same(t, count(t, All, times), 0, "times %d gave", times)
 	}
 }
 

@@ -149,9 +149,7 @@ func TestEveryProtocolSaysTheSame(t *testing.T) {
 		}
 	}
 	for protocol, want := range map[string]float64{"twirp": 9, "connect": 6, "grpc": 6, "grpcweb": 3} {
-		if got := testutil.ToFloat64(e.metrics.calls.WithLabelValues(protocol, "ok")); got != want {
-			t.Errorf("%s: %v calls counted as ok, want %v", protocol, got, want)
-		}
+		fatal.Same(t, testutil.ToFloat64(e.metrics.calls.WithLabelValues(protocol, "ok")), want, "%s: calls counted as ok", protocol)
 	}
 }
 
@@ -227,9 +225,7 @@ func TestAbsurdBodiesAreRefused(t *testing.T) {
 	}
 	conn := e.dial(t)
 	err := conn.Invoke(t.Context(), rpc.CarvedCountProcedure, &healthpb.HealthCheckRequest{Service: giant}, &rpc.Sum{})
-	if status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("grpc: a giant: %v, want resource_exhausted", err)
-	}
+	fatal.Same(t, status.Code(err), codes.ResourceExhausted, "grpc: a giant: %v", err)
 	err = conn.Invoke(t.Context(), rpc.CarvedCountProcedure, &healthpb.HealthCheckRequest{Service: "\u07ff"}, &rpc.Sum{})
 	if err != nil {
 		t.Errorf("grpc: an unknown field: %v, want it passed over", err)

@@ -109,9 +109,7 @@ func (r *running) call(t *testing.T) <-chan string {
 
 func TestAdminPort(t *testing.T) {
 	r := run(t, fake{})
-	if got := <-r.call(t); got != `200 OK {"Sum":150}` {
-		t.Errorf("count: %q", got)
-	}
+	fatal.Same(t, <-r.call(t), `200 OK {"Sum":150}`, "count")
 	for path, want := range map[string]string{
 		"/readyz":             "ok\n",
 		"/metrics":            `count_calls_total{code="ok",endpoint="/twirp.carved.Carved/Count",protocol="twirp"} 1`,
@@ -144,9 +142,7 @@ func TestDrainLetsCallsFinish(t *testing.T) {
 		return code == http.StatusServiceUnavailable
 	})
 	close(g.gate)
-	if got := <-response; got != `200 OK {"Sum":3}` {
-		t.Errorf("call under way: %q", got)
-	}
+	fatal.Same(t, <-response, `200 OK {"Sum":3}`, "call under way")
 	r.wait(t)
 }
 

@@ -38,9 +38,7 @@ func TestCountDrawsExactlyAsManyAsAsked(t *testing.T) {
 		for left := int(times); left > 0; left -= 100 {
 			want += int64(g.draw(min(left, 100)))
 		}
-		if got != want {
-			t.Errorf("Count(%d) = %d, want %d", times, got, want)
-		}
+		fatal.Same(t, got, want, "Count(%d)", times)
 		if _, drawn := p.Load(); drawn != uint64(times) {
 			t.Errorf("Count(%d) made %d draws", times, drawn)
 		}

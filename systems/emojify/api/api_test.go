@@ -39,9 +39,7 @@ func TestFromURLToPicture(t *testing.T) {
 	for name, want := range map[string]string{
 		"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Content-Length": fmt.Sprint(len(want)),
 	} {
-		if got.header.Get(name) != want {
-			t.Errorf("%s = %q, want %q", name, got.header.Get(name), want)
-		}
+		fatal.Same(t, got.header.Get(name), want, "%s", name)
 	}
 	if a, p := h.submit(faces); a.code != 200 || p.Status != finished || len(h.parts.fetched) != 1 {
 		t.Errorf("sent again: %d %+v, fetched %v", a.code, p, h.parts.fetched)
@@ -68,9 +66,7 @@ func TestPicturesMayBeSent(t *testing.T) {
 	if got := h.do(http.MethodGet, "/cache/"+p.ID, "", nil); !bytes.Equal(got.body, painted(raw)) {
 		t.Errorf("%d, %d bytes", got.code, len(got.body))
 	}
-	if len(h.parts.fetched) != 0 {
-		t.Errorf("fetched %v", h.parts.fetched)
-	}
+	fatal.Same(t, len(h.parts.fetched), 0, "fetched %v", h.parts.fetched)
 	if !h.api.uploads.TryAcquire(h.api.o.MaxUploads) {
 		t.Error("room that uploads took was not given back")
 	}
@@ -105,9 +101,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d with %q", name, a.code, a.body, c.code, c.says)
 		}
 	}
-	if len(h.parts.fetched) != 0 {
-		t.Errorf("fetched %v", h.parts.fetched)
-	}
+	fatal.Same(t, len(h.parts.fetched), 0, "fetched %v", h.parts.fetched)
 }
 
 func TestQueueHasAnEndAndPositions(t *testing.T) {

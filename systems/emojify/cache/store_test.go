@@ -68,9 +68,7 @@ func has(t testing.TB, s *Store, want string, names ...string) {
 			got.WriteString(n)
 		}
 	}
-	if got.String() != want {
-		t.Errorf("there are %q, want %q", got.String(), want)
-	}
+	fatal.Same(t, got.String(), want, "there are")
 }
 
 func onDisk(t testing.TB, s *Store, folder string) int {
@@ -95,24 +93,16 @@ func TestKeysAreHashesOnly(t *testing.T) {
 func TestItemsAreKeptReplacedAndExpire(t *testing.T) {
 	c := newClock()
 	s := open(t, t.TempDir(), Options{Now: c.now, TTL: time.Hour})
-	if got := get(t, s, "a"); got != "-" {
-		t.Errorf("before: %q", got)
-	}
+	fatal.Same(t, get(t, s, "a"), "-", "before")
 	put(t, s, "a", "one")
 	c.pass(30 * time.Minute)
 	put(t, s, "b", "bee")
-	if got := get(t, s, "a"); got != "one" {
-		t.Errorf("after half an hour: %q", got)
-	}
+	fatal.Same(t, get(t, s, "a"), "one", "after half an hour")
 	c.pass(30 * time.Minute)
 	has(t, s, "b", "a", "b")
-	if got := get(t, s, "a"); got != "-" {
-		t.Errorf("after an hour: %q", got)
-	}
+	fatal.Same(t, get(t, s, "a"), "-", "after an hour")
 	put(t, s, "a", "two")
-	if got := get(t, s, "a"); got != "two" {
-		t.Errorf("replaced: %q", got)
-	}
+	fatal.Same(t, get(t, s, "a"), "two", "replaced")
 	c.pass(30 * time.Minute)
 	if err := s.Sweep(); err != nil {
 		t.Error(err)
@@ -179,12 +169,8 @@ func TestRestartKnowsWhatThereIs(t *testing.T) {
 	}
 	second := open(t, dir, Options{Now: c.now, TTL: time.Hour})
 	has(t, second, "ab", "a", "b", "c") // c is an hour old
-	if got := get(t, second, "a"); got != "of a" {
-		t.Errorf("a = %q", got)
-	}
-	if n := onDisk(t, second, partialFolder); n != 0 {
-		t.Errorf("%d parts left", n)
-	}
+	fatal.Same(t, get(t, second, "a"), "of a", "a")
+	fatal.Same(t, onDisk(t, second, partialFolder), 0, "parts left")
 	second.Close()
 	third := open(t, dir, Options{Now: c.now, TTL: time.Hour, MaxBytes: 5})
 	has(t, third, "b", "a", "b") // the one put last

@@ -128,9 +128,7 @@ func TestResponsesOfABox(t *testing.T) {
 			continue
 		}
 		for i, f := range c.faces {
-			if faces[i] != f {
-				t.Errorf("%s: %v, want %v", name, faces, c.faces)
-			}
+			fatal.Same(t, faces[i], f, "%s: %v", name, faces)
 		}
 	}
 }
@@ -165,9 +163,7 @@ func TestWhatACheckRefuses(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/facebox/check", nil))
-	if w.Code != http.StatusMethodNotAllowed {
-		t.Errorf("GET got %d", w.Code)
-	}
+	fatal.Same(t, w.Code, http.StatusMethodNotAllowed, "GET")
 }
 
 // portrait is the picture that pigo itself is tested with, 320 by 400 pixels;
@@ -254,9 +250,7 @@ func TestShrinkAverages(t *testing.T) {
 	if g.w != 2 || g.h != 1 || !bytes.Equal(g.pix, []byte{100, 100}) {
 		t.Errorf("%+v", g)
 	}
-	if r := g.grow(image.Rect(1, 0, 2, 1)); r != image.Rect(2, 0, 4, 2) {
-		t.Errorf("grown: %v", r)
-	}
+	fatal.Same(t, g.grow(image.Rect(1, 0, 2, 1)), image.Rect(2, 0, 4, 2), "grown")
 	if g := shrink(m, 4); g.w != 4 || g.h != 2 || !bytes.Equal(g.pix, m.Pix) {
 		t.Errorf("not shrunk: %+v", g)
 	}

@@ -127,9 +127,7 @@ func TestLoopbackIsForbiddenAsItComes(t *testing.T) {
 			t.Errorf("%s is fetched from", host)
 		}
 	}
-	if n := asked.Load(); n != 0 {
-		t.Errorf("%d requests arrived", n)
-	}
+	fatal.Same(t, asked.Load(), 0, "requests arrived")
 }
 
 // resolver asks one server.
@@ -156,9 +154,7 @@ func TestANameThatChangesItsAddress(t *testing.T) {
 	if _, err := f.Fetch(t.Context(), fmt.Sprintf("http://rebinds.example:%d/", port)); whittle.CodeOf(err) != whittle.PermissionDenied {
 		t.Errorf("moved to 127.0.0.2: %v", err)
 	}
-	if n := asked.Load(); n != 1 {
-		t.Errorf("%d requests arrived, not only the first", n)
-	}
+	fatal.Same(t, asked.Load(), 1, "requests arrived")
 }
 
 func TestNamesOfForbiddenAddresses(t *testing.T) {
@@ -177,9 +173,7 @@ func TestNamesOfForbiddenAddresses(t *testing.T) {
 			want = whittle.Invalid
 		}
 		_, err := f.Fetch(t.Context(), "http://"+name+"/")
-		if whittle.CodeOf(err) != want {
-			t.Errorf("%s is %s: %v", name, address, err)
-		}
+		fatal.Same(t, whittle.CodeOf(err), want, "%s is %s: %v", name, address, err)
 		if coded, ok := errors.AsType[*whittle.Error](err); ok && address != "" && strings.Contains(coded.Message, address) {
 			t.Errorf("a stranger reads %q", coded.Message)
 		}
@@ -243,17 +237,13 @@ func TestAddresses(t *testing.T) {
 		"5f00::1": false, "fc00::1": false, "fd00:ec2::254": false, "fe80::1": false, "fe80::1%eth0": false,
 		"fec0::1": false, "ff02::1": false, "2606:4700::1111%eth0": false,
 	} {
-		if got := open(netip.MustParseAddr(text), nil); got != want {
-			t.Errorf("%s is open: %v", text, got)
-		}
+		fatal.Same(t, open(netip.MustParseAddr(text), nil), want, "%s is open", text)
 	}
 	if open(netip.Addr{}, prefixes("0.0.0.0/0", "::/0")) {
 		t.Error("no address is open")
 	}
 	loopback := prefixes("127.0.0.1/32")
 	for text, want := range map[string]bool{"127.0.0.1": true, "::ffff:127.0.0.1": true, "127.0.0.2": false, "::1": false, "8.8.8.8": true} {
-		if got := open(netip.MustParseAddr(text), loopback); got != want {
-			t.Errorf("with %v allowed, %s is open: %v", loopback, text, got)
-		}
+		fatal.Same(t, open(netip.MustParseAddr(text), loopback), want, "with %v allowed, %s is open", loopback, text)
 	}
 }

@@ -68,9 +68,7 @@ func TestClaim(t *testing.T) {
 		t.Errorf("released: %+v", c)
 	}
 	w.Release([]dedup.ID{dedup.Hash("", "of nobody")})
-	if w.Len() != 1 {
-		t.Errorf("%d entries", w.Len())
-	}
+	fatal.Same(t, w.Len(), 1, "entries")
 }
 
 func TestHash(t *testing.T) {
@@ -286,9 +284,7 @@ func TestRebuild(t *testing.T) {
 		if i == 130 || i == 140 {
 			want = dedup.Claim{}
 		}
-		if c := claim(w, dedup.Hash("t", fmt.Sprintf("0-%d", i)), start.Add(49*time.Second)); c != want {
-			t.Errorf("%d: %+v", i, c)
-		}
+		fatal.Same(t, claim(w, dedup.Hash("t", fmt.Sprintf("0-%d", i)), start.Add(49*time.Second)), want, "%d", i)
 	}
 }
 

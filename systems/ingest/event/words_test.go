@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
 )
@@ -68,9 +69,7 @@ func TestWhatIsDoneToAnEvent(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := string(one(t, call(event.Track), c.body).Value); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
+			fatal.Same(t, string(one(t, call(event.Track), c.body).Value), c.want, "")
 		})
 	}
 }
@@ -134,9 +133,7 @@ func TestRejectedEvents(t *testing.T) {
 		if c.reason == "are allowed" {
 			code = whittle.ResourceExhausted
 		}
-		if whittle.CodeOf(got) != code {
-			t.Errorf("%.80s: %s", c.body, whittle.CodeOf(got))
-		}
+		fatal.Same(t, whittle.CodeOf(got), code, "%.80s", c.body)
 	}
 }
 
@@ -204,9 +201,7 @@ func TestBatch(t *testing.T) {
 			`"context":{"os":{"b":2},"li\u0062":[1, 2],"ip":"203.0.113.7"},` +
 			`"integrations":{"All":true,"X":{}},"timestamp":"2026-03-01T12:00:10.123Z","receivedAt":"2026-03-01T12:00:10.123Z"}`,
 	} {
-		if got := string(b.Items[i].Record.Value); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+		fatal.Same(t, string(b.Items[i].Record.Value), want, "")
 		if !json.Valid(b.Items[i].Record.Value) {
 			t.Error("not JSON")
 		}

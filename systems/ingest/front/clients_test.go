@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestImportOfASingleEvent: a JSON body of POST /import is kept byte for byte,
@@ -38,9 +39,7 @@ func TestImportOfASingleEvent(t *testing.T) {
 			t.Errorf("%s: %s, %+v", c.body, first.text, all)
 			continue
 		}
-		if want := map[bool]string{true: "accepted", false: "duplicate"}[c.id == ""]; again.Status != want {
-			t.Errorf("%s again: %s", c.body, again.text)
-		}
+		fatal.Same(t, again.Status, map[bool]string{true: "accepted", false: "duplicate"}[c.id == ""], "%s again: %s", c.body, again.text)
 	}
 }
 
@@ -68,9 +67,7 @@ func TestPreflightsOfSDKs(t *testing.T) {
 	}
 	listed := serve(t, func(o *Options) { o.Origins = []string{"https://other.example"} })
 	a := listed.send("OPTIONS", "/v1/track", nil, "Origin: https://shop.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: anonymousid")
-	if a.header.Get("Access-Control-Allow-Headers") != "" {
-		t.Errorf("an origin that is not listed: %v", a.header)
-	}
+	fatal.Same(t, a.header.Get("Access-Control-Allow-Headers"), "", "an origin that is not listed: %v", a.header)
 }
 
 // TestSettingsNameThisServer: an SDK that asks for settings first learns from them

@@ -111,13 +111,9 @@ func TestWhoMayNotSendLeavesNoLetter(t *testing.T) {
 			t.Errorf("%s: %d %s", body, a.code, a.text)
 		}
 	}
-	if n := len(dead.records()); n != 0 {
-		t.Errorf("%d letters", n)
-	}
+	fatal.Same(t, len(dead.records()), 0, "letters")
 	s.post("/v1/batch", `{"batch":[1],"writeKey":"k1"}`)
-	if n := len(dead.records()); n != 1 {
-		t.Errorf("%d letters", n)
-	}
+	fatal.Same(t, len(dead.records()), 1, "letters")
 	if a := s.post("/v1/track", "{", "Authorization: Bearer k1"); a.DeadLetter != "1" {
 		t.Errorf("%s", a.text)
 	}
@@ -143,9 +139,7 @@ func TestAFullDeadLetterLog(t *testing.T) {
 	if a := s.post("/v1/batch", batchOf(eventOf("a"), "7")); a.code != 400 || a.Accepted != 1 || a.Rejected != 1 || a.Results[1].DeadLetter != "" {
 		t.Errorf("%d %s", a.code, a.text)
 	}
-	if n := testutil.ToFloat64(s.front.metrics.lostLetters); n != 2 {
-		t.Errorf("%v lost letters are counted", n)
-	}
+	fatal.Same(t, testutil.ToFloat64(s.front.metrics.lostLetters), 2, "lost letters are counted")
 	for _, want := range []string{"events were rejected", "source=any", "endpoint=/v1/track", "could not be kept"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, &log)

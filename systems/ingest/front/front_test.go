@@ -30,9 +30,7 @@ func TestEveryRouteTakesEvents(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.code, a.text)
 		}
 	}
-	if got := len(s.stream.records()); got != len(routes) {
-		t.Errorf("%d records, want %d", got, len(routes))
-	}
+	fatal.Same(t, len(s.stream.records()), len(routes), "records")
 }
 
 func TestImportKeepsBodyAndMetadata(t *testing.T) {
@@ -53,9 +51,7 @@ func TestImportKeepsBodyAndMetadata(t *testing.T) {
 		"content-type": "application/octet-stream", "source": "2c70e12b7a0646f9",
 		"authorization": "", "cookie": "", "x-api-key": "", "x-hop": "", "headers-missing": "", "connection": "", "content-length": "",
 	} {
-		if got := r.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		fatal.Same(t, r.Get(name), want, "%s", name)
 	}
 }
 
@@ -76,9 +72,7 @@ func TestMetadataIsBounded(t *testing.T) {
 		t.Fatalf("%d %s", a.code, a.text)
 	}
 	first := s.stream.records()[0]
-	if got := len(first.Header); got != maxMetadata+1 {
-		t.Errorf("%d headers kept, want %d", got, maxMetadata+1)
-	}
+	fatal.Same(t, len(first.Header), maxMetadata+1, "headers kept")
 	// The kind, the address and what is missing are not the client's; Host and User-Agent are, where they are sent.
 	if got := len(first.Header) - 3 + missing(first); got < 101 || got > 103 {
 		t.Errorf("%d are kept or missing of 101", got)
@@ -122,9 +116,7 @@ func TestRefusedWithoutReading(t *testing.T) {
 	if got := s.wire(fmt.Sprintf(request, 2) + "hi"); !strings.HasPrefix(got, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n") {
 		t.Errorf("taken: %q", got)
 	}
-	if allow := s.send("GET", "/import", nil).header.Get("Allow"); allow != "POST, OPTIONS" {
-		t.Errorf("Allow: %q", allow)
-	}
+	fatal.Same(t, s.send("GET", "/import", nil).header.Get("Allow"), "POST, OPTIONS", "Allow")
 }
 
 func keysFile(t *testing.T, text string) string {
@@ -233,8 +225,6 @@ func TestClientAddress(t *testing.T) {
 			}
 		})
 		s.post("/import", "x", "X-Forwarded-For: "+c.forwarded)
-		if got := s.stream.records()[0].Get(HeaderAddress); got != c.want {
-			t.Errorf("%q by %q: %s, want %s", c.forwarded, c.proxies, got, c.want)
-		}
+		fatal.Same(t, s.stream.records()[0].Get(HeaderAddress), c.want, "%q by %q", c.forwarded, c.proxies)
 	}
 }

@@ -41,9 +41,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		return nil
 	}
 	const request = "POST /import HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 2\r\n\r\nhi"
-	if got := s.wire(request); got != "" {
-		t.Errorf("acknowledged %q", got)
-	}
+	fatal.Same(t, s.wire(request), "", "acknowledged")
 	said, err := os.ReadFile(log.Name())
 	fatal.If(t, err)
 	for _, want := range []string{"level=ERROR", "panic serving 127.0.0.1:", "as the test wants it", "front.(*call).append"} {
@@ -169,9 +167,7 @@ func TestAnIDThatIsNoneIsVisible(t *testing.T) {
 			s.post("/v1/track", strings.ReplaceAll(track, "m1", id))
 		}
 		want := map[bool]float64{true: 2}[none]
-		if n := testutil.ToFloat64(s.front.metrics.noID.WithLabelValues(anySource)); n != want {
-			t.Errorf("%s: %v counted, want %v", id, n, want)
-		}
+		fatal.Same(t, testutil.ToFloat64(s.front.metrics.noID.WithLabelValues(anySource)), want, "%s: counted", id)
 		if (s.front.Warning() != "") != none || strings.Contains(said.String(), "messageId that is none") != none {
 			t.Errorf("%s: warning %q, log %s", id, s.front.Warning(), &said)
 		}

@@ -79,9 +79,7 @@ func TestAnEventLargerThanTheStreamTakes(t *testing.T) {
 	if a := s.post("/v1/track", strings.Replace(track, "Bought", strings.Repeat("B", 3000), 1)); a.code != 413 || a.Status != "rejected" {
 		t.Errorf("%d %s", a.code, a.text)
 	}
-	if n := len(s.stream.records()); n != 0 {
-		t.Errorf("%d records were kept", n)
-	}
+	fatal.Same(t, len(s.stream.records()), 0, "records were kept")
 }
 
 func TestMixedBatches(t *testing.T) {
@@ -127,9 +125,7 @@ func TestMixedBatches(t *testing.T) {
 		if again.Accepted+again.Duplicate+again.Rejected != len(events) || again.Duplicate != c.accepted {
 			t.Errorf("%s, again: %s", c.name, again.text)
 		}
-		if n := len(s.stream.records()); n != len(events)-c.rejected {
-			t.Errorf("%s: %d records", c.name, n)
-		}
+		fatal.Same(t, len(s.stream.records()), len(events)-c.rejected, "records of %s", c.name)
 	}
 }
 
@@ -210,9 +206,7 @@ func TestSlowBodies(t *testing.T) {
 		}
 	})
 	both.Wait()
-	if s.front.appendBytes.Load() != 0 {
-		t.Errorf("%d bytes are still held", s.front.appendBytes.Load())
-	}
+	fatal.Same(t, s.front.appendBytes.Load(), 0, "bytes are still held")
 }
 
 const crowd = 20
@@ -308,9 +302,7 @@ func TestRetryAfter(t *testing.T) {
 		{stream.Capacity{Free: -1 << 62, Rate: 1e-300}, 1 << 40, retryMax},
 	} {
 		d.setCapacity(c.capacity)
-		if got := f.retryAfter(c.need); got != c.want {
-			t.Errorf("%+v for %d: %d s, want %d", c.capacity, c.need, got, c.want)
-		}
+		fatal.Same(t, f.retryAfter(c.need), c.want, "%+v for %d", c.capacity, c.need)
 	}
 }
 

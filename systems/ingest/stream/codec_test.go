@@ -41,9 +41,7 @@ func TestEncodingRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want.Seal()
 			b := stream.AppendRecord([]byte("before"), &want)
-			if n := len(b) - len("before"); n != stream.EncodedLen(&want) {
-				t.Errorf("%d bytes, EncodedLen said %d", n, stream.EncodedLen(&want))
-			}
+			fatal.Same(t, len(b)-len("before"), stream.EncodedLen(&want), "bytes, as EncodedLen says")
 			got, err := stream.ParseRecord(b[len("before"):])
 			fatal.If(t, err)
 			if !reflect.DeepEqual(got, want) || !got.Intact() {
@@ -61,9 +59,7 @@ func TestEncodingIsTheOneWritten(t *testing.T) {
 		Header: []stream.Header{{Name: "n", Value: "vv"}}, Value: []byte("123456789"),
 	})
 	const want = "01" + "839206e3" + "0807060504030201" + "026964" + "016b" + "01" + "016e" + "027676" + "313233343536373839"
-	if got := fmt.Sprintf("%x", stream.AppendRecord(nil, &r)); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	fatal.Same(t, fmt.Sprintf("%x", stream.AppendRecord(nil, &r)), want, "")
 }
 
 func TestParseRefuses(t *testing.T) {

@@ -4,14 +4,14 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 func TestMeter(t *testing.T) {
 	var m Meter
 	now := time.Unix(0, 0)
-	if m.Rate(now) != 0 {
-		t.Error("a rate of nothing")
-	}
+	fatal.Same(t, m.Rate(now), 0, "a rate of nothing")
 	var sum float64
 	const rate, every = 1e6, 10 * time.Second
 	for range 100 {
@@ -25,9 +25,7 @@ func TestMeter(t *testing.T) {
 	if got := sum / 10; math.Abs(got-rate) > rate/20 {
 		t.Errorf("a steady %v is read as %v", rate, got)
 	}
-	if got := m.Rate(now.Add(time.Hour)); got != 0 {
-		t.Errorf("an hour later it is %v still", got)
-	}
+	fatal.Same(t, m.Rate(now.Add(time.Hour)), 0, "an hour later")
 	if got := m.Rate(now.Add(-time.Hour)); math.IsInf(got, 0) || got > 2*rate {
 		t.Errorf("a clock that goes back makes it %v", got)
 	}

@@ -92,9 +92,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 	write("two # again\n")
 	process.Until(t, "the changed file is read", func() bool { return code("two") == 200 })
-	if code("one") != 401 {
-		t.Error("a key that is gone is still known")
-	}
+	fatal.Same(t, code("one"), 401, "a key that is gone")
 	write("three\n")
 	fatal.If(t, p.Signal(syscall.SIGHUP))
 	process.Until(t, "the file is read on SIGHUP", func() bool { return code("three") == 200 })
@@ -180,13 +178,9 @@ func TestTLS(t *testing.T) {
 	if res, _ := process.Ask(t, http.MethodGet, p.public+"/import", ""); res.StatusCode != http.StatusBadRequest { // plain HTTP
 		t.Errorf("plain HTTP is responded to with %d", res.StatusCode)
 	}
-	if n := served(); n != "first" {
-		t.Errorf("certificate %s", n)
-	}
+	fatal.Same(t, served(), "first", "certificate")
 	fatal.If(t, os.WriteFile(filepath.Join(dir, "cert.pem"), []byte("no certificate, for a moment"), 0o600))
-	if n := served(); n != "first" {
-		t.Errorf("certificate %s while the file is broken", n)
-	}
+	fatal.Same(t, served(), "first", "certificate while the file is broken")
 	write("second")
 	process.Until(t, "the new certificate is served", func() bool { return served() == "second" })
 	p.End(t)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,9 +112,7 @@ func TestStraightToASink(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	p.End(t)
-	if got := published(t, url); !slices.Equal(got, []string{"hello"}) {
-		t.Errorf("the sink holds %q", got)
-	}
+	fatal.Same(t, published(t, url), []string{"hello"}, "the sink holds")
 }
 
 // published are the values of a server's stream, read by NATS's own client.
@@ -163,9 +160,7 @@ func TestDrainedEventsAreKeptForTheWindowOfIDs(t *testing.T) {
 		"no ids":             {v: serveVerb{DedupAge: time.Hour}},
 		"no time":            {v: serveVerb{DedupEntries: 1}},
 	} {
-		if keep := c.v.keepDrained(); keep != c.want {
-			t.Errorf("%s: %v", name, keep)
-		}
+		fatal.Same(t, c.v.keepDrained(), c.want, "%s", name)
 	}
 }
 

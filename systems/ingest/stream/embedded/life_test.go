@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -119,13 +118,9 @@ func TestUnreadable(t *testing.T) {
 			got = append(got, err.Error()[:len("corrupt record at 0/1")])
 		}
 	}
-	if want := []string{"error", "error", "error", "a", "corrupt record at 0/1", "c", "d"}; !slices.Equal(got, want) {
-		t.Errorf("read %q, want %q", got, want)
-	}
+	fatal.Same(t, got, []string{"error", "error", "error", "a", "corrupt record at 0/1", "c", "d"}, "read")
 	disk.unread = nil
-	if got := readIDs(t, l); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
-		t.Errorf("the disk gives it back, and read %v", got)
-	}
+	fatal.Same(t, readIDs(t, l), []string{"a", "b", "c", "d"}, "the disk gives it back, and read")
 }
 
 func TestOneWriter(t *testing.T) {

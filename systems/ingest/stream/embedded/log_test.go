@@ -104,9 +104,7 @@ func TestAppendCopy(t *testing.T) {
 			t.Errorf("%d: %+v", i, r)
 		}
 	}
-	if times != 1 {
-		t.Errorf("it was told %d times", times)
-	}
+	fatal.Same(t, times, 1, "times told")
 	if all := readAll(t, l)[Partition]; len(all) != 2 || string(all[0].Value) != "one" || string(all[1].Value) != "two" {
 		t.Errorf("there are %+v", all)
 	}

@@ -164,15 +164,11 @@ func TestEveryTornBatch(t *testing.T) {
 		if s := l.Stats(); (s.Torn == 0) != (gone == sectorsThat(disk.seen[name].seen[from:end])) {
 			t.Errorf("sectors %b: %+v", kept, s)
 		}
-		if got := readIDs(t, l); !slices.Equal(got, ids[:3]) {
-			t.Errorf("sectors %b: read %v", kept, got)
-		}
+		fatal.Same(t, readIDs(t, l), ids[:3], "sectors %b: read", kept)
 		streamtest.Keep(t, l, record("after", nil))
 		closing(t, l)
 		l = opened(t, "", onFakeDisk(d))
-		if got := readIDs(t, l); !slices.Equal(got, append(slices.Clone(ids[:3]), "after")) {
-			t.Errorf("sectors %b: read %v afterwards", kept, got)
-		}
+		fatal.Same(t, readIDs(t, l), append(slices.Clone(ids[:3]), "after"), "sectors %b: read afterwards", kept)
 		closing(t, l)
 	}
 }
@@ -247,9 +243,7 @@ func TestSyncFails(t *testing.T) {
 		if s := l.Stats(); s.Failed != nil || s.Failures != 1 {
 			t.Errorf("%+v", s)
 		}
-		if got := readIDs(t, l); !slices.Equal(got, []string{"a", "d"}) {
-			t.Errorf("read %v", got)
-		}
+		fatal.Same(t, readIDs(t, l), []string{"a", "d"}, "read")
 	})
 }
 
@@ -307,9 +301,7 @@ func TestClosedIsNotTorn(t *testing.T) {
 	clear(disk.seen[segmentName(0)].seen[3*sector : 4*sector])
 	for range 2 {
 		l = opened(t, "", onFakeDisk(disk))
-		if got := readIDs(t, l); !slices.Equal(got, []string{"a", "corrupt", "c"}) {
-			t.Errorf("read %v", got)
-		}
+		fatal.Same(t, readIDs(t, l), []string{"a", "corrupt", "c"}, "read")
 		closing(t, l)
 	}
 }

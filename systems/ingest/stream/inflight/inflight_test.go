@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 )
 
@@ -41,16 +42,12 @@ func TestNoRecordPasses(t *testing.T) {
 	c.Settle(2, stream.Result{Err: errRefused})
 	c.Settle(3, stream.Result{Err: errRefused})
 	for i, want := range map[int]bool{0: true, 1: true, 4: false, 5: true, 6: true} {
-		if c.Start(i) != want {
-			t.Errorf("Start(%d) is %v", i, !want)
-		}
+		fatal.Same(t, c.Start(i), want, "Start(%d)", i)
 	}
 	for _, i := range []int{0, 1, 5, 6} {
 		c.Settle(i, stream.Result{})
 	}
-	if got := codes(c.Wait(t.Context(), "sink", time.Hour)); got != "ok ok invalid_argument invalid_argument unavailable ok ok" {
-		t.Error(got)
-	}
+	fatal.Same(t, codes(c.Wait(t.Context(), "sink", time.Hour)), "ok ok invalid_argument invalid_argument unavailable ok ok", "")
 }
 
 func TestWaitEnds(t *testing.T) {
@@ -70,17 +67,13 @@ func TestWaitEnds(t *testing.T) {
 				call.Settle(0, stream.Result{})
 				call.Start(1)
 				results := call.Wait(ctx, "sink", c.timeout)
-				if got := codes(results); got != c.want {
-					t.Error(got)
-				}
+				fatal.Same(t, codes(results), c.want, "")
 				// Whoever carries the rest goes on, and the results stay the caller's.
 				call.Settle(1, stream.Result{Err: errRefused})
 				if call.Start(2) {
 					t.Error("a record is sent that nobody waits for")
 				}
-				if got := codes(results); got != c.want {
-					t.Errorf("the results changed behind the caller's back: %s", got)
-				}
+				fatal.Same(t, codes(results), c.want, "the results changed behind the caller's back")
 			})
 		})
 	}
@@ -91,20 +84,14 @@ func TestBuffer(t *testing.T) {
 	if !b.Reserve(60) || b.Reserve(60) || !b.Reserve(40) {
 		t.Error("100 bytes are not 60 and 40")
 	}
-	if free := b.Capacity(1).Free; free != 0 {
-		t.Errorf("%d free in a full buffer", free)
-	}
+	fatal.Same(t, b.Capacity(1).Free, 0, "free in a full buffer")
 	b.Release(100)
 	if !b.Reserve(1000) {
 		t.Error("an empty buffer refuses a call that is larger than itself")
 	}
-	if free := b.Capacity(1).Free; free != 0 {
-		t.Errorf("%d free in an overfull buffer", free)
-	}
+	fatal.Same(t, b.Capacity(1).Free, 0, "free in an overfull buffer")
 	b.Measure(1000, time.Second)
-	if rate := b.Capacity(3).Rate; rate != 3000 {
-		t.Errorf("rate %v of three streams of 1000 bytes/s", rate)
-	}
+	fatal.Same(t, b.Capacity(3).Rate, 3000, "rate of three streams of 1000 bytes/s")
 }
 
 func TestProbe(t *testing.T) {

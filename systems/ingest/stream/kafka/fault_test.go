@@ -183,9 +183,7 @@ func TestCapacityKnowsThatBrokersAreGone(t *testing.T) {
 	l := openAt(t, Options{Brokers: c.ListenAddrs(), Topic: "t"})
 	c.Close()
 	process.Until(t, "an error", func() bool { return l.Capacity().Err != nil })
-	if code := whittle.CodeOf(l.Capacity().Err); code != whittle.Unavailable {
-		t.Error(code)
-	}
+	fatal.Same(t, whittle.CodeOf(l.Capacity().Err), whittle.Unavailable, "")
 }
 
 func TestSecurity(t *testing.T) {

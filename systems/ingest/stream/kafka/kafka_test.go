@@ -50,9 +50,7 @@ func TestOpenCreates(t *testing.T) {
 	for range 2 { // the second time it is there
 		l, err := Open(t.Context(), o)
 		fatal.If(t, err)
-		if n := l.traits.partitions; n != defaultPartitions {
-			t.Errorf("%d partitions", n)
-		}
+		fatal.Same(t, l.traits.partitions, defaultPartitions, "partitions")
 		if r := l.Append(t.Context(), []stream.Record{streamtest.Record("", "", "v")}); r[0].Err != nil {
 			t.Error(r[0].Err)
 		}
@@ -88,9 +86,7 @@ func TestTopicTakesLess(t *testing.T) {
 			ids = append(ids, e.ID)
 		}
 	}
-	if fmt.Sprint(ids) != "[1 4]" {
-		t.Errorf("kept %v", ids)
-	}
+	fatal.Same(t, fmt.Sprint(ids), "[1 4]", "kept")
 }
 
 // random is n bytes that do not compress.

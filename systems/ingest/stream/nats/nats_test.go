@@ -45,9 +45,7 @@ func TestFull(t *testing.T) {
 		streamtest.Record("", "a", large), streamtest.Record("", "b", large), streamtest.Record("", "b", "small"), streamtest.Record("", "c", "small"),
 	})
 	for i, want := range []string{"none", "resource_exhausted", "unavailable", "none"} {
-		if code(got[i].Err) != want {
-			t.Errorf("record %d: %v, want %v", i, got[i].Err, want)
-		}
+		fatal.Same(t, code(got[i].Err), want, "record %d: %v", i, got[i].Err)
 	}
 	if r := l.Capacity(); code(r.Err) != "resource_exhausted" {
 		t.Errorf("room of a full stream: %+v", r)
@@ -112,9 +110,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestALaterChangeIsSeen(t *testing.T) {
 	url := startRemote(t).url()
 	l := openAt(t, Options{URL: url})
-	if said := l.Forgets(); said != "" {
-		t.Error(said)
-	}
+	fatal.Same(t, l.Forgets(), "", "")
 	config := l.stream.CachedInfo().Config
 	for _, most := range []int64{10, -1} {
 		config.MaxMsgs, config.Discard = most, jetstream.DiscardOld
@@ -143,9 +139,7 @@ func TestCaptures(t *testing.T) {
 		{"a.>", "a", false},
 		{"a.b.c", "a.b", false},
 	} {
-		if got := captures(c.pattern, c.subject); got != c.want {
-			t.Errorf("captures(%q, %q) = %v", c.pattern, c.subject, got)
-		}
+		fatal.Same(t, captures(c.pattern, c.subject), c.want, "captures(%q, %q)", c.pattern, c.subject)
 	}
 }
 

@@ -92,9 +92,7 @@ func (s *Suite) again(t *testing.T, open stream.Stream) stream.Stream {
 		t.Fatalf("close: %v", err)
 	}
 	for _, r := range open.Append(ctx, []stream.Record{Record("1", "k", "v"), Record("2", "k", "v")}) {
-		if whittle.CodeOf(r.Err) != whittle.Unavailable {
-			t.Errorf("append after close: %v", r.Err)
-		}
+		fatal.Same(t, whittle.CodeOf(r.Err), whittle.Unavailable, "append after close: %v", r.Err)
 	}
 	if open.Capacity().Err == nil {
 		t.Error("there is room after close")
@@ -154,9 +152,7 @@ func (s *Suite) roundTrip(t *testing.T) {
 			}
 		}
 	}
-	if count != len(records) {
-		t.Errorf("%d records read, %d appended", count, len(records))
-	}
+	fatal.Same(t, count, len(records), "records read of those appended")
 }
 
 // bounds holds what is refused, and that nothing passes an earlier one of its key that was.
@@ -187,9 +183,7 @@ func (s *Suite) bounds(t *testing.T) {
 	for i, want := range []whittle.Code{
 		-1, whittle.Invalid, whittle.Invalid, whittle.Invalid, whittle.Invalid, whittle.Unavailable, -1, -1, whittle.Invalid, -1,
 	} {
-		if codeOf(results[i].Err) != want {
-			t.Errorf("record %d: %v, want %v", i, results[i].Err, want)
-		}
+		fatal.Same(t, codeOf(results[i].Err), want, "record %d: %v", i, results[i].Err)
 	}
 	var kept []string
 	for _, entries := range s.Read(t, st) {
@@ -269,9 +263,7 @@ func (s *Suite) corrupt(t *testing.T) {
 	if code := codeOf(result.Err); code != -1 && code != whittle.Invalid && code != whittle.Unavailable {
 		t.Errorf("not refused for sure: %v", result.Err)
 	}
-	if fmt.Sprint(read) != "[before behind]" {
-		t.Errorf("intact are %q", read)
-	}
+	fatal.Same(t, fmt.Sprint(read), "[before behind]", "intact")
 }
 
 // reopened closes a stream under many appends, and again where nothing happened in between: each

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/notify"
 	"whittle/systems/ingest/stream"
 )
@@ -219,9 +220,7 @@ func (l *Ledger) Audit(t testing.TB, parts map[string][]stream.Entry) Report {
 			r.Missing++
 		}
 	}
-	if r.Missing+r.Elsewhere+r.Doubled+r.Disordered+r.Strange != 0 {
-		t.Errorf("the stream broke its promise: %+v", r)
-	}
+	fatal.Same(t, r.Missing+r.Elsewhere+r.Doubled+r.Disordered+r.Strange, 0, "the stream broke its promise: %+v", r)
 	return r
 }
 
