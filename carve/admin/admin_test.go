@@ -167,9 +167,7 @@ func TestResponsesAreAsDocumented(t *testing.T) {
 			if got != string(want) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
-			if ct := w.Header().Get("Content-Type"); ct != "application/json" {
-				t.Errorf("content type %q", ct)
-			}
+			fatal.Same(t, w.Header().Get("Content-Type"), "application/json", "content type")
 		})
 	}
 }
@@ -203,9 +201,7 @@ func TestErrorsKeepTheirCode(t *testing.T) {
 		}
 	}
 	d.err = errors.New("boom")
-	if w := ask(h, "POST", "/api/v1/routes/GET%20%2F/promote", "{}"); w.Code != http.StatusInternalServerError {
-		t.Errorf("an error without a code: %d", w.Code)
-	}
+	fatal.Same(t, ask(h, "POST", "/api/v1/routes/GET%20%2F/promote", "{}").Code, http.StatusInternalServerError, "an error without a code")
 }
 
 func TestWhoMayAsk(t *testing.T) {
@@ -314,18 +310,12 @@ func TestWhatIsPassedIn(t *testing.T) {
 	if w := ask(h, "GET", "/version", ""); !strings.Contains(w.Body.String(), `"version": "1.2.3"`) {
 		t.Errorf("version: %s", w.Body)
 	}
-	if w := ask(h, "GET", "/readyz", ""); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("ready too early: %d", w.Code)
-	}
+	fatal.Same(t, ask(h, "GET", "/readyz", "").Code, http.StatusServiceUnavailable, "ready too early")
 	ready = true
-	if w := ask(h, "GET", "/readyz", ""); w.Code != http.StatusOK {
-		t.Errorf("not ready: %d", w.Code)
-	}
+	fatal.Same(t, ask(h, "GET", "/readyz", "").Code, http.StatusOK, "ready in time")
 	bare := handler(t, admin.Options{Controller: newDesk()})
 	for _, path := range []string{"/metrics", "/", "/api/v1/config"} {
-		if w := ask(bare, "GET", path, ""); w.Code != http.StatusNotFound {
-			t.Errorf("%s without one: %d", path, w.Code)
-		}
+		fatal.Same(t, ask(bare, "GET", path, "").Code, http.StatusNotFound, "%s without one", path)
 	}
 }
 

@@ -49,21 +49,13 @@ func TestABrowserShowsItsTokenOnce(t *testing.T) {
 		if err := json.Unmarshal(ask(h, "GET", "/api/v1/session", "", cookie).Body.Bytes(), &s); err != nil || s.Role != tt.role || !s.NeedsToken {
 			t.Errorf("%s is %+v (%v)", tt.role, s, err)
 		}
-		if w := ask(h, "GET", "/api/v1/status", "", cookie); w.Code != http.StatusOK {
-			t.Errorf("%s looks: %d", tt.role, w.Code)
-		}
-		if w := ask(h, "POST", order, "{}", cookie); w.Code != tt.order {
-			t.Errorf("%s orders: %d", tt.role, w.Code)
-		}
+		fatal.Same(t, ask(h, "GET", "/api/v1/status", "", cookie).Code, http.StatusOK, "%s looks", tt.role)
+		fatal.Same(t, ask(h, "POST", order, "{}", cookie).Code, tt.order, "%s orders", tt.role)
 		if w := ask(h, "POST", order, "{}", cookie, with("Sec-Fetch-Site", "cross-site")); w.Code != http.StatusForbidden {
 			t.Errorf("%s orders from another site: %d", tt.role, w.Code)
 		}
-		if w := ask(h, "DELETE", "/api/v1/session", "", cookie); w.Code != http.StatusNoContent {
-			t.Errorf("%s logs out: %d", tt.role, w.Code)
-		}
-		if w := ask(h, "GET", "/api/v1/status", "", cookie); w.Code != http.StatusUnauthorized {
-			t.Errorf("%s looks after having gone: %d", tt.role, w.Code)
-		}
+		fatal.Same(t, ask(h, "DELETE", "/api/v1/session", "", cookie).Code, http.StatusNoContent, "%s logs out", tt.role)
+		fatal.Same(t, ask(h, "GET", "/api/v1/status", "", cookie).Code, http.StatusUnauthorized, "%s looks after having gone", tt.role)
 	}
 }
 
@@ -215,9 +207,7 @@ func TestPagesAreBounded(t *testing.T) {
 	resp, err := http.DefaultClient.Do(req)
 	fatal.If(t, err)
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("page 65 got %d", resp.StatusCode)
-	}
+	fatal.Same(t, resp.StatusCode, http.StatusTooManyRequests, "page 65")
 }
 
 func TestAPageOfFindings(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/form"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 	"whittle/internal/units"
 )
@@ -107,9 +108,7 @@ func (mu *formMutation) shownAfter(t *testing.T, seed uint64, most int) int {
 		}
 		for _, f := range j.mirrored.match.forms.Findings() {
 			if f.Decided {
-				if v := j.Verdict(); v.State != whittle.Different {
-					t.Errorf("%s: shown, but the verdict is %s", mu.name, v.State)
-				}
+				fatal.Same(t, j.Verdict().State, whittle.Different, "%s: shown, but the verdict", mu.name)
 				return n - learned
 			}
 		}

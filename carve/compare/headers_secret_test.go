@@ -120,9 +120,7 @@ func TestCookieCoverage(t *testing.T) {
 			kept := stateOf(t, j)
 			again := judgeOf(t, c)
 			restore(t, j, again)
-			if string(stateOf(t, again)) != string(kept) {
-				t.Error("what was restored is not what was kept")
-			}
+			fatal.Same(t, string(stateOf(t, again)), string(kept), "what was restored is not what was kept")
 			if got := again.Verdict(); fmt.Sprint(got.Coverage) != fmt.Sprint(v.Coverage) {
 				t.Errorf("%+v, want %+v", got.Coverage, v.Coverage)
 			}

@@ -226,9 +226,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 	} {
 		x := countExchange(1, 1_000, 50_000, 50_100)
 		c.change(x)
-		if got := j.Observe(x); got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
-		}
+		fatal.Same(t, j.Observe(x), c.want, "%s", c.name)
 	}
 	if v := j.Verdict(); v.Compared != 3 {
 		t.Errorf("compared %d, want 3", v.Compared)
@@ -278,9 +276,7 @@ func TestDeclaredDifferencesStayVisible(t *testing.T) {
 	for status, want := range map[int]bool{400: false, 404: true} {
 		x := countExchange(1, 1_000, 5e4, 5e4)
 		x.Candidate.Status = status
-		if o := j.Observe(x); o.Differs != want {
-			t.Errorf("status %d, of which 400 is declared: differs %t", status, o.Differs)
-		}
+		fatal.Same(t, j.Observe(x).Differs, want, "status %d, of which 400 is declared: differs", status)
 	}
 }
 

@@ -262,9 +262,7 @@ func TestNoiseIsLearned(t *testing.T) {
 	if want := "0 of 3,000 responses differed: at most 0.18 % can (99 %)"; bounds[0].Summary != want {
 		t.Errorf("it says %q", bounds[0].Summary)
 	}
-	if n := feed(100, func() string { return listing(r, "9.5") }); n != 100 {
-		t.Errorf("%d of 100 changed prices were seen", n)
-	}
+	fatal.Same(t, feed(100, func() string { return listing(r, "9.5") }), 100, "changed prices seen of 100")
 	if n := feed(100, func() string { return strings.Replace(listing(r, "9"), `"at"`, `"AT"`, 1) }); n != 100 {
 		t.Errorf("%d of 100 lost fields were seen", n)
 	}
@@ -368,9 +366,7 @@ func TestExpectations(t *testing.T) {
 		got[f.Path+": "+f.Expected] = f.Count
 	}
 	want := map[string]int{"$.state: the contract's spelling": 50, "$.x.legacy: declared in the config": 50, "$.state: ": 1}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("found %v", got)
-	}
+	fatal.Same(t, fmt.Sprint(got), fmt.Sprint(want), "found")
 	c.Expect = slices.Repeat(c.Expect, 20)
 	if _, err := newMatch(c, nil, bodyKind(c)); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("60 declarations: %v", err)
@@ -427,9 +423,7 @@ func TestMatchResumes(t *testing.T) {
 		}
 		fa, ba := whole.Report(whole.alpha)
 		fb, bb := half.Report(half.alpha)
-		if fmt.Sprint(fa, ba) != fmt.Sprint(fb, bb) {
-			t.Errorf("learn %v: the reports differ", learn)
-		}
+		fatal.Same(t, fmt.Sprint(fa, ba), fmt.Sprint(fb, bb), "learn %v: the reports differ", learn)
 	}
 }
 

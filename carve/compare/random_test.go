@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/display"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -128,9 +129,7 @@ func TestADeclaredFieldHidesNoOther(t *testing.T) {
 		candidate := says(func(_ *rand.Rand, _ int, n string) string { return fmt.Sprintf(tc.body, n) }, theCandidate)
 		drive(j, 3, 3000, comparetest.Flaws{}, func(i int, x *whittle.Exchange) { monolith(i, x); candidate(i, x) })
 		v := j.Verdict()
-		if v.State != tc.want {
-			t.Errorf("%+v, %s: %s", tc.expect, tc.body, v.Summary)
-		}
+		fatal.Same(t, v.State, tc.want, "%+v, %s: %s", tc.expect, tc.body, v.Summary)
 		for _, f := range v.Findings {
 			if f.Kind != whittle.FoundField || !strings.HasPrefix(f.Path, "$.") {
 				t.Errorf("%s: %+v", tc.body, f)
@@ -150,9 +149,7 @@ func TestARequestWithoutASizeIsLeftOutWhateverCame(t *testing.T) {
 			t.Fatalf("responses 0 and %d: %+v", i%2, o)
 		}
 	}
-	if v := j.Verdict(); v.Compared != 0 {
-		t.Errorf("%d were compared", v.Compared)
-	}
+	fatal.Same(t, j.Verdict().Compared, 0, "compared")
 }
 
 // wordsAlarm reports whether the verdict is DIFFERENT. It asks for it only where a

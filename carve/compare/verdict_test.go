@@ -17,6 +17,7 @@ import (
 	"whittle/carve/compare/form"
 	"whittle/carve/compare/guard"
 	"whittle/carve/compare/promisetest"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 	"whittle/internal/units"
 )
@@ -161,9 +162,7 @@ func TestMoreNeededStaysUnknown(t *testing.T) {
 		t.Fatalf("noise takes %d more and forms %d", noise.More, ofForms.More)
 	}
 	_, bounds := m.Report(m.alpha)
-	if more := moreFor(bounds); more != -1 {
-		t.Errorf("%d more are needed, which nobody knows", more)
-	}
+	fatal.Same(t, moreFor(bounds), -1, "what is needed, which nobody knows")
 }
 
 // TestNoiseOfOnePlaceExcusesNoOther: where the monolith changes one element of a list, one

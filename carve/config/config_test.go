@@ -104,9 +104,7 @@ func TestGolden(t *testing.T) {
 			}
 			var b strings.Builder
 			if err != nil {
-				if c := whittle.CodeOf(err); c != whittle.Invalid {
-					t.Errorf("code %v", c)
-				}
+				fatal.Same(t, whittle.CodeOf(err), whittle.Invalid, "code")
 				b.WriteString(err.Error() + "\n")
 			} else if err := f.Describe(&b); err != nil {
 				t.Fatal(err)
@@ -211,9 +209,7 @@ routes:
 	if !reflect.DeepEqual(f.Routes[0], want) {
 		t.Errorf("route\n got %+v\nwant %+v", f.Routes[0], want)
 	}
-	if f.Routes[1].Mirror.RepeatEvery != 0 {
-		t.Errorf("a statistical comparison repeats 1 in %d", f.Routes[1].Mirror.RepeatEvery)
-	}
+	fatal.Same(t, f.Routes[1].Mirror.RepeatEvery, 0, "a statistical comparison repeats 1 in")
 }
 
 // TestEverythingIsSettable: no field of a route keeps its zero value or its
@@ -356,9 +352,7 @@ routes:
 	} {
 		in := whittle.Errorf(whittle.Unsupported, "read per: %w", cause).WithField(c.field).WithHint("a hint")
 		err := f.Locate(in)
-		if err.Error() != c.want {
-			t.Errorf("got  %s\nwant %s", err, c.want)
-		}
+		fatal.Same(t, err.Error(), c.want, "the error")
 		e, ok := errors.AsType[*whittle.Error](err)
 		if !ok || e.Code != whittle.Unsupported || e.Hint != "a hint" || e.Field != c.field || !errors.Is(err, cause) {
 			t.Errorf("%s: code, hint, field or cause is lost: %+v", c.field, e)
@@ -463,9 +457,7 @@ func TestWhichHeadersAreCompared(t *testing.T) {
 func hold(t *testing.T, text, names string, of func(string) bool, want bool) {
 	t.Helper()
 	for _, name := range strings.Fields(names) {
-		if of(name) != want {
-			t.Errorf("%s: %s is %t", text, name, !want)
-		}
+		fatal.Same(t, of(name), want, "%s: %s", text, name)
 	}
 }
 

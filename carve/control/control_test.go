@@ -96,9 +96,7 @@ func TestBreachFallsAtOnceAndBeforeTheDisk(t *testing.T) {
 			t.Errorf("got %s, %+v", s.Phase, last)
 		}
 		pass(time.Hour)
-		if h.share() != 0 {
-			t.Error("it came back by itself")
-		}
+		fatal.Same(t, h.share(), 0, "it came back by itself")
 	})
 }
 
@@ -189,9 +187,7 @@ func TestFailuresAreNotMismatches(t *testing.T) {
 			h.c.Observe(exchange(404))
 		}
 		pass(time.Second)
-		if h.share() != 0 {
-			t.Error("responses that differ did not roll it back")
-		}
+		fatal.Same(t, h.share(), 0, "responses that differ did not roll it back")
 	})
 }
 

@@ -72,9 +72,7 @@ func TestQueriesShareTheirErrorRate(t *testing.T) {
 		c, r := judged(t, share)
 		r.ev.queries = newQueries(spec, nil)
 		c.Query("/x", "rule", whittle.QueryReading{At: noon, Value: whittle.SideValues{Candidate: 1}})
-		if r.ev.exposed != exposed {
-			t.Errorf("read at a share of %d the candidate is exposed: %v", share, r.ev.exposed)
-		}
+		fatal.Same(t, r.ev.exposed, exposed, "read at a share of %d the candidate is exposed", share)
 	}
 }
 

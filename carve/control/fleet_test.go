@@ -106,13 +106,9 @@ func TestARiseWaitsForTheFleet(t *testing.T) {
 		h.run()
 		h.say(whittle.Equivalent)
 		pass(time.Minute)
-		if got := h.share(); got != 0 {
-			t.Errorf("a share of %d", got)
-		}
+		fatal.Same(t, h.share(), 0, "share")
 		err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote})
-		if whittle.CodeOf(err) != whittle.Unavailable {
-			t.Errorf("a promotion: %v", err)
-		}
+		fatal.Same(t, whittle.CodeOf(err), whittle.Unavailable, "a promotion: %v", err)
 		o.set(func() { o.waits = false })
 		pass(time.Second)
 		if got := h.share(); got != 100 {
@@ -179,9 +175,7 @@ func TestWhatGatewaysSend(t *testing.T) {
 		send(h, "b", 9, 12, whittle.SkipStale)
 		send(h, "a", 7, 15, "")
 		h.c.ObserveSent(control.Sent{Gateway: "a", Run: 7, Place: 99}, "", &whittle.Exchange{Route: "GET /nothing"})
-		if got := h.c.Place(name); got != 15 {
-			t.Errorf("place %d", got)
-		}
+		fatal.Same(t, h.c.Place(name), 15, "place")
 		if got := h.c.Place("GET /nothing"); got != 0 {
 			t.Errorf("place %d of a route that is not there", got)
 		}
@@ -196,9 +190,7 @@ func TestWhatGatewaysSend(t *testing.T) {
 		// pending interrupted.
 		o.set(func() { o.reports[1].Counts = pending(10, 1, 4) })
 		next := lead(t, disk, o)
-		if got := next.c.Place(name); got != 15 {
-			t.Errorf("the next leader begins behind %d", got)
-		}
+		fatal.Same(t, next.c.Place(name), 15, "the next leader begins behind")
 		next.run()
 		send(next, "b", 10, 16, "")
 		pass(2 * time.Second)

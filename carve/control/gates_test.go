@@ -95,9 +95,7 @@ func TestAGateHoldsUpARiseAlone(t *testing.T) {
 		kinds := strings.Join(h.events, "\n")
 		h.mu.Unlock()
 		for _, want := range []string{"gate 0→0 by whittle: shadow → 1 % waits for gate qa", "rise 0→100 by whittle: ", "rollback 100→0 by whittle: The errors guard"} {
-			if strings.Count(kinds, want) != 1 {
-				t.Errorf("%d times %q in\n%s", strings.Count(kinds, want), want, kinds)
-			}
+			fatal.Same(t, strings.Count(kinds, want), 1, "%q in\n%s", want, kinds)
 		}
 	})
 }
@@ -122,9 +120,7 @@ func TestAGateTakesUsersOff(t *testing.T) {
 		}
 		h.c.Gated(&ask, false, "last response 404")
 		pass(time.Second)
-		if h.share() != 100 {
-			t.Errorf("share %d", h.share())
-		}
+		fatal.Same(t, h.share(), 100, "share")
 		h.c.Gated(&ask, true, "last response 200")
 		pass(time.Minute)
 		s := h.status()
@@ -287,8 +283,6 @@ func TestAReloadKeepsWhatAQueryCounted(t *testing.T) {
 			t.Errorf("another one: %+v", m)
 		}
 		reload(spec())
-		if n := len(h.status().Guards); n != 2 {
-			t.Errorf("%d guards without queries", n)
-		}
+		fatal.Same(t, len(h.status().Guards), 2, "guards without queries")
 	})
 }

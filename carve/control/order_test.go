@@ -29,9 +29,7 @@ func TestOrdersOnAHungDisk(t *testing.T) {
 		first := make(chan error, 1)
 		go func() { first <- h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Rollback, Reason: "pager"}) }()
 		synctest.Wait()
-		if h.share() != 0 {
-			t.Error("a rollback waits for the disk")
-		}
+		fatal.Same(t, h.share(), 0, "a rollback waits for the disk")
 		close(release)
 		if err := <-first; err != nil {
 			t.Errorf("rollback: %v", err)
@@ -152,9 +150,7 @@ func TestNothingWaitsForAComparisonOrAnEncoding(t *testing.T) {
 			fatal.If(t, c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote, Force: true, Reason: "test"}))
 			hung := hang(held, h)
 			<-hung.reached
-			if s := h.status(); s.Share != 100 {
-				t.Errorf("the status shows %d", s.Share)
-			}
+			fatal.Same(t, h.status().Share, 100, "the status shows")
 			h.trip("broken")
 			atOnce, none := context.WithCancel(t.Context())
 			none() // nor is the disk waited for

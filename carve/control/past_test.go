@@ -78,9 +78,7 @@ func TestThePastIsBoundedAndWhole(t *testing.T) {
 		if err != nil || len(q.Evidence) < len(p.Evidence) || !q.Evidence[0].At.Equal(p.Evidence[0].At) {
 			t.Errorf("after a restart %d points of %d (%v)", len(q.Evidence), len(p.Evidence), err)
 		}
-		if len(q.Traffic) != 0 {
-			t.Errorf("%d points of another process's traffic", len(q.Traffic))
-		}
+		fatal.Same(t, len(q.Traffic), 0, "points of another process's traffic")
 		other := newRig(t, disk, spec(func(r *whittle.Route) { r.Candidate.URL = "http://127.0.0.1:7777" }))
 		if q, err := other.c.Past(name); err != nil || len(q.Evidence) != 0 {
 			t.Errorf("another candidate has %d points of the old one's (%v)", len(q.Evidence), err)

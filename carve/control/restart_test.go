@@ -287,9 +287,7 @@ func TestOffStaysOffWithAnotherCandidate(t *testing.T) {
 		h := newRig(t, disk, spec())
 		h.run()
 		fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off}))
-		if got := h.c.Observe(exchange(200)).Skip; got != whittle.SkipOff {
-			t.Errorf("observed while off: %q", got)
-		}
+		fatal.Same(t, h.c.Observe(exchange(200)).Skip, whittle.SkipOff, "observed while off")
 		_ = h.stop()
 		again := newRig(t, disk, spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} }))
 		if s := again.status(); s.Phase != whittle.PhaseOff {

@@ -122,9 +122,7 @@ func TestAFallOvertakesARiseAtTheProxies(t *testing.T) {
 		fall(h)
 		pass(time.Second)
 		h.expectLog("applied 0", "saved 0")
-		if s := h.status(); s.Share != 0 {
-			t.Errorf("at %d", s.Share)
-		}
+		fatal.Same(t, h.status().Share, 0, "share")
 	})
 }
 
@@ -188,9 +186,7 @@ func TestARiseOutlivesAReloadOfItsSteps(t *testing.T) {
 		if !same && (whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "steps are being reloaded") || h.share() != 100) {
 			t.Errorf("share %d, %v", h.share(), err)
 		}
-		if slices.Contains(h.journal.take(), "applied 2500") != same {
-			t.Errorf("2500 was in force: %v", !same)
-		}
+		fatal.Same(t, slices.Contains(h.journal.take(), "applied 2500"), same, "2500 was in force")
 	})
 }
 

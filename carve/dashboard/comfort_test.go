@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/dashboard/dashboardtest"
+	"whittle/internal/fatal"
 )
 
 // everywhere visits each kind of page with everything on it unfolded.
@@ -62,9 +63,7 @@ func TestContrast(t *testing.T) {
 		for _, theme := range []string{"light", "dark"} {
 			b.Prefer("prefers-color-scheme", theme)
 			b.Until(`document.getAnimations().every(a => !(a instanceof CSSTransition))`)
-			if got := b.JS(faint); got != "" {
-				t.Errorf("%s, %s: too faint:\n%s", theme, place, got)
-			}
+			fatal.Same(t, b.JS(faint), "", "%s, %s: too faint", theme, place)
 		}
 	})
 	b.Clean(g.url)
@@ -125,9 +124,7 @@ func TestSaidToScreenReaders(t *testing.T) {
 				`.filter(e => !document.getElementById(e.getAttribute('aria-labelledby') ?? e.getAttribute('aria-describedby') ?? e.htmlFor))` +
 				`.map(e => e.outerHTML.slice(0, 80)).join('\n')`,
 		} {
-			if got := b.JS(wrong); got != "" {
-				t.Errorf("%s: %s: %s", place, what, got)
-			}
+			fatal.Same(t, b.JS(wrong), "", "%s: %s", place, what)
 		}
 		if got := b.JS(`['header', 'main', '[role=status]'].every(s => document.querySelector(s))`); got != "true" {
 			t.Errorf("%s lacks a landmark", place)
@@ -178,9 +175,7 @@ func TestByKeyboard(t *testing.T) {
 	}
 	b.Key("\u001b")
 	b.Until(`!document.querySelector('dialog') && document.activeElement.dataset.verb === 'rollback'`)
-	if n := len(g.given()); n != 0 {
-		t.Errorf("%d orders were given", n)
-	}
+	fatal.Same(t, len(g.given()), 0, "orders given")
 	b.Clean(g.url)
 }
 

@@ -59,9 +59,7 @@ func TestEveryFileIsThere(t *testing.T) {
 		}
 		seen[at] = true
 		res, body := get(t, "GET", at)
-		if res.StatusCode != 200 {
-			t.Errorf("GET %s responds %d", at, res.StatusCode)
-		}
+		fatal.Same(t, res.StatusCode, 200, "GET %s responds", at)
 		if got := res.Header.Get("Cache-Control"); !strings.Contains(got, "immutable") {
 			t.Errorf("%s: Cache-Control %q", at, got)
 		}
@@ -107,9 +105,7 @@ func TestHeaders(t *testing.T) {
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY",
 			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 		} {
-			if got := res.Header.Get(name); got != want {
-				t.Errorf("%s: %s is %q, not %q", at, name, got, want)
-			}
+			fatal.Same(t, res.Header.Get(name), want, "%s: %s", at, name)
 		}
 		again, body := get(t, "GET", at, "If-None-Match", res.Header.Get("ETag"))
 		if again.StatusCode != 304 || body != "" {

@@ -6,6 +6,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 const dialog = `document.querySelector('dialog[open]')`
@@ -42,9 +43,7 @@ func TestEveryOrder(t *testing.T) {
 			t.Fatalf("%d orders came of %d", len(given), i+1)
 		}
 		want := order{"POST /Count", rollout.Order{Kind: c.verb, Reason: "because of " + string(c.verb), By: "ann", To: c.to}}
-		if given[i] != want {
-			t.Errorf("the order was %+v, not %+v", given[i], want)
-		}
+		fatal.Same(t, given[i], want, "the order was")
 		b.Until(`document.activeElement?.dataset.verb || document.activeElement === document.body`) // an order may take its button away
 	}
 	b.Clean(g.url)
@@ -114,9 +113,7 @@ func TestAConnectionIsLostAndReturns(t *testing.T) {
 		b.UntilText("What you see is as of ")
 		b.Until(`/(retrying in \d+|retrying…)/.test(document.querySelector('.countdown').textContent)`)
 		b.Until(`document.querySelector('.link.lost')`)
-		if got := b.JS(`document.querySelector('.lost-place').getAttribute('role')`); got != "alert" {
-			t.Errorf("the lost connection's role is %q", got)
-		}
+		fatal.Same(t, b.JS(`document.querySelector('.lost-place').getAttribute('role')`), "alert", "the lost connection's role")
 		b.Shoot("lost" + strings.Trim(strings.ReplaceAll(place, "/", "-"), "#"))
 		g.rise(t)
 		g.set(func() { g.routes[0].Next = "Seen after " + place })
@@ -151,9 +148,7 @@ func TestTokens(t *testing.T) {
 	b.UntilText("You are signed in as a viewer: orders need an operator’s token.")
 	b.Until(`[...document.querySelectorAll('.controls button')].every(e => e.getAttribute('aria-disabled') === 'true')`)
 	b.Click("[data-verb=rollback]", "")
-	if b.JS(`!!document.querySelector('dialog')`) != "false" {
-		t.Error("a viewer was asked for an order")
-	}
+	fatal.Same(t, b.JS(`!!document.querySelector('dialog')`), "false", "a viewer was asked for an order")
 	if got := b.JS(`fetch('api/v1/routes/POST%20%2FCount/rollback', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then(a => a.status)`); got != "403" {
 		t.Errorf("a viewer's order was answered %s", got)
 	}
@@ -171,9 +166,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("a token is in the address %s", url)
 		}
 	}
-	if n := len(g.given()); n != 0 {
-		t.Errorf("%d orders were given", n)
-	}
+	fatal.Same(t, len(g.given()), 0, "orders given")
 	b.Clean(g.url)
 }
 
@@ -211,9 +204,7 @@ func TestHostileTexts(t *testing.T) {
 	if got := b.JS(`String(window.hacked) + document.querySelectorAll('main img, main script, dialog img, svg[onload]').length`); got != "undefined0" {
 		t.Errorf("a text became markup: %s", got)
 	}
-	if b.JS(`document.body.innerText.includes('\u202e')`) != "false" {
-		t.Error("a text can turn round what follows it")
-	}
+	fatal.Same(t, b.JS(`document.body.innerText.includes('\u202e')`), "false", "a text can turn round what follows it")
 	b.Clean(g.url)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // simtest simulates whole fleets; here is what one gateway does by itself.
@@ -111,9 +112,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		l.run(time.Second, true)
 		l.put("position."+RouteKey(path), Position{Version: 1, Route: path, Generation: 1, Zero: 1, Phase: whittle.PhaseShadow, Digest: "d"})
 		l.put("position."+RouteKey(path), value(l.position(2, 100)))
-		if l.share() != 0 {
-			t.Errorf("%s: share %d", name, l.share())
-		}
+		fatal.Same(t, l.share(), 0, "%s: share", name)
 	}
 }
 
@@ -160,9 +159,7 @@ func TestGatewaysThatAreGone(t *testing.T) {
 	}
 	l.run(time.Second, true)
 	for name, there := range map[string]bool{"gone": false, "of yesterday": true, "slow": true, "a b": true} {
-		if l.kv[memberKey(name)].Key != "" != there {
-			t.Errorf("%s is there: %v", name, !there)
-		}
+		fatal.Same(t, l.kv[memberKey(name)].Key != "", there, "%s is there", name)
 	}
 }
 
@@ -272,7 +269,5 @@ func TestPermitsAreEqualParts(t *testing.T) {
 		t.Error("what the store has lost is not written again")
 	}
 	l.put(kindPermits, "not what can be read")
-	if l.node.Limit("c", l.at) != 0 {
-		t.Error("what cannot be read permits something")
-	}
+	fatal.Same(t, l.node.Limit("c", l.at), 0, "what cannot be read permits something")
 }

@@ -38,13 +38,9 @@ func TestCallerKeepsTheWriteContractAndTheRequest(t *testing.T) {
 	if err != nil || a.Status != http.StatusFound || a.Latency <= 0 {
 		t.Fatalf("got %+v, %v; a redirect is a response", a, err)
 	}
-	if sent != "POST /v2/a?b=%2f shop.example body" {
-		t.Errorf("sent %q", sent)
-	}
+	fatal.Same(t, sent, "POST /v2/a?b=%2f shop.example body", "sent")
 	if got.Get("X-Dry-Run") != "yes" || got.Get("X-A") != "1" || got["X-Hop"] != nil {
 		t.Errorf("header %v", got)
 	}
-	if len(q.Header) != 3 {
-		t.Errorf("the caller's own header was changed: %v", q.Header)
-	}
+	fatal.Same(t, len(q.Header), 3, "the caller's own header was changed: %v", q.Header)
 }

@@ -75,18 +75,14 @@ func TestReloadKeepsCounting(t *testing.T) {
 	if err := g.Reload(whittle.Upstream{URL: "nonsense"}, routes); whittle.CodeOf(err) != whittle.Invalid {
 		t.Errorf("a bad reload gave %v", err)
 	}
-	if g.table.Load() != before {
-		t.Error("a bad reload changed the table")
-	}
+	fatal.Same(t, g.table.Load() == before, true, "a bad reload keeps the table")
 	fatal.If(t, g.Reload(o.Monolith, append(routes, whittle.Route{Name: "/b", Match: whittle.Match{Pattern: "/b"}})))
 	ask()
 	after := g.table.Load()
 	if !after.monolith.Same(before.monolith) {
 		t.Error("the same monolith lost its connections")
 	}
-	if n := after.entries[1].meter.class[5].Load(); n != 2 {
-		t.Errorf("%d counted over the reload, want 2", n)
-	}
+	fatal.Same(t, after.entries[1].meter.class[5].Load(), 2, "counted over the reload")
 	fatal.If(t, g.Close(context.Background()))
 	if err := g.Reload(o.Monolith, nil); whittle.CodeOf(err) != whittle.FailedPrecondition {
 		t.Errorf("reload after close gave %v", err)
@@ -112,15 +108,11 @@ func TestOneHostReachesTheUpstream(t *testing.T) {
 			r.Header["Host"] = tt.fields
 		}
 		s.g.ServeHTTP(w, r)
-		if w.Code != tt.status {
-			t.Errorf("%q: status %d, want %d", tt.fields, w.Code, tt.status)
-		}
+		fatal.Same(t, w.Code, tt.status, "%q: status", tt.fields)
 		if tt.status != http.StatusOK {
 			continue
 		}
-		if host := <-hosts; host != "a.example" {
-			t.Errorf("%q: the upstream is asked as %q", tt.fields, host)
-		}
+		fatal.Same(t, <-hosts, "a.example", "%q: the upstream is asked as", tt.fields)
 	}
 	if len(hosts) > 0 {
 		t.Error("a refused request went on")

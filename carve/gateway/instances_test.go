@@ -59,18 +59,14 @@ func TestWhatWasSentIsTriedElsewhereOnlyIfItMayBe(t *testing.T) {
 			if status, _ := ask(t, tt.method, url, body); status != http.StatusBadGateway {
 				t.Errorf("the user got %d", status)
 			}
-			if got := byMonolith.Load(); got != tt.asked {
-				t.Errorf("%d of the monolith's instances were asked", got)
-			}
+			fatal.Same(t, byMonolith.Load(), tt.asked, "instances of the monolith asked")
 			if tt.length > int(spec.Mirror.MaxBody) {
 				return // the candidate gets no such request
 			}
 			if status, _ := ask(t, tt.method, url+"/work", body, "X-User", "u"); status != http.StatusBadGateway {
 				t.Errorf("the user of the candidate got %d", status)
 			}
-			if got := byCandidate.Load(); got != 1 {
-				t.Errorf("%d of the candidate's instances were asked", got)
-			}
+			fatal.Same(t, byCandidate.Load(), 1, "instances of the candidate asked")
 		})
 	}
 }
@@ -195,9 +191,7 @@ func TestARoutesOwnTimeout(t *testing.T) {
 				t.Error("the timeouts are mixed up")
 			}
 			fatal.If(t, g.Reload(instances(scheme+"://"+there), []whittle.Route{brief("/work", &c)}))
-			if g.table.Load().routes["/work"] != before {
-				t.Error("a reload that changes nothing made the route anew")
-			}
+			fatal.Same(t, g.table.Load().routes["/work"] == before, true, "a reload that changes nothing keeps the route")
 		})
 	}
 }

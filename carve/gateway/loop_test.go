@@ -185,11 +185,7 @@ func TestNobodyElsesMarkIsRefused(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.Header.Set("CDN-Loop", value)
-		if got := g.requests.Read(r).Looped; got != want {
-			t.Errorf("%q: %v, want %v", value, got, want)
-		}
+		fatal.Same(t, g.requests.Read(r).Looped, want, "%q", value)
 	}
-	if textproto.CanonicalMIMEHeaderKey("CDN-Loop") != inbound.LoopHeader {
-		t.Error("net/http spells the field in another way")
-	}
+	fatal.Same(t, textproto.CanonicalMIMEHeaderKey("CDN-Loop"), inbound.LoopHeader, "net/http spells the field in another way")
 }

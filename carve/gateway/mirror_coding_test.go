@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // saying answers with a body in a content coding; "" is none, "lies" one that
@@ -85,9 +86,7 @@ func TestResponsesAreComparedWithoutTheirCoding(t *testing.T) {
 			}
 			l := s.rests()
 			if tt.skip != "" {
-				if l.Skipped[tt.skip] != 1 {
-					t.Errorf("the ledger is %+v", l)
-				}
+				fatal.Same(t, l.Skipped[tt.skip], 1, "the ledger is %+v", l)
 				return
 			}
 			x := s.seen()

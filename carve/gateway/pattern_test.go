@@ -36,9 +36,7 @@ func TestPatternMatches(t *testing.T) {
 		fatal.If(t, err)
 		for paths, want := range map[string]bool{tc.fit: true, tc.others: false} {
 			for _, path := range strings.Fields(paths) {
-				if got := p.match(path, true); got != want {
-					t.Errorf("%s matches %s: %v", tc.pattern, path, got)
-				}
+				fatal.Same(t, p.match(path, true), want, "%s matches %s", tc.pattern, path)
 			}
 		}
 	}
@@ -112,9 +110,7 @@ func TestNarrowestRouteWins(t *testing.T) {
 			r.Header.Set("X-Beta", tc.beta)
 		}
 		want := strings.ReplaceAll(tc.want, "X-Beta", "x-beta")
-		if got := g.table.Load().match(r).name; got != want {
-			t.Errorf("%s %s beta %q: route %q, want %q", tc.method, tc.target, tc.beta, got, want)
-		}
+		fatal.Same(t, g.table.Load().match(r).name, want, "%s %s beta %q: route", tc.method, tc.target, tc.beta)
 		asked := whittle.Request{Method: tc.method, Target: tc.target, Header: whittle.Header(r.Header)}
 		if i, is := m.Match(&asked), slices.IndexFunc(routes, func(r whittle.Route) bool { return r.Name == want }); i != is {
 			t.Errorf("%s %s beta %q: the matcher has route %d, want %d", tc.method, tc.target, tc.beta, i, is)
@@ -196,9 +192,7 @@ func TestMatchesRelate(t *testing.T) {
 	} {
 		a, b := rule(c.a, c.aHeader), rule(c.b, c.bHeader)
 		for _, got := range []patternOrder{a.compare(b), b.compare(a)} {
-			if is[got] != c.want {
-				t.Errorf("%s %s and %s %s: %s, want %s", c.a, c.aHeader, c.b, c.bHeader, is[got], c.want)
-			}
+			fatal.Same(t, is[got], c.want, "%s %s and %s %s", c.a, c.aHeader, c.b, c.bHeader)
 		}
 	}
 }
@@ -212,9 +206,7 @@ func FuzzPattern(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.compare(p) != same {
-			t.Errorf("%q is not the same as itself", s)
-		}
+		fatal.Same(t, p.compare(p), same, "%q is not the same as itself", s)
 		p.match(path, false)
 		p.match(path, true)
 	})

@@ -91,9 +91,7 @@ func TestPositions(t *testing.T) {
 				} else if got := s.apply(step.position); got != step.takes {
 					t.Errorf("step %d: %+v in force: %v", i, step.position, got)
 				}
-				if got := s.setting.Load().share; got != step.share {
-					t.Errorf("step %d: share %d, want %d", i, got, step.share)
-				}
+				fatal.Same(t, s.setting.Load().share, step.share, "step %d: share", i)
 			}
 			if !slices.Equal(trips, want) {
 				t.Errorf("reported trips under %v, want %v", trips, want)

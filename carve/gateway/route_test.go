@@ -343,9 +343,7 @@ func TestWriteContract(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if marks != want {
-				t.Errorf("dry run header as seen: %+v, want %+v", marks, want)
-			}
+			fatal.Same(t, marks, want, "dry run header as seen")
 		})
 	}
 }

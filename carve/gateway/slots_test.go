@@ -99,9 +99,7 @@ func TestMirroringWaitsForNoConnection(t *testing.T) {
 			waits(t, 30*time.Second, func() bool { return s.g.Ledger("/work").Shed == 1 })
 			release()
 			<-slow
-			if status := <-waited; status != http.StatusOK {
-				t.Errorf("a user who waits for the connection got %d", status)
-			}
+			fatal.Same(t, <-waited, http.StatusOK, "a user who waits for the connection")
 			s.gets(s.sends(http.MethodGet, "", "X-User", "u"))
 			if l := s.rests(); l.Shed != 1 || l.Compared != 1 || l.Failed != 0 {
 				t.Errorf("the ledger says %+v", l)

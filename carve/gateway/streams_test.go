@@ -97,9 +97,7 @@ func TestAPanicLeavesNothingRunning(t *testing.T) {
 	}()
 	s.rests()
 	for _, e := range s.g.table.Load().entries {
-		if n := e.meter.running.Load(); n != 0 {
-			t.Errorf("%d of %q are under way", n, e.name)
-		}
+		fatal.Same(t, e.meter.running.Load(), 0, "%q under way", e.name)
 	}
 }
 

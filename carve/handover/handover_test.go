@@ -105,9 +105,7 @@ func TestReplaceFails(t *testing.T) {
 		if err := start(t, as, r.hooks()); err == nil || !strings.Contains(err.Error(), "exit status 2") {
 			t.Errorf("%s: %v", as, err)
 		}
-		if got := strings.Join(r.calls, " "); got != want {
-			t.Errorf("%s: %s", as, got)
-		}
+		fatal.Same(t, strings.Join(r.calls, " "), want, "%s", as)
 	}
 	r, refused := &replaced{}, errors.New("the disk is full")
 	h := r.hooks()

@@ -50,7 +50,5 @@ func TestNoFilesAreLeft(t *testing.T) {
 	if err := Replace(&exec.Cmd{Path: "/none", ExtraFiles: []*os.File{socket}}, Hooks{}); err == nil {
 		t.Fatal("replaced")
 	}
-	if n := more(); n != free+1 {
-		t.Errorf("%d descriptors are free, not %d", n, free+1)
-	}
+	fatal.Same(t, more(), free+1, "free descriptors")
 }

@@ -127,9 +127,7 @@ func TestChosenEventsAndRoutes(t *testing.T) {
 		fatal.If(t, json.Unmarshal([]byte(body), &m))
 		got = append(got, string(m.Event)+" "+m.Route)
 	}
-	if strings.Join(got, ", ") != "rise POST /Count, trip POST /Count" {
-		t.Errorf("%q", got)
-	}
+	fatal.Same(t, strings.Join(got, ", "), "rise POST /Count, trip POST /Count", "delivered")
 }
 
 // TestRetries: what may be another response later is tried again under the same delivery;
@@ -196,13 +194,9 @@ func TestAReceiverThatHangs(t *testing.T) {
 		s.Tell(event(whittle.EventFall))
 		in.next(t)
 	}
-	if n := s.counts["hung"].dropped.Load(); n != 10 {
-		t.Errorf("%d dropped", n)
-	}
+	fatal.Same(t, s.counts["hung"].dropped.Load(), 10, "dropped")
 	s.Close(time.Millisecond)
-	if n := s.counts["hung"].dropped.Load(); n != maxWaiting+11 {
-		t.Errorf("%d dropped at the end", n)
-	}
+	fatal.Same(t, s.counts["hung"].dropped.Load(), maxWaiting+11, "dropped at the end")
 	s.Tell(event(whittle.EventRise)) // after the end: to nobody
 	s.Put([]whittle.Notice{to(in)})
 	s.Close(0)

@@ -18,6 +18,7 @@ import (
 
 	"whittle"
 	"whittle/carve/config"
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -174,9 +175,7 @@ func TestSides(t *testing.T) {
 	if got.Missing != "" || got.Total != (whittle.SideValues{Monolith: 100, Candidate: 10}) || got.Bad != (whittle.SideValues{}) || !got.NoBad || !got.At.Equal(time.UnixMilli(1700000000250)) {
 		t.Errorf("%+v", got)
 	}
-	if strings.Join(a.times, " ") != " 1700000000.250 1700000000.250 1700000000.250" {
-		t.Errorf("asked of the times %q", a.times)
-	}
+	fatal.Same(t, strings.Join(a.times, " "), " 1700000000.250 1700000000.250 1700000000.250", "asked of the times")
 	got = readOnce(t, a.URL, whittle.Query{Value: label("by"), Every: time.Minute})
 	if got.Missing != "" || got.Value != (whittle.SideValues{Monolith: 1, Candidate: 2}) {
 		t.Errorf("%+v", got)

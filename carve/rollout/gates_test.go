@@ -137,9 +137,7 @@ func TestAStepWaitsForItsGates(t *testing.T) {
 		"open":         {shift(500), open, due, "5 % → 25 %: " + hands + "."},
 		"opened, open": {approved, open, due, "5 % → 25 % now."},
 	} {
-		if got := rollout.Next(p, c.s, c.in, c.now); got != c.next {
-			t.Errorf("%s: %q, want %q", name, got, c.next)
-		}
+		fatal.Same(t, rollout.Next(p, c.s, c.in, c.now), c.next, "%s", name)
 		next, _ := rollout.Step(p, c.s, c.in, c.now)
 		if rises := strings.HasSuffix(c.next, "now."); (next.Share > 500) != rises {
 			t.Errorf("%s: the share is %d", name, next.Share)

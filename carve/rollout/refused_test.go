@@ -131,9 +131,7 @@ func TestARiseKeepsToTheBudget(t *testing.T) {
 	} {
 		in.Harm = rollout.Budget(p, s, servedSo(tc.served, tc.differing), sevenOver, 2)
 		next, d := rollout.Step(p, s, in, at)
-		if rose := d != nil && next.Share == 500; rose != tc.rises {
-			t.Errorf("%d compared, %d differing: %+v, %v", tc.served, tc.differing, next, d)
-		}
+		fatal.Same(t, d != nil && next.Share == 500, tc.rises, "%d compared, %d differing: %+v, %v", tc.served, tc.differing, next, d)
 		if says := rollout.Next(p, s, in, at); !strings.Contains(says, tc.says) {
 			t.Errorf("%d compared: it says %q", tc.served, says)
 		}
@@ -235,9 +233,7 @@ func TestWatchInNumbers(t *testing.T) {
 		"no user":      {p, rollout.Start(p), servedSo(0, 0), 300},
 		"no budget":    {unbudgeted, shift(100), servedSo(0, 0), 300},
 	} {
-		if got := rollout.Watch(c.p, c.s, c.served, sevenOver, 300); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
+		fatal.Same(t, rollout.Watch(c.p, c.s, c.served, sevenOver, 300), c.want, "%s", name)
 	}
 	never := func(most float64) int {
 		t.Errorf("without a budget it is asked how many bring the bound to %g", most)

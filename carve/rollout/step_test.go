@@ -7,6 +7,7 @@ import (
 
 	"whittle"
 	"whittle/carve/rollout"
+	"whittle/internal/fatal"
 )
 
 var (
@@ -241,9 +242,7 @@ func TestAGuardLetsARiseWait(t *testing.T) {
 		if _, _, err := rollout.Command(policy, s, in, order, at); err == nil || !strings.Contains(err.Error(), "no promotion: mirrored responses are slow") {
 			t.Errorf("%d bp: promoted by hand: %v", s.Share, err)
 		}
-		if why := rollout.Withheld(policy, s, in); why != in.Wait {
-			t.Errorf("%d bp: withheld: %q", s.Share, why)
-		}
+		fatal.Same(t, rollout.Withheld(policy, s, in), in.Wait, "%d bp: withheld", s.Share)
 		order.Force, order.Reason = true, "the cache is cold"
 		forced, d, err := rollout.Command(policy, s, in, order, at)
 		if err != nil || forced.Share <= s.Share || !strings.Contains(d.Reason, "while a guard lets it wait: the cache is cold") {

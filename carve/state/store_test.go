@@ -140,9 +140,7 @@ func TestFailedSaveKeepsTheRecordBefore(t *testing.T) {
 	if err := s.Save("r", generation(9)); err != nil {
 		t.Errorf("after it: %v", err)
 	}
-	if code := codeOf(&os.PathError{Err: syscall.ENOSPC}); code != whittle.ResourceExhausted {
-		t.Errorf("a full disk is %v", code)
-	}
+	fatal.Same(t, codeOf(&os.PathError{Err: syscall.ENOSPC}), whittle.ResourceExhausted, "a full disk")
 }
 
 func TestSetAside(t *testing.T) {

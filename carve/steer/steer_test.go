@@ -150,9 +150,7 @@ func TestAShareIsInForceOnceAllConfirmIt(t *testing.T) {
 		p.Apply(route, 0)
 		pass(20 * time.Second)
 		waits(t, p, "fall to 0 %", "1 of 2")
-		if a.share != 0 {
-			t.Errorf("the other one has %d", a.share)
-		}
+		fatal.Same(t, a.share, 0, "the other one has")
 		b.change(func(i *fake) { i.down = nil })
 		pass(6 * time.Second)
 		confirmed(t, p, 0)
@@ -171,9 +169,7 @@ func TestAFallOvertakesARise(t *testing.T) {
 		p.Apply(route, 0)
 		pass(100 * time.Millisecond)
 		confirmed(t, p, 0)
-		if a.most != 0 {
-			t.Errorf("it had %d", a.most)
-		}
+		fatal.Same(t, a.most, 0, "it had")
 	})
 }
 
@@ -218,9 +214,7 @@ func TestWhatChangesAtAProxyIsSaid(t *testing.T) {
 		p.Apply(route, 500) // a fall raises nobody
 		pass(15 * time.Second)
 		waits(t, p, "fall to 5 %", "a: it has 1 %")
-		if b.share != 500 {
-			t.Errorf("b has %d", b.share)
-		}
+		fatal.Same(t, b.share, 500, "b has")
 	})
 }
 

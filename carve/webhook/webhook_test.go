@@ -21,6 +21,7 @@ import (
 
 	"whittle"
 	"whittle/internal/certtest"
+	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 )
 
@@ -170,12 +171,8 @@ func TestACanceledPost(t *testing.T) {
 
 func TestBackoff(t *testing.T) {
 	for failed, want := range map[int]time.Duration{0: time.Second, 1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 6: 30 * time.Second, 1000: 30 * time.Second} {
-		if got := Backoff(failed, 30*time.Second, 0); got != want {
-			t.Errorf("after %d: %v", failed, got)
-		}
-		if got := Backoff(failed, 30*time.Second, 1); got != want*3/4 {
-			t.Errorf("after %d, at the earliest: %v", failed, got)
-		}
+		fatal.Same(t, Backoff(failed, 30*time.Second, 0), want, "after %d", failed)
+		fatal.Same(t, Backoff(failed, 30*time.Second, 1), want*3/4, "after %d, at the earliest", failed)
 	}
 }
 

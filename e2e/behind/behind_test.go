@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 // user asks over connections of his own, and is known by a cookie and by a header.
@@ -283,9 +284,7 @@ func (l *load) content(t *testing.T) {
 			both[side] = true
 		}
 	}
-	if len(both) != 2 {
-		t.Errorf("all users were on %v", both)
-	}
+	fatal.Same(t, len(both), 2, "all users were on %v", both)
 }
 
 // identity holds that the application is told the same of the user on both ways: who it is,

@@ -58,9 +58,7 @@ func TestObserver(t *testing.T) {
 		return equal.Verdict.State == core.Equivalent && odd.Phase == core.PhaseRolledBack && broken.Phase == core.PhaseRolledBack && equal.Withheld == "",
 			equal.Verdict.Summary + "; " + equal.Ledger.Account() + "; " + equal.Withheld + "\n" + odd.Next + "\n" + broken.Next
 	})
-	if len(sides) != 2 {
-		t.Errorf("served by %v", sides)
-	}
+	fatal.Same(t, len(sides), 2, "served by %v", sides)
 	odd, broken := status(t, c, byFlaw), status(t, c, byFailure)
 	if odd.Verdict.State != core.Different || !strings.Contains(broken.Timeline[len(broken.Timeline)-1].Reason, "breaker tripped: 5 bad responses of the candidate in a row") {
 		t.Errorf("%s\n%+v", odd.Verdict.Summary, broken.Timeline)

@@ -80,9 +80,7 @@ func TestEmbedded(t *testing.T) {
 	process.Until(t, "users are served, and the operator reads who is missing", func() bool {
 		return w.requests.Load() > 20 && strings.Contains(strings.Join(w.all[0].fleet().Wrong, " "), "see no g2")
 	})
-	if f := w.all[0].inForce(); f != 0 {
-		t.Errorf("%v of the users are on the candidate before there is a fleet", f)
-	}
+	fatal.Same(t, w.all[0].inForce(), 0, "users on the candidate before there is a fleet")
 	w.add("g2")
 	w.promote(5000)
 	w.everywhere(5000)

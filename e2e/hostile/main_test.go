@@ -178,8 +178,6 @@ func (p *running) stop(t *testing.T) (r report) {
 	if r.Peak > memoryBound {
 		t.Errorf("the gateway held %d MiB, bound %d", r.Peak>>20, memoryBound>>20)
 	}
-	if r.Leak != "" {
-		t.Errorf("the gateway left goroutines behind: %s", r.Leak)
-	}
+	fatal.Same(t, r.Leak, "", "the gateway left goroutines behind")
 	return r
 }

@@ -150,9 +150,7 @@ func TestFourWorkersAddUpToOneRun(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen["/third"] != 100 {
-		t.Errorf("-n 100 of three users on four workers sent %d", s.seen["/third"])
-	}
+	fatal.Same(t, s.seen["/third"], 100, "-n 100 of three users on four workers sent")
 }
 
 // A worker that is killed in the middle voids the run, and so does one that is stopped:

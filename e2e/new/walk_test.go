@@ -288,9 +288,7 @@ func TestShop(t *testing.T) {
 		args = append(args, "--route", route)
 	}
 	dir, m := newProject(t, monolith, 1500, func(i int) request { return shopRequests[all[i%len(all)]](i / len(all)) }, args...)
-	if len(m.Methods) != len(all) {
-		t.Errorf("endpoints: %+v", m.Methods)
-	}
+	fatal.Same(t, len(m.Methods), len(all), "endpoints: %+v", m.Methods)
 	// Now come words that nobody recorded. The candidate carries them like any
 	// other, and is given every request.
 	later.Store(true)

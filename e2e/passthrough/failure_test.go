@@ -81,9 +81,7 @@ func TestClosedKeptConnection(t *testing.T) {
 		req, _ := http.NewRequest(method, g.url("/"), strings.NewReader("x"))
 		resp, err := client(t).Do(req)
 		fatal.If(t, err)
-		if got := mustRead(t, resp.Body); got != fmt.Sprintf("%03d", i) {
-			t.Errorf("request %d got %d %q", i, resp.StatusCode, got)
-		}
+		fatal.Same(t, mustRead(t, resp.Body), fmt.Sprintf("%03d", i), "request %d got %d", i, resp.StatusCode)
 		<-closed
 	}
 }
@@ -114,9 +112,7 @@ func TestStaleConnection(t *testing.T) {
 			needs.Missing(t, fmt.Sprintf("an upstream that closes used connections: the machine stood for %v, "+
 				"and what may not be repeated goes over no connection that was idle for a second", stood), "run it again")
 		}
-		if resp.StatusCode != tc.status {
-			t.Errorf("request %d, %s: status %d, want %d", i, tc.method, resp.StatusCode, tc.status)
-		}
+		fatal.Same(t, resp.StatusCode, tc.status, "request %d, %s: status", i, tc.method)
 		_ = resp.Body.Close()
 	}
 }

@@ -68,9 +68,7 @@ func TestProxyProtocol(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{last, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcde", "PROXY TCP4 1.2.3.4\r\n" + last, binary + "\x21\x11\xff\xff" + last} {
-		if got := raw(t, g.addr, bad); got != "" {
-			t.Errorf("%q got %q", bad, got)
-		}
+		fatal.Same(t, raw(t, g.addr, bad), "", "%q", bad)
 	}
 }
 
@@ -79,16 +77,12 @@ func TestProxyProtocol(t *testing.T) {
 func TestProxyProtocolInTime(t *testing.T) {
 	g := through(t, whoUpstream(t), behindProxies, func(o *options) { o.Limits.HeaderTimeout = 50 * time.Millisecond })
 	for _, part := range []string{"", "PROXY TCP4 192.0.2.7 ", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c"} {
-		if got := raw(t, g.addr, part); got != "" {
-			t.Errorf("%q got %q", part, got)
-		}
+		fatal.Same(t, raw(t, g.addr, part), "", "%q", part)
 	}
 	g = through(t, whoUpstream(t), func(o *options) {
 		o.Front = func(l *listener.Listener) { l.Proxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }
 	})
-	if got := raw(t, g.addr, "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\nGET / HTTP/1.0\r\n\r\n"); got != "" {
-		t.Errorf("a peer that is not trusted got %q", got)
-	}
+	fatal.Same(t, raw(t, g.addr, "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\nGET / HTTP/1.0\r\n\r\n"), "", "a peer that is not trusted")
 }
 
 // TestProxyProtocolBeforeTLS has the header in front of the handshake, for HTTP/1.1 and
@@ -190,9 +184,7 @@ func TestCertificatesByHost(t *testing.T) {
 		"wild.example": "other.example", "a.b.wild.example": "other.example", "bot.example": "bot.example", "cube.example": "cube.example",
 		"nobody.example": "other.example", "": "other.example", "127.0.0.1": "other.example",
 	} {
-		if got := name(asked); got != want {
-			t.Errorf("%q got %s, want %s", asked, got, want)
-		}
+		fatal.Same(t, name(asked), want, "%q", asked)
 	}
 	// Another host comes, one pair becomes bad, and one goes.
 	fatal.Write(t, filepath.Join(dir, "cube", "tls.crt"), "half written")
@@ -286,9 +278,7 @@ func TestUnixSocketClients(t *testing.T) {
 		_ = c.SetDeadline(time.Now().Add(patience))
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: h\r\n\r\nPOST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx")
 		b, _ := io.ReadAll(c)
-		if strings.Count(string(b), "127.0.0.1 http") != 2 {
-			t.Errorf("%q", b)
-		}
+		fatal.Same(t, strings.Count(string(b), "127.0.0.1 http"), 2, "%q", b)
 		_ = c.Close()
 	}
 }

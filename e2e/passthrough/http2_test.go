@@ -267,7 +267,5 @@ func TestStreamsEndAlone(t *testing.T) {
 	}
 	_, _ = io.WriteString(end, "and end")
 	_ = end.Close()
-	if got := mustRead(t, long.Body); got != "begin and end" {
-		t.Errorf("the other stream gave %q", got)
-	}
+	fatal.Same(t, mustRead(t, long.Body), "begin and end", "the other stream")
 }

@@ -45,9 +45,7 @@ func TestSmugglingTable(t *testing.T) {
 			if response != "" && !strings.HasPrefix(response, "HTTP/1.1 4") && !strings.HasPrefix(response, "HTTP/1.1 5") {
 				t.Errorf("response %q", response)
 			}
-			if hidden.Swap(0) != 0 {
-				t.Error("what was hidden behind it reached the upstream")
-			}
+			fatal.Same(t, hidden.Swap(0), 0, "what was hidden behind it reached the upstream")
 		})
 	}
 }
@@ -94,9 +92,7 @@ func TestExactFramingIsNotRefused(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%q behind each, step %d, %s: %v", empty, step, q.want, err)
 				}
-				if got := mustRead(t, resp.Body); got != q.want {
-					t.Errorf("%q behind each, step %d: %d %q, want %q", empty, step, resp.StatusCode, got, q.want)
-				}
+				fatal.Same(t, mustRead(t, resp.Body), q.want, "%q behind each, step %d: %d", empty, step, resp.StatusCode)
 			}
 		}
 	}

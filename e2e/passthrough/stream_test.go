@@ -43,9 +43,7 @@ func TestFullDuplex(t *testing.T) {
 		}
 	}
 	_ = pw.Close()
-	if rest := mustRead(t, out); rest != "" {
-		t.Errorf("after the end: %q", rest)
-	}
+	fatal.Same(t, mustRead(t, out), "", "after the end")
 }
 
 // TestEventsComeAsTheyAreSent waits for each event before letting the upstream
@@ -117,9 +115,7 @@ func TestChunkBoundaryIsNotWaitedOver(t *testing.T) {
 		}
 		seen <- struct{}{}
 	}
-	if rest := mustRead(t, resp.Body); rest != "" {
-		t.Errorf("after the end: %q", rest)
-	}
+	fatal.Same(t, mustRead(t, resp.Body), "", "after the end")
 	seen <- struct{}{}
 }
 
@@ -134,9 +130,7 @@ func TestWebSocket(t *testing.T) {
 		for {
 			kind, msg, err := ws.Read(r.Context())
 			if err != nil {
-				if websocket.CloseStatus(err) != websocket.StatusNormalClosure {
-					t.Errorf("upstream read: %v", err)
-				}
+				fatal.Same(t, websocket.CloseStatus(err), websocket.StatusNormalClosure, "upstream read: %v", err)
 				return
 			}
 			if err := ws.Write(r.Context(), kind, msg); err != nil {
@@ -149,9 +143,7 @@ func TestWebSocket(t *testing.T) {
 	defer cancel()
 	ws, resp, err := websocket.Dial(ctx, "ws://"+g.addr+"/chat", &websocket.DialOptions{Subprotocols: []string{"chat"}})
 	fatal.If(t, err)
-	if got := resp.Header.Get("Sec-Websocket-Protocol"); got != "chat" {
-		t.Errorf("subprotocol %q", got)
-	}
+	fatal.Same(t, resp.Header.Get("Sec-Websocket-Protocol"), "chat", "subprotocol")
 	ws.SetReadLimit(1 << 20)
 	for _, size := range []int{0, 1, 125, 126, 70_000} {
 		sent := strings.Repeat("\n\x00é", size)

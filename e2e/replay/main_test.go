@@ -46,9 +46,7 @@ func replayed(t *testing.T, args ...string) (int, *replay.Report) {
 	status, said := process.Run(t, "", append([]string{filepath.Join(built, "whittle"), "replay", "--json", file}, args...)...)
 	t.Log(said)
 	r := fatal.JSON[replay.Report](t, file)
-	if r.Ledger.Sum() != r.Ledger.Total {
-		t.Errorf("the ledger does not add up: %+v", r.Ledger)
-	}
+	fatal.Same(t, r.Ledger.Sum(), r.Ledger.Total, "the ledger does not add up: %+v", r.Ledger)
 	return status, &r
 }
 

@@ -255,9 +255,7 @@ func TestQueryGuard(t *testing.T) {
 	r := g.await(t, "a query without data to be all that is waited for", func(r *whittle.RouteStatus) bool {
 		return r.Next == "shadow → 50 %: query depth has no data: there is no series of the candidate."
 	})
-	if r.Share != 0 {
-		t.Errorf("it rose without data: %+v", r)
-	}
+	fatal.Same(t, r.Share, 0, "it rose without data: %+v", r)
 	set.Guard = fmt.Sprintf(guard, "new")
 	g.write(t, set)
 	g.await(t, "half of the users on the candidate", func(r *whittle.RouteStatus) bool { return r.Share == 5000 })

@@ -359,9 +359,7 @@ func TestSystemd(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_SOCKET", path)
 	r := openReplaceable(t, setting{Monolith: echoUpstream(t), Top: "limits: {grace: 100ms}\n"})
-	if got := next(); got != "READY=1" {
-		t.Errorf("at the start: %s", got)
-	}
+	fatal.Same(t, next(), "READY=1", "at the start")
 	r.Replace()
 	all := r.Pids()
 	for _, want := range []string{fmt.Sprintf("MAINPID=%d", all[1]), "READY=1"} {
@@ -375,8 +373,6 @@ func TestSystemd(t *testing.T) {
 		t.Errorf("the process that was replaced said %d bytes when it ended", n)
 	}
 	fatal.If(t, syscall.Kill(all[1], syscall.SIGTERM))
-	if got := next(); got != "STOPPING=1" {
-		t.Errorf("at the end: %s", got)
-	}
+	fatal.Same(t, next(), "STOPPING=1", "at the end")
 	process.Await(t, "the last process to end", func() (bool, string) { return gone(all[1]), r.Said() })
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func TestResponse(t *testing.T) {
@@ -54,13 +55,9 @@ func TestResponse(t *testing.T) {
 // TestExchange: what is as it came is the exchange itself.
 func TestExchange(t *testing.T) {
 	x := &whittle.Exchange{Monolith: whittle.Response{Body: []byte(`{}`)}, Candidate: whittle.Response{Body: []byte(`{}`)}}
-	if Exchange(x) != x {
-		t.Error("an everyday exchange is copied")
-	}
+	fatal.Same(t, Exchange(x) == x, true, "an everyday exchange is copied")
 	x.Candidate.Body = []byte("\ufeff{}")
-	if Exchange(x) != x {
-		t.Error("a mark of the candidate's alone is taken off")
-	}
+	fatal.Same(t, Exchange(x) == x, true, "a mark of the candidate's alone is taken off")
 	x.Monolith.Body, x.Repeat = x.Candidate.Body, &whittle.Response{Body: []byte("\ufeff[]")}
 	if y := Exchange(x); string(y.Monolith.Body)+string(y.Candidate.Body)+string(y.Repeat.Body) != `{}{}[]` || string(x.Repeat.Body) == `[]` {
 		t.Error("a mark of both is not taken off, or what came was changed")

@@ -8,6 +8,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/digest"
+	"whittle/internal/fatal"
 )
 
 // TestWhoseABodyIs: a body belongs to another request only where the monolith gave
@@ -76,9 +77,7 @@ func TestOthersAreBounded(t *testing.T) {
 	if got := whose(&o, asked, last); !strings.HasSuffix(got, "to another request before") {
 		t.Errorf("the last body: %q", got)
 	}
-	if got := whose(&o, asked, `{"id":10000,"ref":"ref-0"}`); got != "" {
-		t.Errorf("the first body: %q", got)
-	}
+	fatal.Same(t, whose(&o, asked, `{"id":10000,"ref":"ref-0"}`), "", "the first body")
 }
 
 // whose is what is said of a candidate's body; empty: nothing.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"whittle/carve/compare/display"
+	"whittle/internal/fatal"
 )
 
 // wrongOf makes wrong values of a rule over divisors, with a mean of 50.
@@ -78,17 +79,11 @@ func TestClassesOfRequests(t *testing.T) {
 		for _, p := range c.pers {
 			values = append(values, &wrongValue{Per: p})
 		}
-		if got := class(values, tallies, "request.times"); got != c.want {
-			t.Errorf("%v is %q, want %q", c.pers, got, c.want)
-		}
-		if got := class(values, tallies, ""); got != "" {
-			t.Errorf("without a divisor the class is %q", got)
-		}
+		fatal.Same(t, class(values, tallies, "request.times"), c.want, "%v", c.pers)
+		fatal.Same(t, class(values, tallies, ""), "", "without a divisor the class")
 	}
 	small := []divisorTally{{-5, 4, 4}, {0, 3, 3}, {10, 9, 0}}
-	if got := class([]*wrongValue{{Per: -5}, {Per: 0}}, small, "request.times"); got != "request.times = -5, 0" {
-		t.Errorf("the class is %q", got)
-	}
+	fatal.Same(t, class([]*wrongValue{{Per: -5}, {Per: 0}}, small, "request.times"), "request.times = -5, 0", "the class")
 }
 
 func TestFigures(t *testing.T) {
@@ -96,13 +91,9 @@ func TestFigures(t *testing.T) {
 		0: "0", 49.5: "49.50", -1325061486: "-1,325,061,486", 4294967296: "4,294,967,296", 1234.5678: "1,235",
 		0.00012346: "0.0001235", 1e-9: "1e-09", 1e20: "1e+20", math.Inf(1): "no number", 999: "999", -0.25: "-0.2500",
 	} {
-		if got := display.Figure(f); got != want {
-			t.Errorf("%v is written %q, want %q", f, got, want)
-		}
+		fatal.Same(t, display.Figure(f), want, "%v is written", f)
 	}
 	for f, want := range map[float64]string{0: "0 %", 0.01: "1.0 %", 0.005: "0.50 %", 1.5: "150 %", 0.99: "99 %", -0.0042: "-0.42 %"} {
-		if got := display.InPercent(f); got != want {
-			t.Errorf("%v is written %q, want %q", f, got, want)
-		}
+		fatal.Same(t, display.InPercent(f), want, "%v is written", f)
 	}
 }

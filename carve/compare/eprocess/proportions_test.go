@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"whittle/internal/fatal"
 )
 
 // TestBlockIsFair: no rates within the hypothesis, however they move within
@@ -199,9 +201,7 @@ func TestMoreUntilIsTheFirst(t *testing.T) {
 				k += int(math.Round(float64(c.k) / float64(c.n) * float64(ahead)))
 			}
 			high := Share{N: c.n + ahead, Differing: k}.High(0.01)
-			if got := high <= c.limit+1e-14; got != want {
-				t.Errorf("%+v: %d more of %d bring the bound to %v", c, ahead, more, high)
-			}
+			fatal.Same(t, high <= c.limit+1e-14, want, "%+v: %d more of %d bring the bound to %v", c, ahead, more, high)
 		}
 	}
 	if (Share{N: 5000}).MoreUntil(0.01, 0.002) != 0 {
@@ -232,9 +232,7 @@ func TestNeededForIsTheFirst(t *testing.T) {
 		}
 	}
 	for p, want := range map[float64]int{1: 0, 2: 0, 0: 0, -1: 0, 1e-15: CountMost} {
-		if got := NeededFor(p, 0.05); got != want {
-			t.Errorf("%v needs %d, not %d", p, got, want)
-		}
+		fatal.Same(t, NeededFor(p, 0.05), want, "%v needs", p)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"whittle"
 	"whittle/carve/compare/comparetest"
 	"whittle/carve/compare/jsondoc"
+	"whittle/internal/fatal"
 )
 
 func TestClassify(t *testing.T) {
@@ -72,9 +73,7 @@ func TestNumberForm(t *testing.T) {
 		"1777896000123456": "a time in microseconds since 1970", "1777896000123456789": "a time in nanoseconds since 1970", "999999999": "an integer",
 		"99999999999999999999999": "an integer",
 	} {
-		if got := valueOfNumber([]byte(s)).form.String(); got != want {
-			t.Errorf("%s is %s, not %s", s, got, want)
-		}
+		fatal.Same(t, valueOfNumber([]byte(s)).form.String(), want, "%s", s)
 	}
 }
 

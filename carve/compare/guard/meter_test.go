@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -63,9 +64,7 @@ func TestAGuardOfAMonolithThatFails(t *testing.T) {
 		cfg.Errors = allowed
 		g := New(cfg)
 		both := traffic{share: 0.5, requests: 600, errors: constant(0.95), latency: constant(20), slower: 1}
-		if n := both.drive(g, rand.New(rand.NewPCG(7, 8))); n != 0 {
-			t.Errorf("%v more are allowed: breached after %d", allowed, n)
-		}
+		fatal.Same(t, both.drive(g, rand.New(rand.NewPCG(7, 8))), 0, "%v more are allowed: breached after", allowed)
 		for _, m := range g.Meters() {
 			if math.IsNaN(m.EValue) || math.IsInf(m.EValue, 0) || m.EValue < 0 {
 				t.Errorf("%v more are allowed: %s has evidence of %v", allowed, m.Name, m.EValue)

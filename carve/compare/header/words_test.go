@@ -6,6 +6,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/form"
+	"whittle/internal/fatal"
 )
 
 func TestWhatAHeaderSays(t *testing.T) {
@@ -120,9 +121,7 @@ func TestFormOfAHeader(t *testing.T) {
 		}
 	}
 	tail := strings.Repeat(" and so on", 500)
-	if form.Shape("in 12 ms"+tail) != form.Shape("in 3 ms"+tail) {
-		t.Error("a long text has another form with another number")
-	}
+	fatal.Same(t, form.Shape("in 12 ms"+tail), form.Shape("in 3 ms"+tail), "a long text has another form with another number")
 	if long := strings.Repeat("a1", (4 << 10)); len(form.Shape(long)) > (4 << 10) {
 		t.Errorf("the form of %d bytes has %d", len(long), len(form.Shape(long)))
 	}

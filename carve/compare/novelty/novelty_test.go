@@ -9,6 +9,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/digest"
+	"whittle/internal/fatal"
 )
 
 func TestShapes(t *testing.T) {
@@ -62,9 +63,7 @@ func TestNoveltyIsTheShareOfTheUnseen(t *testing.T) {
 			t.Errorf("%d shapes: %v after a restart, %v", kinds, w.Share(), err)
 		}
 	}
-	if v := NewShapes(); v.Share() != 1 {
-		t.Errorf("before any request the share is %v", v.Share())
-	}
+	fatal.Same(t, NewShapes().Share(), 1, "before any request the share")
 }
 
 func FuzzShapeOf(f *testing.F) {

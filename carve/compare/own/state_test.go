@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/fatal"
 	"whittle/internal/simtest"
 )
 
@@ -49,9 +50,7 @@ func TestLooksThatOverlap(t *testing.T) {
 		from := simtest.Start.Add(time.Duration(i) * time.Second)
 		s.Move(true, false, from, from.Add(3*time.Second), 0.05)
 	}
-	if s.Alone != [2]int{4, 0} {
-		t.Errorf("%+v", s)
-	}
+	fatal.Same(t, s.Alone, [2]int{4, 0}, "%+v", s)
 }
 
 // TestWhatVariesAtOnce: what differs as often in two responses at once as between two moments is

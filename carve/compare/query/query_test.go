@@ -214,9 +214,7 @@ func TestNoData(t *testing.T) {
 	if s := g.Meter().Summary; !strings.HasSuffix(s, "; no series of bad events was ever there, so they count as 0: is the query right?") {
 		t.Errorf("%q", s)
 	}
-	if g.Wait() != "" {
-		t.Errorf("a candidate without users need not count: %q", g.Wait())
-	}
+	fatal.Same(t, g.Wait(), "", "a candidate without users need not count")
 }
 
 // TestLimitRules: so many in a row beyond the limit, and one within begins afresh.

@@ -82,9 +82,7 @@ func TestSecretsStay(t *testing.T) {
 	if r := got.Rounds[0]; bytes.Contains(r.Monolith.Body, []byte("hunter2")) || !bytes.Equal(r.Monolith.Body, got.Exchange.Candidate.Body) || !bytes.Equal(r.Candidate.Body, r.Monolith.Body) {
 		t.Errorf("%s and %s", r.Monolith.Body, r.Candidate.Body)
 	}
-	if string(asked.Rounds[0].Monolith.Body) != secret {
-		t.Error("the gateway's own round was changed")
-	}
+	fatal.Same(t, string(asked.Rounds[0].Monolith.Body), secret, "the gateway's own round was changed")
 	b, err = e.Append(nil, m, by)
 	fatal.If(t, err)
 	got, err = d.Decode(b)

@@ -58,17 +58,11 @@ func TestAskedAgain(t *testing.T) {
 		t.Fatalf("with a difference: %+v", o)
 	}
 	process.Until(t, "it is judged", func() bool { return ledger(a).Compared == 2 })
-	if n := rounds(x, x.Monolith); n != 4 {
-		t.Errorf("%d rounds about what both sides keep to", n)
-	}
+	fatal.Same(t, rounds(x, x.Monolith), 4, "rounds about what both sides keep to")
 	noise := x.Monolith
 	noise.Body = []byte(`{"n":1000,"token":"a secret of b"}`)
-	if n := rounds(differing(2), noise); n != 1 {
-		t.Errorf("%d rounds about what the monolith changes", n)
-	}
-	if n := rounds(b.exchange(3), x.Monolith); n != 0 {
-		t.Errorf("%d rounds about what is alike", n)
-	}
+	fatal.Same(t, rounds(differing(2), noise), 1, "rounds about what the monolith changes")
+	fatal.Same(t, rounds(b.exchange(3), x.Monolith), 0, "rounds about what is alike")
 	for _, g := range []*gateway{a, b} {
 		process.Until(t, g.name+" shows it", func() bool {
 			as := asked(g)
@@ -78,9 +72,7 @@ func TestAskedAgain(t *testing.T) {
 
 	// Nobody asks of another config than the leader's, nor beyond the fleet's budget.
 	fatal.If(t, b.Reload(monolith, routes("http://other"), func() error { return nil }))
-	if n := rounds(differing(4), x.Monolith); n != 0 {
-		t.Errorf("%d rounds of another config", n)
-	}
+	fatal.Same(t, rounds(differing(4), x.Monolith), 0, "rounds of another config")
 	fatal.If(t, b.Reload(monolith, routes("http://c"), func() error { return nil }))
 	a.again.SetLimit(0)
 	n := 0

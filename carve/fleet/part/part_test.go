@@ -341,9 +341,7 @@ func TestWhatIsSent(t *testing.T) {
 		{0.1, 0, 500, 0.2},
 		{1e-6, 1 << 40, 1, 1e-6},
 	} {
-		if got := fitted(c.part, c.came, c.budget, time.Second); got != c.want {
-			t.Errorf("%+v: %g", c, got)
-		}
+		fatal.Same(t, fitted(c.part, c.came, c.budget, time.Second), c.want, "%+v", c)
 	}
 	var c conduct
 	c.start()

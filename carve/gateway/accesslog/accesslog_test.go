@@ -51,9 +51,7 @@ func TestFields(t *testing.T) {
 		"route": "GET /p", "side": "candidate", "status": 200.0, "bytes_in": 1.0, "bytes_out": 2.0, "took": 0.001235, "upstream": "a:1", "upstream_time": 1.0,
 		"user_agent": "curl", "referer": "/", "preview": true, "failure": "reset", "detail": "broke", "header:x-a": "1, 2",
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v\nwant %v", got, want)
-	}
+	fatal.Same(t, fmt.Sprint(got), fmt.Sprint(want), "the fields")
 	got = written(t, all, Entry{Method: "GET"})[0]
 	for _, name := range []string{"request_id", "tls", "side", "upstream", "upstream_time", "user_agent", "preview", "failure", "detail", "header:x-a"} {
 		if _, there := got[name]; there {

@@ -27,9 +27,7 @@ func TestCaptureIsDroppedWhileTheBodyGoesBy(t *testing.T) {
 		wg.Wait()
 		c.Drop()
 	}
-	if n := b.Used.Load(); n != 0 {
-		t.Errorf("%d bytes still reserved", n)
-	}
+	fatal.Same(t, b.Used.Load(), 0, "bytes still reserved")
 }
 
 func TestBudgetIsNeverOverdrawn(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 var tight = Bounds{consecutive: 5, exposure: 50}
@@ -151,9 +153,7 @@ func TestBreakerLiveBoundsOnlyWhatStartedSinceAGoodResponse(t *testing.T) {
 			passes = append(passes, p)
 		}
 	}
-	if admitted != tight.exposure {
-		t.Errorf("%d admitted without a good response, want %d", admitted, tight.exposure)
-	}
+	fatal.Same(t, admitted, tight.exposure, "admitted without a good response")
 	for _, p := range passes {
 		b.Done(p, Unknown, now)
 	}

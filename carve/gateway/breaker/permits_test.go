@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestPermits: a gateway of a fleet exposes no more requests than it has permits for, and
@@ -43,9 +45,7 @@ func TestPermits(t *testing.T) {
 		for _, p := range under[:2] {
 			routes[0].Done(p, Bad, now)
 		}
-		if n := exposed(s); n != 3 {
-			t.Errorf("live %v: one under way and two without a good response: %d", live, n)
-		}
+		fatal.Same(t, exposed(s), 3, "live %v: one under way and two without a good response", live)
 
 		// A pause, as when the gateway is cut off.
 		for _, b := range routes {
@@ -67,9 +67,7 @@ func TestPermits(t *testing.T) {
 		routes[0].Done(under[2], Bad, now)
 		routes[1].Set(false, live, 4)
 		s.Fell()
-		if n := exposed(s); n != 0 {
-			t.Errorf("live %v: after a fall: %d", live, n)
-		}
+		fatal.Same(t, exposed(s), 0, "live %v: after a fall", live)
 		for _, b := range routes {
 			b.Set(true, live, 5)
 		}
@@ -102,9 +100,7 @@ func TestPermitsNeverLiftTheBound(t *testing.T) {
 		t.Errorf("%d met the broken candidate, %d trips", met, *trips)
 	}
 	// Alone, a trip has everything counted from 0; in a fleet the fall does.
-	if n := exposed(s); n != 50 {
-		t.Errorf("after the trip: %d", n)
-	}
+	fatal.Same(t, exposed(s), 50, "after the trip")
 	alone := NewShared()
 	alone.Fell()
 	if alone.leased {
@@ -195,9 +191,7 @@ func TestShareFallsWithinASecond(t *testing.T) {
 					})
 				}
 				time.Sleep(10 * time.Second)
-				if fell.Load() != 0 {
-					t.Error("tripped before anything broke")
-				}
+				fatal.Same(t, fell.Load(), 0, "tripped before anything broke")
 				broke.Store(time.Now().UnixNano())
 				time.Sleep(5 * time.Second)
 				stop()

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestRoutesShareTheExposure: ten routes whose candidate breaks, or hangs, expose as
@@ -36,12 +38,8 @@ func TestRoutesShareTheExposure(t *testing.T) {
 						}
 						return met
 					}
-					if met := round(Good, true); met != 50 {
-						t.Errorf("%d met the good candidate at once", met)
-					}
-					if met := round(Bad, !hangs); met != 50 {
-						t.Errorf("%d met the broken candidate", met)
-					}
+					fatal.Same(t, round(Good, true), 50, "met the good candidate at once")
+					fatal.Same(t, round(Bad, !hangs), 50, "met the broken candidate")
 					if row > 50 && round(Bad, !hangs) != 0 {
 						t.Error("more met it")
 					}
@@ -184,9 +182,7 @@ func TestBreakerBoundsSuspects(t *testing.T) {
 	for _, p := range passes {
 		b.Settle(p, false, now)
 	}
-	if len(got.reasons) != 1 {
-		t.Errorf("tripped for %q", got.reasons)
-	}
+	fatal.Same(t, len(got.reasons), 1, "tripped for %q", got.reasons)
 }
 
 // A user who goes away counts once; fifty users who do are too many, and so is

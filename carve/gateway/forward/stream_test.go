@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"whittle/internal/fatal"
 )
 
 // TestIsStream: a media type is one in any case, and whatever its parameters are.
@@ -13,9 +15,7 @@ func TestIsStream(t *testing.T) {
 		"multipart/x-mixed-replace;boundary=x": true,
 		"":                                     false, "text/event": false, "text/event-streams": false, "text/plain; a=text/event-stream": false,
 	} {
-		if got := IsStream(http.Header{"Content-Type": {contentType}}); got != want {
-			t.Errorf("%q: %v", contentType, got)
-		}
+		fatal.Same(t, IsStream(http.Header{"Content-Type": {contentType}}), want, "%q", contentType)
 	}
 }
 

@@ -66,12 +66,8 @@ func TestClientBehindTrustedProxies(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.RemoteAddr = c.peer
 		r.Header = http.Header{"X-Forwarded-For": c.xff, "Forwarded": c.forwarded, "X-Real-Ip": c.real}
-		if got := clientOf(r, proxyNets); got != c.want {
-			t.Errorf("%s, %q, %q: %s, want %s", c.peer, c.xff, c.forwarded, got, c.want)
-		}
-		if got := clientOf(r, nil); got != listener.PeerOf(r.RemoteAddr) {
-			t.Errorf("%s is believed although nobody is: %s", c.peer, got)
-		}
+		fatal.Same(t, clientOf(r, proxyNets), c.want, "%s, %q, %q", c.peer, c.xff, c.forwarded)
+		fatal.Same(t, clientOf(r, nil), listener.PeerOf(r.RemoteAddr), "%s is believed although nobody is", c.peer)
 	}
 }
 
@@ -84,9 +80,7 @@ func FuzzClientOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, forged string) {
 		for name, value := range map[string]string{"X-Forwarded-For": forged + ",198.51.100.7, 10.2.2.2", "Forwarded": forged + ",for=198.51.100.7;host=h, for=10.2.2.2"} {
 			r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{name: {value}}}
-			if got := clientOf(r, proxyNets); got != "198.51.100.7" {
-				t.Errorf("%s: %q counts as %s", name, value, got)
-			}
+			fatal.Same(t, clientOf(r, proxyNets), "198.51.100.7", "%s: %q counts as", name, value)
 		}
 	})
 }
@@ -225,8 +219,6 @@ func TestPolls(t *testing.T) {
 		"":                        false,
 		"/items?page=2&sort=name": false,
 	} {
-		if got := polls(target); got != want {
-			t.Errorf("%s: %v", target, got)
-		}
+		fatal.Same(t, polls(target), want, "%s", target)
 	}
 }

@@ -51,9 +51,7 @@ func TestQueueBoundsWhatRunsAndWaits(t *testing.T) {
 			}
 		}
 		// It is used again.
-		if q.Offer(99, 1, 20) != Accepted {
-			t.Error("not accepted at rest")
-		}
+		fatal.Same(t, q.Offer(99, 1, 20), Accepted, "at rest")
 		fatal.If(t, q.Close(t.Context(), t.Context()))
 		if q.Offer(1, 1, 1) != Closed || len(order) != 24 {
 			t.Errorf("after close: %d jobs done", len(order))
@@ -99,9 +97,7 @@ func TestQueueClosesWithinItsTime(t *testing.T) {
 				if err := q.Close(ctx, after); !errors.Is(err, tt.stuck) {
 					t.Errorf("close: %v, want %v", err, tt.stuck)
 				}
-				if took := time.Since(start); took != tt.closes {
-					t.Errorf("closed after %v, want %v", took, tt.closes)
-				}
+				fatal.Same(t, time.Since(start), tt.closes, "closed after")
 				slices.Sort(abandoned)
 				if !slices.Equal(abandoned, []int{0, 1, 2, 3, 4}) {
 					t.Errorf("given up: %v, want all five", abandoned)
@@ -302,9 +298,7 @@ func TestOneTime(t *testing.T) {
 		"zipcode=1&mystate=2&code2=3":    false,
 		"code&state":                     true,
 	} {
-		if got := OneTime(query); got != want {
-			t.Errorf("%q: %v", query, got)
-		}
+		fatal.Same(t, OneTime(query), want, "%q", query)
 		if got := (&Repeatable{}).OK(query); got == want {
 			t.Errorf("%q: may be repeated: %v", query, got)
 		}

@@ -275,7 +275,5 @@ func TestTheLessBusyOfTwoIsChosen(t *testing.T) {
 	for range 200 { // a draw of 200 alike has a chance of 2^-199
 		drawn[chosen()]++
 	}
-	if len(drawn) != 2 {
-		t.Error("of two that are equally busy only one is ever chosen")
-	}
+	fatal.Same(t, len(drawn), 2, "of two that are equally busy only one is ever chosen")
 }

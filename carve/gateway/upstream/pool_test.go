@@ -133,9 +133,7 @@ func TestSlotsAreWaitedFor(t *testing.T) {
 		}
 		s.release()
 		s.release()
-		if s.taken != 0 {
-			t.Errorf("%d are taken", s.taken)
-		}
+		fatal.Same(t, s.taken, 0, "taken")
 	})
 }
 

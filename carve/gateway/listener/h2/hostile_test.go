@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"whittle/internal/fatal"
 )
 
 // TestMalformedRequests: what RFC 9113 calls malformed ends its stream, and the connection
@@ -223,9 +225,7 @@ func TestStreamErrors(t *testing.T) {
 	for range 11 {
 		streams = append(streams, h.begin(true, pseudo(http.MethodGet, "/")...))
 	}
-	if got := h.whole(streams[10])[streams[10]]; got != "reset REFUSED_STREAM" {
-		t.Errorf("a stream above the limit: %q", got)
-	}
+	fatal.Same(t, h.whole(streams[10])[streams[10]], "reset REFUSED_STREAM", "a stream above the limit")
 }
 
 // discard is a test whose client may find its connection ended.

@@ -117,9 +117,7 @@ func TestUploadWhileNothingIsTaken(t *testing.T) {
 	}
 	select {
 	case n := <-uploaded:
-		if n != bodyWindow/2 {
-			t.Errorf("%d bytes came", n)
-		}
+		fatal.Same(t, n, bodyWindow/2, "bytes came")
 	case <-time.After(patience):
 		t.Error("the upload stands still")
 	}
@@ -204,9 +202,7 @@ func TestLastBytesAreTaken(t *testing.T) {
 		t.Errorf("a client that has taken all, and is not silent, has %v", took)
 	}
 	gone := func(_ *leisurely, far net.Conn) { _ = far.Close() }
-	if took := lingers(t, gone); took != 0 {
-		t.Errorf("a client that closes is waited for, %v", took)
-	}
+	fatal.Same(t, lingers(t, gone), 0, "a client that closes is waited for")
 }
 
 // TestEarlyResponseIsNotReset: a client whose request has its response before it has ended
