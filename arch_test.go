@@ -67,6 +67,7 @@ var rooms = map[string]int{
 	"whittle/internal/label":        0,
 	"whittle/internal/needs":        0,
 	"whittle/internal/fatal":        0,
+	"whittle/whittletest":           1,
 	"whittle/internal/child":        0,
 	"whittle/internal/filelock":     0,
 	"whittle/internal/adminport":    0,

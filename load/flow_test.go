@@ -18,6 +18,7 @@ import (
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/whittletest"
 )
 
 // once has one virtual user come, and nobody wait for the phase's end.
@@ -101,9 +102,7 @@ func TestAFailureBeforeTheRunIsTheRunsEnd(t *testing.T) {
 	d := newAsked(t, shop)
 	p := parsed(t, "before: {flow: [{get: {url: /login, expect: {statusCode: 204}}}]}\n"+small)
 	_, err := Run(t.Context(), once(p), Options{Target: d.URL})
-	if whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "before the run failed: expectation (1): expect statusCode of line 1 (status 200)") {
-		t.Errorf("%v", err)
-	}
+	whittletest.Refused(t, err, whittle.Unavailable, "", "before the run failed: expectation (1): expect statusCode of line 1 (status 200)")
 	p = parsed(t, "after: {flow: [{get: {url: /broken}}]}\n"+small)
 	r := run(t, once(p), Options{Target: d.URL})
 	fatal.Has(t, strings.Join(r.Warnings, "\n"), "after the run failed: server_error")
@@ -253,9 +252,7 @@ func TestEnsureDecidesTheExitStatus(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), c.says) || whittle.CodeOf(err) != c.code {
-			t.Errorf("%s: %v", c.ensure, err)
-		}
+		whittletest.Refused(t, err, c.code, c.ensure, c.says)
 	}
 	void := &report.Report{Void: "late", Ensure: []report.Check{{Metric: "x"}}}
 	if err := void.Err(); whittle.CodeOf(err).ExitStatus() != 3 {

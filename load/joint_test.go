@@ -16,6 +16,7 @@ import (
 	"whittle/load/plan"
 	"whittle/load/report"
 	"whittle/load/wire"
+	"whittle/whittletest"
 )
 
 // sent is a value as the network carries it.
@@ -109,9 +110,8 @@ func TestWhatNoPartCanHaveCountedIsRefused(t *testing.T) {
 	} {
 		p := &PartResult{tally: *newTally(2)}
 		spoil(p)
-		if _, err := p.checked(2, 2); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := p.checked(2, 2)
+		whittletest.Refused(t, err, whittle.Invalid, name)
 	}
 	for name, s := range map[string]Sample{
 		"empty": {}, "before": {At: -1}, "counts": {window: window{Completed: -1}}, "far": {At: 400 * 24 * time.Hour}, "users": {window: window{Skipped: -1}},
@@ -275,9 +275,8 @@ func TestWhatCannotBeDividedIsRefused(t *testing.T) {
 		}
 		r, err := NewRunner(p, Options{Target: "http://127.0.0.1:1"})
 		fatal.If(t, err)
-		if _, err := r.Joint(t.Context(), 3); whittle.CodeOf(err) != whittle.Unsupported || !strings.Contains(err.Error(), strings.TrimPrefix(says, "a ")) {
-			t.Errorf("%s: %v", says, err)
-		}
+		_, err = r.Joint(t.Context(), 3)
+		whittletest.Refused(t, err, whittle.Unsupported, says, strings.TrimPrefix(says, "a "))
 		if w, err := r.Joint(t.Context(), 1); err != nil {
 			t.Errorf("%s: one worker: %v", says, err)
 		} else {

@@ -15,23 +15,22 @@ import (
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/wire"
+	"whittle/whittletest"
 )
 
 const small = "scenarios: [{flow: [{get: {url: /}}]}]\n"
 
 func TestReadPlanFindsItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.yml")
-	if _, err := ReadPlan(path); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("no file: %v", err)
-	}
+	_, err := ReadPlan(path)
+	whittletest.Refused(t, err, whittle.NotFound, "no file")
 	fatal.Write(t, path, small)
 	if p, err := ReadPlan(path); err != nil || p.Name != path {
 		t.Errorf("%v %v", p, err)
 	}
 	fatal.If(t, os.WriteFile(path, make([]byte, plan.MaxBytes+1), 0o600))
-	if _, err := ReadPlan(path); whittle.CodeOf(err) != whittle.ResourceExhausted {
-		t.Errorf("a huge file: %v", err)
-	}
+	_, err = ReadPlan(path)
+	whittletest.Refused(t, err, whittle.ResourceExhausted, "a huge file")
 }
 
 // FuzzPlan checks that no text makes the readers crash, that errors have a kind and name the
@@ -156,9 +155,7 @@ func TestWorkloadsAreReadOrRefused(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || whittle.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
+		whittletest.Refused(t, err, c.code, c.name, c.want)
 	}
 }
 

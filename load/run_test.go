@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +24,7 @@ import (
 	"whittle/internal/rawtest"
 	"whittle/load/plan"
 	"whittle/load/report"
+	"whittle/whittletest"
 )
 
 // TestMain lets more tests wait side by side than there are cores: waiting, for
@@ -165,9 +165,7 @@ func TestWhatMeansNothingIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			o.Target = srv
 		}
 		_, err := NewRunner(parsed(t, small), o)
-		if whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
-		}
+		whittletest.Refused(t, err, whittle.Invalid, "", says)
 	}
 	if asked {
 		t.Error("a request was sent")

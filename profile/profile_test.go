@@ -13,6 +13,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 // build makes a profile of stacks given leaf first, "name:owner" each.
@@ -245,14 +246,12 @@ func TestReadsOtherKindsOfGo(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	if _, err := ReadPprof(b.Bytes(), CPU); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("CPU of a heap profile: %v", err)
-	}
+	_, err := ReadPprof(b.Bytes(), CPU)
+	whittletest.Refused(t, err, whittle.Invalid, "CPU of a heap profile")
 	b.Reset()
 	fatal.If(t, pprof.Lookup("goroutine").WriteTo(&b, 0))
-	if _, err := Read(b.Bytes(), ""); whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), "lock values, but goroutine") {
-		t.Errorf("goroutines: %v", err)
-	}
+	_, err = Read(b.Bytes(), "")
+	whittletest.Refused(t, err, whittle.Invalid, "goroutines", "lock values, but goroutine")
 }
 
 func TestReadersRefuse(t *testing.T) {

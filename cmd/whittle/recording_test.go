@@ -31,6 +31,7 @@ import (
 	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/show"
+	"whittle/whittletest"
 )
 
 func entriesOf(t *testing.T, dir string) (list []*capture.Entry) {
@@ -310,9 +311,8 @@ func TestStatusesAreChosen(t *testing.T) {
 	}
 	for _, bad := range []string{"", "2", "20", "abc", "0xx", "x00", "2000", "FAILED"} {
 		v := show.Choice{Status: []string{bad}}
-		if _, err := v.Filter(); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%q: %v", bad, err)
-		}
+		_, err := v.Filter()
+		whittletest.Refused(t, err, whittle.Invalid, bad)
 	}
 }
 

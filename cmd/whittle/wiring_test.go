@@ -16,6 +16,7 @@ import (
 	"whittle/carve/state"
 	"whittle/internal/fatal"
 	"whittle/record/redact"
+	"whittle/whittletest"
 )
 
 func TestRemotePrecedence(t *testing.T) {
@@ -48,9 +49,8 @@ func TestRemotePrecedence(t *testing.T) {
 	check("a named config before it", remote{Config: "other.yaml"}, "127.0.0.1:2", "sixteen-characters")
 	write(defaultConfig, "monolith: [\n")
 	check("a broken one that nobody named", remote{}, defaultAdmin, "")
-	if _, err := (&remote{Config: "bad.yaml"}).dial(); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("a broken one that was named: %v", err)
-	}
+	_, err := (&remote{Config: "bad.yaml"}).dial()
+	whittletest.Refused(t, err, whittle.Invalid, "a broken one that was named")
 	both := remote{Config: "bad.yaml", Admin: "127.0.0.1:9", Token: "mine"}
 	check("a broken one that is not needed", both, "127.0.0.1:9", "mine")
 }
@@ -148,7 +148,6 @@ func TestOpenStoreKeepsOtherTroubles(t *testing.T) {
 	first, err := openStore(path, slog.New(slog.DiscardHandler))
 	fatal.If(t, err)
 	defer first.Close()
-	if _, err := openStore(path, slog.New(slog.DiscardHandler)); whittle.CodeOf(err) != whittle.Unavailable {
-		t.Errorf("a file in use: %v", err)
-	}
+	_, err = openStore(path, slog.New(slog.DiscardHandler))
+	whittletest.Refused(t, err, whittle.Unavailable, "a file in use")
 }

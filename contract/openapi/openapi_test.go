@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/contract"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 const shop = `openapi: 3.1.0
@@ -224,9 +225,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Read("api.yaml", []byte(tc.doc), nil)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || whittle.CodeOf(err) != tc.code {
-				t.Errorf("got %v (%v), want %q (%v)", err, whittle.CodeOf(err), tc.want, tc.code)
-			}
+			whittletest.Refused(t, err, tc.code, "", tc.want)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle"
+	"whittle/whittletest"
 )
 
 // apart is an API in files: paths, parameters, responses and schemas of their own, a file
@@ -105,9 +106,7 @@ func TestRefsThatAreNotFollowed(t *testing.T) {
 	} {
 		doc := "openapi: 3.0.3\npaths:\n  /a:\n    get:\n      responses: {'200': {content: {application/json: {schema: {$ref: '" + ref + "'}}}}}\n"
 		_, err := Read("openapi.yaml", []byte(doc), from(files))
-		if err == nil || !strings.Contains(err.Error(), want) || whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%s: %v, want %q", ref, err, want)
-		}
+		whittletest.Refused(t, err, whittle.Invalid, ref, want)
 	}
 }
 
@@ -124,9 +123,8 @@ func TestFilesAreBounded(t *testing.T) {
 		t.Errorf("%d files: %v", n, err)
 	}
 	large := func(string) ([]byte, error) { return make([]byte, maxBytes), nil }
-	if _, err := Read("openapi.yaml", []byte(doc), large); whittle.CodeOf(err) != whittle.ResourceExhausted {
-		t.Error(err)
-	}
+	_, err := Read("openapi.yaml", []byte(doc), large)
+	whittletest.Refused(t, err, whittle.ResourceExhausted, "")
 }
 
 // Where an operation's path begins is read from the servers, or the operation is left

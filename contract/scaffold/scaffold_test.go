@@ -22,6 +22,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/load"
 	"whittle/record/capture"
+	"whittle/whittletest"
 )
 
 func makeShop(t *testing.T, dir string, c *contract.Contract) *Project {
@@ -177,9 +178,7 @@ func TestMakeRefuses(t *testing.T) {
 		{"a contract that is none", t.TempDir(), twice, "sum"},
 	} {
 		_, err := Make(t.Context(), c.c, nil, Options{Dir: c.dir})
-		if whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v (%v), want it to say %s", c.name, err, whittle.CodeOf(err), c.says)
-		}
+		whittletest.Refused(t, err, whittle.Invalid, c.name, c.says)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"whittle"
 	"whittle/contract/infer"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 // TestOtherForms are refused, each by what it lacks.
@@ -47,9 +48,7 @@ func TestADocumentOfTooMuchIsTakenInParts(t *testing.T) {
 		}
 		return err
 	}
-	if err := read(); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "has 251 endpoints") {
-		t.Errorf("got %v", err)
-	}
+	whittletest.Refused(t, read(), whittle.ResourceExhausted, "", "has 251 endpoints")
 	fatal.If(t, read("GET /a7", "GET /a250"))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 func TestMetricsPage(t *testing.T) {
@@ -59,9 +60,8 @@ func TestAPageIsReadWholeOrNotAtAll(t *testing.T) {
 	at := serve(t, func() string {
 		return cpuMetric + " 1\n" + strings.Repeat("#", maxPageBytes-len(cpuMetric)-6) + "\n" + cpuMetric + " 2\n"
 	})
-	if _, err := Open(t.Context(), nil, []string{at}); whittle.CodeOf(err) != whittle.ResourceExhausted {
-		t.Errorf("a page of more than %d bytes: %v", maxPageBytes, err)
-	}
+	_, err := Open(t.Context(), nil, []string{at})
+	whittletest.Refused(t, err, whittle.ResourceExhausted, "a page that is too long")
 }
 
 // TestAPageShowsNoPassword: its name is in reports and in errors.

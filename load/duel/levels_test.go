@@ -19,6 +19,7 @@ import (
 	"whittle/load/plan"
 	"whittle/load/report"
 	"whittle/load/wire"
+	"whittle/whittletest"
 )
 
 func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
@@ -48,9 +49,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
 	}
-	if err := r.Err(gates(t, "median ratio < 1")); whittle.CodeOf(err) != whittle.FallsShort || !strings.Contains(err.Error(), "with 1 user") {
-		t.Errorf("gate: %v", err)
-	}
+	whittletest.Refused(t, r.Err(gates(t, "median ratio < 1")), whittle.FallsShort, "gate", "with 1 user")
 	if err := r.Err(gates(t, "median ratio > 2")); err != nil {
 		t.Errorf("gate: %v", err)
 	}

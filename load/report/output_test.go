@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/internal/latency"
+	"whittle/whittletest"
 )
 
 // sampleReport is a run of 25 seconds, whose queue grows; scale makes its latencies longer.
@@ -255,9 +256,7 @@ func TestWhatIsNoConditionIsRefused(t *testing.T) {
 		"errors >= 100.5%":                "no run meets",
 	} {
 		_, err := ParseFailIf([]string{text})
-		if whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %v, want %s", text, err, want)
-		}
+		whittletest.Refused(t, err, whittle.Invalid, text, want)
 		if e, ok := errors.AsType[*whittle.Error](err); !ok || !strings.Contains(e.Hint, `"p99 > 200ms" or "errors > 1%"`) {
 			t.Errorf("%.40q: no hint says what to write: %v", text, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 // files makes a plan's folder of names and sources in turn.
@@ -160,9 +161,8 @@ exports.f = what => {
 		}
 	}
 	small := newRuntime(t, Options{Files: files("p.js", src), MaxHeap: 32 << 20, CallTime: time.Hour})
-	if _, err := call(t, small, "memory"); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "MiB") {
-		t.Errorf("memory: %v", err)
-	}
+	_, err := call(t, small, "memory")
+	whittletest.Refused(t, err, whittle.ResourceExhausted, "memory", "MiB")
 }
 
 // TestWaitingBlocksNobody: calls that wait for timers and promises wait together.

@@ -11,6 +11,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 
 	client "github.com/nats-io/nats.go"
 )
@@ -79,9 +80,7 @@ func TestAWorkerRunsOnePartAtATime(t *testing.T) {
 // TestANameCannotMoveATerminal: names of workers are said and reported as they are.
 func TestANameCannotMoveATerminal(t *testing.T) {
 	for _, name := range []string{"", "a\x1b[2J", "a\nb", "\xff", strings.Repeat("a", maxName+1)} {
-		if err := (&Worker{Name: name}).Serve(t.Context()); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("a worker called %q: %v", name, err)
-		}
+		whittletest.Refused(t, (&Worker{Name: name}).Serve(t.Context()), whittle.Invalid, "a worker called "+name)
 		s := &session{Coordinator: new(Coordinator)}
 		if err := s.joins(&message{Kind: toJoin, ID: "id", Name: name}, nil, nil); err != nil || len(s.members) != 0 {
 			t.Errorf("%q joins: %v, %d members", name, err, len(s.members))

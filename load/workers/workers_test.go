@@ -25,6 +25,7 @@ import (
 	"whittle/load/jmxtest"
 	"whittle/load/report"
 	"whittle/load/wire"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -210,9 +211,7 @@ func TestVersionsRefuseEachOther(t *testing.T) {
 	other.Version = "v2"
 	c := Coordinator{Link: other, Expect: 1, Wait: time.Minute}
 	_, err := c.Run(t.Context(), quick("http://127.0.0.1:1/"), load.Options{Protocol: wire.HTTP1})
-	if whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), `worker "w0"`) || !strings.Contains(err.Error(), `"v1"`) || !strings.Contains(err.Error(), `"v2"`) {
-		t.Errorf("error %v", err)
-	}
+	whittletest.Refused(t, err, whittle.FailedPrecondition, "", `worker "w0"`, `"v1"`, `"v2"`)
 	if _, err := link.decode([]byte(`{"format":"whittle.load.workers/2","version":"v1","kind":"join","id":"i","name":"n"}`)); !errors.Is(err, errVersion) || !strings.Contains(err.Error(), "workers/2") {
 		t.Errorf("another format: %v", err)
 	}
@@ -226,26 +225,19 @@ func TestRefusals(t *testing.T) {
 		_, err := c.Run(t.Context(), w, load.Options{Protocol: wire.HTTP1})
 		return err
 	}
-	if err := run(Coordinator{Link: link, Wait: time.Millisecond}, load.Workload{Plan: filepath.Join(dir, "none.yml")}); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("no plan: %v", err)
-	}
-	if err := run(Coordinator{Link: link, Wait: time.Millisecond}, quick("http://127.0.0.1:1/")); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "no worker joined") {
-		t.Errorf("no worker: %v", err)
-	}
+	none := load.Workload{Plan: filepath.Join(dir, "none.yml")}
+	whittletest.Refused(t, run(Coordinator{Link: link, Wait: time.Millisecond}, none), whittle.NotFound, "no plan")
+	whittletest.Refused(t, run(Coordinator{Link: link, Wait: time.Millisecond}, quick("http://127.0.0.1:1/")), whittle.Unavailable, "", "no worker joined")
 	serveWorkers(t, link, 2)
 	if err := run(Coordinator{Link: link, Expect: 2, Wait: time.Minute}, load.Workload{Plan: filepath.Join(dir, "pool.yml")}); whittle.CodeOf(err) != whittle.Unsupported {
 		t.Errorf("a pool of one for two: %v", err)
 	}
 	serveWorkers(t, link, 1) // another w0
-	if err := run(Coordinator{Link: link, Expect: 3, Wait: time.Minute}, quick("http://127.0.0.1:1/")); whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), `"w0"`) {
-		t.Errorf("two of a name: %v", err)
-	}
+	whittletest.Refused(t, run(Coordinator{Link: link, Expect: 3, Wait: time.Minute}, quick("http://127.0.0.1:1/")), whittle.Invalid, "two of a name", `"w0"`)
 	for _, subject := range []string{"a b", "a.*", ".a", "a.>"} {
 		bad := link
 		bad.Subject = subject
-		if err := run(Coordinator{Link: bad, Wait: time.Minute}, quick("http://127.0.0.1:1/")); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("subject %q: %v", subject, err)
-		}
+		whittletest.Refused(t, run(Coordinator{Link: bad, Wait: time.Minute}, quick("http://127.0.0.1:1/")), whittle.Invalid, "subject "+subject)
 	}
 }
 
@@ -384,13 +376,10 @@ func TestParcel(t *testing.T) {
 	if all := strings.Join(names, " "); strings.Contains(all, "unused") || !strings.Contains(all, "folder/lib/part.js") || !strings.Contains(all, "folder/late/later.json") {
 		t.Errorf("sent: %s", all)
 	}
-	if _, err := u.ReadFile("plan", "/etc/passwd", 1<<20); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("a file of the worker's own: %v", err)
-	}
+	_, err = u.ReadFile("plan", "/etc/passwd", 1<<20)
+	whittletest.Refused(t, err, whittle.NotFound, "a file of the worker's own")
 	big := newParcel()
-	if err := big.put(big.files, "huge.csv", make([]byte, maxBundle+1)); whittle.CodeOf(err) != whittle.ResourceExhausted || !strings.Contains(err.Error(), "huge.csv") {
-		t.Errorf("too large: %v", err)
-	}
+	whittletest.Refused(t, big.put(big.files, "huge.csv", make([]byte, maxBundle+1)), whittle.ResourceExhausted, "too large", "huge.csv")
 	if _, err := big.pack(assignment{}); err == nil {
 		t.Error("what was too large is left out")
 	}

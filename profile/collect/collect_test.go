@@ -29,6 +29,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/profile"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -305,9 +306,8 @@ func TestNodeWithItsInspectorOpen(t *testing.T) {
 	if p, err := s.Take(ctx, profile.CPU, time.Hour); err != nil || p.Total() == 0 {
 		t.Errorf("ended early: %v", err)
 	}
-	if _, err := s.Take(t.Context(), profile.Mutex, time.Second); whittle.CodeOf(err) != whittle.Unsupported {
-		t.Errorf("Node's locks: %v", err)
-	}
+	_, err = s.Take(t.Context(), profile.Mutex, time.Second)
+	whittletest.Refused(t, err, whittle.Unsupported, "Node's locks")
 }
 
 // One that somebody opened by hand is found, and left as it was.
@@ -370,9 +370,8 @@ func TestJoinKeepsEveryWindow(t *testing.T) {
 		t.Errorf("%d, read back %d, want %d: %v", joined.Total(), again.Total(), want, err)
 	}
 	first.Raw = []byte("not a profile")
-	if _, err := Join([]*Collected{first, second}); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("a broken part: %v", err)
-	}
+	_, err = Join([]*Collected{first, second})
+	whittletest.Refused(t, err, whittle.Invalid, "a broken part")
 	if one, err := Join([]*Collected{second}); one != second || err != nil {
 		t.Error("one part is itself")
 	}

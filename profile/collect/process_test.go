@@ -26,6 +26,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/internal/needs"
 	"whittle/profile"
+	"whittle/whittletest"
 )
 
 // cluster starts one of two workers.
@@ -125,9 +126,8 @@ func TestWhyAProcessCannotBeAttached(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 	defer cancel()
 	own := script(t, `process.on('SIGUSR1', () => {}); setInterval(() => {}, 1000); console.log()`)
-	if _, err := Open(ctx, strconv.Itoa(own)); whittle.CodeOf(err) != whittle.Unavailable || !strings.Contains(err.Error(), "handles SIGUSR1 itself") {
-		t.Errorf("one with a handler: %v", err)
-	}
+	_, err := Open(ctx, strconv.Itoa(own))
+	whittletest.Refused(t, err, whittle.Unavailable, "one with a handler", "handles SIGUSR1 itself")
 	stopped := script(t, `setInterval(() => {}, 1000); console.log()`)
 	fatal.If(t, syscall.Kill(stopped, syscall.SIGSTOP))
 	process.Until(t, "it is stopped", func() bool { return isStopped(stopped) })
@@ -202,9 +202,7 @@ func TestWhatIsNotSignalled(t *testing.T) {
 		}
 		fatal.If(t, os.Remove(path))
 	}
-	if err := checkNode(1 << 30); whittle.CodeOf(err) != whittle.NotFound || !strings.Contains(err.Error(), "there is none") {
-		t.Errorf("none: %v", err)
-	}
+	whittletest.Refused(t, checkNode(1<<30), whittle.NotFound, "", "there is none")
 }
 
 // The inspector of a process in a network of its own is not opened.

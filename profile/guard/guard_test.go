@@ -14,6 +14,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/internal/table"
 	"whittle/profile"
+	"whittle/whittletest"
 )
 
 // runs draws n runs around a cost, with a run's noise as a share of it.
@@ -108,9 +109,8 @@ func TestBaselinesComeBack(t *testing.T) {
 		"", "{}", `{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1}]}`,
 		`{"format":"whittle.profile-guard/1","runs":[{"cpu_ns_per_request":1},{"cpu_ns_per_request":0}]}`, "[]",
 	} {
-		if _, err := Read(strings.NewReader(text)); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%q: %v", text, err)
-		}
+		_, err := Read(strings.NewReader(text))
+		whittletest.Refused(t, err, whittle.Invalid, text)
 	}
 }
 
@@ -139,9 +139,8 @@ func TestParseLimit(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "10", "x", "%", "-5%", "0.9x", "NaN%", "1e9%", "10%x"} {
-		if _, err := ParseLimit(text); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%q: %v", text, err)
-		}
+		_, err := ParseLimit(text)
+		whittletest.Refused(t, err, whittle.Invalid, text)
 	}
 }
 
@@ -149,9 +148,8 @@ func TestARunIsOfItsRequests(t *testing.T) {
 	p := &profile.Profile{Functions: []profile.Function{{Name: "own.work"}, {Name: "draw", File: "/srv/a.js"}}, Samples: []profile.Sample{
 		{Value: 300, Stack: []profile.Frame{{Function: 0}}}, {Value: 100, Stack: []profile.Frame{{Function: 1}, {Function: 0}}},
 	}}
-	if _, err := NewRun(p, RunFacts{}); whittle.CodeOf(err) != whittle.FailedPrecondition {
-		t.Errorf("no requests: %v", err)
-	}
+	_, err := NewRun(p, RunFacts{})
+	whittletest.Refused(t, err, whittle.FailedPrecondition, "no requests")
 	p.Requests = map[string]int64{"": 10}
 	r, err := NewRun(p, RunFacts{CPU: 800})
 	if r.Own["draw (/srv/a.js)"] != 20 || r.Own["own.work ()"] != 60 {
@@ -239,12 +237,10 @@ func TestResponsesThatAreNotTheBaselines(t *testing.T) {
 // TestRunsThatSayNothing are none.
 func TestRunsThatSayNothing(t *testing.T) {
 	p := &profile.Profile{Requests: map[string]int64{"": 10}}
-	if _, err := NewRun(p, RunFacts{}); whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "no CPU time") {
-		t.Errorf("no CPU time: %v", err)
-	}
-	if _, err := NewRun(p, RunFacts{CPU: 5, Void: "the generator was late"}); whittle.CodeOf(err) != whittle.FailedPrecondition || !strings.Contains(err.Error(), "the generator was late") {
-		t.Errorf("a void load: %v", err)
-	}
+	_, err := NewRun(p, RunFacts{})
+	whittletest.Refused(t, err, whittle.FailedPrecondition, "", "no CPU time")
+	_, err = NewRun(p, RunFacts{CPU: 5, Void: "the generator was late"})
+	whittletest.Refused(t, err, whittle.FailedPrecondition, "a void load", "the generator was late")
 }
 
 func TestWhatTheBaselineIsOf(t *testing.T) {
@@ -293,9 +289,8 @@ func TestBaselinesWithoutResponses(t *testing.T) {
 	}
 	for _, spoilt := range []string{`{"classes":{"2xx":-1}}`, `{"classes":{},"failed":-1}`} {
 		text := strings.Replace(text, `"functions":{}`, `"functions":{},"responses":`+spoilt, 1)
-		if _, err := Read(strings.NewReader(text)); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%s: %v", spoilt, err)
-		}
+		_, err := Read(strings.NewReader(text))
+		whittletest.Refused(t, err, whittle.Invalid, spoilt)
 	}
 }
 

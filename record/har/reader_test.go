@@ -12,6 +12,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/record/capture"
+	"whittle/whittletest"
 )
 
 // read gives the exchanges of an archive, what was skipped, and how it ended.
@@ -280,9 +281,7 @@ func TestWhatIsNoArchiveIsSaid(t *testing.T) {
 		archive(one("", responseOK) + " x"):     "at entry 2",
 	} {
 		_, _, err := read(t, strings.NewReader(text))
-		if err == nil || whittle.CodeOf(err) != whittle.Invalid || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v", text, err)
-		}
+		whittletest.Refused(t, err, whittle.Invalid, text, says)
 	}
 	all, _, err := read(t, strings.NewReader(whole[:len(whole)-30]))
 	if len(all) != 1 || err == nil {

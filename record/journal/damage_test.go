@@ -13,6 +13,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/record/capture"
+	"whittle/whittletest"
 )
 
 // written makes a log of one segment and gives its file, what it holds and
@@ -152,9 +153,8 @@ func TestWhatIsNoLogIsSaid(t *testing.T) {
 		filepath.Join(dir, "absent"): "no such file",
 		dir:                          "nothing has been recorded",
 	} {
-		if _, err := Open(path); err == nil || whittle.CodeOf(err) != whittle.NotFound || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err := Open(path)
+		whittletest.Refused(t, err, whittle.NotFound, path, says)
 	}
 	other := filepath.Join(dir, "other.txt")
 	spoil(t, other, []byte("what a log is not"))

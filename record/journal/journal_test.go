@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/record/capture"
+	"whittle/whittletest"
 )
 
 var begun = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -174,9 +175,7 @@ func TestWhatIsSaidOfEntries(t *testing.T) {
 		t.Errorf("too large: %v, %d lost", err, w.Lost())
 	}
 	appendAll(t, w, 3, 5)
-	if err := w.Describe(make([]byte, MaxAbout+1)); whittle.CodeOf(err) != whittle.Internal {
-		t.Errorf("too long: %v", err)
-	}
+	whittletest.Refused(t, w.Describe(make([]byte, MaxAbout+1)), whittle.Internal, "too long")
 	finish(t, w)
 	fill(t, dir, Options{}, 5, 6)
 	fill(t, dir, Options{About: []byte("one")}, 6, 7)

@@ -21,6 +21,7 @@ import (
 	"whittle/record/capture"
 	"whittle/record/journal"
 	"whittle/record/redact"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -321,9 +322,8 @@ func TestKey(t *testing.T) {
 	if !strings.HasSuffix(path, "log.key") {
 		t.Errorf("the key is kept in %s", path)
 	}
-	if _, err := LoadKey(path); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("no key: %v", err)
-	}
+	_, err := LoadKey(path)
+	whittletest.Refused(t, err, whittle.NotFound, "no key")
 	key, err := Key(path)
 	if err != nil || len(key) < redact.KeyBytes {
 		t.Fatal(key, err)
@@ -336,12 +336,10 @@ func TestKey(t *testing.T) {
 		t.Error(st.Mode(), err)
 	}
 	fatal.If(t, os.Chmod(path, 0o640))
-	if _, err := Key(path); whittle.CodeOf(err) != whittle.PermissionDenied {
-		t.Errorf("others may read it: %v", err)
-	}
+	_, err = Key(path)
+	whittletest.Refused(t, err, whittle.PermissionDenied, "others may read it")
 	bad := filepath.Join(t.TempDir(), "bad")
 	fatal.If(t, os.WriteFile(bad, []byte("abcd"), 0o600))
-	if _, err := Key(bad); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("a short key: %v", err)
-	}
+	_, err = Key(bad)
+	whittletest.Refused(t, err, whittle.Invalid, "a short key")
 }

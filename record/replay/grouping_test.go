@@ -15,6 +15,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/record/capture"
+	"whittle/whittletest"
 )
 
 // TestRoutesAreTheContractsEndpoints: without a config, words that are values are
@@ -197,9 +198,8 @@ func TestOneLogInEachForm(t *testing.T) {
 			t.Errorf("what could not be read of an archive is not said: %v", r.Notes)
 		}
 	}
-	if _, err := OpenLog(filepath.Join(dir, "none")); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("no log: %v", err)
-	}
+	_, err = OpenLog(filepath.Join(dir, "none"))
+	whittletest.Refused(t, err, whittle.NotFound, "no log")
 }
 
 func segmentOf(files []string) string {
@@ -220,7 +220,6 @@ func TestAnEndedReplayOfAnArchiveIsCanceled(t *testing.T) {
 	fatal.If(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, log, Options{Against: "http://127.0.0.1:1"}); whittle.CodeOf(err) != whittle.Canceled {
-		t.Errorf("%v", err)
-	}
+	_, err = Run(ctx, log, Options{Against: "http://127.0.0.1:1"})
+	whittletest.Refused(t, err, whittle.Canceled, "")
 }

@@ -13,6 +13,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/record/capture"
+	"whittle/whittletest"
 )
 
 func number(i int) string { return fmt.Sprintf(`{"n":%d}`, i%50) }
@@ -250,22 +251,18 @@ func TestConfiguredRoutesAreHeldToTheirContract(t *testing.T) {
 	if r.Ledger.Compared != 2 || r.Ledger.Skipped[skipNoRoute] != 2 || r.Ledger.Skipped[whittle.SkipNotSafe] != 1 || r.Differing != 0 {
 		t.Errorf("ledger %+v", r.Ledger)
 	}
-	if _, err := Run(t.Context(), kept(list...), Options{Against: url, Routes: routes, Only: []string{"GET /c"}}); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("a route without a candidate: %v", err)
-	}
-	if _, err := Run(t.Context(), kept(list...), Options{Against: url, Only: []string{"GET /none"}}); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("a route that the log does not have: %v", err)
-	}
+	_, err := Run(t.Context(), kept(list...), Options{Against: url, Routes: routes, Only: []string{"GET /c"}})
+	whittletest.Refused(t, err, whittle.NotFound, "a route without a candidate")
+	_, err = Run(t.Context(), kept(list...), Options{Against: url, Only: []string{"GET /none"}})
+	whittletest.Refused(t, err, whittle.NotFound, "a route that the log does not have")
 	r = run(t, kept(list[0], list[1]), Options{Against: url})
 	if err := r.Err(nil); r.Ledger.Skipped[whittle.SkipNotSafe] != 2 || whittle.CodeOf(err) != whittle.Unavailable {
 		t.Errorf("where nothing could be compared nothing holds: %v", err)
 	}
-	if _, err := Run(t.Context(), kept(), Options{Against: url}); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("an empty log: %v", err)
-	}
-	if _, err := Run(t.Context(), kept(list...), Options{Against: "localhost"}); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("no URL: %v", err)
-	}
+	_, err = Run(t.Context(), kept(), Options{Against: url})
+	whittletest.Refused(t, err, whittle.Invalid, "an empty log")
+	_, err = Run(t.Context(), kept(list...), Options{Against: "localhost"})
+	whittletest.Refused(t, err, whittle.Invalid, "no URL")
 }
 
 // What is remembered of all routes together is bounded, and each of them keeps

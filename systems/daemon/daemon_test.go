@@ -22,6 +22,7 @@ import (
 	"whittle/e2e/process"
 	"whittle/internal/child"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 // asDaemon marks the test's own binary as a process with a service.
@@ -178,9 +179,8 @@ func TestListen(t *testing.T) {
 		"a port that is taken":        {p.Listen, held.Addr().String(), whittle.Unavailable},
 		"an admin port for everybody": {p.ListenLocal, "0.0.0.0:0", whittle.Invalid},
 	} {
-		if _, err := c.listen(t.Context(), "-listen", c.address); whittle.CodeOf(err) != c.want || err == nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := c.listen(t.Context(), "-listen", c.address)
+		whittletest.Refused(t, err, c.want, name)
 	}
 }
 

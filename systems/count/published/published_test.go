@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -117,8 +118,7 @@ func TestParseFlaws(t *testing.T) {
 		}
 	}
 	for _, list := range []string{"", "speed", "wrap,", "all,wrap"} {
-		if _, err := ParseFlaws(list); err == nil || whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("ParseFlaws(%q): %v, want invalid_argument", list, err)
-		}
+		_, err := ParseFlaws(list)
+		whittletest.Refused(t, err, whittle.Invalid, list)
 	}
 }

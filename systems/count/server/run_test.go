@@ -20,6 +20,7 @@ import (
 	"whittle"
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) {
@@ -213,9 +214,7 @@ func TestWrongUsage(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		err := p.Run(ctx, append([]string{"-admin", "127.0.0.1:0"}, strings.Fields(c.args)...), getenv, io.Discard, io.Discard)
-		if err == nil || whittle.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s %s: %v (%v), want %v with %q", c.args, c.env, err, whittle.CodeOf(err), c.code, c.says)
-		}
+		whittletest.Refused(t, err, c.code, fmt.Sprintf("%s %s", c.args, c.env), c.says)
 	}
 }
 

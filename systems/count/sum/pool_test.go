@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,9 +52,8 @@ func TestCountRefusesBelowZeroAndDrawsNothingForZero(t *testing.T) {
 		t.Errorf("Count(0) = %d, %v, want 0", got, err)
 	}
 	for _, times := range []int32{-1, -5, math.MinInt32} {
-		if _, err := p.Count(t.Context(), times); whittle.CodeOf(err) != whittle.Invalid || err == nil {
-			t.Errorf("Count(%d): %v, want invalid_argument", times, err)
-		}
+		_, err := p.Count(t.Context(), times)
+		whittletest.Refused(t, err, whittle.Invalid, "so many times")
 	}
 	if _, drawn := p.Load(); drawn != 0 {
 		t.Errorf("%d draws were made for nothing", drawn)
@@ -151,12 +151,9 @@ func TestCountStopsWithItsContext(t *testing.T) {
 				ctx, cancel := c.end(t.Context())
 				defer cancel()
 				_, err := p.Count(ctx, math.MaxInt32)
-				if err == nil || whittle.CodeOf(err) != c.want {
-					t.Errorf("%v, want %v", err, c.want)
-				}
-				if _, err := p.Count(ctx, 1); err == nil || whittle.CodeOf(err) != c.want {
-					t.Errorf("after the end: %v, want %v", err, c.want)
-				}
+				whittletest.Refused(t, err, c.want, "")
+				_, err = p.Count(ctx, 1)
+				whittletest.Refused(t, err, c.want, "after the end")
 				release()
 				// All that was left of the giant is dropped, so the next one
 				// has the worker for itself.
@@ -182,9 +179,8 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 		if err := <-ended; err == nil || whittle.CodeOf(err) != whittle.Unavailable {
 			t.Errorf("under way: %v, want unavailable", err)
 		}
-		if _, err := p.Count(t.Context(), 1); err == nil || whittle.CodeOf(err) != whittle.Unavailable {
-			t.Errorf("after the close: %v, want unavailable", err)
-		}
+		_, err := p.Count(t.Context(), 1)
+		whittletest.Refused(t, err, whittle.Unavailable, "after the close")
 		p.Close()
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,9 +85,8 @@ func TestKeysAreHashesOnly(t *testing.T) {
 		t.Errorf("%s: %v", good, err)
 	}
 	for _, bad := range []string{"", "a", good[1:], good + "0", strings.ToUpper(good), "../../" + good[6:], good[:63] + "/", good[:63] + "g", good[:62] + "\x00\x00"} {
-		if _, err := ParseKey(bad); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%q: %v, want Invalid", bad, err)
-		}
+		_, err := ParseKey(bad)
+		whittletest.Refused(t, err, whittle.Invalid, bad)
 	}
 }
 
@@ -158,9 +158,8 @@ func TestRestartKnowsWhatThereIs(t *testing.T) {
 		put(t, first, n, "of "+n)
 		c.pass(20 * time.Minute)
 	}
-	if _, err := Open(dir, Options{}); whittle.CodeOf(err) != whittle.FailedPrecondition {
-		t.Errorf("a second one on the same folder: %v, want FailedPrecondition", err)
-	}
+	_, err := Open(dir, Options{})
+	whittletest.Refused(t, err, whittle.FailedPrecondition, "a second one on the same folder")
 	first.Close()
 	// What a crash may leave, and what is not the cache's.
 	stranger := filepath.Join(dir, itemFolder, "notes.txt")

@@ -13,6 +13,7 @@ import (
 	"whittle"
 	"whittle/internal/fatal"
 	"whittle/systems/emojify/picture"
+	"whittle/whittletest"
 )
 
 var blue = color.RGBA{0x20, 0x40, 0xc0, 0xff}
@@ -97,8 +98,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"nobody waits":    {gone, small, face, picture.Limits{}, whittle.Canceled},
 		"too late":        {late, small, face, picture.Limits{}, whittle.DeadlineExceeded},
 	} {
-		if _, err := New(c.l).Paint(c.ctx, c.b, c.faces); err == nil || whittle.CodeOf(err) != c.code {
-			t.Errorf("%s: %v, want %v", name, err, c.code)
-		}
+		_, err := New(c.l).Paint(c.ctx, c.b, c.faces)
+		whittletest.Refused(t, err, c.code, name)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/systems/emojify/facebox/faceboxtest"
 	"whittle/systems/emojify/picture"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) {
@@ -85,17 +86,13 @@ func TestTheClientAndTheService(t *testing.T) {
 	if faces, err := c.Find(t.Context(), asPNG(t, image.NewGray(image.Rect(0, 0, 90, 90)))); err != nil || len(faces) != 0 {
 		t.Errorf("no face: %v, %v", faces, err)
 	}
-	if _, err := c.Find(t.Context(), []byte("no picture")); whittle.CodeOf(err) != whittle.Invalid {
-		t.Error(err)
-	}
+	_, err = c.Find(t.Context(), []byte("no picture"))
+	whittletest.Refused(t, err, whittle.Invalid, "")
 	srv.Close()
-	if err := c.Ready(t.Context()); whittle.CodeOf(err) != whittle.Unavailable {
-		t.Errorf("gone: %v", err)
-	}
+	whittletest.Refused(t, c.Ready(t.Context()), whittle.Unavailable, "gone")
 	for _, base := range []string{"", "facebox:8080", "ftp://a", "http://", "http://a?b", "http://a#b"} {
-		if _, err := NewClient(base); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%q is taken: %v", base, err)
-		}
+		_, err := NewClient(base)
+		whittletest.Refused(t, err, whittle.Invalid, base)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"whittle/carve/gateway/resolve/dnstest"
 	"whittle/internal/fatal"
 	"whittle/systems/emojify/picture"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -151,9 +152,8 @@ func TestANameThatChangesItsAddress(t *testing.T) {
 	})
 	port = srv.Listener.Addr().(*net.TCPAddr).Port
 	f := New(Options{Allow: loopback, resolver: resolver(names)})
-	if _, err := f.Fetch(t.Context(), fmt.Sprintf("http://rebinds.example:%d/", port)); whittle.CodeOf(err) != whittle.PermissionDenied {
-		t.Errorf("moved to 127.0.0.2: %v", err)
-	}
+	_, err := f.Fetch(t.Context(), fmt.Sprintf("http://rebinds.example:%d/", port))
+	whittletest.Refused(t, err, whittle.PermissionDenied, "moved to 127.0.0.2")
 	fatal.Same(t, asked.Load(), 1, "requests arrived")
 }
 

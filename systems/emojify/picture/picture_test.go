@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 // corner is w by h white pixels with a dark one in the first row and column.
@@ -47,9 +48,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"too many bytes":     {whole, Limits{Bytes: int64(len(whole)) - 1}, whittle.ResourceExhausted},
 		"one pixel too many": {whole, Limits{Pixels: 599}, whittle.ResourceExhausted},
 	} {
-		if _, _, err := Decode(c.b, c.l); err == nil || whittle.CodeOf(err) != c.code {
-			t.Errorf("%s: %v, want %v", name, err, c.code)
-		}
+		_, _, err := Decode(c.b, c.l)
+		whittletest.Refused(t, err, c.code, name)
 	}
 	m, h, err := Decode(whole, Limits{Bytes: int64(len(whole)), Pixels: 600})
 	if err != nil || h != (Head{Format: PNG, Width: 30, Height: 20}) || m.Bounds() != image.Rect(0, 0, 30, 20) {
@@ -60,9 +60,8 @@ func TestWhatIsRefused(t *testing.T) {
 func TestPixelsAreCountedBeforeTheyAreDecoded(t *testing.T) {
 	bomb := encoded(t, image.NewPaletted(image.Rect(0, 0, 20_000, 2_000), color.Palette{color.White}))
 	if allocated := testing.AllocsPerRun(1, func() {
-		if _, err := Inspect(bomb, Limits{}); whittle.CodeOf(err) != whittle.ResourceExhausted {
-			t.Errorf("%d bytes for 40 million pixels: %v", len(bomb), err)
-		}
+		_, err := Inspect(bomb, Limits{})
+		whittletest.Refused(t, err, whittle.ResourceExhausted, "40 million pixels")
 	}); allocated > 100 {
 		t.Errorf("%v allocations to look at a head", allocated)
 	}

@@ -12,6 +12,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/event"
 	"whittle/systems/ingest/stream"
+	"whittle/whittletest"
 )
 
 var received = time.Date(2026, 3, 1, 12, 0, 10, 123456789, time.UTC)
@@ -170,9 +171,8 @@ func TestRefusedBodies(t *testing.T) {
 		}
 	}
 	many := `{"batch":[` + strings.TrimSuffix(strings.Repeat(e+",", 100), ",") + `],"context":{"x":"` + strings.Repeat("x", 1000) + `"}}`
-	if _, err := event.Parse(event.Limits{Merged: 50_000}, call(event.Bulk), []byte(many)); whittle.CodeOf(err) != whittle.ResourceExhausted {
-		t.Errorf("a context that grows beyond the bound: %v", err)
-	}
+	_, err := event.Parse(event.Limits{Merged: 50_000}, call(event.Bulk), []byte(many))
+	whittletest.Refused(t, err, whittle.ResourceExhausted, "a context that grows beyond the bound")
 }
 
 func members(n int) string {

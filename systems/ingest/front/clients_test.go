@@ -10,6 +10,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 // TestImportOfASingleEvent: a JSON body of POST /import is kept byte for byte,
@@ -137,9 +138,8 @@ func TestKeysFiles(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := ReadKeys("none"); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("no file: %v", err)
-	}
+	_, err := ReadKeys("none")
+	whittletest.Refused(t, err, whittle.Invalid, "no file")
 	k, err := ReadKeys(keysFile(t, hash+"\nplain\n"))
 	if err != nil || k.source("secret") == "" || k.source(hash) != "" || k.source("plain") == "" || len(k.list.Load().sources) != 2 || k.Plain() != 1 {
 		t.Errorf("%+v, %v", k, err)

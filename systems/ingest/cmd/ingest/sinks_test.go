@@ -16,6 +16,7 @@ import (
 	"whittle/e2e/process"
 	"whittle/internal/fatal"
 	"whittle/internal/natstest"
+	"whittle/whittletest"
 )
 
 // TestAStreamThatNobodyChose: what the environment has of another stream is said to do
@@ -167,9 +168,7 @@ func TestDrainedEventsAreKeptForTheWindowOfIDs(t *testing.T) {
 // TestNothingIsBelowZero: a window or a drain below nothing is no way to have none.
 func TestNothingIsBelowZero(t *testing.T) {
 	for name, v := range map[string]serveVerb{"entries": {DedupEntries: -1}, "age": {DedupAge: -1}, "drain": {Drain: -1}} {
-		if err := v.Validate(); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("%s: %v", name, err)
-		}
+		whittletest.Refused(t, v.Validate(), whittle.Invalid, name)
 	}
 	if err := (&serveVerb{}).Validate(); err != nil {
 		t.Error(err)

@@ -4,13 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/whittletest"
 )
 
 // TestALogThatMayNotBeWritten does not open, and says which file it is and what to do:
@@ -45,9 +45,7 @@ func TestALogThatMayNotBeWritten(t *testing.T) {
 			}
 		})
 		allow(t, dir, 0o700)
-		if whittle.CodeOf(err) != whittle.PermissionDenied || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", name, err)
-		}
+		whittletest.Refused(t, err, whittle.PermissionDenied, name, path)
 	}
 }
 

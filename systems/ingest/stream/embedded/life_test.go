@@ -16,6 +16,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
+	"whittle/whittletest"
 )
 
 // fill appends records of about a kilobyte, one batch each.
@@ -144,9 +145,7 @@ func TestReadOnly(t *testing.T) {
 	if r := l.Append(t.Context(), []stream.Record{record("x", nil)}); whittle.CodeOf(r[0].Err) != whittle.FailedPrecondition {
 		t.Errorf("appended: %v", r[0])
 	}
-	if err := l.Trim(0); whittle.CodeOf(err) != whittle.FailedPrecondition {
-		t.Errorf("trimmed: %v", err)
-	}
+	whittletest.Refused(t, l.Trim(0), whittle.FailedPrecondition, "trimmed")
 	fill(t, w, 0, 10)
 	late, err := l.Read(7)
 	fatal.If(t, err)
@@ -155,9 +154,8 @@ func TestReadOnly(t *testing.T) {
 	if n, err := late.Next(t.Context(), into[:1]); n != 1 || err != nil || into[0].Position != position(7) {
 		t.Errorf("%d entries, %v at %v", n, err, into[0].Position)
 	}
-	if _, err := l.Read(11); whittle.CodeOf(err) != whittle.FailedPrecondition {
-		t.Errorf("behind its end: %v", err)
-	}
+	_, err = l.Read(11)
+	whittletest.Refused(t, err, whittle.FailedPrecondition, "behind its end")
 	r, err := l.Read(0)
 	fatal.If(t, err)
 	defer r.Close()

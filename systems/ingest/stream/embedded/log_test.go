@@ -15,6 +15,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -206,12 +207,10 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
 	}
-	if _, err := Open("", Options{}); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("no folder: %v", err)
-	}
-	if _, err := Open(t.TempDir()+"/none", Options{ReadOnly: true}); whittle.CodeOf(err) != whittle.NotFound {
-		t.Errorf("reading where nothing is: %v", err)
-	}
+	_, err := Open("", Options{})
+	whittletest.Refused(t, err, whittle.Invalid, "no folder")
+	_, err = Open(t.TempDir()+"/none", Options{ReadOnly: true})
+	whittletest.Refused(t, err, whittle.NotFound, "reading where nothing is")
 }
 
 // TestBatchGivesMemoryBack has a batch grow and be small again for a while.

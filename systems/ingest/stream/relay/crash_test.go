@@ -17,6 +17,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
+	"whittle/whittletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -132,7 +133,6 @@ func TestCheckpointSurvivesATornWrite(t *testing.T) {
 		}
 	}
 	fatal.If(t, os.WriteFile(path, []byte("rubbish"), 0o600))
-	if _, err := openCheckpoint(dir); whittle.CodeOf(err) != whittle.FailedPrecondition {
-		t.Errorf("both broken: %v", err)
-	}
+	_, err = openCheckpoint(dir)
+	whittletest.Refused(t, err, whittle.FailedPrecondition, "both broken")
 }

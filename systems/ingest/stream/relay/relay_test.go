@@ -14,6 +14,7 @@ import (
 	"whittle/internal/fatal"
 	"whittle/systems/ingest/stream"
 	"whittle/systems/ingest/stream/streamtest"
+	"whittle/whittletest"
 )
 
 // rig is a relay over doubles.
@@ -47,9 +48,7 @@ func (g *rig) again(t *testing.T, o Options) {
 func (g *rig) close(t *testing.T) {
 	t.Helper()
 	fatal.If(t, g.Close(t.Context()))
-	if err := g.Append(t.Context(), []stream.Record{event("late", 0)})[0].Err; whittle.CodeOf(err) != whittle.Unavailable {
-		t.Errorf("after close: %v", err)
-	}
+	whittletest.Refused(t, g.Append(t.Context(), []stream.Record{event("late", 0)})[0].Err, whittle.Unavailable, "after close")
 }
 
 func (g *rig) first() int {
@@ -288,9 +287,8 @@ func TestOpenRefuses(t *testing.T) {
 		o := quick(t)
 		g := open(t, o, nil, event("k", 0), event("k", 1))
 		sink := newFakeSink(newFakeStore(), 0, faults{})
-		if _, err := Open(newFakeLog(g.logs), sink, o); whittle.CodeOf(err) != whittle.FailedPrecondition {
-			t.Errorf("a second relay on the folder: %v", err)
-		}
+		_, err := Open(newFakeLog(g.logs), sink, o)
+		whittletest.Refused(t, err, whittle.FailedPrecondition, "a second relay on the folder")
 		g.close(t)
 		for name, c := range map[string]struct {
 			log    Log
