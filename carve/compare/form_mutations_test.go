@@ -26,8 +26,8 @@ type formMutation struct {
 }
 
 // quoted is a candidate's value that is a text of JSON.
-func quoted(make func(w *formWorld) string) func(w *formWorld) string {
-	return func(w *formWorld) string { return comparetest.QuotedJSON(make(w)) }
+func quoted(text func(w *formWorld) string) func(w *formWorld) string {
+	return func(w *formWorld) string { return comparetest.QuotedJSON(text(w)) }
 }
 
 // always is a candidate's value that is ever the same.
