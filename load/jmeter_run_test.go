@@ -248,9 +248,7 @@ func (a *asked) want(t *testing.T, want map[string]int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for line, n := range want {
-		if a.seen[line] != n {
-			t.Errorf("%d × %s, want %d", a.seen[line], line, n)
-		}
+		fatal.Same(t, a.seen[line], n, "%s", line)
 	}
 	fatal.Same(t, len(a.seen), len(want), "asked %v", a.seen)
 }

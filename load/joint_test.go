@@ -225,9 +225,7 @@ func checkRows(t *testing.T, seen map[string]int, n int) {
 			t.Fatalf("%s was sent %d times, and %d paths in all", path, times, len(seen))
 		}
 	}
-	if len(seen) != n {
-		t.Errorf("%d of %d rows were sent: %v", len(seen), n, seen)
-	}
+	fatal.Same(t, len(seen), n, "rows sent: %v", seen)
 }
 
 // Closed users of several parts take the rows of a JMeter data set in turns, and -n of a

@@ -29,9 +29,7 @@ func TestLoopsByLoad(t *testing.T) {
 		{"config: {phases: [{duration: 2, arrivalCount: 40000}]}\nscenarios: [{flow: [{get: {url: /}}]}]", 2},
 		{"config: {phases: [{duration: 1, arrivalRate: 1000}]}\nscenarios: [{flow: [{loop: [{get: {url: /}}, {get: {url: /a}}], count: 10}]}]", 2},
 	} {
-		if got := loopsFor(parsed(t, c.plan), plan.Part{}); got != c.want {
-			t.Errorf("%d event loops, want %d: %s", got, c.want, c.plan)
-		}
+		fatal.Same(t, loopsFor(parsed(t, c.plan), plan.Part{}), c.want, "event loops: %s", c.plan)
 	}
 	reads := parsed(t, "config: {phases: [{duration: 1, arrivalRate: 1}]}\nscenarios: [{flow: [{get: {url: /, capture: {json: $.a, as: a}}}]}]")
 	if got := loopsFor(reads, plan.Part{}); got < 1000 {
@@ -64,9 +62,7 @@ func TestANameIsLookedUpOutsideALoop(t *testing.T) {
 	srv := serving(t, func(http.ResponseWriter, *http.Request) {})
 	p := parsed(t, "config: {phases: [{duration: 0.2, arrivalCount: 50}]}\nscenarios: [{flow: [{get: {url: /}}]}]")
 	r := run(t, p, Options{Target: strings.Replace(srv, "127.0.0.1", "localhost", 1)})
-	if r.Completed != 50 {
-		t.Errorf("%d completed, want 50; %v", r.Completed, r.Errors)
-	}
+	fatal.Same(t, r.Completed, 50, "completed; %v", r.Errors)
 }
 
 // TestALaneCutsWhatStands ends a run whose users wait for responses, for a

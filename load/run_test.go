@@ -104,9 +104,7 @@ scenarios:
 				{"POST /Count?x=a%20b&c=a3undefined", "application/json", fmt.Sprint("u", u), `{"times":1000,"note":"for a b"}`},
 				{"GET /?q=a+b%26&n=2", "", fmt.Sprint("u", u), ""},
 			} {
-				if got[k] != 20 {
-					t.Errorf("pool %d: %d of %+v, want 20 (all: %v)", pool, got[k], k, got)
-				}
+				fatal.Same(t, got[k], 20, "pool %d: %+v (all: %v)", pool, k, got)
 			}
 		}
 		if r.Requests != 80 || r.Completed != 80 || r.Failed != 0 || r.Codes["200"] != 80 || r.Users != (report.Users{Planned: 40, Started: 40, Finished: 40}) {

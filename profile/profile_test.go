@@ -350,9 +350,7 @@ func TestFitTotal(t *testing.T) {
 		if c.working > 0 && p.Samples[0].Value != int64(c.each) {
 			t.Errorf("%s: each is %d, want %d", name, p.Samples[0].Value, c.each)
 		}
-		if got := p.Total() - int64(c.working)*int64(c.each); got != int64(c.left) {
-			t.Errorf("%s: %d left, want %d", name, got, c.left)
-		}
+		fatal.Same(t, p.Total()-int64(c.working)*int64(c.each), int64(c.left), "left of %s", name)
 	}
 }
 

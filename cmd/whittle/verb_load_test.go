@@ -193,9 +193,7 @@ func TestLogStepsPrintTheirLines(t *testing.T) {
 		if asJSON {
 			where = errs
 		}
-		if n := strings.Count(where, "  got a\uFFFDb\n"); n != 2 {
-			t.Errorf("JSON on standard output %v: %d lines of the plan's in %q", asJSON, n, where)
-		}
+		fatal.Same(t, strings.Count(where, "  got a\uFFFDb\n"), 2, "JSON on standard output %v: lines of the plan's in %q", asJSON, where)
 	}
 }
 

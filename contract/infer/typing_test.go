@@ -95,9 +95,7 @@ func TestTypes(t *testing.T) {
 				log = append(log, entry("GET", "/a", "", `{"here":true`+member+`}`))
 			}
 			c := learn(t, Options{}, log...)
-			if got := describe(c, &c.Methods[0], "GetAResponse", "x"); got != tc.want {
-				t.Errorf("got %s, want %s\n%s", got, tc.want, c.Proto())
-			}
+			fatal.Same(t, describe(c, &c.Methods[0], "GetAResponse", "x"), tc.want, "%s", c.Proto())
 		})
 	}
 }
@@ -249,12 +247,8 @@ func TestDeclaredEnumsStay(t *testing.T) {
 		compiles(t, after)
 		sameNumbers(t, before, after)
 		m := methodOf(t, after, "ListOrders")
-		if got := typeOfOrder(t, after, "state"); got != c.state {
-			t.Errorf("%s: the state is %s, want %s\n%s", c.name, got, c.state, after.Proto())
-		}
-		if got := describe(after, m, m.Input, "sort"); got != c.query {
-			t.Errorf("%s: the query's is %s, want %s\n%s", c.name, got, c.query, after.Proto())
-		}
+		fatal.Same(t, typeOfOrder(t, after, "state"), c.state, "%s: the state in\n%s", c.name, after.Proto())
+		fatal.Same(t, describe(after, m, m.Input, "sort"), c.query, "%s: the query's in\n%s", c.name, after.Proto())
 	}
 }
 

@@ -212,9 +212,7 @@ func TestOpenAPIPaths(t *testing.T) {
 		e := recorded(method, "/v1"+one.target, "", 200, "application/json", `{"ok":true}`)
 		got, why := outcomeOf(t, withOperation("https://api.example.com/v1/", one.path), e)
 		count[got]++
-		if got != one.want {
-			t.Errorf("%s is %s, want %s: %v", one.path, got, one.want, why)
-		}
+		fatal.Same(t, got, one.want, "%s: %v", one.path, why)
 	}
 	inDocs(t, fmt.Sprintf("| paths of OpenAPI documents | %d | %d | %d | %d |", count[right]+count[refused]+count[wrong], count[right], count[refused], count[wrong]))
 }

@@ -134,9 +134,7 @@ func TestRecordedForms(t *testing.T) {
 		}
 		got, why := inferred(t, a.of)
 		count[of][got]++
-		if got != a.want {
-			t.Errorf("%s is %s, want %s: %v", a.name, got, a.want, why)
-		}
+		fatal.Same(t, got, a.want, "%s: %v", a.name, why)
 	}
 	for of, c := range count {
 		inDocs(t, fmt.Sprintf("| %s | %d | %d | %d | %d |", of, c[right]+c[refused]+c[wrong], c[right], c[refused], c[wrong]))

@@ -62,9 +62,7 @@ func TestEveryTextMakesAConfig(t *testing.T) {
 			fatal.If(t, err)
 			var got bytes.Buffer
 			fatal.If(t, response.Execute(&got, map[string]any{"id": 17, "name": "ann"}))
-			if want := before + "17" + after + "ann" + before + after; got.String() != want {
-				t.Errorf("%q, want %q, by %s", got.String(), want, f.Routes[0].RPC.Template)
-			}
+			fatal.Same(t, got.String(), before+"17"+after+"ann"+before+after, "by %s", f.Routes[0].RPC.Template)
 		}
 	}
 }
@@ -220,14 +218,10 @@ func TestThePlanSendsWhatWasRecorded(t *testing.T) {
 			t.Fatalf("%d requests", len(requests))
 		}
 		for i, want := range []string{body, odd} {
-			if got := string(requests[i].Body.Render(nil, s)); got != want {
-				t.Errorf("the plan sends %q, want %q\n%s", got, want, text)
-			}
+			fatal.Same(t, string(requests[i].Body.Render(nil, s)), want, "the plan sends\n%s", text)
 		}
 		wantTarget := string(expr.AppendTarget(nil, target))
-		if got := string(requests[0].Path.Render(nil, s)); got != wantTarget {
-			t.Errorf("the plan asks for %q, want %q\n%s", got, wantTarget, text)
-		}
+		fatal.Same(t, string(requests[0].Path.Render(nil, s)), wantTarget, "the plan asks for\n%s", text)
 		for _, h := range requests[0].Headers {
 			if got := string(h.Value.Render(nil, s)); h.Name == "content-type" && got != `text/plain; x="{{y}}"` {
 				t.Errorf("the plan sends a %q", got)

@@ -47,9 +47,7 @@ func TestArrivalsAreExact(t *testing.T) {
 		for i := range c.phases {
 			planned += c.phases[i].Planned()
 		}
-		if planned != int64(c.want) {
-			t.Errorf("%s: %d planned, want %d", c.name, planned, c.want)
-		}
+		fatal.Same(t, planned, int64(c.want), "planned of %s", c.name)
 	}
 }
 

@@ -134,9 +134,7 @@ func TestExpressionsOfJEXL(t *testing.T) {
 			if err != nil || got == "<nil>" {
 				got = ""
 			}
-			if got != want {
-				t.Errorf("%s: %q (%v), want %q", src, got, err, want)
-			}
+			fatal.Same(t, got, want, "%s: %v", src, err)
 		}
 	}
 	for _, src := range []string{`new("java.util.Date")`, `x = 5`, `f(1)`, `"a".split(",")`, `ctx.getThreadNum()`, `1; 2`, `"a".length`, `0x10`, `10L`} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"whittle/carve/config"
+	"whittle/internal/fatal"
 )
 
 // TestRecordedPathsAreMatches holds that whatever a recorded path is made of, its
@@ -27,9 +28,7 @@ func TestRecordedPathsAreMatches(t *testing.T) {
 		mux.HandleFunc(f.Routes[0].Match.Pattern, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+url.PathEscape(literal)+"/x", http.NoBody))
-		if w.Code != http.StatusTeapot {
-			t.Errorf("%q: %s does not match it: %d", literal, made, w.Code)
-		}
+		fatal.Same(t, w.Code, http.StatusTeapot, "%q: does %s match it?", literal, made)
 		if segments, ok := Parse(made); !ok || segments[0].Literal != literal {
 			t.Errorf("%q: %s is read as %v", literal, made, segments)
 		}

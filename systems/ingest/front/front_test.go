@@ -84,9 +84,7 @@ func TestMetadataIsBounded(t *testing.T) {
 	if second.Get("x-long") != "" || missing(second) != 1 {
 		t.Errorf("of a header of 9,000 bytes: %q is kept, %d are missing", second.Get("x-long"), missing(second))
 	}
-	if got := testutil.ToFloat64(s.front.metrics.missing); got != float64(missing(first)+1) {
-		t.Errorf("%v headers are counted as missing, want %d", got, missing(first)+1)
-	}
+	fatal.Same(t, testutil.ToFloat64(s.front.metrics.missing), float64(missing(first)+1), "headers counted as missing")
 	if n, err := testutil.GatherAndCount(registry, "ingest_import_headers_missing_total"); n != 1 || err != nil {
 		t.Errorf("the metrics name it %d times, %v", n, err)
 	}
@@ -159,9 +157,7 @@ func TestWriteKeys(t *testing.T) {
 	}
 	for _, c := range cases {
 		a := s.post(c.path, c.body, c.line)
-		if a.code != c.want {
-			t.Errorf("%s: %d %s, want %d", c.name, a.code, a.text, c.want)
-		}
+		fatal.Same(t, a.code, c.want, "%s: %s", c.name, a.text)
 		if a.code == 401 && a.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s: no challenge", c.name)
 		}

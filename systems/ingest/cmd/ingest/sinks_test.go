@@ -77,9 +77,7 @@ func TestLogFirst(t *testing.T) {
 	}
 	out := strings.Join(published(t, url), "\n")
 	for i := range 9 {
-		if n := strings.Count(out, fmt.Sprintf(`"messageId":"m-%d"`, i)); n != 1 {
-			t.Errorf("m-%d is in the sink %d times\n%s", i, n, out)
-		}
+		fatal.Same(t, strings.Count(out, fmt.Sprintf(`"messageId":"m-%d"`, i)), 1, "m-%d in the sink\n%s", i, out)
 	}
 }
 

@@ -202,9 +202,7 @@ func TestFailedSyncIsNotBelieved(t *testing.T) {
 			closing(t, l)
 			disk.lose()
 			l = opened(t, "", onFakeDisk(disk))
-			if got := readIDs(t, l); !slices.Equal(got, append(shown, "c")) {
-				t.Errorf("read %v, before it was %v", got, shown)
-			}
+			fatal.Same(t, readIDs(t, l), append(shown, "c"), "read")
 			closing(t, l)
 		})
 	}

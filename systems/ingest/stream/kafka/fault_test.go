@@ -144,9 +144,7 @@ func TestARefusedBatchHalvesTheLimit(t *testing.T) {
 			t.Errorf("record %d, sent alone: %v", i, r.Err)
 		}
 	}
-	if after := l.batch.Load(); after != before/2 {
-		t.Errorf("batches of %d bytes, before it was %d", after, before)
-	}
+	fatal.Same(t, l.batch.Load(), before/2, "bytes of a batch")
 }
 
 // What is no record's fault shows until a record is kept.
