@@ -239,9 +239,7 @@ routes:
 	}
 	fill() // nobody reads any more
 	fatal.If(t, u.cmd.Process.Signal(syscall.SIGTERM))
-	if err := u.cmd.Wait(); err != nil {
-		t.Errorf("the end: %v", err)
-	}
+	fatal.If(t, u.cmd.Wait())
 }
 
 // TestARunPassesOnInBytes: what the parts of a running gateway ask for does not keep

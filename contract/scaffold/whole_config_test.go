@@ -76,9 +76,7 @@ func TestAConfigThatDoesNotLoadIsNoSuccess(t *testing.T) {
 		t.Errorf("Make = %v", err)
 	}
 	mine := &Project{Dir: dir, Kept: []string{"Makefile", configName}}
-	if err := mine.holdConfig(); err != nil {
-		t.Errorf("a person's config: %v", err)
-	}
+	fatal.If(t, mine.holdConfig())
 }
 
 // TestABodyThatNobodyRecordedIsRefused: an endpoint without a body has no place

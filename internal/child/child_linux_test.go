@@ -12,9 +12,7 @@ import (
 func TestEndsWithParent(t *testing.T) {
 	p, err := Start(t.Context(), options("parent"), os.Args[0])
 	fatal.If(t, err)
-	if err := reached(t.Context(), p.Public); err != nil {
-		t.Errorf("the server of the parent: %v", err)
-	}
+	fatal.If(t, reached(t.Context(), p.Public))
 	p.Kill()
 	for began := time.Now(); reached(t.Context(), p.Public) == nil; { // until the kernel has ended it
 		if time.Since(began) > time.Minute {

@@ -25,7 +25,5 @@ func TestHold(t *testing.T) {
 		t.Error("held twice")
 	}
 	fatal.If(t, first.Close())
-	if err := Hold(second); err != nil {
-		t.Errorf("not free once it is closed: %v", err)
-	}
+	fatal.If(t, Hold(second))
 }

@@ -153,9 +153,7 @@ func TestSystemd(t *testing.T) {
 		fatal.Same(t, said(t, network, at.TCP+at.Unix), "successor\n", "%s says", at)
 	}
 	_, _ = io.Copy(io.Discard, r)
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, cmd.Wait())
 }
 
 // TestOthersFiles: what is not for this process, or makes no sense, is not taken.
@@ -289,9 +287,7 @@ func TestBound(t *testing.T) {
 
 func TestNotify(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
-	if err := Notify("READY=1"); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, Notify("READY=1"))
 	path := filepath.Join(t.TempDir(), "n")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	fatal.If(t, err)

@@ -223,9 +223,7 @@ func TestNoRingIsLost(t *testing.T) {
 			<-step
 		}
 	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, <-ended)
 	fatal.If(t, b.SetDeadline(time.Unix(1, 0)))
 	if err := b.Attend(func() bool { return true }); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("attended beyond the deadline: %v", err)

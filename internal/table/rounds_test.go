@@ -50,11 +50,7 @@ func TestPeersArePinned(t *testing.T) {
 	}
 	// As Envoy does, it says where it is before it says what it is.
 	fatal.If(t, os.WriteFile(tool, []byte("#!/bin/sh\necho '/opt/versions/3.11.7/bin/envoy  version: 9e558/1.40.0/Clean'\n"), 0o700))
-	if err := Pinned(t.Context(), "envoy", tool, "1.40", "--version"); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, Pinned(t.Context(), "envoy", tool, "1.40", "--version"))
 	t.Setenv(AnyPeers, "1")
-	if err := Pinned(t.Context(), "tool", tool, "9.9", "-v"); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, Pinned(t.Context(), "tool", tool, "9.9", "-v"))
 }

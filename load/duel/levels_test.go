@@ -50,9 +50,7 @@ func TestLevelsMakeOneTableOfTwoServers(t *testing.T) {
 		t.Error(err)
 	}
 	whittletest.Refused(t, r.Err(gates(t, "median ratio < 1")), whittle.FallsShort, "gate", "with 1 user")
-	if err := r.Err(gates(t, "median ratio > 2")); err != nil {
-		t.Errorf("gate: %v", err)
-	}
+	fatal.If(t, r.Err(gates(t, "median ratio > 2")))
 }
 
 // levelOf is a level whose runs are all alike, but for what change does to them.

@@ -75,9 +75,7 @@ func run(t *testing.T, c Counter, args ...string) *running {
 
 func (r *running) wait(t *testing.T) {
 	t.Helper()
-	if err := <-r.ended; err != nil {
-		t.Errorf("ended with %v", err)
-	}
+	fatal.If(t, <-r.ended)
 }
 
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

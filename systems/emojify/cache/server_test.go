@@ -44,9 +44,7 @@ func serve(t testing.TB, o Options) *served {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		server.Shutdown(ctx)
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, <-ended)
 	})
 	return v
 }

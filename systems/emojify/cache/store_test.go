@@ -104,9 +104,7 @@ func TestItemsAreKeptReplacedAndExpire(t *testing.T) {
 	put(t, s, "a", "two")
 	fatal.Same(t, get(t, s, "a"), "two", "replaced")
 	c.pass(30 * time.Minute)
-	if err := s.Sweep(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, s.Sweep())
 	if onDisk(t, s, itemFolder) != 1 || onDisk(t, s, partialFolder) != 0 {
 		t.Errorf("%d items and %d parts on disk, want 1 and 0", onDisk(t, s, itemFolder), onDisk(t, s, partialFolder))
 	}

@@ -76,9 +76,7 @@ func TestTheClientAndTheService(t *testing.T) {
 	c, err := NewClient(srv.URL + "/")
 	fatal.If(t, err)
 	defer c.Close()
-	if err := c.Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, c.Ready(t.Context()))
 	faces, err := c.Find(t.Context(), asPNG(t, portrait(t)))
 	if err != nil || len(faces) != 1 || !isFace(faces[0], image.Rect(0, 0, 320, 400)) {
 		t.Errorf("%v, %v", faces, err)

@@ -182,9 +182,7 @@ func serve(t *testing.T, change func(*Options)) *testFront {
 	go func() { ended <- f.Server(time.Nanosecond).Serve(ctx, listener.Listener{Listener: l}) }()
 	t.Cleanup(func() {
 		end()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve gave %v", err)
-		}
+		fatal.If(t, <-ended)
 	})
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)

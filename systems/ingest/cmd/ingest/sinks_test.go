@@ -168,7 +168,5 @@ func TestNothingIsBelowZero(t *testing.T) {
 	for name, v := range map[string]serveVerb{"entries": {DedupEntries: -1}, "age": {DedupAge: -1}, "drain": {Drain: -1}} {
 		whittletest.Refused(t, v.Validate(), whittle.Invalid, name)
 	}
-	if err := (&serveVerb{}).Validate(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, (&serveVerb{}).Validate())
 }

@@ -60,9 +60,7 @@ func TestAFolderThatIsThere(t *testing.T) {
 		t.Errorf("synced %v, %v", synced, err)
 	}
 	t.Chdir(dir)
-	if err := MkdirAll("x/y/../z/"); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, MkdirAll("x/y/../z/"))
 	if info, err := os.Stat(filepath.Join(dir, "x", "z")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}

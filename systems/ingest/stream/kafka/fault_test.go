@@ -115,9 +115,7 @@ func TestCodes(t *testing.T) {
 			handle.Remove()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			if err := l.Close(ctx); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, l.Close(ctx))
 			count := len(kafkatest.Records(t, "t", cluster.ListenAddrs()...))
 			surely := whittle.CodeOf(r[0].Err) == whittle.Unavailable || whittle.CodeOf(r[0].Err) == whittle.Invalid
 			if count > 0 && surely {

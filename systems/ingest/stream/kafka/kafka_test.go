@@ -54,9 +54,7 @@ func TestOpenCreates(t *testing.T) {
 		if r := l.Append(t.Context(), []stream.Record{streamtest.Record("", "", "v")}); r[0].Err != nil {
 			t.Error(r[0].Err)
 		}
-		if err := l.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, l.Close(t.Context()))
 	}
 }
 

@@ -89,9 +89,7 @@ func open(t *testing.T, o Options) *Stream {
 	s, err := Open(t.Context(), o)
 	fatal.If(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, s.Close(context.Background()))
 	})
 	return s
 }

@@ -77,9 +77,7 @@ func closing(t *testing.T, s stream.Stream) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		fatal.If(t, s.Close(ctx))
 	})
 }
 
@@ -88,9 +86,7 @@ func (s *Suite) again(t *testing.T, open stream.Stream) stream.Stream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	if err := open.Close(ctx); err != nil {
-		t.Fatalf("close: %v", err)
-	}
+	fatal.If(t, open.Close(ctx))
 	for _, r := range open.Append(ctx, []stream.Record{Record("1", "k", "v"), Record("2", "k", "v")}) {
 		fatal.Same(t, whittle.CodeOf(r.Err), whittle.Unavailable, "append after close: %v", r.Err)
 	}
@@ -237,9 +233,7 @@ func (s *Suite) appendCanceled(t *testing.T) {
 			cancel()
 		}
 	})
-	if err := l.Append(t.Context(), st, l.Batch(-1, rand.New(rand.NewPCG(2, 9)))); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, l.Append(t.Context(), st, l.Batch(-1, rand.New(rand.NewPCG(2, 9)))))
 	l.Audit(t, s.Read(t, st))
 }
 
