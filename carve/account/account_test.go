@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -36,9 +37,7 @@ func TestLedgerContinuesAfterARestart(t *testing.T) {
 	if got.Total != 7 || got.Compared != 2 || got.Failed != 1 || got.Shed != 1 || got.Pending != 0 || !maps.Equal(got.Skipped, want) {
 		t.Errorf("after the restart: %+v", got)
 	}
-	if got.Total != got.Sum() {
-		t.Errorf("total %d, sum %d", got.Total, got.Sum())
-	}
+	fatal.Same(t, got.Total, got.Sum(), "the total")
 	if !got.Since.Equal(noon) || got.Gap == nil || !got.Gap.From.Equal(noon.Add(time.Hour)) || !got.Gap.To.Equal(noon.Add(2*time.Hour)) {
 		t.Errorf("counted since %s, but for %+v", got.Since, got.Gap)
 	}

@@ -164,9 +164,7 @@ func TestResponsesAreAsDocumented(t *testing.T) {
 			}
 			want, err := os.ReadFile(path)
 			fatal.If(t, err)
-			if got != string(want) {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			fatal.Same(t, got, string(want), "the response")
 			fatal.Same(t, w.Header().Get("Content-Type"), "application/json", "content type")
 		})
 	}

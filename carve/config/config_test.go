@@ -99,9 +99,7 @@ func TestGolden(t *testing.T) {
 			src, err := os.ReadFile(path)
 			fatal.If(t, err)
 			f, err := Parse("whittle.yaml", src, readable(t))
-			if good := !strings.HasPrefix(name, "wrong-"); good != (err == nil) {
-				t.Errorf("Parse = %v", err)
-			}
+			fatal.Same(t, !strings.HasPrefix(name, "wrong-"), err == nil, "Parse = %v", err)
 			var b strings.Builder
 			if err != nil {
 				fatal.Same(t, whittle.CodeOf(err), whittle.Invalid, "code")

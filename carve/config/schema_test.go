@@ -188,9 +188,7 @@ func TestTheSchemaAgreesWithTheReader(t *testing.T) {
 			src = "monolith: http://h\nroutes:\n  - " + strings.ReplaceAll(src, "\n", "\n    ")
 		}
 		_, err := Parse("whittle.yaml", []byte(src), readable(t))
-		if (err == nil) != (verdict == "good") {
-			t.Errorf("%s: not %s: %v", src, verdict, err)
-		}
+		fatal.Same(t, err == nil, verdict == "good", "%s: %v", src, err)
 		if err := valid(t, s, src); (err == nil) == (verdict == "bad") {
 			t.Errorf("%s\nis %s; the schema says: %v", src, verdict, err)
 		}

@@ -119,9 +119,7 @@ func TestFallDoesNotWaitForADisk(t *testing.T) {
 		h.users(whittle.Candidate, 500, tolerated)
 		pass(time.Millisecond)
 		h.expectLog("applied 0")
-		if s := h.status(); s.Share != 100 {
-			t.Errorf("a status shows %d, which is not what is on disk", s.Share)
-		}
+		fatal.Same(t, h.status().Share, 100, "what a status shows")
 		disk.set(func(m *memory) { m.hang = nil })
 		close(release)
 		pass(time.Second)

@@ -61,13 +61,9 @@ func TestQueriesShareTheirErrorRate(t *testing.T) {
 	if err != nil || len(kept) != 3 {
 		t.Fatalf("%d kept, %v", len(kept), err)
 	}
-	if failed := newQueries(spec, nil).restore(kept); len(failed) != 0 {
-		t.Errorf("what was saved: %v", failed)
-	}
+	fatal.Same(t, len(newQueries(spec, nil).restore(kept)), 0, "failures of what was saved")
 	kept[fingerprint(test)] = json.RawMessage(`"no state"`)
-	if failed := newQueries(spec, nil).restore(kept); len(failed) != 1 {
-		t.Errorf("one that cannot be read: %v", failed)
-	}
+	fatal.Same(t, len(newQueries(spec, nil).restore(kept)), 1, "failures of one that cannot be read")
 	for share, exposed := range map[whittle.Share]bool{0: false, 500: true} {
 		c, r := judged(t, share)
 		r.ev.queries = newQueries(spec, nil)

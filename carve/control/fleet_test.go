@@ -111,9 +111,7 @@ func TestARiseWaitsForTheFleet(t *testing.T) {
 		fatal.Same(t, whittle.CodeOf(err), whittle.Unavailable, "a promotion: %v", err)
 		o.set(func() { o.waits = false })
 		pass(time.Second)
-		if got := h.share(); got != 100 {
-			t.Errorf("a share of %d once it may rise", got)
-		}
+		fatal.Same(t, h.share(), 100, "share once it may rise")
 	})
 }
 
@@ -141,9 +139,7 @@ func TestALeaderThatIsBehind(t *testing.T) {
 			t.Errorf("a fall that was not known: %+v", p)
 		}
 		pass(time.Second) // it is on disk
-		if s := h.status(); s.Phase != whittle.PhaseRolledBack {
-			t.Errorf("%s at %d", s.Phase, s.Share)
-		}
+		fatal.Same(t, h.status().Phase, whittle.PhaseRolledBack, "phase")
 		// A trip of a shift that is over: the fall is decided again, later than it.
 		h.c.Surpass(name, fleet.Floor{Generation: p.Generation + 1, Trip: p.Generation + 1})
 		if again := h.position(); again.Share != 0 || again.Zero != again.Generation || again.Generation <= p.Generation+1 {
@@ -176,9 +172,7 @@ func TestWhatGatewaysSend(t *testing.T) {
 		send(h, "a", 7, 15, "")
 		h.c.ObserveSent(control.Sent{Gateway: "a", Run: 7, Place: 99}, "", &whittle.Exchange{Route: "GET /nothing"})
 		fatal.Same(t, h.c.Place(name), 15, "place")
-		if got := h.c.Place("GET /nothing"); got != 0 {
-			t.Errorf("place %d of a route that is not there", got)
-		}
+		fatal.Same(t, h.c.Place("GET /nothing"), 0, "place of a route that is not there")
 		pass(2 * time.Second)
 		l := h.status().Ledger
 		if l.Total != 5 || l.Compared != 2 || l.Skipped[whittle.SkipStale] != 1 || l.Pending != 2 {

@@ -131,9 +131,7 @@ func TestAGateTakesUsersOff(t *testing.T) {
 		fatal.If(t, h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Reset}))
 		h.c.Gated(&ask, true, "last response 200") // that came late
 		pass(time.Second)
-		if s := h.status(); s.Phase != whittle.PhaseShadow {
-			t.Errorf("a response from before the reset: %s", s.Phase)
-		}
+		fatal.Same(t, h.status().Phase, whittle.PhaseShadow, "a response from before the reset")
 	})
 }
 
@@ -275,9 +273,7 @@ func TestAReloadKeepsWhatAQueryCounted(t *testing.T) {
 			pass(2 * time.Second)
 		}
 		reload(asked(func(r *whittle.Route) { r.Rollout.Hold = time.Minute }))
-		if m := h.status().Guards[2]; m.Candidate != 3 {
-			t.Errorf("the same query: %+v", m)
-		}
+		fatal.Same(t, h.status().Guards[2].Candidate, 3, "the same query")
 		reload(asked(func(r *whittle.Route) { r.Queries[0].Limit = 20 }))
 		if m := h.status().Guards[2]; m.Candidate != 0 || m.Count != 0 {
 			t.Errorf("another one: %+v", m)

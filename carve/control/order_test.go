@@ -20,12 +20,8 @@ func TestOrdersOnAHungDisk(t *testing.T) {
 		disk.set(func(m *memory) { m.hang, m.hangAt = release, 2500 })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := h.c.Order(ctx, name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.DeadlineExceeded {
-			t.Errorf("promote: %v", err)
-		}
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.FailedPrecondition {
-			t.Errorf("promote again: %v", err)
-		}
+		fatal.Same(t, whittle.CodeOf(h.c.Order(ctx, name, rollout.Order{Kind: rollout.Promote})), whittle.DeadlineExceeded, "promote")
+		fatal.Same(t, whittle.CodeOf(h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote})), whittle.FailedPrecondition, "promote again")
 		first := make(chan error, 1)
 		go func() { first <- h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Rollback, Reason: "pager"}) }()
 		synctest.Wait()
@@ -34,9 +30,7 @@ func TestOrdersOnAHungDisk(t *testing.T) {
 		if err := <-first; err != nil {
 			t.Errorf("rollback: %v", err)
 		}
-		if s := h.status(); s.Phase != whittle.PhaseRolledBack {
-			t.Errorf("at last: %+v", s)
-		}
+		fatal.Same(t, h.status().Phase, whittle.PhaseRolledBack, "at last")
 	})
 }
 

@@ -104,18 +104,12 @@ func TestReload(t *testing.T) {
 		}
 		h.users(whittle.Candidate, 200, 5)
 		pass(11 * time.Second)
-		if got := h.share(); got != 5000 {
-			t.Errorf("share %d under the new steps", got)
-		}
+		fatal.Same(t, h.share(), 5000, "share under the new steps")
 
 		// Gone, and back again where it was.
 		fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{other}, noSwap))
-		if got := h.share(); got != 0 {
-			t.Errorf("share %d of a route that is gone", got)
-		}
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off}); whittle.CodeOf(err) != whittle.NotFound {
-			t.Errorf("an order for it: %v", err)
-		}
+		fatal.Same(t, h.share(), 0, "share of a route that is gone")
+		fatal.Same(t, whittle.CodeOf(h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Off})), whittle.NotFound, "an order for it")
 		fatal.If(t, h.c.Reload(whittle.Upstream{}, []whittle.Route{wider, other}, noSwap))
 		if s := h.status(); h.share() != 5000 || s.Verdict.Compared < 11 {
 			t.Errorf("back with %d and %d compared", h.share(), s.Verdict.Compared)
@@ -125,9 +119,7 @@ func TestReload(t *testing.T) {
 		h.journal.take()
 		mended := spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} })
 		if err := h.c.Reload(whittle.Upstream{}, []whittle.Route{mended}, func() error {
-			if got := h.share(); got != 0 {
-				t.Errorf("share %d while the candidate is changed", got)
-			}
+			fatal.Same(t, h.share(), 0, "share while the candidate is changed")
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -140,9 +132,7 @@ func TestReload(t *testing.T) {
 		if s := h.status(); s.Verdict.Compared != 0 || len(s.Timeline) == 0 {
 			t.Errorf("evidence of another candidate goes on: %+v", s)
 		}
-		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now()}).Skip; skip != "" {
-			t.Errorf("an exchange with the new candidate was skipped as %q", skip)
-		}
+		fatal.Same(t, h.c.Observe(&whittle.Exchange{Route: name, At: time.Now()}).Skip, "", "an exchange with the new candidate was skipped")
 	})
 }
 
@@ -153,19 +143,13 @@ func TestNothingRisesWhileReloading(t *testing.T) {
 		err := h.c.Reload(whittle.Upstream{}, []whittle.Route{mended}, func() error {
 			h.users(whittle.Candidate, 200, 5)
 			pass(time.Minute)
-			if got := h.share(); got != 0 {
-				t.Errorf("share %d in the middle of a reload", got)
-			}
-			if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.Unavailable {
-				t.Errorf("an order: %v", err)
-			}
+			fatal.Same(t, h.share(), 0, "share in the middle of a reload")
+			fatal.Same(t, whittle.CodeOf(h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote})), whittle.Unavailable, "an order")
 			h.set(func() { h.word = whittle.Undecided })
 			return nil
 		})
 		fatal.If(t, err)
 		pass(time.Minute)
-		if got := h.share(); got != 0 {
-			t.Errorf("share %d after the reload", got)
-		}
+		fatal.Same(t, h.share(), 0, "share after the reload")
 	})
 }

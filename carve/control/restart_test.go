@@ -43,9 +43,7 @@ func TestKilledAfterAnySave(t *testing.T) {
 			left.set(func(m *memory) { m.records = maps.Clone(disk.records); m.records[name] = rec })
 			again := newRig(t, left, spec())
 			again.c.Start()
-			if got := again.share(); got != shareIn(rec) {
-				t.Errorf("save %d: share %d in force, %d on disk", i, got, shareIn(rec))
-			}
+			fatal.Same(t, again.share(), shareIn(rec), "save %d: share in force", i)
 			was, l := ledgerIn(t, rec), again.status().Ledger
 			if was.Total != was.Sum() || l.Total != l.Sum() {
 				t.Errorf("save %d: the ledger does not add up: %+v, restored %+v", i, was, l)
@@ -84,9 +82,7 @@ func TestDifferentOnDiskStartsOnTheMonolith(t *testing.T) {
 		again.begin()
 		again.c.Start()
 		again.expectLog("applied 0")
-		if s := again.status(); s.Share != 100 {
-			t.Errorf("the status shows %d, which is not what is on disk", s.Share)
-		}
+		fatal.Same(t, again.status().Share, 100, "what the status shows")
 		again.run()
 		pass(time.Second)
 		if s := again.status(); s.Share != 0 || s.Phase != whittle.PhaseRolledBack {
@@ -177,9 +173,7 @@ func TestAnotherMonolithStartsAfresh(t *testing.T) {
 		shift(h)
 		h.say(whittle.Undecided) // or a fresh shift would start at once
 		if err := h.c.Reload(c.monolith, []whittle.Route{spec()}, func() error {
-			if got := h.share(); got != c.share {
-				t.Errorf("share %d while the monolith is changed", got)
-			}
+			fatal.Same(t, h.share(), c.share, "share while the monolith is changed")
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -265,9 +259,7 @@ func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
 		err := h.stop()
 		h.trip("broken at the end") // nobody listens any more
 		fatal.If(t, err)
-		if got := shareIn(disk.records[name]); got != 100 {
-			t.Errorf("share %d on disk", got)
-		}
+		fatal.Same(t, shareIn(disk.records[name]), 100, "share on disk")
 
 		h = newRig(t, disk, spec())
 		ctx, cancel := context.WithCancel(t.Context())
@@ -275,9 +267,7 @@ func TestLastWordsBeforeTheEndAreHeard(t *testing.T) {
 		h.c.Start()
 		h.trip("broken at the end")
 		fatal.If(t, h.c.Run(ctx))
-		if got := shareIn(disk.records[name]); got != 0 {
-			t.Errorf("share %d on disk after a trip", got)
-		}
+		fatal.Same(t, shareIn(disk.records[name]), 0, "share on disk after a trip")
 	})
 }
 
@@ -290,8 +280,6 @@ func TestOffStaysOffWithAnotherCandidate(t *testing.T) {
 		fatal.Same(t, h.c.Observe(exchange(200)).Skip, whittle.SkipOff, "observed while off")
 		_ = h.stop()
 		again := newRig(t, disk, spec(func(r *whittle.Route) { r.Candidate = &whittle.Upstream{URL: "http://127.0.0.1:7777"} }))
-		if s := again.status(); s.Phase != whittle.PhaseOff {
-			t.Errorf("switched itself on: %+v", s)
-		}
+		fatal.Same(t, again.status().Phase, whittle.PhaseOff, "switched itself on")
 	})
 }

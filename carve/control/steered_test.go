@@ -100,9 +100,7 @@ func TestARiseThatIsNotConfirmedIsGivenUp(t *testing.T) {
 			t.Errorf("withheld: %q, next: %q", s.Withheld, s.Next)
 		}
 		h.expectLog()
-		if err := h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote}); whittle.CodeOf(err) != whittle.FailedPrecondition {
-			t.Errorf("promoted: %v", err)
-		}
+		fatal.Same(t, whittle.CodeOf(h.c.Order(t.Context(), name, rollout.Order{Kind: rollout.Promote})), whittle.FailedPrecondition, "promoted")
 	})
 }
 
@@ -149,9 +147,7 @@ func TestStartDecidesOnlyAFall(t *testing.T) {
 			t.Errorf("%+v in force before Run", p)
 		}
 		again.run()
-		if p := again.latest[name]; p.Phase != whittle.PhaseLive {
-			t.Errorf("%+v in force once it runs", p)
-		}
+		fatal.Same(t, again.latest[name].Phase, whittle.PhaseLive, "in force once it runs")
 		pass(2 * time.Second)
 		if gap := again.status().Ledger.Gap; gap == nil || !gap.From.Equal(saved) || !gap.To.Equal(saved.Add(2*time.Minute)) {
 			t.Errorf("the gap is %+v, saved at %v", gap, saved)

@@ -230,9 +230,7 @@ func TestRunsThatNobodyHasRead(t *testing.T) {
 			}
 		}
 		all := append(last.Earlier, last.Before, last.Counts)
-		if len(all) != maxBefore+1 {
-			t.Errorf("%s: %d runs", what, len(all))
-		}
+		fatal.Same(t, len(all), maxBefore+1, "%s: runs", what)
 		for i, got := range all {
 			if want := uint64(runs - len(all) + i); got.Run != 100+want || got.Ledger.Total != int64(want) {
 				t.Errorf("%s: %+v in place of run %d", what, got, want)
@@ -258,9 +256,7 @@ func TestPermitsAreEqualParts(t *testing.T) {
 		return l.node.Limit("c", l.at)
 	}
 	for _, c := range []struct{ others, limit int }{{0, 10}, {2, 3}, {9, 1}, {10, 0}, {1, 5}} {
-		if got := with(c.others); got != c.limit {
-			t.Errorf("next to %d others it has %d permits, not %d", c.others, got, c.limit)
-		}
+		fatal.Same(t, with(c.others), c.limit, "permits next to %d others", c.others)
 	}
 	l.node.Restarted()
 	l.node.Synced(l.at) // of a store that has lost them

@@ -15,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/carve/gateway/bodycopy"
+	"whittle/internal/fatal"
 	"whittle/internal/rawtest"
 )
 
@@ -158,9 +159,7 @@ func TestFellBackRequestsAreSampledLikeTheRest(t *testing.T) {
 					bad++
 				}
 			}
-			if bad != n {
-				t.Errorf("the guards got %d failures, want all %d", bad, n)
-			}
+			fatal.Same(t, bad, n, "failures that the guards got")
 			s.holdsNothing()
 		})
 	}
@@ -207,9 +206,7 @@ func TestCandidateServesAndIsWatched(t *testing.T) {
 			if l.Skipped[tt.want] != 1 && (tt.want != "compared" || l.Compared != 1) {
 				t.Errorf("ledger %+v, want one %s", l, tt.want)
 			}
-			if asked := monolith.count() > 0; asked != (tt.want == "compared") {
-				t.Errorf("the monolith was asked: %v", asked)
-			}
+			fatal.Same(t, monolith.count() > 0, tt.want == "compared", "the monolith was asked")
 			if tt.want == "compared" {
 				x := s.seen()[0]
 				if x.Served != whittle.Candidate || string(x.Monolith.Body) != tt.response || string(x.Candidate.Body) != tt.response ||
@@ -236,14 +233,10 @@ func TestTripHoldsAgainstAnEarlierDecision(t *testing.T) {
 	}
 	waits(t, 10*time.Second, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.trips) == 1 })
 	s.apply(2500, whittle.PhaseShift) // decided before the trip was known
-	if share() != 0 {
-		t.Errorf("share %d after a stale decision", share())
-	}
+	fatal.Same(t, share(), 0, "share after a stale decision")
 	s.apply(0, whittle.PhaseRolledBack)
 	s.apply(100, whittle.PhaseShift)
-	if share() != 100 {
-		t.Errorf("share %d after the rollback and a new shift", share())
-	}
+	fatal.Same(t, share(), 100, "share after the rollback and a new shift")
 }
 
 func TestHeldResponsesAreGivenUpWholeOrNotAtAll(t *testing.T) {

@@ -72,9 +72,7 @@ func TestReloadKeepsCounting(t *testing.T) {
 	ask := func() { served(t, g, httptest.NewRequest(http.MethodGet, "/a", http.NoBody)).Body.Close() }
 	ask()
 	before := g.table.Load()
-	if err := g.Reload(whittle.Upstream{URL: "nonsense"}, routes); whittle.CodeOf(err) != whittle.Invalid {
-		t.Errorf("a bad reload gave %v", err)
-	}
+	fatal.Same(t, whittle.CodeOf(g.Reload(whittle.Upstream{URL: "nonsense"}, routes)), whittle.Invalid, "a bad reload")
 	fatal.Same(t, g.table.Load() == before, true, "a bad reload keeps the table")
 	fatal.If(t, g.Reload(o.Monolith, append(routes, whittle.Route{Name: "/b", Match: whittle.Match{Pattern: "/b"}})))
 	ask()
@@ -84,9 +82,7 @@ func TestReloadKeepsCounting(t *testing.T) {
 	}
 	fatal.Same(t, after.entries[1].meter.class[5].Load(), 2, "counted over the reload")
 	fatal.If(t, g.Close(context.Background()))
-	if err := g.Reload(o.Monolith, nil); whittle.CodeOf(err) != whittle.FailedPrecondition {
-		t.Errorf("reload after close gave %v", err)
-	}
+	fatal.Same(t, whittle.CodeOf(g.Reload(o.Monolith, nil)), whittle.FailedPrecondition, "reload after close")
 }
 
 // TestOneHostReachesTheUpstream: an HTTP/2 request may carry a host field as well as its

@@ -143,9 +143,7 @@ func TestARequestThatComesBackIsRefused(t *testing.T) {
 		if status != http.StatusLoopDetected || !strings.Contains(text, "one of its upstreams leads back to it") {
 			t.Errorf("%s: %d %q", name, status, text)
 		}
-		if n := g.counts.loops.Load() - before; n != 1 {
-			t.Errorf("%s: refused %d times", name, n)
-		}
+		fatal.Same(t, g.counts.loops.Load()-before, 1, "%s: times refused", name)
 	}
 	if n := strings.Count(log.String(), "came back to the gateway"); n == 0 || n > 5 {
 		t.Errorf("logged %d times: %s", n, log.String())

@@ -116,9 +116,7 @@ func TestNarrowestRouteWins(t *testing.T) {
 			t.Errorf("%s %s beta %q: the matcher has route %d, want %d", tc.method, tc.target, tc.beta, i, is)
 		}
 	}
-	if i := m.Match(&whittle.Request{Method: "GET", Target: "no target"}); i != -1 {
-		t.Errorf("no target is route %d's", i)
-	}
+	fatal.Same(t, m.Match(&whittle.Request{Method: "GET", Target: "no target"}), -1, "the route of no target")
 }
 
 func TestRoutesThatCannotBe(t *testing.T) {

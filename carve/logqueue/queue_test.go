@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"whittle/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,9 +54,7 @@ func TestNobodyWaitsForALog(t *testing.T) {
 	if kept := int64(len(lines)); kept < int64(sent)-dropped {
 		t.Errorf("%d lines written, %d dropped of %d", kept, dropped, sent)
 	}
-	if reported != dropped {
-		t.Errorf("reported %d of %d dropped", reported, dropped)
-	}
+	fatal.Same(t, reported, dropped, "reported of what was dropped")
 }
 
 // TestDropsAreReported: when the log takes lines again, it gets the number that is missing.
@@ -67,9 +67,7 @@ func TestDropsAreReported(t *testing.T) {
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(io.Discard, r) })
-	if n := <-reported; n != q.Dropped() {
-		t.Errorf("reported %d of %d", n, q.Dropped())
-	}
+	fatal.Same(t, <-reported, q.Dropped(), "reported of what was dropped")
 	q.Close(time.Minute)
 	w.Close()
 	reading.Wait()

@@ -105,9 +105,7 @@ func TestAskedWhenTheStepIsDue(t *testing.T) {
 			t.Errorf("%s: %q is asked, want %q", name, namesOf(gates), c.names)
 		}
 	}
-	if got := namesOf(rollout.Recalls(p, shift(500))); got != "alarm" {
-		t.Errorf("with users on the candidate %q may take them off", got)
-	}
+	fatal.Same(t, namesOf(rollout.Recalls(p, shift(500))), "alarm", "what may take the users off the candidate")
 	if got := rollout.Recalls(p, shadow()); got != nil {
 		t.Errorf("without users %q may take them off", namesOf(got))
 	}

@@ -136,9 +136,7 @@ func TestARiseKeepsToTheBudget(t *testing.T) {
 			t.Errorf("%d compared: it says %q", tc.served, says)
 		}
 		_, _, err := rollout.Command(p, s, in, rollout.Order{Kind: rollout.Promote, By: "ann"}, at)
-		if (err == nil) != tc.rises {
-			t.Errorf("%d compared: promoted by hand: %v", tc.served, err)
-		}
+		fatal.Same(t, err == nil, tc.rises, "%d compared: promoted by hand: %v", tc.served, err)
 		forced, _, err := rollout.Command(p, s, in, rollout.Order{Kind: rollout.Promote, By: "ann", Force: true, Reason: "a drill"}, at)
 		if err != nil || forced.Share != 500 {
 			t.Errorf("%d compared: forced: %v", tc.served, err)
@@ -239,15 +237,11 @@ func TestWatchInNumbers(t *testing.T) {
 		t.Errorf("without a budget it is asked how many bring the bound to %g", most)
 		return 1
 	}
-	if got := rollout.Watch(unbudgeted, shift(100), whittle.Served{Compared: 1}, never, 300); got != 300 {
-		t.Errorf("without a budget %d are compared", got)
-	}
+	fatal.Same(t, rollout.Watch(unbudgeted, shift(100), whittle.Served{Compared: 1}, never, 300), 300, "compared without a budget")
 	seven := func(float64) int { return 700 }
 	p.Steps = append(p.Steps, whittle.All)
 	for perDay, late := range map[float64]int{70_000: 0, 69_999: 1, 1000: 2} {
-		if got := rollout.UnearnedWithin(p, seven, perDay); len(got) != late {
-			t.Errorf("%g requests a day: %v are late, want %d", perDay, got, late)
-		}
+		fatal.Same(t, len(rollout.UnearnedWithin(p, seven, perDay)), late, "late with %g requests a day", perDay)
 	}
 	if got := rollout.UnearnedWithin(unbudgeted, seven, 1); got != nil {
 		t.Errorf("without a budget: %v", got)

@@ -139,9 +139,7 @@ func TestStep(t *testing.T) {
 				t.Fatal("no decision")
 			}
 			want := whittle.Decision{At: now, From: tt.state.Share, To: tt.share, Phase: tt.phase, Reason: tt.reason, By: rollout.Self}
-			if *d != want {
-				t.Errorf("decision\n got %+v\nwant %+v", *d, want)
-			}
+			fatal.Same(t, *d, want, "decision")
 			if got.Reason != tt.reason || !got.Since.Equal(now) {
 				t.Errorf("state keeps %q since %s", got.Reason, got.Since)
 			}
@@ -198,9 +196,7 @@ func TestNext(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := rollout.Next(tt.policy, tt.state, tt.in, began.Add(18*time.Second)); got != tt.want {
-				t.Errorf("\n got %s\nwant %s", got, tt.want)
-			}
+			fatal.Same(t, rollout.Next(tt.policy, tt.state, tt.in, began.Add(18*time.Second)), tt.want, "what comes next")
 		})
 	}
 }
@@ -269,9 +265,7 @@ func TestARiseTakesEvidenceSpreadOverTime(t *testing.T) {
 	} {
 		in := rollout.Input{Verdict: whittle.Equivalent, StepServed: 60, Harm: whittle.Harm{Seconds: tc.seconds}}
 		_, d := rollout.Step(soaking, tc.state, in, began.Add(time.Hour))
-		if (d != nil) != tc.rises {
-			t.Errorf("at %d, %d seconds: %+v", tc.state.Share, tc.seconds, d)
-		}
+		fatal.Same(t, d != nil, tc.rises, "at %d, %d seconds: %+v", tc.state.Share, tc.seconds, d)
 		next := rollout.Next(soaking, tc.state, in, began.Add(time.Hour))
 		if tc.rises == strings.Contains(next, "in 91 different seconds (") {
 			t.Errorf("at %d, %d seconds: %q", tc.state.Share, tc.seconds, next)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 // TestDiffsShowThePlace: of a sample with a place, the place and its two values
@@ -76,9 +77,7 @@ What could still differ:
   0 of 3 responses differed
   0 of 3 exchanges had another status
 `
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
-	}
+	fatal.Same(t, b.String(), want, "shown")
 }
 
 // TestWhatEquivalentWaitsForIsSaid: of several bounds a user sees which keep the verdict

@@ -75,13 +75,9 @@ func TestSaveLoadAcrossAReopen(t *testing.T) {
 func TestSaveRefuses(t *testing.T) {
 	s := mustOpen(t, tempPath(t))
 	for _, name := range []string{"", strings.Repeat("x", maxName+1)} {
-		if err := s.Save(name, Record{}); whittle.CodeOf(err) != whittle.Invalid {
-			t.Errorf("a name of %d bytes: %v", len(name), err)
-		}
+		fatal.Same(t, whittle.CodeOf(s.Save(name, Record{})), whittle.Invalid, "a name of %d bytes", len(name))
 	}
-	if err := s.Save("r", Record{Judge: make([]byte, maxPart+1)}); whittle.CodeOf(err) != whittle.ResourceExhausted {
-		t.Errorf("a giant part: %v", err)
-	}
+	fatal.Same(t, whittle.CodeOf(s.Save("r", Record{Judge: make([]byte, maxPart+1)})), whittle.ResourceExhausted, "a giant part")
 }
 
 func TestOpenHeldByAnother(t *testing.T) {

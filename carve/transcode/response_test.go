@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"whittle"
+	"whittle/internal/fatal"
 )
 
 func framed(b []byte) []byte {
@@ -117,9 +118,7 @@ func TestResponseErrors(t *testing.T) {
 		})
 	}
 	tr := shop(t, whittle.Twirp, "Plain")
-	if a := tr.Response(&whittle.Response{Status: 200, Truncated: true}); a.Failure != whittle.FailedTooLarge {
-		t.Errorf("half a response: %+v", a)
-	}
+	fatal.Same(t, tr.Response(&whittle.Response{Status: 200, Truncated: true}).Failure, whittle.FailedTooLarge, "half a response")
 	failed := whittle.Response{Failure: whittle.FailedTimeout, Detail: "5s", Latency: 5 * time.Second}
 	if a := tr.Response(&failed); !reflect.DeepEqual(a, failed) {
 		t.Errorf("a failure became %+v", a)

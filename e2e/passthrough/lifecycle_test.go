@@ -89,9 +89,7 @@ func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 	default:
 	}
 	close(release)
-	if got := <-body; got != "begun and ended" {
-		t.Errorf("got %q", got)
-	}
+	fatal.Same(t, <-body, "begun and ended", "the body")
 	if err := <-stopped; err != nil {
 		t.Errorf("stop: %v", err)
 	}

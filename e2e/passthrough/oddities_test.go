@@ -12,6 +12,7 @@ import (
 
 	"whittle"
 	"whittle/e2e/process"
+	"whittle/internal/fatal"
 )
 
 const (
@@ -187,9 +188,7 @@ func TestOddResponses(t *testing.T) {
 				if process.NetHTTP && tt.netHTTP != "" {
 					want = tt.netHTTP
 				}
-				if got := gist(raw(t, g.addr, sent), strings.HasPrefix(sent, "HEAD")); got != want {
-					t.Errorf("mirrored %v: the client got\n%s, want\n%s", mirrored, got, want)
-				}
+				fatal.Same(t, gist(raw(t, g.addr, sent), strings.HasPrefix(sent, "HEAD")), want, "mirrored %v: what the client got", mirrored)
 			}
 		})
 	}

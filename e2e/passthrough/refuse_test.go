@@ -199,9 +199,7 @@ func TestLimits(t *testing.T) {
 			if tc.status == 0 && (status == 400 || status == 0) {
 				return
 			}
-			if status != tc.status {
-				t.Errorf("answered %q, want status %d", response, tc.status)
-			}
+			fatal.Same(t, status, tc.status, "answered %q", response)
 		})
 	}
 }

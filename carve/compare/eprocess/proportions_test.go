@@ -204,9 +204,7 @@ func TestMoreUntilIsTheFirst(t *testing.T) {
 			fatal.Same(t, high <= c.limit+1e-14, want, "%+v: %d more of %d bring the bound to %v", c, ahead, more, high)
 		}
 	}
-	if (Share{N: 5000}).MoreUntil(0.01, 0.002) != 0 {
-		t.Error("a bound that holds already needs more")
-	}
+	fatal.Same(t, (Share{N: 5000}).MoreUntil(0.01, 0.002), 0, "a bound that holds already needs more")
 	if f := (Share{N: 100, Differing: 1}); f.MoreUntil(0.01, 0.01) != -1 || f.MoreUntil(0.01, 0.009) != -1 {
 		t.Error("a rate at the limit gets below it by waiting")
 	}
@@ -227,9 +225,7 @@ func TestNeededForIsTheFirst(t *testing.T) {
 		}
 	}
 	for _, n := range []int{1, 2, 37, 1000} {
-		if got := NeededFor(Share{N: n}.High(0.05), 0.05); got != n {
-			t.Errorf("the bound of %d rounds needs %d", n, got)
-		}
+		fatal.Same(t, NeededFor(Share{N: n}.High(0.05), 0.05), n, "what the bound of %d rounds needs", n)
 	}
 	for p, want := range map[float64]int{1: 0, 2: 0, 0: 0, -1: 0, 1e-15: CountMost} {
 		fatal.Same(t, NeededFor(p, 0.05), want, "%v needs", p)
@@ -259,9 +255,7 @@ func TestPayoffsMissing(t *testing.T) {
 		{Payoffs{1000, -500, 250}, 0.4, -1},
 		{Payoffs{1000, 0, 250}, 1e-9, -1},
 	} {
-		if got := c.p.Missing(0.01, c.margin); got != c.want {
-			t.Errorf("%+v into %v: %d more, want %d", c.p, c.margin, got, c.want)
-		}
+		fatal.Same(t, c.p.Missing(0.01, c.margin), c.want, "%+v into %v", c.p, c.margin)
 	}
 }
 

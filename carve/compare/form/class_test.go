@@ -96,9 +96,7 @@ func FuzzClassify(f *testing.F) {
 func TestTrailOf(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{"$", "$.a.b", "$.a[*].b", "$[*][*]", "$.users.*.name", `$["odd key"].x`, `$["a\"]b"][*]`, `$[""]`, "$.a.*"} {
-		if got := string(jsondoc.AppendPattern(nil, TrailOf(p))); got != p {
-			t.Errorf("%s is read as %s", p, got)
-		}
+		fatal.Same(t, string(jsondoc.AppendPattern(nil, TrailOf(p))), p, "%s as it is read", p)
 	}
 }
 

@@ -164,9 +164,7 @@ func TestFormState(t *testing.T) {
 	g := formsOf(t, comparetest.FormComparison)
 	g.Show = &display.View{}
 	fatal.If(t, g.UnmarshalJSON(b))
-	if again := stateOf(t, g); string(again) != string(b) {
-		t.Error("what was restored is not what was kept")
-	}
+	fatal.Same(t, string(stateOf(t, g)), string(b), "what was restored")
 	if err := g.UnmarshalJSON([]byte("{")); err == nil {
 		t.Error("half a state is taken")
 	}

@@ -339,9 +339,7 @@ func TestMasked(t *testing.T) {
 		fatal.If(t, err)
 		for _, pair := range [][2]string{{c.a, c.b}, {c.b, c.a}} {
 			list := d.Diff([]byte(pair[0]), []byte(pair[1]))
-			if (len(list) == 0) != c.same {
-				t.Errorf("%s %q: %q and %q: %+v", c.kind, c.patterns, pair[0], pair[1], list)
-			}
+			fatal.Same(t, len(list) == 0, c.same, "%s %q: %q and %q: %+v", c.kind, c.patterns, pair[0], pair[1], list)
 			for i := range list { // what is shown is the place that differs, not one that is ignored
 				if s := d.Spot(&list[i]); s.From == s.To {
 					t.Errorf("%q and %q: %+v", pair[0], pair[1], s)

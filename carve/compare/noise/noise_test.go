@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whittle/carve/compare/eprocess"
+	"whittle/internal/fatal"
 )
 
 // TestBeyond: a candidate may change what is noise as often as the monolith and in
@@ -60,15 +61,11 @@ func TestLeft(t *testing.T) {
 	}
 	for _, c := range []Changed{changed(50, 100, 0, 100), changed(1, 100, 0, 0), changed(0, 0, 1, 100)} {
 		c.Bound(0.01)
-		if got := c.Left(0.01); got != -1 {
-			t.Errorf("%+v: %d more", c, got)
-		}
+		fatal.Same(t, c.Left(0.01), -1, "%+v: more", c)
 	}
 	at := changed(0, 5, 0, 5)
 	at.Excess = Slack
-	if got := at.Left(0.01); got != 0 {
-		t.Errorf("an excess at the margin: %d more", got)
-	}
+	fatal.Same(t, at.Left(0.01), 0, "more for an excess at the margin")
 }
 
 // TestOwnStates: a key at which each server has a state of its own is learned, once.

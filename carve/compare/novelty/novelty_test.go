@@ -33,9 +33,7 @@ func TestShapes(t *testing.T) {
 		{"text that looks like a name", shape("POST", "/a", `{"a":"b"}`), shape("POST", "/a", `{"b":"a"}`), false},
 		{"unended text", shape("POST", "/a", `{"a\`), shape("POST", "/a", `{"b\`), true},
 	} {
-		if (c.a == c.b) != c.same {
-			t.Errorf("%s: same is %v, want %v", c.name, c.a == c.b, c.same)
-		}
+		fatal.Same(t, c.a == c.b, c.same, "%s", c.name)
 	}
 }
 
@@ -72,8 +70,6 @@ func FuzzShapeOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, target string, body []byte) {
 		q := whittle.Request{Method: method, Target: target, Body: body}
 		first, again := ShapeOf(&q), ShapeOf(&q)
-		if first != again {
-			t.Errorf("one request has the shapes %v and %v", first, again)
-		}
+		fatal.Same(t, first, again, "the shapes of one request")
 	})
 }

@@ -121,9 +121,7 @@ func reading(at int, mBad, mAll, cBad, cAll float64) whittle.QueryReading {
 // TestWhatATestLeavesOut: what says nothing is no evidence, is counted, and said.
 func TestWhatATestLeavesOut(t *testing.T) {
 	g := New(test(), 0.01)
-	if g.Wait() != "query orders has no reading yet" {
-		t.Errorf("%q", g.Wait())
-	}
+	fatal.Same(t, g.Wait(), "query orders has no reading yet", "what it waits for")
 	for i, r := range []whittle.QueryReading{
 		reading(0, 1, 100, 0, 0),    // the first
 		reading(1, 2, 200, 50, 50),  // only mirrored calls: share 0
@@ -151,9 +149,7 @@ func TestWhatATestLeavesOut(t *testing.T) {
 	if m := g.Meter(); !strings.HasPrefix(m.Summary, want) || m.Count != 20 || m.Threshold != 125 {
 		t.Errorf("%q", m.Summary)
 	}
-	if g.Wait() != "" {
-		t.Errorf("%q", g.Wait())
-	}
+	fatal.Same(t, g.Wait(), "", "what it waits for")
 }
 
 // TestNoData has every way in which there is none: it holds up a rise, says why, and
@@ -304,7 +300,5 @@ func TestACandidateThatCountsNothing(t *testing.T) {
 		t.Errorf("%q", g.Wait())
 	}
 	g.Take(reading(4, 0, 400, 0, 8), 100)
-	if g.Wait() != "" {
-		t.Errorf("%q", g.Wait())
-	}
+	fatal.Same(t, g.Wait(), "", "what it waits for")
 }

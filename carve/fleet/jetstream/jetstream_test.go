@@ -125,12 +125,8 @@ func TestEvidence(t *testing.T) {
 			t.Fatalf("%v and then %v", first, rest)
 		}
 	}
-	if len(first)+len(rest) != 20 {
-		t.Errorf("%d and %d of 20", len(first), len(rest))
-	}
-	if err := all[0].Publish(ctx, path, make([]byte, 2<<20)); whittle.CodeOf(err) != whittle.Unavailable {
-		t.Errorf("a message that is too large: %v", err)
-	}
+	fatal.Same(t, len(first)+len(rest), 20, "%d and %d", len(first), len(rest))
+	fatal.Same(t, whittle.CodeOf(all[0].Publish(ctx, path, make([]byte, 2<<20))), whittle.Unavailable, "a message that is too large")
 	// What a stream refuses, and what there is no stream for, is known not to be there.
 	js, err := jetstream.New(all[0].conn)
 	fatal.If(t, err)
@@ -141,13 +137,9 @@ func TestEvidence(t *testing.T) {
 	if _, err := js.UpdateStream(ctx, full); err != nil {
 		t.Fatal(err)
 	}
-	if err := all[0].Publish(ctx, path, []byte{1}); whittle.CodeOf(err) != whittle.Unavailable {
-		t.Errorf("a stream that is full: %v", err)
-	}
+	fatal.Same(t, whittle.CodeOf(all[0].Publish(ctx, path, []byte{1})), whittle.Unavailable, "a stream that is full")
 	fatal.If(t, js.DeleteStream(ctx, "whittle_test_evidence"))
-	if err := all[0].Publish(ctx, path, []byte{1}); whittle.CodeOf(err) != whittle.Unavailable {
-		t.Errorf("a stream that is gone: %v", err)
-	}
+	fatal.Same(t, whittle.CodeOf(all[0].Publish(ctx, path, []byte{1})), whittle.Unavailable, "a stream that is gone")
 	if err := all[0].Publish(ctx, path, []byte{1}); err != nil {
 		t.Errorf("a stream that is made anew: %v", err)
 	}
@@ -232,9 +224,7 @@ func TestNothingIsLostAnyMore(t *testing.T) {
 	}
 	g := fleetOf(t, 1, 500*time.Millisecond)[0]
 	g.lose(context.DeadlineExceeded)
-	if len(g.Wrong()) != 1 {
-		t.Errorf("of an exchange that could not be sent now: %q", g.Wrong())
-	}
+	fatal.Same(t, len(g.Wrong()), 1, "of an exchange that could not be sent now: %q", g.Wrong())
 	process.Until(t, "one is published", func() bool { return g.Publish(t.Context(), path, []byte("1")) == nil })
 	if wrong := g.Wrong(); len(wrong) != 0 {
 		t.Errorf("it says %q of one that was sent", wrong)

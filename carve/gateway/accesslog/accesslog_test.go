@@ -78,7 +78,5 @@ func TestAFileThatTakesNothing(t *testing.T) {
 			t.Error("written")
 		}
 	}
-	if said != 1 {
-		t.Errorf("said %d times", said)
-	}
+	fatal.Same(t, said, 1, "times said")
 }

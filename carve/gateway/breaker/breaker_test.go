@@ -228,9 +228,7 @@ func TestBreakerTripsWhenTheCandidateHangs(t *testing.T) {
 					t.Fatalf("tripped after %v, want %v", at, tt.trips)
 				}
 				for _, p := range passes {
-					if told := p.Tripped.Err() != nil; told != (tt.trips > 0) {
-						t.Errorf("a waiting request was let down: %v", told)
-					}
+					fatal.Same(t, p.Tripped.Err() != nil, tt.trips > 0, "a waiting request was let down")
 				}
 				for _, p := range passes {
 					b.Done(p, Bad, time.Now())

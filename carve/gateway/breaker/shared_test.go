@@ -52,9 +52,7 @@ func TestRoutesShareTheExposure(t *testing.T) {
 					for _, b := range routes {
 						b.Set(true, live, 2)
 					}
-					if met := round(Good, true); met != 50 {
-						t.Errorf("after all were closed again %d met it", met)
-					}
+					fatal.Same(t, round(Good, true), 50, "met it after all were closed again")
 				})
 			})
 		}
@@ -156,9 +154,7 @@ func TestBreakerLeavesWhatBothFailAt(t *testing.T) {
 				b.Suspect(p)
 				b.Settle(p, false, time.Now())
 			}
-			if len(got.reasons) != 1 {
-				t.Errorf("live %v: %d failures of the candidate alone tripped for %q", live, tight.consecutive, got.reasons)
-			}
+			fatal.Same(t, len(got.reasons), 1, "live %v: %d failures of the candidate alone tripped for %q", live, tight.consecutive, got.reasons)
 			b.Stop()
 		}
 	})
@@ -212,9 +208,7 @@ func TestBreakerCountsUsersWhoGo(t *testing.T) {
 					p.User = 1 + i%tt.users
 					b.Done(p, Unknown, now.Add(tt.wait))
 				}
-				if (len(got.reasons) == 1) != tt.trips {
-					t.Errorf("tripped for %q, want a trip: %v", got.reasons, tt.trips)
-				}
+				fatal.Same(t, len(got.reasons) == 1, tt.trips, "tripped for %q", got.reasons)
 			})
 		}
 	}

@@ -81,9 +81,7 @@ func TestQueueClosesWithinItsTime(t *testing.T) {
 						<-release
 					}
 				}, func(j int, begun bool) {
-					if begun != (j < 2) {
-						t.Errorf("job %d has begun: %v", j, begun)
-					}
+					fatal.Same(t, begun, j < 2, "job %d has begun", j)
 					abandoned = append(abandoned, j)
 				})
 				for j := range 5 {

@@ -59,9 +59,7 @@ func TestFamiliesWithoutARouteAreLeftOut(t *testing.T) {
 	const away = "[2001:db8::1]:80" // for documentation: routed nowhere, but by a default route
 	if c, err := net.Dial("udp", away); err == nil {
 		c.Close()
-		if got := reachable([]string{away, "127.0.0.1:80"}); len(got) != 2 {
-			t.Errorf("%q", got)
-		}
+		fatal.Same(t, len(reachable([]string{away, "127.0.0.1:80"})), 2, "reachable")
 		return
 	}
 	if got := reachable([]string{away, "127.0.0.1:80"}); !slices.Equal(got, []string{"127.0.0.1:80"}) {

@@ -99,9 +99,7 @@ func TestFailuresInARowEject(t *testing.T) {
 		responders(t, u, 1)
 	}
 	before := a.asked.Load()
-	if before != 3 {
-		t.Errorf("ejected after %d failures", before)
-	}
+	fatal.Same(t, before, 3, "failures before it was ejected")
 	if got := responders(t, u, 50); got["a"] > 0 {
 		t.Errorf("an ejected instance had %d users' requests", got["a"])
 	}
@@ -151,9 +149,7 @@ func TestChecks(t *testing.T) {
 			}
 			a.health.Store(http.StatusServiceUnavailable)
 			process.Until(t, "the first is unhealthy", healthy(false, true))
-			if got := responders(t, u, 20); got["b"] != 20 {
-				t.Errorf("%v", got)
-			}
+			fatal.Same(t, responders(t, u, 20)["b"], 20, "responses of b")
 			b.health.Store(http.StatusNotFound)
 			process.Until(t, "both are", healthy(false, false))
 			if got := responders(t, u, 100); got["a"] == 0 || got["b"] == 0 || !u.Status().Panic {

@@ -70,12 +70,8 @@ func TestOnlyOnceGoesOverTrustedConnections(t *testing.T) {
 		})
 		fatal.If(t, err)
 		c.finish()
-		if got := conns.Load(); got != step.conns {
-			t.Errorf("step %d: %d connections, want %d", i, got, step.conns)
-		}
-		if idle := p.age(0); idle != 1 {
-			t.Errorf("step %d: %d idle connections, want 1: the new one takes the oldest's place", i, idle)
-		}
+		fatal.Same(t, conns.Load(), step.conns, "step %d: connections", i)
+		fatal.Same(t, p.age(0), 1, "step %d: idle connections: the new one takes the oldest's place", i)
 	}
 }
 

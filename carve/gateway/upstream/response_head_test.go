@@ -44,9 +44,7 @@ func FuzzResponseHead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("net/http refuses what was taken: %v", err)
 		}
-		if resp.StatusCode != h.status {
-			t.Errorf("status %d against %d", h.status, resp.StatusCode)
-		}
+		fatal.Same(t, resp.StatusCode, h.status, "status")
 		if bodyAllowed := h.status >= 200 && h.status != 204 && h.status != 304; bodyAllowed {
 			chunked := h.parser.Framing(http.MethodGet).Kind == http1.Chunked
 			if chunked != slices.Contains(resp.TransferEncoding, "chunked") || !chunked && h.length != resp.ContentLength {
@@ -231,8 +229,6 @@ func FuzzTarget(f *testing.F) {
 		if !strings.HasPrefix(target, "/base") {
 			t.Errorf("%q became %q", sent, target)
 		}
-		if got := u.url(target).RequestURI(); got != target {
-			t.Errorf("%q would go through net/http as %q", target, got)
-		}
+		fatal.Same(t, u.url(target).RequestURI(), target, "%q as it would go through net/http", target)
 	})
 }
