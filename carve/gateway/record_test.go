@@ -74,7 +74,8 @@ func TestRecord(t *testing.T) {
 	if x.Route != "" || x.Request.Target != "/elsewhere?x=2" || x.Request.Method != http.MethodPut || string(x.Request.Body) != "two" || x.Served != whittle.Monolith {
 		t.Errorf("%+v", x)
 	}
-	if a := &x.Monolith; a.Status != http.StatusAccepted || a.Header.Get("X-From") != "monolith" || string(a.Body) != "monolith got two" || a.Trailer.Get("X-Sum")+a.Trailer.Get("X-Late") != "78" || a.Latency <= 0 {
+	if a := &x.Monolith; a.Status != http.StatusAccepted || a.Header.Get("X-From") != "monolith" || string(a.Body) != "monolith got two" ||
+		a.Trailer.Get("X-Sum")+a.Trailer.Get("X-Late") != "78" || a.Latency <= 0 {
 		t.Errorf("%+v", a)
 	}
 	if x = kept[1]; x.Route != "/work" || string(x.Monolith.Body) != "monolith got three" {
