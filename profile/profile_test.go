@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"context"
 	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"whittle"
 	"whittle/internal/fatal"
+	"whittle/internal/needs"
 	"whittle/whittletest"
 )
 
@@ -367,5 +370,32 @@ func TestAnIdleWorkerCountsForNothing(t *testing.T) {
 		if c.Total > p.Total() || c.Function == idle {
 			t.Errorf("%s has %d of %d", p.Functions[c.Function].Name, c.Total, p.Total())
 		}
+	}
+}
+
+// TestReadsWhatNodeWrites reads a profile that node --cpu-prof has written.
+func TestReadsWhatNodeWrites(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), needs.Node(t), "--cpu-prof", "--cpu-prof-dir", dir, "testdata/busy.js")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.cpuprofile"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("node wrote %v: %v", found, err)
+	}
+	p, err := Read([]byte(fatal.Read(t, found[0])), "")
+	fatal.If(t, err)
+	if p.Kind != CPU || p.Runtime != Node || p.Duration < 300*time.Millisecond {
+		t.Errorf("kind %s, runtime %s, duration %s", p.Kind, p.Runtime, p.Duration)
+	}
+	site := p.Sites(1)[0]
+	f := p.Functions[site.Function]
+	if f.Name != "draw" || !strings.HasSuffix(f.File, "testdata/busy.js") || site.Share < 0.2 || site.Line < 4 || site.Line > 10 {
+		t.Errorf("the dearest own line is %d in %+v, share %.2f", site.Line, f, site.Share)
+	}
+	first, last := p.Samples[0], p.Samples[len(p.Samples)-1]
+	if first.At < 0 || last.At > p.Duration || first.At >= last.At {
+		t.Errorf("samples from %s to %s of %s", first.At, last.At, p.Duration)
 	}
 }

@@ -290,11 +290,16 @@ func TestTheMonolithsFailuresAreShown(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		share     whittle.Share
+		phase     whittle.Phase
 		candidate int
-	}{{"shadow", 0, 200}, {"watched at a full share", whittle.All, 200}, {"both fail", whittle.All, 500}} {
+	}{
+		{"shadow", 0, whittle.PhaseShadow, 200},
+		{"watched at a full share", whittle.All, whittle.PhaseShift, 200},
+		{"both fail", whittle.All, whittle.PhaseLive, 500},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := open(t, everything(), http.HandlerFunc(reset), says(tt.candidate, "said"))
-			s.apply(tt.share, map[bool]whittle.Phase{true: whittle.PhaseShadow, false: whittle.PhaseLive}[tt.share == 0])
+			s.apply(tt.share, tt.phase)
 			status, _ := s.gets(s.sends("GET", ""))
 			if alone := tt.share == 0 || tt.candidate == 500; alone != (status == http.StatusBadGateway) {
 				t.Errorf("the user got %d", status)

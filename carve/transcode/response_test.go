@@ -109,7 +109,8 @@ func TestResponseErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := shop(t, c.protocol, "Plain").Response(c.in)
-			if (a.Failure == whittle.FailedMalform) != (c.status == 0) || a.Status != c.status || string(a.Body) != c.body || a.Detail == "" || !strings.Contains(a.Detail, c.detail) {
+			failure := map[bool]whittle.Failure{true: whittle.FailedMalform}[c.status == 0]
+			if a.Failure != failure || a.Status != c.status || string(a.Body) != c.body || a.Detail == "" || !strings.Contains(a.Detail, c.detail) {
 				t.Errorf("got %d %q (%s), failure %q; want %d %q (%s)", a.Status, a.Body, a.Detail, a.Failure, c.status, c.body, c.detail)
 			}
 			if c.status > 0 && a.Header.Get("Content-Type") != "text/plain; charset=utf-8" || a.Latency != time.Second {

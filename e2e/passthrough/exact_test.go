@@ -128,13 +128,13 @@ func TestHeadersPass(t *testing.T) {
 	for _, length := range []int{0, 10, 10_000} { // lean without and with a body, and net/http's transport
 		g := through(t, url)
 		response := raw(t, g.addr, "POST /p HTTP/1.1\r\nHost: Example.com:81\r\nConnection: close, X-Named\r\nX-Named: 1\r\n"+
-			"X-Many: one\r\nx-many: two\r\nX-Odd:  a  b \r\nX-Empty:\r\nX-Latin: caf\xe9\r\nTE: trailers, gzip\r\nKeep-Alive: 300\r\n"+
+			"X-Many: one\r\nx-many: two\r\nX-Odd:  a  b \r\nX-Empty:\r\nX-Latin: caf\xe9\r\nAccept-Encoding: br;q=1.0, gzip;q=0.8\r\nTE: trailers, gzip\r\nKeep-Alive: 300\r\n"+
 			"Proxy-Authorization: x\r\nProxy-Connection: x\r\nForwarded: for=9.9.9.9\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Prefix: /x\r\nX-Real-IP: 9.9.9.9\r\n"+
 			fmt.Sprintf("Content-Length: %d\r\n\r\n", length)+strings.Repeat("b", length))
 		got := last()
 		slices.Sort(got.header)
 		want := []string{
-			"Cdn-Loop: MARK",
+			"Accept-Encoding: br;q=1.0, gzip;q=0.8", "Cdn-Loop: MARK",
 			fmt.Sprintf("Content-Length: %d", length),
 			`Forwarded: for=127.0.0.1;host="Example.com:81";proto=http`,
 			"Host: Example.com:81", "Te: trailers", "X-Empty: ",

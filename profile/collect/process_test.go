@@ -49,7 +49,7 @@ func TestEveryWorkerOfACluster(t *testing.T) {
 		var targets []string
 		before, spent := map[string][]string{}, int64(0)
 		if first {
-			workers = append(workers, pid)
+			workers = append([]int{pid}, workers...) // the order that WorkersFirst mends
 		}
 		for _, of := range workers {
 			targets = append(targets, strconv.Itoa(of))

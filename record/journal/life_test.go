@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -141,9 +140,10 @@ func TestReadingWhileWriting(t *testing.T) {
 	w := create(t, dir, Options{SegmentBytes: 30_000})
 	r := open(t, dir)
 	const total = 20_000
-	var writing sync.WaitGroup
-	defer writing.Wait()
-	writing.Go(func() {
+	written := make(chan struct{})
+	defer func() { <-written }()
+	go func() {
+		defer close(written)
 		for i := range total {
 			err := w.Append(exchange(i))
 			if i%50 == 0 {
@@ -157,8 +157,14 @@ func TestReadingWhileWriting(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
-	})
-	for n := 0; n < total && !t.Failed(); {
+	}()
+	n := 0
+	for last := false; !last && !t.Failed(); {
+		select {
+		case <-written: // what is read now is all that there is
+			last = true
+		default:
+		}
 		for e := range entries(t, r, Filter{}) {
 			if got := int(e.At.Sub(begun) / time.Millisecond); got != n {
 				t.Fatalf("entry %d at place %d", got, n)
@@ -166,7 +172,7 @@ func TestReadingWhileWriting(t *testing.T) {
 			n++
 		}
 	}
-	if r.Damages() != nil {
-		t.Errorf("%+v", r.Damages())
+	if n != total || r.Damages() != nil {
+		t.Errorf("%d of %d entries, %+v", n, total, r.Damages())
 	}
 }
