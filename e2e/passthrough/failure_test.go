@@ -57,7 +57,7 @@ func TestBrokenResponses(t *testing.T) {
 			}
 			body, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
-			if gone := resp.StatusCode == http.StatusBadGateway && err == nil && string(body) == "Bad Gateway\n"; !gone && (!begun || err == nil) {
+			if gone := !begun && resp.StatusCode == http.StatusBadGateway && err == nil && string(body) == "Bad Gateway\n"; !gone && (!begun || err == nil) {
 				t.Errorf("%.60q, size %d: got %d %q, %v", says, size, resp.StatusCode, body, err)
 			}
 		}
