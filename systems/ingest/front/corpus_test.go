@@ -345,7 +345,7 @@ func TestCorpus(t *testing.T) {
 			head, body, _ := strings.Cut(c.wire, "\r\n\r\n")
 			coding := map[bool]string{true: "gzip"}[strings.Contains(head, "Content-Encoding: ") && c.unzipped == ""]
 			if l.Whole && (string(l.Body) != cmp.Or(c.unzipped, body) || l.ContentEncoding != coding || l.Reason != a.Reason || a.DeadLetter == "") ||
-				!strings.Contains(head, l.Path) || l.Source != anySource || l.RequestID != a.RequestID || l.Address == "" || l.Time.IsZero() {
+				!l.Whole && len(a.Results) == 0 && !c.unfinished || !strings.Contains(head, l.Path) || l.Source != anySource || l.RequestID != a.RequestID || l.Address == "" || l.Time.IsZero() {
 				t.Errorf("%s: %+v after %s", c.name, l, a.text)
 			}
 		}
