@@ -74,7 +74,7 @@ var addedByServers = set(
 	"X-Permitted-Cross-Domain-Policies", "X-Xss-Protection", "X-Content-Security-Policy", "X-Webkit-Csp",
 	// Made of the body or the file: Express, Rails, Tornado, static files. Pragma says
 	// nothing in a response (RFC 9111, section 5.4); Spring Security and PHP send it. Expires is
-	// of a clock, and says nothing beside Cache-Control (section 5.3).
+	// of a clock, and says nothing next to Cache-Control (section 5.3).
 	"Etag", "Expires", "Last-Modified", "Accept-Ranges", "Pragma",
 	// How many more requests are allowed: rate limiters in front and within.
 	"Ratelimit", "Ratelimit-Policy",

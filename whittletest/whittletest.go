@@ -9,7 +9,8 @@ import (
 	"whittle/internal/fatal"
 )
 
-// Refused marks the test as failed, and lets it go on, if an error is not of the code or lacks words. What names what was refused.
+// Refused marks the test as failed, and lets it go on, if err has another code or lacks one of the
+// words. what names the case.
 func Refused(t testing.TB, err error, code whittle.Code, what string, words ...string) {
 	t.Helper()
 	if err == nil || whittle.CodeOf(err) != code {

@@ -460,7 +460,7 @@ func hold(t *testing.T, text, names string, of func(string) bool, want bool) {
 }
 
 // TestNoHeaderOfAClientIsAddedByServers: what clients act on is compared by default, but for Expires,
-// which says nothing beside Cache-Control.
+// which says nothing next to Cache-Control.
 func TestNoHeaderOfAClientIsAddedByServers(t *testing.T) {
 	c := whittle.Comparison{AllHeaders: true}
 	for _, name := range strings.Fields("Location Set-Cookie Cache-Control Www-Authenticate Content-Disposition Content-Language Content-Location Link " +

@@ -23,7 +23,7 @@ const (
 )
 
 // observer is an Envoy whose ext_proc filter tells whittle what goes by.
-var observer = fronts[2].beside("envoy-ext-proc", [2]string{"{prefix: /items/}", `{safe_regex: {regex: "/(items|odd|broken)/.*"}}`})
+var observer = fronts[2].copying("envoy-ext-proc", [2]string{"{prefix: /items/}", `{safe_regex: {regex: "/(items|odd|broken)/.*"}}`})
 
 // TestObserver holds what the example of ext_proc promises. Envoy has half of the users on the
 // candidate, and whittle is told so. Verdict, harm budget, guards and breaker are those of a

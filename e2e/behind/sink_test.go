@@ -19,8 +19,8 @@ import (
 
 // mirrors are proxies that serve all users from the monolith and copy requests to whittle.
 var mirrors = []front{
-	fronts[0].beside("nginx-mirror", [2]string{"/tmp/nginx-nobody.sock", "%d/nobody.sock"}, [2]string{"location /items/ {", "location ~ ^/(items|odd)/ {"}),
-	fronts[2].beside("envoy-mirror", [2]string{"{prefix: /items/}", `{safe_regex: {regex: "/(items|odd)/.*"}}`}),
+	fronts[0].copying("nginx-mirror", [2]string{"/tmp/nginx-nobody.sock", "%d/nobody.sock"}, [2]string{"location /items/ {", "location ~ ^/(items|odd)/ {"}),
+	fronts[2].copying("envoy-mirror", [2]string{"{prefix: /items/}", `{safe_regex: {regex: "/(items|odd)/.*"}}`}),
 }
 
 const (

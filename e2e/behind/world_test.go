@@ -90,8 +90,8 @@ var fronts = []front{
 	},
 }
 
-// beside is the proxy by another example, where whittle is beside it and serves nobody.
-func (f front) beside(folder string, more ...[2]string) front {
+// copying is the proxy by another example, in which whittle gets copies of requests and serves nobody.
+func (f front) copying(folder string, more ...[2]string) front {
 	f.folder, f.listens, f.admin, f.more = folder, "127.0.0.1:8090", "", append(more, f.more...)
 	return f
 }

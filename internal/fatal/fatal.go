@@ -52,7 +52,8 @@ func Has(t testing.TB, text string, words ...string) {
 	}
 }
 
-// Same marks the test as failed, and lets it go on, if a value is not the wanted one. What the value is comes as for fmt.Sprintf.
+// Same marks the test as failed, and lets it go on, if got is not want. what and args name the
+// value, as for fmt.Sprintf.
 func Same[T any](t testing.TB, got, want T, what string, args ...any) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {

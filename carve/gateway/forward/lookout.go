@@ -5,66 +5,6 @@ import (
 	"time"
 )
 
-// readOn reads the rest while the client is waited for, on a goroutine for which stop
-// waits, and gives the upstream's connection back.
-func (s *spill) readOn() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !s.atEnd && !s.stopped {
-		s.mu.Unlock()
-		p, err := s.a.Next()
-		s.mu.Lock()
-		s.put(p)
-		s.ended(err)
-	}
-	s.a.Close()
-	s.done = true
-	s.changed.Broadcast()
-}
-
-// look has the rest read where the client takes long, and memory is left for it. If nothing
-// waits to be looked at, it leaves the lookout until the next begin.
-func (s *spill) look(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case !s.waiting || s.reading || s.stopped:
-		s.leaveLookout()
-		return
-	case now.Sub(s.began) < readily:
-		return
-	}
-	if left, ok := s.a.Leave(s.queue.Budget.Take); ok {
-		s.left, s.reading = left, true
-		s.leaveLookout()
-		go s.readOn()
-	}
-}
-
-// put gives a piece to the client's goroutine, and returns when it is not needed any
-// more. The caller holds mu.
-func (s *spill) put(p []byte) {
-	for len(p) > 0 && !s.stopped {
-		n := s.queue.Put(p)
-		p = p[n:]
-		if n > 0 {
-			s.changed.Broadcast()
-		}
-		if len(p) == 0 {
-			return
-		}
-		if s.queue.Len() == 0 && s.piece == nil { // the budget is used up by others
-			s.direct = p
-			s.changed.Broadcast()
-			for s.direct != nil && !s.stopped {
-				s.changed.Wait()
-			}
-			return
-		}
-		s.changed.Wait()
-	}
-}
-
 // lookout looks every few milliseconds for clients that take long over a piece of a
 // response. One ticker for all costs less than a timer for each piece that is written:
 // setting one wakes a thread. Who waits for no client is not looked at. The zero value is
@@ -149,4 +89,64 @@ func (l *lookout) present(all []*spill) []*spill {
 		all = append(all, s)
 	}
 	return all
+}
+
+// readOn reads the rest while the client is waited for, on a goroutine for which stop
+// waits, and gives the upstream's connection back.
+func (s *spill) readOn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.atEnd && !s.stopped {
+		s.mu.Unlock()
+		p, err := s.a.Next()
+		s.mu.Lock()
+		s.put(p)
+		s.ended(err)
+	}
+	s.a.Close()
+	s.done = true
+	s.changed.Broadcast()
+}
+
+// look has the rest read where the client takes long, and memory is left for it. If nothing
+// waits to be looked at, it leaves the lookout until the next begin.
+func (s *spill) look(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.waiting || s.reading || s.stopped:
+		s.leaveLookout()
+		return
+	case now.Sub(s.began) < readily:
+		return
+	}
+	if left, ok := s.a.Leave(s.queue.Budget.Take); ok {
+		s.left, s.reading = left, true
+		s.leaveLookout()
+		go s.readOn()
+	}
+}
+
+// put gives a piece to the client's goroutine, and returns when it is not needed any
+// more. The caller holds mu.
+func (s *spill) put(p []byte) {
+	for len(p) > 0 && !s.stopped {
+		n := s.queue.Put(p)
+		p = p[n:]
+		if n > 0 {
+			s.changed.Broadcast()
+		}
+		if len(p) == 0 {
+			return
+		}
+		if s.queue.Len() == 0 && s.piece == nil { // the budget is used up by others
+			s.direct = p
+			s.changed.Broadcast()
+			for s.direct != nil && !s.stopped {
+				s.changed.Wait()
+			}
+			return
+		}
+		s.changed.Wait()
+	}
 }

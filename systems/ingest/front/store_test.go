@@ -209,11 +209,11 @@ func TestSlowBodies(t *testing.T) {
 	fatal.Same(t, s.front.appendBytes.Load(), 0, "bytes are still held")
 }
 
-const crowd = 20
+const callers = 20
 
-// crowded has a crowd send imports of 10,000 bytes each, of which five may be held, to a stream
+// overload has all callers send imports of 10,000 bytes each, of which five may be held, to a stream
 // that waits for its gate.
-func crowded(t *testing.T, holds bool, wait time.Duration) (*testFront, <-chan result) {
+func overload(t *testing.T, holds bool, wait time.Duration) (*testFront, <-chan result) {
 	t.Helper()
 	s := serve(t, func(o *Options) {
 		d := newDouble()
@@ -225,7 +225,7 @@ func crowded(t *testing.T, holds bool, wait time.Duration) (*testFront, <-chan r
 		}
 	})
 	responses := make(chan result)
-	for i := range crowd {
+	for i := range callers {
 		go func() { responses <- s.post("/import", strings.Repeat(string(rune('a'+i)), 10_000)) }()
 	}
 	return s, responses
@@ -234,12 +234,12 @@ func crowded(t *testing.T, holds bool, wait time.Duration) (*testFront, <-chan r
 // TestCopiedIsNotHeld: what the stream has copied is not held while it is waited for,
 // so that more can wait than may be held.
 func TestCopiedIsNotHeld(t *testing.T) {
-	s, responses := crowded(t, false, time.Minute)
-	for s.stream.decided() < crowd {
+	s, responses := overload(t, false, time.Minute)
+	for s.stream.decided() < callers {
 		runtime.Gosched()
 	}
 	close(s.stream.gate)
-	for range crowd {
+	for range callers {
 		if a := <-responses; a.code != 200 {
 			t.Errorf("%d %s", a.code, a.text)
 		}
@@ -248,7 +248,7 @@ func TestCopiedIsNotHeld(t *testing.T) {
 	for _, r := range s.stream.records() {
 		kept[string(r.Value)] = len(r.Value) == 10_000 && strings.Count(string(r.Value), string(r.Value[:1])) == 10_000
 	}
-	for i := range crowd {
+	for i := range callers {
 		if !kept[strings.Repeat(string(rune('a'+i)), 10_000)] {
 			t.Errorf("the body of %c is not kept as it was", 'a'+i)
 		}
@@ -258,11 +258,11 @@ func TestCopiedIsNotHeld(t *testing.T) {
 // TestInFlightIsBounded holds the stream while more is sent than may be held:
 // what does not fit is refused, and the rest is kept.
 func TestInFlightIsBounded(t *testing.T) {
-	s, responses := crowded(t, true, 10*time.Millisecond)
+	s, responses := overload(t, true, 10*time.Millisecond)
 	// Nothing is kept while the gate is closed, so the first responses are those
 	// of requests that found no room.
 	busy := 0
-	for range crowd - 4 {
+	for range callers - 4 {
 		a := <-responses
 		if a.code != 429 || a.header.Get("Retry-After") == "" {
 			t.Errorf("%d %s", a.code, a.text)
@@ -277,8 +277,8 @@ func TestInFlightIsBounded(t *testing.T) {
 			t.Errorf("%d %s", a.code, a.text)
 		}
 	}
-	if kept := len(s.stream.records()); kept != crowd-busy || kept == 0 {
-		t.Errorf("%d kept, %d sent away of %d", kept, busy, crowd)
+	if kept := len(s.stream.records()); kept != callers-busy || kept == 0 {
+		t.Errorf("%d kept, %d sent away of %d", kept, busy, callers)
 	}
 	if s.front.appendBytes.Load() != 0 || !s.front.memory.TryAcquire(s.front.limits.InFlight) {
 		t.Error("something is still held")
