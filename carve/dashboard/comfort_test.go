@@ -88,6 +88,10 @@ func TestWidths(t *testing.T) {
 					`got === '%d' || --frames === 0 ? found(got) : requestAnimationFrame(look); }; look(); })`, wide, width)); got != strconv.FormatInt(width, 10) {
 					t.Errorf("%s is wider than %d pixels: %s", place, width, got)
 				}
+				if got := b.JS(`(() => { const x = e => Math.round(e.getBoundingClientRect().right), of = s => [...document.querySelectorAll(s)].map(x).join(' '); ` +
+					`return innerWidth < 1260 || of('.routes thead tr:last-child th') === of('.routes tbody tr:first-child td.n') })()`); got != "true" {
+					t.Errorf("%s at %d pixels: the heads of the table are not above their columns", place, width)
+				}
 				if width > 500 {
 					continue
 				}
