@@ -169,3 +169,22 @@ func TestATripIsKeptUntilTheFall(t *testing.T) {
 		})
 	}
 }
+
+// TestFailuresDecide: a candidate that never responds is DIFFERENT after some more requests, so
+// the verdict keeps its own sentence. Requests that are not mirrored decide nothing.
+func TestFailuresDecide(t *testing.T) {
+	for _, tt := range []struct {
+		ledger whittle.Ledger
+		want   string
+	}{
+		{whittle.Ledger{Total: 6, Failed: 6}, "DIFFERENT: failure proven; 100 % of the requests could not be compared (6 failed)"},
+		{
+			whittle.Ledger{Total: 6, Skipped: map[string]int64{whittle.SkipNotSafe: 6}},
+			"DIFFERENT: none of the requests could be compared (6 not_safe), and more of their like decide nothing",
+		},
+	} {
+		e, v := evidence{uncompared: uncomparedIn(&tt.ledger)}, whittle.Verdict{State: whittle.Different, Summary: "DIFFERENT: failure proven"}
+		e.sayUncompared(&v)
+		fatal.Same(t, v.Summary, tt.want, "the sentence")
+	}
+}

@@ -422,7 +422,7 @@ func (e *evidence) forgetUncompared(spec *whittle.Route) {
 }
 
 // sayUncompared ends the verdict's sentence. Where no request could be compared, more of them
-// decide nothing. The caller holds mu.
+// decide nothing, except those to which the candidate gives no response. The caller holds mu.
 func (e *evidence) sayUncompared(v *whittle.Verdict) {
 	share, why := e.uncompared.since(e.before)
 	all := e.uncompared.All - e.before.All
@@ -441,7 +441,7 @@ func (e *evidence) sayUncompared(v *whittle.Verdict) {
 	}
 	switch {
 	case share == 0:
-	case share == 1 && v.Compared == 0:
+	case share == 1 && v.Compared == 0 && e.uncompared.Excused["failed"] == e.before.Excused["failed"]:
 		v.MoreNeeded = -1
 		v.Summary = fmt.Sprintf("%s: none of the requests could be compared (%s), and more of their like decide nothing", v.State, why)
 	default:
