@@ -130,7 +130,7 @@ func unready(p whittle.Rollout, s State, in Input, now time.Time) (needs []strin
 		}
 		if in.StepServed < p.MinRequests {
 			served := fmt.Sprintf("%d of %s served", in.StepServed, requests(p.MinRequests))
-			if in.StepServed == 0 && now.Sub(s.Since) >= p.Hold {
+			if in.StepServed == 0 && now.Sub(s.Since) >= p.Hold && p.Sticky.By == "address" {
 				served += " (by address, all requests of one machine are one user: see rollout.sticky_by)"
 			}
 			needs = append(needs, served)
@@ -268,7 +268,7 @@ func (s State) clamp(now time.Time) time.Time {
 // VerdictIs is a verdict with its sentence, for the middle of another sentence. Where the
 // sentence begins with the verdict's word, the word is not said twice.
 func VerdictIs(v whittle.State, summary string) string {
-	if strings.HasPrefix(summary, string(v)+" ") {
+	if strings.HasPrefix(summary, string(v)+" ") || strings.HasPrefix(summary, string(v)+": ") {
 		return strings.TrimRight(summary, ".; ")
 	}
 	return string(v) + colon(summary)

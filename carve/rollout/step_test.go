@@ -164,6 +164,15 @@ func TestNext(t *testing.T) {
 	retrying.Retry = 5 * time.Minute
 	held := shift(500)
 	held.Held, held.HeldReason = true, "Held by ann: freeze."
+	taken := inPhase(whittle.PhaseRolledBack, 0)
+	taken.Held, taken.HeldReason = true, held.HeldReason
+	late := shift(500)
+	late.Since = began.Add(-time.Hour)
+	stickyBy := func(by string) whittle.Rollout {
+		p := policy
+		p.Sticky.By = by
+		return p
+	}
 	tests := []struct {
 		name   string
 		policy whittle.Rollout
@@ -190,7 +199,14 @@ func TestNext(t *testing.T) {
 			"different, not said twice", policy, shadow(), said(whittle.Different, "DIFFERENT after 300 exchanges: mean shown."),
 			"No shift: the verdict is DIFFERENT after 300 exchanges: mean shown. Fix the candidate and reset, or declare the difference in the config.",
 		},
+		{
+			"nothing compared, not said twice", policy, shadow(), said(whittle.Different, "DIFFERENT: none could be compared."),
+			"No shift: the verdict is DIFFERENT: none could be compared. Fix the candidate and reset, or declare the difference in the config.",
+		},
 		{"rolled back", policy, inPhase(whittle.PhaseRolledBack, 0), said(whittle.Equivalent, ""), "0 % → 1 %: needs a promotion by hand."},
+		{"rolled back while held", policy, taken, said(whittle.Equivalent, ""), "0 % → 1 %: needs a promotion by hand."},
+		{"no user by address", stickyBy("address"), late, served(whittle.Equivalent, 0), "5 % → 25 %: 0 of 50 requests served (by address, all requests of one machine are one user: see rollout.sticky_by)."},
+		{"no user by header", stickyBy("header"), late, served(whittle.Equivalent, 0), "5 % → 25 %: 0 of 50 requests served."},
 		{"retry", retrying, inPhase(whittle.PhaseRolledBack, 0), said(whittle.Equivalent, ""), "0 % → 1 % in 4m42s at the earliest."},
 		{"breach", policy, shift(500), breach("errors", ""), "Back to the monolith at once. The errors guard was breached."},
 	}

@@ -30,7 +30,7 @@ func Next(p whittle.Rollout, s State, in Input, now time.Time) string {
 			return "Back to the monolith at once. " + reason + "."
 		}
 	}
-	if s.Held {
+	if s.Held && (s.Phase != whittle.PhaseRolledBack || p.Retry > 0 && !s.ByHand) {
 		return fmt.Sprintf("Nothing until it is resumed. %s", s.HeldReason)
 	}
 	switch s.Phase {
