@@ -196,3 +196,28 @@ func TestAnArchiveIsNotShown(t *testing.T) {
 		t.Error("nothing is shown")
 	}
 }
+
+// TestAShapeKeepsItsKinds: a kind after the name of a secret is no secret. Of the requests that
+// were sent, those without a response differ too.
+func TestAShapeKeepsItsKinds(t *testing.T) {
+	show, err := redact.New(redact.Rules{}, redact.NewKey())
+	fatal.If(t, err)
+	url := serve(t, func(r *http.Request) string {
+		if r.URL.Path == "/b" {
+			panic(http.ErrAbortHandler)
+		}
+		return "1"
+	})
+	log := made{40, func(i int) *capture.Entry {
+		e := get(i, []string{"/a", "/b"}[i%2], "1")
+		e.Request.Header["Content-Type"], e.Request.Body = []string{"application/json"}, []byte(`{"password":"redacted-1","pin":1}`)
+		return e
+	}}
+	r := run(t, log, Options{Against: url, Show: show})
+	if got := r.Shapes.Differ[0].Shape; got != "GET /b {password:text,pin:integer} → 200" {
+		t.Errorf("shape %q", got)
+	}
+	if !strings.HasSuffix(r.Summary, "; 20 of 40 exchanges differ") {
+		t.Error(r.Summary)
+	}
+}

@@ -268,7 +268,7 @@ func (r *Report) judge() {
 		r.Summary = r.Routes[0].Verdict.Summary
 	default:
 		r.Summary = fmt.Sprintf("%s: %s compared, %d equivalent, %d different, %d undecided; %d of %d exchanges differ", r.Verdict,
-			were(int64(compared), "route"), count[whittle.Equivalent], count[whittle.Different], count[whittle.Undecided], r.Differing, r.Ledger.Compared)
+			were(int64(compared), "route"), count[whittle.Equivalent], count[whittle.Different], count[whittle.Undecided], r.Differing, r.Ledger.Compared+r.Ledger.Failed)
 	}
 }
 

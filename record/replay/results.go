@@ -112,7 +112,7 @@ func (b *results) take(it *item) {
 		p = &routeResults{measured: len(b.routes) < routesMost}
 		b.routes[it.to] = p
 	}
-	shape := b.shapes.of(b.shapeOf(it), it.to.spec.Name)
+	shape := b.shapes.of(shapeOf(it.to.spec.Name, it.entry, b.shown), it.to.spec.Name)
 	shape.Recorded++
 	p.ledger.Total++
 	b.timed(p, it)
@@ -137,14 +137,13 @@ func (b *results) take(it *item) {
 	}
 }
 
-// shapeOf returns the shape of an exchange with its secrets removed: a name in
-// a query or a form may itself be a secret.
-func (b *results) shapeOf(it *item) string {
-	s := shapeOf(it.to.spec.Name, it.entry)
-	if b.o.Show != nil {
-		s = string(b.o.Show.Value(nil, []byte(s)))
+// shown is a name in a shape with its secrets removed: a name in a query or a form may itself
+// be one.
+func (b *results) shown(name string) string {
+	if b.o.Show == nil {
+		return name
 	}
-	return s
+	return string(b.o.Show.Value(nil, []byte(name)))
 }
 
 // failed is the reason under which the ledger counts failed exchanges.

@@ -27,17 +27,18 @@ const (
 
 // shapeOf names the structure of a recorded exchange without its values: method
 // and route, status, the names in the query, and the structure of the request's
-// body, in which numbers are distinguished by kind.
-func shapeOf(route string, e *capture.Entry) string {
+// body, in which numbers are distinguished by kind. Show redacts each name: in the whole, a kind
+// after the name of a secret would look like the secret.
+func shapeOf(route string, e *capture.Entry, show func(string) string) string {
 	var b strings.Builder
 	if !strings.HasPrefix(route, e.Request.Method+" ") {
 		b.WriteString(e.Request.Method + " ")
 	}
-	b.WriteString(route)
+	b.WriteString(show(route))
 	if _, query, _ := strings.Cut(e.Request.Target, "?"); query != "" {
-		b.WriteString("?" + namesOf(query))
+		b.WriteString("?" + namesOf(query, show))
 	}
-	if body := structure(&e.Request); body != "" {
+	if body := structure(&e.Request, show); body != "" {
 		b.WriteString(" " + body)
 	}
 	if e.Response.Failure != whittle.NoFailure {
@@ -58,12 +59,16 @@ func shorten(s string) string {
 	return fmt.Sprintf("%s… #%08x", strings.ToValidUTF8(s[:shapeText], ""), h.Sum32())
 }
 
-func namesOf(query string) string {
+func namesOf(query string, show func(string) string) string {
 	values, _ := url.ParseQuery(query) // what cannot be read is no name
-	return strings.Join(slices.Sorted(maps.Keys(values)), "&")
+	names := slices.Sorted(maps.Keys(values))
+	for i := range names {
+		names[i] = show(names[i])
+	}
+	return strings.Join(names, "&")
 }
 
-func structure(q *whittle.Request) string {
+func structure(q *whittle.Request, show func(string) string) string {
 	if len(q.Body) == 0 {
 		return ""
 	}
@@ -73,18 +78,17 @@ func structure(q *whittle.Request) string {
 		d := json.NewDecoder(strings.NewReader(string(q.Body)))
 		d.UseNumber()
 		if d.Decode(&v) == nil && !d.More() {
-			return skeleton(v, 0)
+			return skeleton(v, 0, show)
 		}
 	}
 	if err == nil && kind == "application/x-www-form-urlencoded" {
-		return "form " + namesOf(string(q.Body[:min(len(q.Body), shapeBody)]))
+		return "form " + namesOf(string(q.Body[:min(len(q.Body), shapeBody)]), show)
 	}
-	kind = cmp.Or(kind, "a body")
-	return kind
+	return show(cmp.Or(kind, "a body"))
 }
 
 // skeleton writes a JSON value's structure: {"a":integer,"b":[text]}.
-func skeleton(v any, depth int) string {
+func skeleton(v any, depth int, show func(string) string) string {
 	if depth > shapeDepth {
 		return "…"
 	}
@@ -92,13 +96,13 @@ func skeleton(v any, depth int) string {
 	case map[string]any:
 		parts := make([]string, 0, len(v))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			parts = append(parts, name+":"+skeleton(v[name], depth+1))
+			parts = append(parts, show(name)+":"+skeleton(v[name], depth+1, show))
 		}
 		return "{" + strings.Join(parts, ",") + "}"
 	case []any:
 		kinds := map[string]bool{}
 		for _, e := range v {
-			kinds[skeleton(e, depth+1)] = true
+			kinds[skeleton(e, depth+1, show)] = true
 		}
 		return "[" + strings.Join(slices.Sorted(maps.Keys(kinds)), "|") + "]"
 	case json.Number:
