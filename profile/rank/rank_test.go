@@ -72,3 +72,11 @@ func TestTheIntervalIsAroundTheShare(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsThatNobodyCounted are not none.
+func TestRequestsThatNobodyCounted(t *testing.T) {
+	r := Ranking{Endpoints: []Endpoint{{Endpoint: "counted", Requests: 7}, {Endpoint: "not counted"}}}
+	if rows := r.rows(); rows[0][3] != "7" || rows[1][3] != "–" {
+		t.Errorf("requests %q and %q", rows[0][3], rows[1][3])
+	}
+}

@@ -16,12 +16,15 @@ var head = []string{"endpoint", "CPU", "CPU a request", "requests", "p50", "p99"
 func (r *Ranking) rows() [][]string {
 	var rows [][]string
 	for _, e := range r.Endpoints {
-		blocked := "–"
+		blocked, requests := "–", "–"
 		if e.Longest > 0 {
 			blocked = fmt.Sprintf("%.0f %% of the time, up to %s", 100*e.Blocking, took(e.Longest))
 		}
+		if e.Requests > 0 { // otherwise nothing counted them
+			requests = strconv.FormatInt(e.Requests, 10)
+		}
 		rows = append(rows, []string{
-			e.Endpoint, fmt.Sprintf("%.1f %% (%.0f to %.0f)", 100*e.Share, 100*e.Low, 100*e.High), took(e.CPUPerRequest), strconv.FormatInt(e.Requests, 10), took(e.P50), took(e.P99), blocked,
+			e.Endpoint, fmt.Sprintf("%.1f %% (%.0f to %.0f)", 100*e.Share, 100*e.Low, 100*e.High), took(e.CPUPerRequest), requests, took(e.P50), took(e.P99), blocked,
 		})
 	}
 	if r.Unknown > 0 {
