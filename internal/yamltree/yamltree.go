@@ -74,6 +74,17 @@ var top = Place{1, 1}
 
 func fail(at Place, format string, args ...any) { panic(&Error{at, fmt.Sprintf(format, args...)}) }
 
+// unreadable fails with the parser's words, and with what to do about the commonest of them.
+func unreadable(at Place, text string) {
+	switch {
+	case strings.Contains(text, "'\t'"):
+		text = "there is a tab; indent by spaces"
+	case strings.Contains(text, "not allowed in this context"):
+		text += "; indent it like its neighbors, and put quotes around a text with a colon"
+	}
+	fail(at, "not readable as YAML: %s", text)
+}
+
 // Parse reads a document; nil: it is empty. Its errors are *Error, whatever the bytes: the
 // parser is not ours, and may panic.
 func Parse(src []byte, l Limits) (root *Node, err error) {
@@ -94,7 +105,7 @@ func Parse(src []byte, l Limits) (root *Node, err error) {
 		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 			at, text = placeOf(e.GetToken()), e.GetMessage()
 		}
-		fail(at, "not readable as YAML: %s", text)
+		unreadable(at, text)
 	}
 	b := builder{limits: l, anchors: map[string]ast.Node{}, open: map[string]bool{}}
 	for _, doc := range file.Docs {
@@ -122,7 +133,7 @@ func (l *Limits) check(tokens token.Tokens) {
 		}
 		switch t.Type {
 		case token.InvalidType:
-			fail(at, "not readable as YAML: %s", t.Error)
+			unreadable(at, t.Error)
 		case token.MappingStartType, token.SequenceStartType:
 			flow++
 		case token.MappingEndType, token.SequenceEndType:
