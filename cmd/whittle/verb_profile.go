@@ -22,6 +22,16 @@ type profileVerb struct {
 	Guard guardVerb `cmd:"" help:"Fail if a service's CPU per request is above its baseline."`
 }
 
+// Help gives the examples.
+func (profileVerb) Help() string {
+	return `Without a subcommand, it takes a profile; "whittle profile take --help" has the flags.
+
+Examples:
+  whittle profile $(pgrep -f server.js)            # which line takes the CPU
+  whittle profile diff before/cpu.cpuprofile after/cpu.pb.gz
+  whittle profile guard http://127.0.0.1:8091 --during plan.yml --baseline cost.json`
+}
+
 type takeVerb struct {
 	Process string `arg:"" name:"target" placeholder:"TARGET" help:"A Go service's pprof or admin URL, a Node inspector's URL, a Node process's id, or a saved profile."`
 
