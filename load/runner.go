@@ -39,7 +39,7 @@ func NewRunner(p *plan.Plan, o Options) (*Runner, error) {
 	r.target, _ = plan.SplitLogin(r.base)
 	if r.target == "" && p.Relative() {
 		return nil, whittle.Errorf(whittle.Invalid, "run plan %s: no target", p.Name).
-			WithHint("give config.target in the plan, or a target on the command line")
+			WithHint("give config.target in the plan, or --target URL")
 	}
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("run plan %s: %w", p.Name, err)

@@ -64,7 +64,11 @@ func parseFraction(s string, least, most float64) (float64, error) {
 	}
 	v, err := parse(s)
 	if err != nil || v < least || v > most {
-		return 0, fmt.Errorf("%s is not a number from %s to %s: write one such as %s", quote(s), plain(least), plain(most), plain(max(least, 0.1)))
+		example := 0.1
+		if least > example { // a confidence
+			example = 0.99
+		}
+		return 0, fmt.Errorf("%s is not a number from %s to %s: write one such as %s", quote(s), plain(least), plain(most), plain(example))
 	}
 	return v, nil
 }

@@ -150,7 +150,7 @@ func (s State) promoted(p whittle.Rollout, in Input, c Order, now time.Time) (St
 		return next, d, nil
 	}
 	if !c.Force {
-		return s, nil, refuse("no promotion: "+over, "wait for more traffic, or force it with a reason, which is kept")
+		return s, nil, refuse("no promotion: "+over, "wait for more traffic, or force it (--force) with a reason (-m TEXT), which is kept")
 	}
 	if why := s.unforced(in); why != "" {
 		return s, nil, refuse("no promotion: "+why, hintUnforced)
@@ -236,7 +236,7 @@ func (c Order) cleaned() (Order, error) {
 	}
 	if c.Kind == Promote && c.Force && c.Reason == "" {
 		return c, whittle.Errorf(whittle.Invalid, "a forced promotion needs a reason").
-			WithHint("say why you do not wait for the evidence; the reason is kept in the time line")
+			WithHint("say by -m TEXT why you do not wait for the evidence; the time line keeps it")
 	}
 	return c, nil
 }
