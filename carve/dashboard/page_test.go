@@ -312,6 +312,7 @@ func TestGatesAndQueries(t *testing.T) {
 		{Name: "ci", Before: whittle.GateStep, Since: time.Now().Add(-time.Minute), Asked: 3, Last: `last response 503 "<b>tests</b> are running"`},
 		{Name: "board", Before: whittle.GateStep, ByHand: true},
 	}
+	r.Guards[2].Candidate, r.Guards[2].EValue, r.Guards[2].Count = 0.05, 0.49, 1
 	r.Guards = append(r.Guards, whittle.Meter{Name: "query depth", Candidate: 12, Limit: 1000, Count: 4, Summary: "candidate 12, at most 1,000"})
 	g := serve(t, []whittle.RouteStatus{r})
 	b := open(t, g, "#/route/"+counted)
@@ -319,6 +320,9 @@ func TestGatesAndQueries(t *testing.T) {
 	b.UntilText(`last response 503 "<b>tests</b> are running"`)
 	b.UntilText("needs approval")
 	b.UntilText("A limit rule: no error rate is claimed.")
+	b.UntilText("above, not proven")
+	b.UntilText("1 response")
+	b.UntilText("are missing: whittle did not run, or ended before it had saved their counts.")
 	b.Click("[data-verb=approve]", "Approve")
 	b.UntilText("Opens for the next step: gate board.")
 	b.Type("dialog [name=reason]", "board of Monday")

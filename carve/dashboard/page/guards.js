@@ -1,5 +1,5 @@
 import { html } from './dom.js';
-import { count, digits, millis, percent, visible } from './format.js';
+import { digits, millis, percent, plural, visible } from './format.js';
 import { Side } from './words.js';
 
 const kinds = {
@@ -22,7 +22,7 @@ function Guard({ guard: g }) {
     : { title: visible(g.name), write: g.name.startsWith('query ') && g.threshold > 1 ? percent : digits };
   const near = nearness(g);
   return html`<div class=${`guard ${g.breached ? 'breached' : near > 0.75 ? 'near' : ''}`}>
-    <div class="guard-head"><h3>${title}</h3>${g.breached ? html`<span class="tag shown">breached</span>` : near > 0.75 ? html`<span class="tag suspected">near</span>` : html`<span class="tag calm">${g.count ? 'within' : 'no responses yet'}</span>`}</div>
+    <div class="guard-head"><h3>${title}</h3>${g.breached ? html`<span class="tag shown">breached</span>` : near > 0.75 ? html`<span class="tag suspected">near</span>` : html`<span class="tag calm">${!g.count ? 'no responses yet' : g.threshold > 1 && g.candidate > g.limit ? 'above, not proven' : 'within'}</span>`}</div>
     <${Reading} guard=${g} title=${title} write=${write} />
     <${Weight} guard=${g} title=${title} near=${near} />
     <details class="figures"><summary>In words</summary><p class="small">${visible(g.summary)}</p></details>
@@ -56,7 +56,7 @@ const Weight = ({ guard: g, title, near }) => !(g.threshold > 1) ? html`<p class
   <div class="gauge log" role="meter" aria-label=${`${title}: evidence that the limit is passed, logarithmic`} aria-valuemin="0" aria-valuemax="1" aria-valuenow=${near}
     aria-valuetext=${`${digits(g.e_value)} of ${digits(g.threshold)}`}><span class="value" style=${{ width: `${100 * near}%` }}></span>
     ${ticks(g.threshold).map(t => html`<span class="tick" style=${{ left: `${100 * t}%` }}></span>`)}</div>
-  <span class="quiet small">${count(g.count)} responses</span></div>`;
+  <span class="quiet small">${plural(g.count, 'response')}</span></div>`;
 
 // ticks are the powers of ten on the way to a threshold, 0 to 1.
 function ticks(threshold) {

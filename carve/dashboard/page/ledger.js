@@ -35,7 +35,7 @@ export function LedgerLine({ ledger }) {
 
 // Counted says since when requests are counted, and which time is missing. An API
 // that does not know since when shows nothing.
-const Counted = ({ since, gap }) => since && html`<p class="counted quiet">Counted since <${At} at=${since} />.${gap && html` Requests from <${At} at=${gap.from} /> to <${At} at=${gap.to} /> ${gap.gateway && `at ${gap.gateway} `}are missing: whittle ended before it had saved their counts.`}</p>`;
+const Counted = ({ since, gap }) => since && html`<p class="counted quiet">Counted since <${At} at=${since} />.${gap && html` Requests from <${At} at=${gap.from} /> to <${At} at=${gap.to} /> ${gap.gateway && `at ${gap.gateway} `}are missing: whittle did not run, or ended before it had saved their counts.`}</p>`;
 
 // Ledger shows every part, whether they add up, and since when they are counted.
 export function Ledger({ ledger }) {
