@@ -241,7 +241,7 @@ func rolloutOf(p *whittle.Rollout) value {
 				words, schemas := between("number", 0.01, 100)()
 				_, more := inPercent()
 				return words, append(schemas, more...)
-			}, parseStep, func(s whittle.Share) string { return number(s.Percent()) })
+			}, ParseStep, func(s whittle.Share) string { return number(s.Percent()) })
 		}), "[1, 5, 25, 50, 100]", "shares in percent, rising"},
 		key{"hold", span(&p.Hold, 0, 30*day), "30s", "shortest time of a step"},
 		key{"soak", span(&p.Soak, 0, 30*day), "(`5m`, or ten times `hold` where that is less)", "how many different seconds need a comparison before the second step"},

@@ -46,9 +46,9 @@ func ParseShare(s string) (whittle.Share, error) {
 	return whittle.Share(math.Round(bp)), err
 }
 
-// parseStep reads a share in a list where all of it is percent, so that the sign can be left
+// ParseStep reads a share where only a percentage can stand, so that the sign can be left
 // out.
-func parseStep(s string) (whittle.Share, error) {
+func ParseStep(s string) (whittle.Share, error) {
 	share, err := ParseShare(strings.TrimSuffix(s, "%") + "%")
 	if err != nil || share == 0 {
 		return 0, fmt.Errorf("%s is not a share in percent: write a number from 0.01 to 100, such as 5", quote(s))

@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"math"
 	"os"
 	"os/user"
 
 	"whittle"
+	"whittle/carve/config"
 	"whittle/carve/rollout"
 	"whittle/carve/show"
 	"whittle/cmdline"
@@ -45,8 +45,8 @@ func operator() string {
 
 type promoteVerb struct {
 	order
-	Force bool     `help:"Promote although the verdict is UNDECIDED; needs a reason. DIFFERENT cannot be forced."`
-	To    *float64 `placeholder:"PERCENT" help:"Refuse unless the next step is this share."`
+	Force bool   `help:"Promote although the verdict is UNDECIDED; needs a reason. DIFFERENT cannot be forced."`
+	To    string `placeholder:"PERCENT" help:"Refuse unless the next step is this share."`
 }
 
 // Help gives the examples.
@@ -61,9 +61,12 @@ Examples:
 
 // Run promotes.
 func (v *promoteVerb) Run(ctx context.Context, s cmdline.Streams) error {
-	to := whittle.Percent(given(v.To))
-	if v.To != nil && (to == 0 || math.Abs(to.Percent()-*v.To) > 1e-9) { // 0 would be any step
-		return whittle.Errorf(whittle.Invalid, "--to %g is no step: write a share in percent, from 0.01 to 100, such as 25", *v.To)
+	var to whittle.Share // 0: any step
+	if v.To != "" {
+		var err error
+		if to, err = config.ParseStep(v.To); err != nil {
+			return whittle.Errorf(whittle.Invalid, "--to: %w", err)
+		}
 	}
 	return v.send(ctx, s, rollout.Order{Kind: rollout.Promote, Force: v.Force, To: to})
 }
