@@ -27,7 +27,7 @@ const (
 func Read(name string, data []byte, files func(path string) ([]byte, error)) (*contract.Contract, error) {
 	c, err := read(name, data, files)
 	if err != nil {
-		return nil, whittle.Errorf(whittle.CodeOf(err), "read OpenAPI document: %w", err)
+		return nil, whittle.Errorf(whittle.CodeOf(err), "read OpenAPI document %s: %w", name, err)
 	}
 	return c, nil
 }
