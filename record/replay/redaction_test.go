@@ -210,7 +210,7 @@ func TestAShapeKeepsItsKinds(t *testing.T) {
 	})
 	log := made{40, func(i int) *capture.Entry {
 		e := get(i, []string{"/a", "/b"}[i%2], "1")
-		e.Request.Header["Content-Type"], e.Request.Body = []string{"application/json"}, []byte(`{"password":"redacted-1","pin":1}`)
+		e.Request.Header["Content-Type"], e.Request.Body = []string{"application/json"}, []byte(`{"password":"x","pin":1}`)
 		return e
 	}}
 	r := run(t, log, Options{Against: url, Show: show})
@@ -218,6 +218,23 @@ func TestAShapeKeepsItsKinds(t *testing.T) {
 		t.Errorf("shape %q", got)
 	}
 	if !strings.HasSuffix(r.Summary, "; 20 of 40 exchanges differ") {
+		t.Error(r.Summary)
+	}
+}
+
+// TestABreakOffOverAToken: a candidate that breaks off over a token in the place of a credential
+// is not judged by that. One that nobody reaches is.
+func TestABreakOffOverAToken(t *testing.T) {
+	log := made{40, func(i int) *capture.Entry {
+		e := get(i, "/a", "1")
+		e.Request.Header["Cookie"] = []string{"sid=redacted-3a61682de599"}
+		return e
+	}}
+	r := run(t, log, Options{Against: serve(t, func(*http.Request) string { panic(http.ErrAbortHandler) })})
+	if r.Verdict != whittle.Undecided || r.Ledger.Skipped[skipRedacted] != 40 || r.Err(nil) == nil {
+		t.Errorf("%s, %v, %v", r.Summary, r.Ledger.Skipped, r.Err(nil))
+	}
+	if r := run(t, log, Options{Against: "http://127.0.0.1:1"}); r.Verdict != whittle.Different {
 		t.Error(r.Summary)
 	}
 }

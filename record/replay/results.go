@@ -223,15 +223,16 @@ func (b *results) compare(it *item) (why string, differs bool) {
 	if b.o.HasTokens && b.o.Redact == nil {
 		hideCookieValues(x)
 	}
-	responded := x.Candidate.Failure == whittle.NoFailure
-	if apart := it.to.withCredential; apart != nil && (!lacks || !responded) {
+	// A candidate may also break off or hang over a token in the place of a credential.
+	lacks = lacks && x.Candidate.Failure != whittle.FailedConnect && x.Candidate.Failure != whittle.FailedBusy
+	if apart := it.to.withCredential; apart != nil && !lacks {
 		apart.Observe(x)
 	}
 	o := it.to.judge.Observe(x)
 	if o.Early && o.Skip == "" && !o.Differs {
 		b.early++
 	}
-	if lacks && responded && o.Skip == "" && o.Differs {
+	if lacks && o.Skip == "" && o.Differs {
 		b.redacted.Undecided++
 		b.routes[it.to].undecided++
 		return skipRedacted, false
