@@ -110,7 +110,7 @@ func (r *Report) outcomeSection() chart.Section {
 		}
 		return chart.Bad
 	}
-	s := chart.Section{Title: "What came of it", Facts: []chart.Fact{
+	s := chart.Section{Title: "Results", Facts: []chart.Fact{
 		{Value: chart.Number(r.Rate) + "/s", Label: "completed requests"},
 		{Value: r.timed(r.Median), Label: "median latency"},
 		{Value: r.timed(r.P99), Label: "p99 latency"},
