@@ -70,7 +70,7 @@ func (v *deadListVerb) Run(ctx context.Context, s streams) error {
 		fmt.Fprintf(s.out, "%s\n", line)
 	}
 	if !v.JSON && (err == nil || whittle.CodeOf(err) == whittle.FallsShort) {
-		fmt.Fprintf(s.out, "%d dead letters, %d shown\n", total, len(lines))
+		fmt.Fprintf(s.out, "%s, %d shown\n", units.Counted(total, "dead letter"), len(lines))
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"whittle"
+	"whittle/internal/units"
 	"whittle/systems/ingest/stream/embedded"
 )
 
@@ -37,7 +38,8 @@ func (v *verifyVerb) Run(ctx context.Context, s streams) error {
 	for _, c := range r.Corruption[:min(len(r.Corruption), shownCorrupt)] {
 		fmt.Fprintf(s.out, "%v\n", c)
 	}
-	fmt.Fprintf(s.out, "%d records intact in %d segments, %d bytes read, offsets %d up to %d\n", r.Records, r.Segments, r.Bytes, r.First, r.Next)
+	fmt.Fprintf(s.out, "%s intact in %s, %d bytes read, offsets %d up to %d\n",
+		units.Counted(int64(r.Records), "record"), units.Counted(r.Segments, "segment"), r.Bytes, r.First, r.Next)
 	if r.Torn > 0 {
 		fmt.Fprintf(s.out, "%d bytes behind the last commit belong to nothing that was acknowledged\n", r.Torn)
 	}
