@@ -27,12 +27,15 @@ const (
 
 // Exchange is x with the bodies to compare; x itself where they need no change.
 func Exchange(x *whittle.Exchange) *whittle.Exchange {
-	before := before(&x.Monolith)
-	monolith, a := response(&x.Monolith, before)
-	candidate, b := response(&x.Candidate, before)
+	guarded := before(&x.Monolith)
+	if before(&x.Candidate) != guarded {
+		guarded = "" // it is compared too
+	}
+	monolith, a := response(&x.Monolith, guarded)
+	candidate, b := response(&x.Candidate, guarded)
 	repeat, c := x.Repeat, false
 	if repeat != nil {
-		repeat, c = response(repeat, before)
+		repeat, c = response(repeat, guarded)
 	}
 	if !a && !b && !c {
 		return x

@@ -62,6 +62,10 @@ func TestExchange(t *testing.T) {
 	if y := Exchange(x); string(y.Monolith.Body)+string(y.Candidate.Body)+string(y.Repeat.Body) != `{}{}[]` || string(x.Repeat.Body) == `[]` {
 		t.Error("a mark of both is not taken off, or what came was changed")
 	}
+	x.Candidate.Body = []byte("{}")
+	if y := Exchange(x); string(y.Monolith.Body) == "{}" {
+		t.Error("a mark that the candidate lost is taken off")
+	}
 }
 
 // FuzzResponse: whatever comes, the result is JSON or the body as it was.
