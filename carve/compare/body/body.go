@@ -80,8 +80,8 @@ func rewritten(a *whittle.Response, guarded string) ([]byte, bool) {
 	kind, params, err := mime.ParseMediaType(kind)
 	switch {
 	case err != nil:
-	case kind == "application/x-ndjson", kind == "application/ndjson", kind == "application/jsonl", kind == "application/jsonlines",
-		kind == "application/x-jsonlines", kind == "application/json-lines", kind == "application/json-seq":
+	case strings.HasSuffix(kind, "ndjson"), strings.HasSuffix(kind, "json-seq"), strings.HasSuffix(kind, "jsonl"),
+		strings.HasSuffix(kind, "jsonlines"), strings.HasSuffix(kind, "json-lines"), kind == "application/stream+json":
 		return lines(a.Body)
 	case strings.HasPrefix(kind, "multipart/"):
 		return parts(a.Body, params["boundary"])

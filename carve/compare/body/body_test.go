@@ -19,6 +19,8 @@ func TestResponse(t *testing.T) {
 		"a guard alone":      {"application/json", ")]}'\n", ""},
 		"a text with a mark": {"text/plain", "\ufeffhello", ""},
 		"lines":              {"application/x-ndjson", "{\"a\":1}\n\n{\"a\":2}\r\n", `[{"a":1},{"a":2}]`},
+		"lines of a vendor":  {"application/vnd.elasticsearch+x-ndjson; compatible-with=8", "{\"a\":1}\n{}\n", `[{"a":1},{}]`},
+		"a stream":           {"application/stream+json", "{\"a\":1}\n{}\n", `[{"a":1},{}]`},
 		"a sequence":         {"application/json-seq", "\x1e{\"a\":1}\n\x1e2\n", `[{"a":1},2]`},
 		"no lines":           {"application/jsonl", "{\"a\":1}\nno", ""},
 		"form data": {"multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" +
