@@ -202,7 +202,7 @@ func (e *element) attributes(list []xml.Attr) {
 
 // named is a name with its namespace, unless that is the one around it.
 func named(n xml.Name, within string) string {
-	if n.Space == "" || n.Space == within {
+	if n.Space == within {
 		return n.Local
 	}
 	return "{" + n.Space + "}" + n.Local

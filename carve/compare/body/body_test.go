@@ -31,6 +31,7 @@ func TestResponse(t *testing.T) {
 		"a tree":                   {"application/xml", "<?xml version=\"1.0\"?>\n<a z=\"2\" b=\"1\">\n <c>x</c><!-- no --><c/>t<![CDATA[<]]></a>", `{"a":[{"@b":"1"},{"@z":"2"},{"c":"x"},{"c":""},"t<"]}`},
 		"prefixes":                 {"application/soap+xml", `<s:E xmlns:s="u"><s:B>1</s:B><c xmlns="v"/></s:E>`, `{"{u}E":[{"B":"1"},{"{v}c":""}]}`},
 		"other prefixes":           {"application/soap+xml", `<E xmlns="u"><B>1</B><q:c xmlns:q="v"/></E>`, `{"{u}E":[{"B":"1"},{"{v}c":""}]}`},
+		"no namespace":             {"text/xml", `<q:E xmlns:q="u"><B c="1">1</B></q:E>`, `{"{u}E":[{"{}B":[{"@c":"1"},"1"]}]}`},
 		"no tree":                  {"text/xml", "<a><b></a>", ""},
 		"two roots":                {"text/xml", "<a/><b/>", ""},
 		"text behind":              {"text/xml", "<a/>text", ""},
