@@ -88,12 +88,12 @@ func (w *work) secretParts(name []byte) bool {
 	if w.r.secretName(w.name, w.r.fields) {
 		return true
 	}
-	for i := bytes.IndexAny(name, ".[]:/"); i >= 0; i = bytes.IndexAny(name, ".[]:/") {
+	for i := bytes.IndexAny(name, ".[]:/}"); i >= 0; i = bytes.IndexAny(name, ".[]:/}") {
 		w.name = normal(w.name[:0], name[:i])
 		if w.r.secretName(w.name, w.r.fields) {
 			return true
 		}
-		if name = name[i+1:]; !bytes.ContainsAny(name, ".[]:/") {
+		if name = name[i+1:]; !bytes.ContainsAny(name, ".[]:/}") {
 			w.name = normal(w.name[:0], name)
 			return w.r.secretName(w.name, w.r.fields)
 		}
@@ -105,7 +105,7 @@ func (w *work) secretParts(name []byte) bool {
 // whatever its value looks like: password, access_token, card.number.
 func SecretName(name string) bool {
 	var r Redactor
-	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return strings.ContainsRune(".[]:/", c) }) {
+	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return strings.ContainsRune(".[]:/}", c) }) {
 		if len(part) <= maxName && r.secretName(normal(nil, []byte(part)), nil) {
 			return true
 		}

@@ -204,6 +204,15 @@ func TestPathsNeedJSON(t *testing.T) {
 	}
 }
 
+// TestValueOfAnElementInANamespace: its name is what follows the namespace.
+func TestValueOfAnElementInANamespace(t *testing.T) {
+	r := mustNew(t, Rules{Fields: []string{"pinblock"}})
+	for _, name := range []string{"{urn:x}pin", "@{urn:x}pin", "{}pin", "{http://x.example/a/b}pinblock"} {
+		got := string(r.Value([]jsonpath.Element{{Key: []byte(name)}}, []byte(`"4417"`)))
+		fatal.Same(t, got, expand(r, `"T(4417)"`), "%s", name)
+	}
+}
+
 // TestPathsInPieces: of a piece of JSON what can be read is shown, and the rest
 // is a token.
 func TestPathsInPieces(t *testing.T) {
