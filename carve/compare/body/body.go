@@ -157,7 +157,7 @@ type element struct {
 // the order of attributes and the white space between elements.
 func tree(b []byte) ([]byte, bool) {
 	var document element
-	ok := document.read(xml.NewDecoder(bytes.NewReader(b)), "", 0)
+	ok := document.read(xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte(mark)))), "", 0)
 	list, _ := document.content().([]any)
 	if !ok || len(list) != 1 {
 		return nil, false

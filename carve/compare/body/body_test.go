@@ -32,6 +32,7 @@ func TestResponse(t *testing.T) {
 		"prefixes":                 {"application/soap+xml", `<s:E xmlns:s="u"><s:B>1</s:B><c xmlns="v"/></s:E>`, `{"{u}E":[{"B":"1"},{"{v}c":""}]}`},
 		"other prefixes":           {"application/soap+xml", `<E xmlns="u"><B>1</B><q:c xmlns:q="v"/></E>`, `{"{u}E":[{"B":"1"},{"{v}c":""}]}`},
 		"no namespace":             {"text/xml", `<q:E xmlns:q="u"><B c="1">1</B></q:E>`, `{"{u}E":[{"{}B":[{"@c":"1"},"1"]}]}`},
+		"a tree with a mark":       {"text/xml", "\ufeff<a/>", `{"a":""}`},
 		"no tree":                  {"text/xml", "<a><b></a>", ""},
 		"two roots":                {"text/xml", "<a/><b/>", ""},
 		"text behind":              {"text/xml", "<a/>text", ""},
