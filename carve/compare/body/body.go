@@ -151,6 +151,7 @@ func parts(b []byte, boundary string) ([]byte, bool) {
 type element struct {
 	in     []any
 	nested bool // it holds more than text
+	parent bool // it holds elements
 }
 
 // tree is the tree of XML: {"feed": [{"@lang": "en"}, {"title": "x"}, …]}, without prefixes, comments,
@@ -179,7 +180,7 @@ func (e *element) read(d *xml.Decoder, space string, depth int) bool {
 			if !child.read(d, t.Name.Space, depth+1) {
 				return false
 			}
-			e.nested = true
+			e.nested, e.parent = true, true
 			e.in = append(e.in, map[string]any{named(t.Name, space): child.content()})
 		case xml.EndElement:
 			return true
@@ -219,18 +220,20 @@ func (e *element) say(text string) {
 	e.in = append(e.in, text)
 }
 
-// content is an element's text if it has nothing else, or the list of its content.
+// content is an element's text if it has nothing else, or the list of its content. White space alone with
+// a line break is that of an empty list.
 func (e *element) content() any {
-	if !e.nested {
-		if len(e.in) == 0 {
-			return ""
-		}
-		return e.in[0]
-	}
-	return slices.DeleteFunc(e.in, func(v any) bool {
+	list := slices.DeleteFunc(e.in, func(v any) bool {
 		s, ok := v.(string)
-		return ok && strings.TrimSpace(s) == ""
+		return ok && strings.TrimSpace(s) == "" && (e.parent || strings.Contains(s, "\n"))
 	})
+	switch {
+	case e.nested:
+		return list
+	case len(list) == 0:
+		return ""
+	}
+	return list[0]
 }
 
 func encoded(v any) ([]byte, bool) {

@@ -33,6 +33,7 @@ func TestResponse(t *testing.T) {
 		"other prefixes":           {"application/soap+xml", `<E xmlns="u"><B>1</B><q:c xmlns:q="v"/></E>`, `{"{u}E":[{"B":"1"},{"{v}c":""}]}`},
 		"no namespace":             {"text/xml", `<q:E xmlns:q="u"><B c="1">1</B></q:E>`, `{"{u}E":[{"{}B":[{"@c":"1"},"1"]}]}`},
 		"a tree with a mark":       {"text/xml", "\ufeff<a/>", `{"a":""}`},
+		"white space":              {"text/xml", "<a>\n <b>\n </b> <c> </c><d e=''> </d><d e=''>\n</d>\n</a>", `{"a":[{"b":""},{"c":" "},{"d":[{"@e":""}," "]},{"d":[{"@e":""}]}]}`},
 		"no tree":                  {"text/xml", "<a><b></a>", ""},
 		"two roots":                {"text/xml", "<a/><b/>", ""},
 		"text behind":              {"text/xml", "<a/>text", ""},
