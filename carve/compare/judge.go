@@ -14,9 +14,7 @@ package compare
 import (
 	"maps"
 	"math/bits"
-	"mime"
 	"strconv"
-	"strings"
 	"time"
 
 	"whittle"
@@ -185,25 +183,10 @@ func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 
 // mediaType is the content type with its parameters, except those new in each multipart body.
 func mediaType(a *whittle.Response) string {
-	raw := a.Header.Get("Content-Type")
-	if raw == "" {
-		return "none"
+	if raw := a.Header.Get("Content-Type"); raw != "" {
+		return display.Snippet([]byte(body.Normal(raw)), 120)
 	}
-	kind, params, err := mime.ParseMediaType(raw)
-	if err != nil {
-		return display.Snippet([]byte(raw), 80)
-	}
-	delete(params, "boundary")
-	if strings.HasPrefix(kind, "multipart/") {
-		delete(params, "start")
-	}
-	if c := params["charset"]; c != "" {
-		params["charset"] = strings.ToLower(c)
-	}
-	if word := mime.FormatMediaType(kind, params); word != "" {
-		kind = word
-	}
-	return display.Snippet([]byte(kind), 120)
+	return "none"
 }
 
 // Redactor removes secrets from what is kept and shown of exchanges.

@@ -146,6 +146,7 @@ func TestNothingThatAClientSeesIsSilent(t *testing.T) {
 		{"no type at all", side{contentType: "a;;;", body: "x"}, side{contentType: "b///", body: "x"}, "content_type"},
 		{"parameters in another order", side{contentType: "application/x+json; a=1; charset=UTF-8", body: `{"a":1}`}, side{contentType: `application/x+json;charset="utf-8";a=1`, body: `{"a":1}`}, ""},
 		{"another boundary", side{contentType: "multipart/mixed; boundary=a", body: "x"}, side{contentType: "multipart/mixed; boundary=b", body: "x"}, ""},
+		{"a byte of a part", side{contentType: "multipart/mixed; boundary=a", body: "--a\r\n\r\n\xff\xd8\r\n--a--"}, side{contentType: "multipart/mixed; boundary=a", body: "--a\r\n\r\n\xff\xd9\r\n--a--"}, "field $[*].body"},
 		{"a number as text in another form", side{contentType: "text/plain", body: "1"}, side{contentType: "text/plain", body: "1.0"}, "field $"},
 		{"the same number as JSON", side{contentType: "application/json", body: "1"}, side{contentType: "application/json", body: "1.0"}, ""},
 		{"text with white space", side{contentType: "text/csv", body: "17"}, side{contentType: "text/csv", body: "17\n"}, "field $"},

@@ -4,6 +4,7 @@ package body
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"whittle"
 	"whittle/carve/compare/jsondoc"
+	"whittle/internal/jsonscan"
 )
 
 const (
@@ -130,20 +132,42 @@ func parts(b []byte, boundary string) ([]byte, bool) {
 		if err != nil {
 			return nil, false
 		}
-		part := map[string]any{}
+		part := map[string]json.RawMessage{}
 		for name, values := range p.Header {
-			part[name] = strings.Join(values, ", ")
+			v := strings.Join(values, ", ")
+			if name == "Content-Type" || name == "Content-Disposition" {
+				v = Normal(v)
+			}
+			part[name] = jsonscan.AppendString(nil, v)
 		}
 		of := whittle.Response{Header: whittle.Header(p.Header), Body: text}
 		if other, ok := rewritten(&of, ""); ok {
 			text = other
 		}
-		part["body"] = string(text)
-		if json.Valid(text) {
-			part["body"] = json.RawMessage(text)
+		if b := bytes.TrimSpace(text); len(b) > 0 && (b[0] == '{' || b[0] == '[') && json.Valid(text) {
+			part["body"] = text
+		} else {
+			part["body"] = jsonscan.AppendString(nil, text) // also one that is not UTF-8
 		}
 		list = append(list, part)
 	}
+}
+
+// Normal is a content type or disposition with its parameters in one order and form, without those that are
+// new in each multipart body.
+func Normal(v string) string {
+	kind, params, err := mime.ParseMediaType(v)
+	if err != nil || strings.Contains(v, "*") { // of which some are dropped
+		return strings.TrimSpace(v)
+	}
+	delete(params, "boundary")
+	if strings.HasPrefix(kind, "multipart/") {
+		delete(params, "start")
+	}
+	if c := params["charset"]; c != "" {
+		params["charset"] = strings.ToLower(c)
+	}
+	return cmp.Or(mime.FormatMediaType(kind, params), strings.TrimSpace(v))
 }
 
 // element is an element of XML being read. It holds a list of its attributes, by name, and of its texts

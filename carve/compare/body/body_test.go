@@ -24,7 +24,9 @@ func TestResponse(t *testing.T) {
 		"a sequence":         {"application/json-seq", "\x1e{\"a\":1}\n\x1e2\n", `[{"a":1},2]`},
 		"no lines":           {"application/jsonl", "{\"a\":1}\nno", ""},
 		"form data": {"multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" +
-			"<1>\r\n--x--\r\n", `[{"Content-Disposition":"form-data; name=\"a\"","body":"<1>"}]`},
+			"<1>\r\n--x--\r\n", `[{"Content-Disposition":"form-data; name=a","body":"<1>"}]`},
+		"a part's text":            {"multipart/mixed; boundary=y", "--y\r\n\r\n1.50\r\n--y\r\n\r\ncaf\xe9\r\n--y--", "[{\"body\":\"1.50\"},{\"body\":\"caf\xe9\"}]"},
+		"a part's boundary":        {"multipart/mixed; boundary=y", "--y\r\nContent-Type: multipart/mixed;boundary=z;charset=UTF-8\r\n\r\n--z\r\n\r\na\r\n--z--\r\n--y--", `[{"Content-Type":"multipart/mixed; charset=utf-8","body":[{"body":"a"}]}]`},
 		"parts of JSON":            {"multipart/mixed; boundary=y", "--y\r\nContent-Type: application/json\r\n\r\n{\"a\":1}\r\n--y--", `[{"Content-Type":"application/json","body":{"a":1}}]`},
 		"a part that does not end": {"multipart/mixed; boundary=y", "--y\r\n\r\nabc", ""},
 		"no boundary":              {"multipart/mixed", "--y\r\n\r\nabc\r\n--y--", ""},

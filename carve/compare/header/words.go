@@ -3,7 +3,6 @@ package header
 import (
 	"errors"
 	"math"
-	"mime"
 	"net/url"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"whittle"
+	"whittle/carve/compare/body"
 	"whittle/carve/compare/form"
 )
 
@@ -94,21 +94,12 @@ func headerWord(name string, h whittle.Header, x *whittle.Exchange) string {
 	default:
 		for _, v := range values {
 			if name == "Content-Disposition" {
-				v = dispositionWord(v)
+				v = body.Normal(v)
 			}
 			out = append(out, strings.TrimSpace(v))
 		}
 	}
 	return strings.Join(out, ", ")
-}
-
-// dispositionWord has the parameters in one order and form.
-func dispositionWord(v string) string {
-	kind, params, err := mime.ParseMediaType(v)
-	if word := mime.FormatMediaType(kind, params); err == nil && word != "" && !strings.Contains(v, "*") { // some of those are dropped
-		return word
-	}
-	return strings.TrimSpace(v)
 }
 
 // respondedAt is when a response was given, by its own Date if there is one. For a header alone it is a
