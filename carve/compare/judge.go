@@ -15,6 +15,7 @@ import (
 	"maps"
 	"math/bits"
 	"strconv"
+	"strings"
 	"time"
 
 	"whittle"
@@ -183,7 +184,7 @@ func statusWord(a *whittle.Response) string { return strconv.Itoa(a.Status) }
 
 // mediaType is the content type with its parameters, except those new in each multipart body.
 func mediaType(a *whittle.Response) string {
-	if raw := a.Header.Get("Content-Type"); raw != "" {
+	if raw := strings.Join(a.Header["Content-Type"], ", "); raw != "" { // a client may take either of two
 		return display.Snippet([]byte(body.Normal(raw)), 120)
 	}
 	return "none"

@@ -141,6 +141,7 @@ func TestNothingThatAClientSeesIsSilent(t *testing.T) {
 		{"a profile lost", side{contentType: `application/ld+json; profile="https://a.example/full"`, body: `{"a":1}`}, side{contentType: "application/ld+json", body: `{"a":1}`}, "content_type"},
 		{"another version", side{contentType: "application/vnd.api+json; version=2", body: `{"a":1}`}, side{contentType: "application/vnd.api+json; version=1", body: `{"a":1}`}, "content_type"},
 		{"another charset", side{contentType: "text/html; charset=utf-8", body: "x"}, side{contentType: "text/html; charset=latin1", body: "x"}, "content_type"},
+		{"a second type", side{contentType: "text/html", body: "x"}, side{header: whittle.Header{"Content-Type": {"text/html", "text/plain"}}, body: "x"}, "content_type"},
 		{"no type", side{contentType: "text/html", body: "x"}, side{body: "x"}, "content_type"},
 		{"another case of a type", side{contentType: "Text/Plain", body: "x"}, side{contentType: "text/plain; boundary=x", body: "x"}, ""},
 		{"no type at all", side{contentType: "a;;;", body: "x"}, side{contentType: "b///", body: "x"}, "content_type"},
