@@ -239,7 +239,7 @@ func redirected(r *rand.Rand, i int, monolith, candidate string) *whittle.Exchan
 		return whittle.Header{"Location": {fmt.Sprintf(format, r.Uint64(), 100+i%700)}}
 	}
 	x := headed(say(monolith), say(candidate))
-	x.Monolith.Status, x.Candidate.Status = 302, 302
+	x.Request.Host, x.Monolith.Status, x.Candidate.Status = "shop.example", 302, 302
 	if i%20 == 19 {
 		x.Repeat = &whittle.Response{Status: 302, Header: say(monolith), Body: x.Monolith.Body}
 	}
@@ -260,6 +260,9 @@ func TestAnAddressThatVaries(t *testing.T) {
 		{"another host", query, "https://idp.internal/authorize?state=s%016x&n=%d", whittle.Different},
 		{"a parameter lost", query, "https://idp.example/authorize?state=s%016x#%d", whittle.Different},
 		{"the same path", path, path, whittle.Equivalent},
+		{"the path alone", "http://shop.example" + path, path, whittle.Equivalent},
+		{"the host too", path, "http://shop.example" + path, whittle.Equivalent},
+		{"the path alone, another segment", "http://shop.example" + path, "/files/s%016x/in/%d", whittle.Different},
 		{"another segment", path, "/files/s%016x/in/%d", whittle.Different},
 	} {
 		r := rand.New(rand.NewPCG(5, 6))

@@ -30,13 +30,23 @@ func wordAs(name string, x *whittle.Exchange, a *whittle.Response) string {
 		return headerWord(name, a.Header, x)
 	}
 	from, to := headerWord(name, x.Monolith.Header, x), headerWord(name, a.Header, x)
-	for _, ways := range [2][2]string{{from, to}, {to, from}} {
-		// An address of the request's own target leads to another scheme, or in a circle.
-		if bare, ok := onHost(ways[0], x.Request.Host); ok && bare == ways[1] && bare != x.Request.Target {
-			return from
-		}
+	// An address of the request's own target leads to another scheme, or in a circle.
+	own := x.Request.Target
+	if bare, ok := onHost(to, x.Request.Host); ok && isPath(from) && bare != own {
+		return bare
 	}
-	return to
+	switch bare, ok := onHost(from, x.Request.Host); {
+	case !ok || !isPath(to) || bare == own || to == own:
+		return to
+	case bare == to:
+		return from
+	default:
+		return strings.TrimSuffix(from, bare) + to
+	}
+}
+
+func isPath(address string) bool {
+	return strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "//")
 }
 
 // onHost gives the path of an address on a host.
