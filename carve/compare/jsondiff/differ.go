@@ -240,11 +240,11 @@ func (j *Differ) where(trail []jsondoc.Place) string {
 			b = append(strconv.AppendInt(append(b, '['), int64(at.Index), 10), ']')
 			continue
 		}
-		key := []byte(j.Show.Kept(nil, string(at.Key[:min(len(at.Key), display.ValueShown)])))
+		key := []byte(j.Show.Kept(nil, string(at.Key[:min(len(at.Key), display.KeyShown)])))
 		if jsondoc.PlainKey(key) {
 			b = append(append(b, '.'), key...)
 		} else {
-			b = append(strconv.AppendQuote(append(b, '['), display.Visible(key, display.ValueShown)), ']')
+			b = append(strconv.AppendQuote(append(b, '['), display.Visible(key, display.KeyShown)), ']')
 		}
 	}
 	return string(b)

@@ -64,13 +64,13 @@ func AppendStep(dst []byte, at Place) []byte {
 		return append(append(dst, '.'), at.Key...)
 	}
 	dst = append(dst, '[')
-	dst = strconv.AppendQuote(dst, display.Snippet(at.Key, display.ValueShown))
+	dst = strconv.AppendQuote(dst, display.Snippet(at.Key, display.KeyShown))
 	return append(dst, ']')
 }
 
 // PlainKey reports whether a key can stand in a path as it is.
 func PlainKey(key []byte) bool {
-	if len(key) == 0 || len(key) > display.ValueShown {
+	if len(key) == 0 || len(key) > display.KeyShown {
 		return false
 	}
 	for _, c := range key {

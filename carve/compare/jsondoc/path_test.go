@@ -41,6 +41,17 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestPatternOfALongKey: a key that begins with a namespace is a place of its own, which the path
+// leads to.
+func TestPatternOfALongKey(t *testing.T) {
+	key := "{http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd}Created"
+	trail := []Place{{Key: []byte(key)}}
+	back, err := ParsePath(string(AppendPattern(nil, trail)))
+	if err != nil || !back.Matches(trail) {
+		t.Errorf("%s: %v", AppendPattern(nil, trail), err)
+	}
+}
+
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"$.items[*].price", "$..etag", `$["a\"b"][3].*`, "$", "$..[*]"} {
 		f.Add(s, 3, "etag")
@@ -55,7 +66,7 @@ func FuzzPath(f *testing.F) {
 			t.Fatalf("%s leads to the trail and does not cover it", s)
 		}
 		back, err := ParsePath(string(AppendPattern(nil, trail)))
-		if err == nil && !looksLikeID([]byte(key)) && len(key) < display.ValueShown && PlainKey([]byte(key)) && !back.Matches(trail) {
+		if err == nil && !looksLikeID([]byte(key)) && len(key) < display.KeyShown && PlainKey([]byte(key)) && !back.Matches(trail) {
 			t.Fatalf("the pattern %s does not lead back", AppendPattern(nil, trail))
 		}
 	})
