@@ -158,6 +158,7 @@ var realBugs = []causeCase{
 	// Texts.
 	{"double UTF-8 (everything2 3042)", "", []string{`"Åmål"`, `"Ã…mÃ¥l"`, `"Müller"`, `"MÃ¼ller"`, `"Ätschegäbele"`, `"Ã„tschegÃ¤bele"`}},
 	{"replacement characters", "", []string{`"Döring"`, `"D�ring"`, `"Müller"`, `"M�ller"`, `"Åmål"`, `"�m�l"`}},
+	{"replacement characters for Latin-1", "", []string{"\"caf\xe9\"", `"caf�"`, "\"\xe4\"", `"�"`, "\"M\xfcller\"", `"M�ller"`}},
 	{"entities (lbry.go 51)", "", []string{`"a & b"`, `"a &amp; b"`, `"x < y"`, `"x &lt; y"`, `"\"q\""`, `"&#34;q&#34;"`}},
 	{"URL encoding", "", []string{`"a b"`, `"a%20b"`, `"x&y"`, `"x%26y"`, `"ü"`, `"%C3%BC"`}},
 	{"upper case enum", "upper and lower case differ", []string{`"open"`, `"OPEN"`, `"paid"`, `"PAID"`, `"closed"`, `"CLOSED"`}},
