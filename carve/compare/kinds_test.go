@@ -135,6 +135,17 @@ const anyNumber = "nothing tells a wrong number from one that each server measur
 
 const milliseconds = "2006-01-02T15:04:05.000Z"
 
+// usersCookie sets a user's id, in a bad service another one's in 1 of 50 responses, next to a language.
+func usersCookie(bad bool) kindMakes {
+	return func(w kindWorld) kindSaid {
+		id := 4000 + w.user
+		if bad && w.r.IntN(50) == 0 {
+			id++
+		}
+		return kindSaid{body: `{"ok":true}`, header: whittle.Header{"Set-Cookie": {fmt.Sprint("uid=", id), "lang=de"}}}
+	}
+}
+
 // wrongKinds are candidates that were EQUIVALENT once.
 var wrongKinds = []kind{
 	erring("a constant state in a Location", ofHeader("Location", "https://idp.example/authorize?state=%s&n=%d"), whittle.Different, "Location",
@@ -206,6 +217,7 @@ var wrongKinds = []kind{
 		}),
 	erring("another state under random keys", ofBody(`{"a":1,"jobs":{%q:{"state":%q}}}`), whittle.Equivalent, "$.jobs.* Reason:members whose names vary",
 		func(w kindWorld, bad bool) []any { return []any{randomID(w), either(bad, "shut", "open")} }),
+	{"another user's id in one of two cookies", usersCookie(false), usersCookie(true), whittle.Undecided, "values of Set-Cookie uid differ"},
 	erring("a counter that counts double", ofBody(`{"a":1,"seq":%d}`), whittle.Equivalent, "$.seq (size) Reason:a number that rises or falls",
 		func(w kindWorld, bad bool) []any { return []any{*w.calls * either(bad, 2, 1)} }),
 }

@@ -74,7 +74,7 @@ func (p *formPath) unformed() string {
 		return "declared as any in the config"
 	case p.isOwn():
 		return "a state that each server holds by itself, as it seems"
-	case p.Cookie && p.isMember() && !p.isCompared():
+	case p.isAnothers(), p.Cookie && p.isMember() && !p.isCompared():
 		return "out of a set, of which it is not compared which one goes with the request"
 	case !p.values() && strings.HasSuffix(p.Path, "*") && p.varies(jsondiff.WayPresence):
 		return "members whose names vary, of which those that one side alone has are not compared"
@@ -158,6 +158,9 @@ func (f *Forms) boundOf(p *formPath, n int) (b whittle.Bound, ok bool) {
 func (f *Forms) hollow() (why string) {
 	if n, _, _ := f.ByValue(); n > 0 {
 		return ""
+	}
+	if i := slices.IndexFunc(f.paths, (*formPath).isAnothers); i >= 0 && f.Declared == "" {
+		return "the two sides' values of " + f.paths[i].name + " differ; compare.headers: {except: [Set-Cookie]} leaves cookies out"
 	}
 	for _, p := range f.paths {
 		switch not := p.unformed(); {

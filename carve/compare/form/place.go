@@ -30,6 +30,9 @@ type formPath struct {
 	Shared int `json:"shared,omitempty"`
 	// Apart counts the exchanges in which the two sides' values differed.
 	Apart int `json:"apart,omitempty"`
+	// Fixed counts a cookie's values that the monolith, asked twice, and the candidate gave; -1: the
+	// monolith gave two.
+	Fixed int `json:"fixed,omitempty"`
 	// Last is the monolith's last number. Ups and Down count its steps up and down.
 	Last float64     `json:"l,omitempty"`
 	Ups  int         `json:"up,omitempty"`
@@ -139,6 +142,9 @@ func (p *formPath) isSet() bool {
 // is one of the monolith's, where servers with ids of their own share none.
 func (p *formPath) isMember() bool { return p.isSet() && p.Said > 0 && 4*p.Shared >= p.Said }
 
+// isAnothers reports whether the two sides' cookies differ, though the request says which it is.
+func (p *formPath) isAnothers() bool { return p.Fixed >= warm && p.Apart > 0 && !p.ofNow() }
+
 // isCompared reports whether it is compared which member goes with a request: for a cookie, as long as
 // both sides said the same each time.
 func (p *formPath) isCompared() bool { return p.Cookie && p.Apart == 0 }
@@ -167,8 +173,15 @@ func (p *formPath) remember(e *formExchange) {
 			p.Shared += int(eprocess.Indicator(p.came(Monolith, h)))
 		}
 	}
-	if !slices.EqualFunc(monolith, candidate, func(a, b value) bool { return bytes.Equal(a.raw, b.raw) }) {
-		p.Apart++
+	isSame := func(a, b value) bool { return bytes.Equal(a.raw, b.raw) }
+	apart := !slices.EqualFunc(monolith, candidate, isSame)
+	p.Apart += int(eprocess.Indicator(apart))
+	switch {
+	case !p.Cookie || !e.again || p.Fixed < 0 || len(monolith) == 0:
+	case !slices.EqualFunc(monolith, p.now[Repeat], isSame):
+		p.Fixed = -1
+	case !apart:
+		p.Fixed++
 	}
 	for side := range p.Recent {
 		for i := range p.now[side] {
