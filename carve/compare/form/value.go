@@ -390,13 +390,13 @@ func isMade(run []byte) bool {
 		return true
 	case classToken:
 		for part := range runs(run, alphanumeric) {
-			if len(part) > 2 && len(part) < len(run) && charsOf(part).areOnly(lower) {
+			if len(part) > 2 && len(part) < len(run) && charsOf(part).areOnly(lower) && turnsOf(run) <= 3 {
 				return false
 			}
 		}
 		return true
 	}
-	return len(run) >= 8 && charsOf(run).areOnly(hexLetter)
+	return len(run) >= 8 && charsOf(run).areOnly(hexLetter) || charsOf(run).have(digit) && turnsOf(run) > 3
 }
 
 // runs splits a text, in order, into the longest runs of bytes inside and outside of a kind. Bytes

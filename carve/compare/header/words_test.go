@@ -113,6 +113,8 @@ func TestFormOfAHeader(t *testing.T) {
 		{"9dfe016455e122ed", "1596302066257423", true},
 		{"/items?cursor=9dfe0164&page=2", "/items?cursor=15963020&page=2", true},
 		{"deadbeef", "12345678", true},
+		{"/a?challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "/a?challenge=kq3Zb-xyz-W8rTnE4MvJdL0sYhQ2uGcPfA7iOoBe5Kt", true},
+		{"/a?challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "/a?challenge=Mux_oKGOt-W8rTnE4MvJdL0sYhQ2uGcPfA7iOoBe5Kt", true},
 		{"deadbee", "1234567", false},
 		{"public", "private", false},
 	} {
