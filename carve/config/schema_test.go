@@ -57,7 +57,17 @@ func TestKeys(t *testing.T) {
 		{"routes[].guard.query[].value.", "routes[].guard.query[].bad."},
 	}
 	listed := map[string]bool{} // by path and row
+	f := mustParse(t, "monolith: http://127.0.0.1:3000")
+	inForce := map[string]string{} // of what shows itself
+	rows(f.config(), "", func(path string, k key) {
+		if k.value.show != nil {
+			inForce[path] = "`" + k.value.show() + "`"
+		}
+	})
 	rows(new(File).config(), "", func(path string, k key) {
+		if got, given := k.standard(), inForce[path]; k.def == "" && given != "" && got != given {
+			t.Errorf("%s: its default is said to be %s, and is %s", path, got, given)
+		}
 		like := k.value.like()
 		if k.value.block != nil && k.value.text == nil && k.value.list == nil {
 			like = "mapping" // its keys follow

@@ -54,7 +54,7 @@ func upstreamKeys(u *whittle.Upstream, w waits) []key {
 		{"insecure", boolean(&u.Insecure), "false", "accepts any TLS certificate; `whittle check` warns"},
 		{"tls", upstreamTLS(u), "", "TLS to an https upstream; files are read again when they change"},
 		{"health", health(&u.Health), "(none)", "health checks of each instance. Without a `path`, opening a connection is enough"},
-		{"eject", ejection(&u.Ejection), "", "takes a failing instance out for a time"},
+		{"eject", ejection(&u.Ejection), "(on)", "takes a failing instance out for a time"},
 		{"panic", share(&u.Panic), "50%", "when a smaller share of the instances is healthy, all get requests"},
 	}
 }
