@@ -183,7 +183,7 @@ func (g *Gateway) end(c *tracked, res *forward.Result) {
 // other: no header is taken apart into a map, and no route or recorder looks
 // at it. Where the response turns out not to be everyday, it goes on as any other.
 func (g *Gateway) ServeRaw(r *listener.Raw) bool {
-	if g.clients.Draining() || r.Origin().Certificate != "" {
+	if r.Origin().Certificate != "" {
 		return false
 	}
 	t := g.table.Load()

@@ -95,6 +95,50 @@ func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 	}
 }
 
+// TestStopSaysWhichResponseIsTheLast: a response that begins after the order to end says that
+// its connection ends, though its request came before.
+func TestStopSaysWhichResponseIsTheLast(t *testing.T) {
+	if process.NetHTTP {
+		return // net/http says so from a second later on
+	}
+	arrived, release := make(chan struct{}), make(chan struct{})
+	u := upstream(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			arrived <- struct{}{}
+			<-release
+		}
+	})
+	g := through(t, u.URL)
+	asks := map[string]net.Conn{
+		"GET /in-bytes HTTP/1.1\r\nHost: h\r\n\r\n":                                        nil,
+		"POST /in-full HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n": nil,
+	}
+	for ask := range asks {
+		asks[ask] = dial(t, g.addr)
+		_, err := io.WriteString(asks[ask], ask)
+		fatal.If(t, err)
+		<-arrived
+	}
+	responds := func(c net.Conn) *http.Response {
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		fatal.If(t, err)
+		return resp
+	}
+	other := dial(t, g.addr)
+	stopped := make(chan error, 1)
+	go func() { stopped <- g.stop() }()
+	process.Until(t, "it ends", func() bool {
+		_, err := io.WriteString(other, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+		fatal.If(t, err)
+		return responds(other).Close
+	})
+	close(release)
+	for ask, c := range asks {
+		fatal.Same(t, responds(c).Close, true, "the response to %q is the last", ask)
+	}
+	fatal.If(t, <-stopped)
+}
+
 // TestStopCutsWhatNeverEnds has an event stream and a tunnel open, which no
 // grace would see the end of.
 func TestStopCutsWhatNeverEnds(t *testing.T) {

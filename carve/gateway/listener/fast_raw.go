@@ -104,7 +104,7 @@ func (r *Raw) EndHead(b []byte, dated bool) []byte {
 	if !dated {
 		b = r.c.l.dateLine(b)
 	}
-	if r.closes {
+	if r.closes = r.closes || r.c.l.s.Draining(); r.closes {
 		b = append(b, "Connection: close\r\n"...)
 	}
 	return http1.EndHead(b)

@@ -330,7 +330,7 @@ func (w *fastWriter) announced() {
 		}
 	}
 	w.trailers = httpfield.Names(w.header["Trailer"]...)
-	if httpfield.HasToken(w.header["Connection"], "close") {
+	if httpfield.HasToken(w.header["Connection"], "close") || w.c.l.s.Draining() {
 		w.closes = true
 	}
 }
