@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 
 	"whittle"
@@ -46,7 +47,7 @@ func Classify(err error) whittle.Failure {
 		return whittle.FailedConnect
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
 		return whittle.FailedTimeout
-	case isBroken(err):
+	case isBroken(err), isLeft(err.Error()):
 		return whittle.FailedReset
 	}
 	return whittle.FailedMalform // net/http has no error type for what it could not parse
@@ -76,6 +77,16 @@ func isTimeout(err error) bool {
 		Timeout() bool
 	}](err)
 	return ok && late.Timeout()
+}
+
+// isLeft reports whether an HTTP/2 upstream ended a stream or its connection. net/http gives
+// that as text only.
+func isLeft(text string) bool {
+	text = strings.TrimPrefix(text, "http2: Transport: cannot retry err [")
+	return strings.HasPrefix(text, "stream error: ") && strings.Contains(text, "; received from peer") ||
+		strings.HasPrefix(text, "http2: server sent GOAWAY and closed the connection") ||
+		strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY") ||
+		strings.HasPrefix(text, "http2: client connection ") // was lost, or a write to it failed
 }
 
 func isBroken(err error) bool {

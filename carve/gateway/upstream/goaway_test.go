@@ -85,7 +85,7 @@ func (l *leaving) respond(f *http2.Framer, stream uint32, body string) {
 }
 
 // TestWhatAnUpstreamLeftOutIsSentAgain: a request that an HTTP/2 upstream says it has
-// not begun is sent again with its whole body, and any other is sent once.
+// not begun is sent again with its whole body, and any other is sent once and counts as reset.
 func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 	// whole reads until the stream of a request has ended, so that all of it was sent.
 	whole := func(f *http2.Framer) {
@@ -146,7 +146,7 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 				resp, err := u.Send(r.Context(), &Request{In: &q, Body: b})
 				if err != nil {
 					w.WriteHeader(http.StatusBadGateway)
-					_, _ = io.WriteString(w, err.Error())
+					_, _ = io.WriteString(w, string(Classify(err))+" "+err.Error())
 					return
 				}
 				defer resp.Close()
@@ -161,6 +161,8 @@ func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
 				resp.Body.Close()
 				if passed := resp.StatusCode == http.StatusNoContent; passed != (i == 0 || tt.again) {
 					t.Errorf("request %d: %d %s", i, resp.StatusCode, said)
+				} else if !passed && !strings.HasPrefix(string(said), "reset ") {
+					t.Errorf("the failure is said to be %s", said)
 				}
 			}
 			want := []string{"first"}
