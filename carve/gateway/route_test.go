@@ -376,6 +376,11 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 		{name: "large request, live", setup: live, send: func(s *fixture) *http.Request { return s.sends("POST", large) }, want: whittle.SkipTooLarge},
 		{name: "large request of no known length, live", setup: live, send: unknown, want: whittle.SkipTooLarge},
 		{name: "another method, live", setup: live, send: func(s *fixture) *http.Request { return s.sends("POST", "", "X-HTTP-Method-Override", "DELETE") }, want: whittle.SkipNotSafe},
+		{name: "a trailer, live", setup: live, send: func(s *fixture) *http.Request {
+			r := s.sends("POST", "")
+			r.Body, r.ContentLength, r.Trailer = io.NopCloser(strings.NewReader("")), -1, http.Header{"X-Sum": {"0"}}
+			return r
+		}, want: whittle.SkipStreaming},
 		{name: "large response", monolith: says(200, large), want: whittle.SkipTooLarge},
 		{name: "answers with a stream", monolith: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -427,7 +432,7 @@ func TestLedgerNamesWhyNothingWasCompared(t *testing.T) {
 			}
 			_, text, _ := s.tries(r)
 			l := s.rests()
-			if want := map[string]string{whittle.SkipTooLarge: fmt.Sprint(len(large)), whittle.SkipNotSafe: "0"}[tt.want]; strings.HasSuffix(tt.name, "live") && (text != want || asked.count() > 0) {
+			if want := map[string]string{whittle.SkipTooLarge: fmt.Sprint(len(large)), whittle.SkipNotSafe: "0", whittle.SkipStreaming: "0"}[tt.want]; strings.HasSuffix(tt.name, "live") && (text != want || asked.count() > 0) {
 				t.Errorf("the user got %q, want the monolith's %s; the candidate was asked %d times", text, want, asked.count())
 			}
 			got := map[string]int64{"failed": l.Failed, "shed": l.Shed, "compared": l.Compared}

@@ -67,8 +67,8 @@ type Facts struct {
 	TwoHosts bool
 	// Upgrade is the protocol that the request wants to change to, or "".
 	Upgrade string
-	// Streams says that it asks for an upgrade, or is one of the polls that a connection is
-	// made of: no other server could respond to it.
+	// Streams says that it asks for an upgrade, is one of the polls that a connection is made
+	// of, or ends with a trailer, which is not kept: no other server could respond to it.
 	Streams bool
 	// Length is that of the body; -1 where it is not announced.
 	Length int64
@@ -120,7 +120,7 @@ func (d *Reader) Read(r *http.Request) Request {
 		delete(r.Header, "Host")
 	}
 	delete(r.Header, "Expect") // reading the body says 100, and no upstream is asked for one
-	q.Streams = q.Upgrade != "" || polls(r.RequestURI)
+	q.Streams = q.Upgrade != "" || len(r.Trailer) > 0 || polls(r.RequestURI)
 	return q
 }
 
