@@ -199,9 +199,7 @@ func TestFormCoverage(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	slices.SortFunc(got.ByForm, func(a, b whittle.FormField) int { return strings.Compare(a.Path, b.Path) })
-	if s := coverageWords(got); s != want {
-		t.Errorf("got  %s\nwant %s", s, want)
-	}
+	fatal.Same(t, coverageWords(got), want, "the coverage")
 	if v.State != whittle.Equivalent || !strings.Contains(v.Summary, "2 by form, each by itself") {
 		t.Errorf("%s: %+v %+v", v.Summary, v.Bounds, v.Findings)
 	}
@@ -221,11 +219,7 @@ func TestWhatFormLeavesOutIsSaid(t *testing.T) {
 		j.Observe(x)
 	}
 	words := coverageWords(j.Verdict().Coverage)
-	for _, want := range []string{"$.slot (repetition)", "$.price (spread)"} {
-		if !strings.Contains(words, want) {
-			t.Errorf("%s does not name %s", words, want)
-		}
-	}
+	fatal.Has(t, words, "$.slot (repetition)", "$.price (spread)")
 }
 
 // TestFormDeclared: a field that is declared as a class is compared by it from the

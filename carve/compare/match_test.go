@@ -327,11 +327,7 @@ func TestExact(t *testing.T) {
 	if f.Kind != whittle.FoundBody || !f.Decided || f.Count != 9 || f.Of != 10 || bounds[0].Estimate != 0.9 {
 		t.Errorf("%+v %+v", f, bounds)
 	}
-	for _, part := range []string{"9 of 10", "byte 15, line 2", "18 against 18 bytes"} {
-		if !strings.Contains(f.Summary, part) {
-			t.Errorf("%q does not say %q", f.Summary, part)
-		}
-	}
+	fatal.Has(t, f.Summary, "9 of 10", "byte 15, line 2", "18 against 18 bytes")
 	if strings.ContainsRune(f.Candidate, 0) || !strings.Contains(f.Candidate, "Counted to 8") {
 		t.Errorf("shown as %q", f.Candidate)
 	}

@@ -240,10 +240,8 @@ func TestWhatCannotBeComparedCountsAsWrong(t *testing.T) {
 		holds := func(h *rig, when string) {
 			t.Helper()
 			s := h.status()
-			for what, text := range map[string]string{"verdict": s.Verdict.Summary, "next": s.Next, "harm": s.Harm.Summary} {
-				if !strings.Contains(text, "of the requests could not be compared (10 too_large)") {
-					t.Errorf("%s, the %s says %q", when, what, text)
-				}
+			for _, text := range []string{s.Verdict.Summary, s.Next, s.Harm.Summary} {
+				fatal.Has(t, text, "of the requests could not be compared (10 too_large)")
 			}
 			if s.Share != 100 || s.Harm.Uncompared < 0.19 || s.Harm.Uncompared > 0.21 || s.Harm.Bound < s.Harm.Uncompared || s.Harm.Needed != -1 {
 				t.Errorf("%s: share %d, %+v", when, s.Share, s.Harm)

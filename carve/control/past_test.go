@@ -125,9 +125,7 @@ func TestReload(t *testing.T) {
 			t.Fatal(err)
 		}
 		// An exchange that is still on its way was served by the old one.
-		if skip := h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}).Skip; skip != whittle.SkipStale {
-			t.Errorf("an exchange with the old candidate was skipped as %q", skip)
-		}
+		fatal.Same(t, h.c.Observe(&whittle.Exchange{Route: name, At: time.Now().Add(-time.Millisecond)}).Skip, whittle.SkipStale, "an exchange with the old candidate is skipped as")
 		pass(time.Second)
 		if s := h.status(); s.Verdict.Compared != 0 || len(s.Timeline) == 0 {
 			t.Errorf("evidence of another candidate goes on: %+v", s)

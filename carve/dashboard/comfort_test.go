@@ -130,9 +130,7 @@ func TestSaidToScreenReaders(t *testing.T) {
 		} {
 			fatal.Same(t, b.JS(wrong), "", "%s: %s", place, what)
 		}
-		if got := b.JS(`['header', 'main', '[role=status]'].every(s => document.querySelector(s))`); got != "true" {
-			t.Errorf("%s lacks a landmark", place)
-		}
+		fatal.Same(t, b.JS(`['header', 'main', '[role=status]'].every(s => document.querySelector(s))`), "true", "the landmarks of %s", place)
 	})
 	b.Go(g.url + "#/route/%20") // of no route
 	b.Until(`document.querySelector('h1')?.textContent === 'Routes'`)

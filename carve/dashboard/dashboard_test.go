@@ -91,9 +91,7 @@ func TestHeaders(t *testing.T) {
 		"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data:",
 		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
 	} {
-		if !strings.Contains(policy, want) {
-			t.Errorf("the policy lacks %s: %s", want, policy)
-		}
+		fatal.Has(t, policy, want)
 	}
 	if strings.Contains(policy, "unsafe") {
 		t.Errorf("the policy is unsafe: %s", policy)

@@ -95,9 +95,7 @@ func TestAnOrderThatIsNotGiven(t *testing.T) {
 	b.Go(g.url + "#/route/GET%20%2Fbad")
 	b.UntilText("No promotion: The verdict is DIFFERENT, which cannot be forced")
 	b.Click("[data-verb=promote]", "")
-	if got := b.JS(`document.querySelector('[data-verb=promote]').getAttribute('aria-disabled') + !!document.querySelector('dialog')`); got != "truefalse" {
-		t.Errorf("a barred order: aria-disabled and dialog are %s", got)
-	}
+	fatal.Same(t, b.JS(`document.querySelector('[data-verb=promote]').getAttribute('aria-disabled') + !!document.querySelector('dialog')`), "truefalse", "aria-disabled and dialog of a barred order")
 	b.Clean(g.url)
 }
 
@@ -149,9 +147,7 @@ func TestTokens(t *testing.T) {
 	b.Until(`[...document.querySelectorAll('.controls button')].every(e => e.getAttribute('aria-disabled') === 'true')`)
 	b.Click("[data-verb=rollback]", "")
 	fatal.Same(t, b.JS(`!!document.querySelector('dialog')`), "false", "a viewer was asked for an order")
-	if got := b.JS(`fetch('api/v1/routes/POST%20%2FCount/rollback', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then(a => a.status)`); got != "403" {
-		t.Errorf("a viewer's order was answered %s", got)
-	}
+	fatal.Same(t, b.JS(`fetch('api/v1/routes/POST%20%2FCount/rollback', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then(a => a.status)`), "403", "the response to a viewer's order")
 	b.Click("header button", "Sign out")
 	b.Until(`document.querySelector('#token')`)
 	b.Type("#token", operator+"\r")
@@ -201,9 +197,7 @@ func TestHostileTexts(t *testing.T) {
 	b.JS(`document.querySelector('dialog').close()`)
 	b.Click("[data-verb=hold]", "")
 	b.Until(dialog)
-	if got := b.JS(`String(window.hacked) + document.querySelectorAll('main img, main script, dialog img, svg[onload]').length`); got != "undefined0" {
-		t.Errorf("a text became markup: %s", got)
-	}
+	fatal.Same(t, b.JS(`String(window.hacked) + document.querySelectorAll('main img, main script, dialog img, svg[onload]').length`), "undefined0", "what a text became")
 	fatal.Same(t, b.JS(`document.body.innerText.includes('\u202e')`), "false", "a text can turn round what follows it")
 	b.Clean(g.url)
 }

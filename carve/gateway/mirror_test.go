@@ -301,9 +301,7 @@ func TestTheMonolithsFailuresAreShown(t *testing.T) {
 			s := open(t, everything(), http.HandlerFunc(reset), says(tt.candidate, "said"))
 			s.apply(tt.share, tt.phase)
 			status, _ := s.gets(s.sends("GET", ""))
-			if alone := tt.share == 0 || tt.candidate == 500; alone != (status == http.StatusBadGateway) {
-				t.Errorf("the user got %d", status)
-			}
+			fatal.Same(t, tt.share == 0 || tt.candidate == 500, status == http.StatusBadGateway, "alone, where the user got %d", status)
 			if l := s.rests(); l.Total != 1 || l.Skipped[whittle.SkipMonolith] != 1 {
 				t.Errorf("ledger %+v, want the one request as %s", l, whittle.SkipMonolith)
 			}

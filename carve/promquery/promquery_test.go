@@ -252,9 +252,7 @@ func TestPoller(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if n := strings.Count(log.String(), "gives no data"); n != 1 {
-		t.Errorf("logged %d times: %s", n, log.String())
-	}
+	fatal.Same(t, strings.Count(log.String(), "gives no data"), 1, "the times that it was logged: %s", log.String())
 }
 
 type writer func([]byte) (int, error)

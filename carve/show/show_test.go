@@ -25,9 +25,7 @@ func TestDiffsShowThePlace(t *testing.T) {
 		"  GET /orders\n             at        $.items[3].price\n             monolith  \"1.50\"\n             candidate \"1.5\"\n",
 		"  GET /other\n             monolith  a whole\n             candidate another\n",
 	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in\n%s", want, &out)
-		}
+		fatal.Has(t, out.String(), want)
 	}
 	if strings.Contains(out.String(), `{"items":[`) {
 		t.Errorf("the body's beginning is shown:\n%s", &out)
@@ -125,8 +123,6 @@ func TestSteered(t *testing.T) {
 		"share     0 % at the proxy (rolled back, fall to 0 % under way)\n",
 		"haproxy   a has 0 %, confirmed; it had 90 %\n", "haproxy   b has 5 %, not confirmed: connection refused\n", "haproxy   c has no share that is known\n",
 	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%q is not in\n%s", want, b.String())
-		}
+		fatal.Has(t, b.String(), want)
 	}
 }

@@ -124,11 +124,7 @@ func waits(t *testing.T, p *Proxies, underWay string, words ...string) {
 	if s.UnderWay != underWay || s.Wait == "" {
 		t.Errorf("%q is under way, and %q waited for; want %q", s.UnderWay, s.Wait, underWay)
 	}
-	for _, w := range words {
-		if !strings.Contains(s.Wait, w) {
-			t.Errorf("%q is not in %q", w, s.Wait)
-		}
-	}
+	fatal.Has(t, s.Wait, words...)
 }
 
 // TestAShareIsInForceOnceAllConfirmIt: a rise and a fall each reach every instance, and are

@@ -209,9 +209,7 @@ func TestLossless(t *testing.T) {
 			rpc := whittle.RPC{Protocol: whittle.Connect, Descriptor: descriptor, Lossless: true}
 			c.change(&rpc)
 			_, err := newTranscoder(t, rpc, Pattern(c.pattern)).Request(c.r)
-			if kept := err == nil; kept != c.kept {
-				t.Errorf("kept %v, want %v: %v", kept, c.kept, err)
-			}
+			fatal.Same(t, err == nil, c.kept, "kept: %v", err)
 			if err != nil && whittle.CodeOf(err) != whittle.Invalid {
 				t.Errorf("%v is no refusal", err)
 			}

@@ -293,9 +293,7 @@ func (s steering) test(t *testing.T) {
 			t.Errorf("%s was taken back by a rise", name)
 		}
 	}
-	if n := w.ask(t); n != population {
-		t.Errorf("%d of %d users are on the candidate at 100 %%", n, population)
-	}
+	fatal.Same(t, w.ask(t), population, "users on the candidate at 100 %%")
 
 	s.set(t, w, 700)
 	process.Await(t, "a share that was changed by hand to be said", func() (bool, string) {

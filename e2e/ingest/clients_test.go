@@ -211,9 +211,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		for what, script := range sends {
 			event, err := json.Marshal(map[string]string{"type": "track", "event": "e", "userId": "u", "messageId": what, "writeKey": "key"})
 			fatal.If(t, err)
-			if said := b.JS(fmt.Sprintf(`(() => { const URL = %q, EVENT = %q; return %s.catch(String) })()`, s.public, event, script)); said != "accepted" {
-				t.Errorf("%s, %s: %q", name, what, said)
-			}
+			fatal.Same(t, b.JS(fmt.Sprintf(`(() => { const URL = %q, EVENT = %q; return %s.catch(String) })()`, s.public, event, script)), "accepted", "%s, %s", name, what)
 			want++
 		}
 		process.Until(t, name+": all are kept", func() bool { return s.figure("ingest_log_records_total") == float64(want) })

@@ -64,9 +64,7 @@ func TestInstancesKilledInTurn(t *testing.T) {
 		}
 	}
 	const class = `whittle_requests_total{class="5xx",route=""}`
-	if got := process.Metrics(g.Admin)[class]; got != float64(len(l.failed)) {
-		t.Errorf("%d writes failed, and the gateway counts %v", len(l.failed), got)
-	}
+	fatal.Same(t, process.Metrics(g.Admin)[class], float64(len(l.failed)), "the writes that the gateway counts as failed")
 	said := process.MustRun(t, "", 0, gateway, "status", "--admin", "http://"+g.Admin)
 	fatal.Has(t, said, "  ready     "+both[0].Public, "  ready     "+both[1].Public)
 	times := map[string]int{}
@@ -123,9 +121,7 @@ func TestDNSMovesUnderLoad(t *testing.T) {
 		l.more(t, "", 10*(readers+writers))
 		before := l.count(fmt.Sprint(i - 1))
 		more(next)
-		if after := l.count(fmt.Sprint(i - 1)); after != before {
-			t.Errorf("an instance that is not in DNS any more had %d requests", after-before)
-		}
+		fatal.Same(t, l.count(fmt.Sprint(i-1)), before, "requests to an instance that is not in DNS any more")
 		old.Kill()
 		if i == 1 {
 			dns.Remove(name)

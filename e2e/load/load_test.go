@@ -118,9 +118,7 @@ func TestFourWorkersAddUpToOneRun(t *testing.T) {
 	}
 	s.mu.Lock()
 	for i := range 303 {
-		if n := s.seen[fmt.Sprint("/rows/", i)]; n != 1 {
-			t.Errorf("row %d was sent %d times", i, n)
-		}
+		fatal.Same(t, s.seen[fmt.Sprint("/rows/", i)], 1, "the times that row %d was sent", i)
 	}
 	if s.all != 606 || s.seen["/second"] != 303 {
 		t.Errorf("the server has seen %d requests, %d of them /second", s.all, s.seen["/second"])

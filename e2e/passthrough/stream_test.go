@@ -189,9 +189,7 @@ func TestUpgradeOfAnyKind(t *testing.T) {
 	}
 	_, _ = io.WriteString(c, "later")
 	_ = c.(*net.TCPConn).CloseWrite()
-	if got := mustRead(t, r); got != `got "early\nbytes\x00later"` {
-		t.Errorf("last word %s", got)
-	}
+	fatal.Same(t, mustRead(t, r), `got "early\nbytes\x00later"`, "the last word")
 }
 
 // TestSilentUpgradeEnds closes a tunnel that says nothing.

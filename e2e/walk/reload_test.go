@@ -124,9 +124,7 @@ func TestReloadUnderWay(t *testing.T) {
 		t.Errorf("a new request got %d %q, %v", status, response, err)
 	}
 	close(release)
-	if got := <-responded; got != "200old<nil>" {
-		t.Errorf("the request under way got %s", got)
-	}
+	fatal.Same(t, <-responded, "200old<nil>", "the request under way")
 }
 
 const (

@@ -29,10 +29,8 @@ func TestDescription(t *testing.T) {
 		}
 	}
 	bob := tokenFor(mustNew(t, Rules{}), "bob@example.com")
-	if got := d.String(); got != "the defaults, headers xtenant, fields dateofbirth, phone, paths $.of[\""+bob+"\"], $.user.address, "+
-		"2 of patterns; but not nextpagetoken, shape-other" {
-		t.Error(got)
-	}
+	fatal.Same(t, d.String(), "the defaults, headers xtenant, fields dateofbirth, phone, paths $.of[\""+bob+"\"], $.user.address, "+
+		"2 of patterns; but not nextpagetoken, shape-other", "the description")
 	same := rules
 	same.Fields = []string{"dateOfBirth", "phone"}
 	if !mustNew(t, same).Describe().SameRules(d) {

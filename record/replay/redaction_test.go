@@ -192,9 +192,7 @@ func TestAnArchiveIsNotShown(t *testing.T) {
 			t.Errorf("%s is shown", secret)
 		}
 	}
-	if !strings.Contains(all, "yes") {
-		t.Error("nothing is shown")
-	}
+	fatal.Has(t, all, "yes")
 }
 
 // TestAShapeKeepsItsKinds: a kind after the name of a secret is no secret. Of the requests that

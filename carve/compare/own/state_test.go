@@ -77,9 +77,7 @@ func TestBetsOfTheTimeBeforeAreVoid(t *testing.T) {
 		repeats, varied int
 		void            bool
 	}{{1, 0, false}, {10, 1, false}, {11, 2, false}, {19, 2, false}, {20, 2, true}, {21, 2, false}} {
-		if void := s.Repeated(c.repeats, c.varied); void != c.void {
-			t.Errorf("%d of %d: %v", c.varied, c.repeats, void)
-		}
+		fatal.Same(t, s.Repeated(c.repeats, c.varied), c.void, "%d of %d", c.varied, c.repeats)
 	}
 }
 

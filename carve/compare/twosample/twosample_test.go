@@ -156,9 +156,7 @@ func TestWhoIsAskedSecond(t *testing.T) {
 			}
 			place.See(word(0), word(1), again)
 		}
-		if suspected := place.Suspected(true) != nil; suspected != (second == 0) {
-			t.Errorf("the second response says %d: suspected %t", second, suspected)
-		}
+		fatal.Same(t, place.Suspected(true) != nil, second == 0, "suspected where the second response says %d", second)
 	}
 }
 

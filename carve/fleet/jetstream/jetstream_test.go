@@ -244,8 +244,6 @@ func TestRefused(t *testing.T) {
 		{client.ErrNoResponders, whittle.Unavailable},
 		{context.DeadlineExceeded, whittle.DeadlineExceeded},
 	} {
-		if code := whittle.CodeOf(published(c.err)); code != c.code {
-			t.Errorf("%v: %v, not %v", c.err, code, c.code)
-		}
+		fatal.Same(t, whittle.CodeOf(published(c.err)), c.code, "the code of %v", c.err)
 	}
 }

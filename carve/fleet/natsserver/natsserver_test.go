@@ -102,9 +102,7 @@ func TestTLS(t *testing.T) {
 		process.Until(t, "it is refused, and says so", func() bool { return s.log.limit.Tokens() <= 9 })
 	}
 	for i, want := range []int{1, 1, 0, 0} {
-		if n := there(all[i]); n != want {
-			t.Errorf("%s sees %d others", o[i].Name, n)
-		}
+		fatal.Same(t, there(all[i]), want, "the others that %s sees", o[i].Name)
 	}
 }
 

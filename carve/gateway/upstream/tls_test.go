@@ -73,9 +73,7 @@ func TestUpstreamTLS(t *testing.T) {
 			case a.Failure != whittle.NoFailure:
 				t.Errorf("%s: %s", a.Failure, a.Detail)
 			default:
-				if sni := last.Load().ServerName; sni != tt.sni {
-					t.Errorf("asked for %q", sni)
-				}
+				fatal.Same(t, last.Load().ServerName, tt.sni, "the name asked for")
 			}
 		})
 	}

@@ -217,9 +217,7 @@ func TestStreamErrors(t *testing.T) {
 	} {
 		s := h.begin(false, pseudo(http.MethodPost, "/")...)
 		h.must(0, tt.send(s))
-		if got := h.whole(s)[s]; got != "reset "+tt.code.String() {
-			t.Errorf("%s: %q, want %v", name, got, tt.code)
-		}
+		fatal.Same(t, h.whole(s)[s], "reset "+tt.code.String(), "%s", name)
 	}
 	var streams []uint32
 	for range 11 {
