@@ -210,7 +210,7 @@ func TestExpectations(t *testing.T) {
 		"hasProperty: user.name": true, "hasProperty: 'user.tags[0]'": true, "hasProperty: n": true, "hasProperty: user.age": false,
 		"notHasProperty: user.age": true, "notHasProperty: user": false, "hasProperty: 'user.{{ field }}'": true,
 		"equals: ['{{ ok }}', 200]": true, "equals: ['{{ ok }}', 201, 200]": false, "equals: [a]": true,
-		"matchesRegexp: 'A.n\"'": true, "matchesRegexp: '^Ann'": false,
+		"matchesRegexp: 'A.n\"'": true, "matchesRegexp: '^Ann'": false, "matchesRegexp: '{{ field }}.: .A'": true,
 	} {
 		for _, form := range []string{"{" + expect + "}", "[{" + expect + "}]"} {
 			p := parsed(t, "config: {variables: {ok: 200, field: name}}\nscenarios: [{flow: [{get: {url: /, expect: "+form+"}}]}]")

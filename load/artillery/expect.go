@@ -104,16 +104,21 @@ func (r *reader) expectTexts(q *plan.Request, n *node, body bool, least, most in
 	}})
 }
 
+// expectPattern reads a pattern; one with expressions is compiled for each response.
 func (r *reader) expectPattern(q *plan.Request, n *node) {
-	var text string
-	str(&text)(n)
+	t := r.text(n)
+	text, fixed := t.Constant()
 	rx, err := expr.CompilePattern(text, "")
-	if err != nil {
+	if fixed && err != nil {
 		panic(n.Invalid("%v", err))
 	}
 	q.Expect = append(q.Expect, plan.Expectation{Body: true, Check: func(a *expr.Response) bool {
+		rx, err := rx, err
+		if !fixed {
+			rx, err = expr.CompilePattern(string(t.Render(nil, a.Scope)), "")
+		}
 		body, _ := a.BodyText()
-		return rx.MatchString(body)
+		return err == nil && rx.MatchString(body)
 	}})
 }
 
