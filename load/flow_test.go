@@ -179,7 +179,7 @@ func replied(head, body string) *expr.Response {
 func TestWhatIsCapturedIsBounded(t *testing.T) {
 	long := strings.Repeat("x", expr.MaxCaptured+1)
 	for capture, body := range map[string]string{
-		"json: $.a": `{"a":"` + long + `"}`, "regexp: 'x+'": long, "selector: p": "<p>" + long,
+		"json: $.a": `{"a":"` + long + `"}`, "regexp: 'x+'": long, "selector: p, attr: id": "<p id=" + long + ">",
 	} {
 		p := parsed(t, "scenarios: [{flow: [{get: {url: /, capture: {"+capture+", as: v}}}]}]")
 		a := replied("", body)

@@ -92,6 +92,9 @@ func (r *reader) capture(n *node, match bool) (plan.Capture, bool) {
 		c.Extract = func(*expr.Response) (expr.Value, bool) { return expr.TextValue(""), match } // an empty text
 		return c, true
 	}
+	if spec.From == "selector" && spec.Attr == "" {
+		panic(n.Errorf(whittle.Unsupported, "a selector without an attr is not supported: Artillery takes all attributes of the element as one object, never its text"))
+	}
 	c.What = what + " of line " + strconv.Itoa(n.Line) + ": " + spec.From + " " + spec.expr.text
 	c.Body = spec.From != "header"
 	c.Extract = r.extractor(spec)

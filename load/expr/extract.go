@@ -9,8 +9,8 @@ type Extraction struct {
 	// Group and flags are a regexp's: a group's number or name, empty for the
 	// whole match, and JavaScript's flags.
 	Group, Flags string
-	// Attr is the attribute that a selector takes, empty for the text; index is
-	// a number from 0, last or random, empty for the first.
+	// Attr is the attribute that a selector takes; index is a number from 0, last or
+	// random, empty for the first.
 	Attr, Index string
 }
 

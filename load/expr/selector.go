@@ -23,8 +23,8 @@ func compileSelection(expr string) (func(*Response) []*html.Node, error) {
 	}, err
 }
 
-// compileSelector makes an extractor of a CSS selector. attr names the attribute to take,
-// empty for the text; at is a number from 0, "last" or "random", empty for the first.
+// compileSelector makes an extractor of a CSS selector. attr names the attribute to take;
+// at is a number from 0, "last" or "random", empty for the first.
 func compileSelector(expr, attr, at string) (Extractor, error) {
 	selected, err := compileSelection(expr)
 	if err != nil {
@@ -45,25 +45,11 @@ func compileSelector(expr, attr, at string) (Extractor, error) {
 		case at == "random":
 			i = a.Scope.RNG.IntN(len(found))
 		}
-		switch {
-		case i >= len(found):
+		if i >= len(found) {
 			return Value{}, false
-		case attr == "":
-			return capturedText(pageText(found[i]))
 		}
 		return capturedText(attribute(found[i], attr))
 	}, nil
-}
-
-// pageText is the text of an element and of all that is in it.
-func pageText(n *html.Node) string {
-	var b strings.Builder
-	for d := range n.Descendants() {
-		if d.Type == html.TextNode {
-			b.WriteString(d.Data)
-		}
-	}
-	return b.String()
 }
 
 // CompileSelectorList reads a CSS selector. The function finds the texts of what it
