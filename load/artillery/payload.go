@@ -56,6 +56,8 @@ func (r *reader) payload(n *node) {
 	case s.all && s.name == "":
 		r.note(n, "the payload is left out, as by Artillery: with loadAll its rows are in a variable, which has no name")
 		return
+	case s.all && s.order != "":
+		panic(n.get("order").Errorf(whittle.Unsupported, "loadAll with an order is not supported: Artillery then takes one row, without its fields' names"))
 	case s.all && !expr.IsName(s.name):
 		panic(n.Invalid("%q is not a variable's name", s.name))
 	}

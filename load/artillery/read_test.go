@@ -36,6 +36,7 @@ func TestErrorsPointAtTheirPlace(t *testing.T) {
 		{"config: {phases: [{duration: 1, rampTo: 4}]}\n" + smallest, "1:19", "rampTo needs the arrivalRate", whittle.Invalid},
 		{"config: {phases: [{duration: 1, arrivalRate: 4, arrivalCount: 4}]}\n" + smallest, "1:19", "either arrivalRate or", whittle.Invalid},
 		{"config: {phases: [{pause: 1, duration: 4}]}\n" + smallest, "1:19", "pause has no duration", whittle.Invalid},
+		{"config:\n  payload: {path: a.csv, fields: [a], name: rows, loadAll: true, order: sequence}\n" + smallest, "2:73", "loadAll with an order is not supported", whittle.Unsupported},
 		{"config: {mode: burst}\n" + smallest, "1:16", `uniform or poisson is wanted here, not "burst"`, whittle.Invalid},
 		{"config: {target: 'ftp://x'}\n" + smallest, "1:18", "not of the form", whittle.Invalid},
 		{"scenarios: [{flow: [{post: {url: /, form: {f: 2024-05-01}}}]}]", "1:47", "without quotes is not supported: to Artillery it is a time", whittle.Unsupported},
