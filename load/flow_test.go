@@ -77,11 +77,11 @@ func TestFormsCarryFiles(t *testing.T) {
 		got = fmt.Sprint(r.MultipartForm.Value, f.Filename, f.Header.Get("Content-Type"), string(b))
 	})
 	open := func(name string) ([]byte, error) {
-		return map[string][]byte{"up/a.txt": []byte("text\r\n--of")}[name], nil
+		return map[string][]byte{"up/a\"b.txt": []byte("text\r\n--of")}[name], nil
 	}
 	p, err := Parse("p.yml", []byte(`
 config: {variables: {who: ann}}
-scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc: {fromFile: up/a.txt, filename: 'a"b.txt', contentType: text/x}}}}]}]`), plan.Source{Open: open})
+scenarios: [{flow: [{post: {url: /, formData: {who: "{{ who }}", n: [1, 2], doc: {fromFile: 'up/a"b.txt', filename: other.txt, contentType: text/x}}}}]}]`), plan.Source{Open: open})
 	fatal.If(t, err)
 	if r := run(t, once(p), Options{Target: url}); r.Completed != 1 {
 		t.Error(r.Errors)

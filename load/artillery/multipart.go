@@ -15,7 +15,7 @@ import (
 const MaxUploadBytes = 16 << 20
 
 // formData reads a multipart form (RFC 7578): names to values, or to
-// {fromFile, contentType, filename}.
+// {fromFile, contentType}.
 func (r *reader) formData(n *node) (body, contentType expr.Template) {
 	// The same for the same plan, and not to be guessed by whoever fills its variables without
 	// having read it.
@@ -44,10 +44,10 @@ func (r *reader) formPart(name string, n *node) expr.Template {
 // formFile reads a file of a form, or a value with its type. The file is read with the plan,
 // so its path has no expressions.
 func (r *reader) formFile(head string, n *node) expr.Template {
-	var media, filename string
+	var media string
 	var from, value *node
 	r.fields(n, "a file of formData", map[string]func(*node){
-		"fromFile": func(v *node) { from = v }, "contentType": str(&media), "filename": str(&filename),
+		"fromFile": func(v *node) { from = v }, "contentType": str(&media),
 		"value": func(v *node) { value = v },
 	})
 	if media != "" {
@@ -64,11 +64,11 @@ func (r *reader) formFile(head string, n *node) expr.Template {
 		}
 		return expr.Template(nil).Literal(head + "\r\n\r\n").Join(r.compileTemplate(value, value.text, expr.AsText))
 	}
-	return expr.Template(nil).Literal(head + r.filePart(from, r.fixed(from, "the path of a file"), filename, media))
+	return expr.Template(nil).Literal(head + r.filePart(from, r.fixed(from, "the path of a file"), media))
 }
 
 // filePart is what follows a part's head: file name, type and content.
-func (r *reader) filePart(n *node, path, filename, media string) string {
+func (r *reader) filePart(n *node, path, media string) string {
 	if !filepath.IsLocal(path) {
 		// The file is sent to the target, so only files in the plan's folder are read.
 		panic(n.Invalid("%s is not a path below the plan's folder", path))
@@ -86,16 +86,13 @@ func (r *reader) filePart(n *node, path, filename, media string) string {
 			panic(n.Errorf(whittle.ResourceExhausted, "the plan's files for forms have more than %d bytes", MaxUploadBytes))
 		}
 	}
-	if filename == "" {
-		filename = filepath.Base(path)
-	}
 	if media == "" {
 		if media = mime.TypeByExtension(filepath.Ext(path)); media == "" {
 			media = "application/octet-stream"
 		}
 		media, _, _ = strings.Cut(media, ";") // Artillery names no charset
 	}
-	return `; filename="` + quoteParameter(filename) + "\"\r\ncontent-type: " + media + "\r\n\r\n" + src
+	return `; filename="` + quoteParameter(filepath.Base(path)) + "\"\r\ncontent-type: " + media + "\r\n\r\n" + src
 }
 
 // quoteParameter writes a name within quotes as browsers do.
