@@ -155,6 +155,9 @@ func (v *view) planned(m *method, x *exchange, expect bool) string {
 	fmt.Fprintf(&b, "          headers: {%s}\n", headers)
 	if x.Body != nil {
 		fmt.Fprintf(&b, "          body: %s\n", quotedPlan(*x.Body))
+		if x.Method == "GET" {
+			b.WriteString("          allowGetBody: true\n")
+		}
 	}
 	status := cmp.Or(x.Response.Status, m.HTTP.Response.Status)
 	if status/100 == 3 {

@@ -204,7 +204,7 @@ func TestThePlanSendsWhatWasRecorded(t *testing.T) {
 		fatal.If(t, err)
 		v.samples["Ask"] = &samples{asked: 2, exchanges: []exchange{
 			{Method: "POST", Target: target, Type: `text/plain; x="{{y}}"`, Body: &body, Response: response{Status: 200}},
-			{Method: "POST", Target: "/mails", Type: "text/plain", Body: &odd, Response: response{Status: 200}},
+			{Method: "GET", Target: "/mails", Type: "text/plain", Body: &odd, Response: response{Status: 200}},
 		}}
 		p, text := planOf(t, v)
 		s := &expr.Scope{Values: make([]expr.Value, p.Slots), RNG: rand.New(rand.NewPCG(1, 2))}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"whittle"
 	"whittle/load/expr"
 	"whittle/load/plan"
 	"whittle/load/script"
@@ -25,8 +26,8 @@ type draft struct {
 	json        expr.Template
 	bodies      []string // the elements that give a body
 	// asksCompressed says that a compressed response is asked for.
-	asksCompressed bool
-	before, after  []*script.Function
+	asksCompressed, getsWithBody bool
+	before, after                []*script.Function
 }
 
 func (r *reader) request(method string, n *node) *plan.Request {
@@ -42,6 +43,9 @@ func (r *reader) request(method string, n *node) *plan.Request {
 	}
 	if len(d.bodies) > 1 {
 		panic(n.Invalid("a request has one of json, body, form and formData, not both %s", strings.Join(d.bodies, " and ")))
+	}
+	if q.HasBody && (method == "HEAD" || method == "GET" && !d.getsWithBody) {
+		panic(n.Errorf(whittle.Unsupported, "a %s with a body is not sent by Artillery (a GET is, with allowGetBody: true)", method))
 	}
 	if d.url == nil {
 		panic(n.Invalid("a request has a url"))
@@ -125,6 +129,7 @@ func (r *reader) requestFields(q *plan.Request, d *draft) map[string]func(*node)
 		"gzip": func(v *node) {
 			boolean(&d.asksCompressed)(v)
 		},
+		"allowGetBody":  boolean(&d.getsWithBody),
 		"beforeRequest": r.hooks(&d.before), "afterResponse": r.hooks(&d.after),
 		"followRedirect": boolean(&q.FollowRedirects),
 		"capture":        func(v *node) { r.captures(q, v, false) },
