@@ -1,6 +1,9 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+)
 
 // longestTag bounds how far a tag is read.
 const longestTag = 64 << 10
@@ -28,6 +31,13 @@ func (t *scan) tag(i int) int {
 	if !ok {
 		return 0
 	}
+	if end := t.keyElement(name, shut); end > 0 {
+		return end
+	}
+	secret := t.w.secretPath(name)
+	if secret {
+		t.tagEnd = shut // its attribute value, too
+	}
 	if torn || t.namesSecret(b[end:shut]) {
 		t.tagEnd = shut
 		if b[shut] == '<' {
@@ -36,7 +46,7 @@ func (t *scan) tag(i int) int {
 			return end
 		}
 	}
-	if b[shut] == '>' && b[shut-1] == '/' || !t.w.secretPath(name) {
+	if b[shut] == '>' && b[shut-1] == '/' || !secret {
 		return 0
 	}
 	t.attributes(end, shut)
@@ -68,9 +78,39 @@ func (t *scan) content(name []byte, shut int) int {
 		if rest := b[shut+end:]; len(rest) == 0 || bytes.HasPrefix(rest, []byte("</")) {
 			return max(t.replace(shut+1, shut+end), shut+1)
 		}
+		return t.valueElement(shut + 1)
 	}
 	return 0
 }
+
+// keyElement looks at an element whose text is a name: <key>password</key><value>x</value>.
+func (t *scan) keyElement(name []byte, shut int) int {
+	if roleOf(name) != roleName || t.src[shut] != '>' {
+		return 0
+	}
+	text := t.src[shut+1 : min(shut+1+maxName, len(t.src))]
+	end := bytes.Index(text, append(append([]byte("</"), name...), '>'))
+	t.w.looked += len(text)
+	if end < 0 || !t.w.secretPath(bytes.TrimSpace(text[:end])) {
+		return 0
+	}
+	return t.valueElement(shut + 1 + end + len("</") + len(name) + len(">"))
+}
+
+// valueElement replaces the text of an element that begins at i, if it is one for a value,
+// perhaps with another in it for its type.
+func (t *scan) valueElement(i int) int {
+	tags := valueTags.FindIndex(t.src[i:])
+	if tags == nil {
+		return 0
+	}
+	i += tags[1]
+	text, _, _ := bytes.Cut(t.src[i:], []byte("</"))
+	t.w.looked += tags[1] + len(text)
+	return max(t.replace(i, i+len(text)), i)
+}
+
+var valueTags = regexp.MustCompile(`^(?i:\s*<(?:value|string)[^<>]*>){1,3}\s*`)
 
 // attributes looks for secrets in a tag whose content is replaced as a whole.
 func (t *scan) attributes(i, end int) {
