@@ -84,6 +84,7 @@ func TestNoSecretInAnyFormIsLeft(t *testing.T) {
 		{"cookie list in json", inJSON(`{"headers":{"set-cookie":["a=` + s + `; Path=/"]}}`), s},
 		{"cookie log line", body("text/plain", "> Cookie: a="+s+"; b=c\n"), s},
 		{"set-cookie log line", body("text/plain", "< Set-Cookie: a="+s+"; Path=/\n"), s},
+		{"script index", body("text/html", `<script>axios.defaults.headers.common['X-CSRF-TOKEN'] = '`+s+`';</script>`), s},
 		{"document.cookie", body("text/html", `<script>document.cookie = "a=`+s+`; path=/";</script>`), s},
 		{"auth bearer", header("Authorization", "Bearer "+s), s},
 		{"auth lower", header("Authorization", "bearer   "+s), s},

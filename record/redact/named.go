@@ -101,6 +101,9 @@ func (t *scan) nameBefore(i int) (name []byte, at int) {
 	if end == 0 {
 		return nil, 0
 	}
+	if c := b[max(end-2, 0)]; b[end-1] == ']' && (c == '"' || c == '\'') {
+		end-- // headers['X-Api-Key'] = "x"
+	}
 	if c := b[end-1]; c == '"' || c == '\'' || c == '`' || c == ';' || c == '2' || c == '7' {
 		if q := quoteBefore(b, end); q != "" {
 			end -= len(q)
