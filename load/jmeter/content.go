@@ -58,7 +58,11 @@ func (j *reader) content(s *sample, q *plan.Request) {
 	case raw && withoutEntity(q.Method):
 	case raw:
 		for _, a := range arguments {
-			q.Body = q.Body.Join(j.text(a, "Argument.value"))
+			value := j.text(a, "Argument.value")
+			if a.is("HTTPArgument.always_encode") {
+				value = value.Map(formEscape)
+			}
+			q.Body = q.Body.Join(value)
 		}
 		q.HasBody = len(arguments) > 0
 		if q.HasBody {
