@@ -31,7 +31,7 @@ func (r *reader) formData(n *node) (body, contentType expr.Template) {
 }
 
 func (r *reader) formPart(name string, n *node) expr.Template {
-	head := `content-disposition: form-data; name="` + quoteParameter(name) + `"`
+	head := `Content-Disposition: form-data; name="` + quoteParameter(name) + `"`
 	switch n.kind {
 	case expr.KindMap:
 		return r.formFile(head, n)
@@ -60,7 +60,7 @@ func (r *reader) formFile(head string, n *node) expr.Template {
 	}
 	if from == nil {
 		if media != "" {
-			head += "\r\ncontent-type: " + media
+			head += "\r\nContent-Type: " + media
 		}
 		return expr.Template(nil).Literal(head + "\r\n\r\n").Join(r.compileTemplate(value, value.text, expr.AsText))
 	}
@@ -92,7 +92,7 @@ func (r *reader) filePart(n *node, path, media string) string {
 		}
 		media, _, _ = strings.Cut(media, ";") // Artillery names no charset
 	}
-	return `; filename="` + quoteParameter(filepath.Base(path)) + "\"\r\ncontent-type: " + media + "\r\n\r\n" + src
+	return `; filename="` + quoteParameter(filepath.Base(path)) + "\"\r\nContent-Type: " + media + "\r\n\r\n" + src
 }
 
 // quoteParameter writes a name within quotes as browsers do.

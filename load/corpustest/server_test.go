@@ -187,10 +187,7 @@ func plainBoundary(q *request) {
 	}
 	q.Headers["content-type"] = strings.ReplaceAll(q.Headers["content-type"], m[0], "boundary=BOUNDARY")
 	q.Body = strings.ReplaceAll(q.Body, m[1], "BOUNDARY")
-	q.Body = partHeader.ReplaceAllStringFunc(q.Body, strings.ToLower)
 }
-
-var partHeader = regexp.MustCompile(`(?m)^Content-[A-Za-z-]+:`)
 
 // requests are those so far, their users numbered in the order of their first requests.
 func (s *server) requests() []request {
