@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/grafana/sobek"
@@ -18,6 +19,9 @@ type Program struct{ compiled *sobek.Program }
 // parserOptions keep the engine from reading source maps, which are files anywhere.
 var parserOptions = []parser.Option{parser.WithDisableSourceMaps}
 
+// unlike is what the engine takes otherwise than JavaScript: named groups come last, and \p is p.
+var unlike = regexp.MustCompile(`\(\?<[\pL_$][\w$]*>|\\[pP]\{\w+`)
+
 // Compile compiles a script; name is the file's, for errors, which carry line and column
 // and have the code whittle.Invalid.
 func Compile(name, src string) (*Program, error) {
@@ -27,6 +31,9 @@ func Compile(name, src string) (*Program, error) {
 	tree, err := parse(name, src)
 	if err != nil {
 		return nil, err
+	}
+	if at := unlike.FindStringIndex(src); at != nil {
+		return nil, whittle.Errorf(whittle.Unsupported, "%s:%d: %s in a regular expression is newer than ES2017: write it without", name, 1+strings.Count(src[:at[0]], "\n"), src[at[0]:at[1]])
 	}
 	compiled, err := sobek.CompileAST(tree, false)
 	if err != nil {
