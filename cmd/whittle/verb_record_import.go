@@ -29,9 +29,9 @@ type recordImport struct {
 // Help gives the examples.
 func (recordImport) Help() string {
 	return `Reads HAR files of any length, as Chrome, Firefox, Safari, mitmproxy, Charles, Fiddler and others save
-them, and redacts them like everything else that is recorded. Entries that are not an exchange with a server (from the
-browser's cache, WebSockets, data: URLs) are left out and listed. If DIR already has a log, the exchanges are added to
-it.
+them, and redacts them like everything else that is recorded. Entries to another site than the first, and those
+that are not an exchange with a server (from the browser's cache, WebSockets, data: URLs) are left out and listed. If DIR
+already has a log, the exchanges are added to it.
 
 Exit status: 0 imported; 1 nothing was imported; 2 the file is not a HAR, or ends early: the entries before that are kept.
 

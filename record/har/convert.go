@@ -3,9 +3,12 @@ package har
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/net/publicsuffix"
 
 	"whittle"
 	"whittle/internal/http1"
@@ -34,6 +37,9 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 	if err != nil {
 		return nil, r.skip("request.url: %v", err)
 	}
+	if r.site = cmp.Or(r.site, site(host)); site(host) != r.site {
+		return nil, r.skip("it went to %s, and the first to the site %s", cut(text(host)), cut(text(r.site)))
+	}
 	e := &capture.Entry{
 		Conn: r.connection(h.Connection, port),
 		At:   at.UTC(),
@@ -55,6 +61,15 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 		return nil, r.skip("response.content: %v", err)
 	}
 	return e, nil
+}
+
+// site is the registered name that a host is below. A host without one is a site of its own.
+func site(host string) string {
+	name := (&url.URL{Host: host}).Hostname()
+	if registered, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
+		return registered
+	}
+	return name
 }
 
 // lowerCase reports whether a method is one of HTTP's in lower case, which is another method

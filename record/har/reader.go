@@ -42,6 +42,9 @@ type Reader struct {
 	n     int
 	buf   json.RawMessage
 	conns map[text]uint64
+	// site is that of the first exchange. Those of others, such as a payment service's, are not
+	// the monolith's.
+	site string
 }
 
 // NewReader reads from r, which it does not close.
