@@ -108,6 +108,8 @@ func TestMistakesNameTheirPlace(t *testing.T) {
 		{"http", "exports.f = () => require('http').request('x')", "http.request is not supported in whittle"},
 		{"fetch", "exports.f = () => fetch('x')", "fetch is not supported in whittle"},
 		{"cipher", "exports.f = () => require('crypto').createCipheriv('aes')", "crypto.createCipheriv is not supported"},
+		{"a date in a language", "exports.f = () => new Date().toLocaleDateString('de')", "toLocaleDateString is not supported in whittle"},
+		{"a number in a language", "exports.f = () => 1234.5.toLocaleString()", "toLocaleString is not supported in whittle"},
 		{"exit", "exports.f = () => process.exit(1)", "process.exit is not supported"},
 		{"TypeScript", "require('./lib')", "lib.ts is TypeScript: compile it, and name what that makes: npx esbuild lib.ts --bundle"},
 		{"an ES module", "import x from 'y'; export const f = 1", "p.js:1:62: SyntaxError: import not supported in script"},

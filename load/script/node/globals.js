@@ -30,6 +30,13 @@ define('console', {
   timeLog: (label = 'default') => print(label + ': ' + (native.now() - clocks[label]).toFixed(3) + 'ms'),
 });
 
+// The engine writes no language's way, and says so rather than write another one.
+for (const [type, ...names] of [[Number, 'toLocaleString'], [Date, 'toLocaleString', 'toLocaleDateString', 'toLocaleTimeString']]) {
+  for (const name of names) Object.defineProperty(type.prototype, name, {writable: true, configurable: true, value() {
+    throw new Error(name + ' is not supported in whittle, which knows no language: use toFixed, toISOString or toString');
+  }});
+}
+
 class Timeout {
   constructor(id) { this.id = id; }
   ref() { return this; }
