@@ -3,6 +3,7 @@ package scaffold
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -155,7 +156,7 @@ func (v *view) planned(m *method, x *exchange, expect bool) string {
 	fmt.Fprintf(&b, "          headers: {%s}\n", headers)
 	if x.Body != nil {
 		fmt.Fprintf(&b, "          body: %s\n", quotedPlan(*x.Body))
-		if x.Method == "GET" {
+		if x.Method == http.MethodGet {
 			b.WriteString("          allowGetBody: true\n")
 		}
 	}
