@@ -1,9 +1,6 @@
 package redact
 
-import (
-	"bytes"
-	"regexp"
-)
+import "bytes"
 
 // longestTag bounds how far a tag is read.
 const longestTag = 64 << 10
@@ -21,6 +18,10 @@ func (t *scan) tag(i int) int {
 		end++
 	}
 	name, torn := b[i+1:end], i > 0 && i == t.tornAt
+	if !torn && end < len(b) && b[end] == '/' && len(name) == 0 {
+		t.close(i)
+		return 0
+	}
 	if i < longestLead && end < len(b) && (len(name) > 0 || b[end] == '!' || b[end] == '?') && len(bytes.Trim(b[:i], "\ufeff \t\r\n")) == 0 {
 		t.markup = true
 	}
@@ -31,9 +32,7 @@ func (t *scan) tag(i int) int {
 	if !ok {
 		return 0
 	}
-	if end := t.keyElement(name, shut); end > 0 {
-		return end
-	}
+	t.keyed, t.opened = t.keyed && isValue(name) && b[shut-1] != '/', shut+1
 	secret := t.w.secretPath(name)
 	if secret {
 		t.tagEnd = shut // its attribute value, too
@@ -78,39 +77,47 @@ func (t *scan) content(name []byte, shut int) int {
 		if rest := b[shut+end:]; len(rest) == 0 || bytes.HasPrefix(rest, []byte("</")) {
 			return max(t.replace(shut+1, shut+end), shut+1)
 		}
-		return t.valueElement(shut + 1)
+		t.keyed = true // <property name="password"><value>x</value>
 	}
 	return 0
 }
 
-// keyElement looks at an element whose text is a name: <key>password</key><value>x</value>.
-func (t *scan) keyElement(name []byte, shut int) int {
-	if roleOf(name) != roleName || t.src[shut] != '>' {
-		return 0
+// close looks at the end of an element at i. Its text may name a secret that the next element is the
+// value of, <key>password</key><value>x</value>, or be that value.
+func (t *scan) close(i int) {
+	b := t.src
+	start := min(t.opened, i)
+	text := bytes.TrimSpace(b[start:i])
+	t.opened = len(b)
+	if len(text) == 0 {
+		return
 	}
-	text := t.src[shut+1 : min(shut+1+maxName, len(t.src))]
-	end := bytes.Index(text, append(append([]byte("</"), name...), '>'))
-	t.w.looked += len(text)
-	if end < 0 || !t.w.secretPath(bytes.TrimSpace(text[:end])) {
-		return 0
+	if t.keyed {
+		start += bytes.Index(b[start:i], text)
+		t.replace(start, start+len(text))
+		t.keyed = false
+		return
 	}
-	return t.valueElement(shut + 1 + end + len("</") + len(name) + len(">"))
+	name := b[i+2 : min(i+2+maxName, len(b))]
+	if end := bytes.IndexAny(name, "> "); end >= 0 {
+		name = name[:end]
+	}
+	t.w.looked += len(name)
+	t.keyed = t.w.secretPath(text) && roleOf(localName(name)) == roleName
 }
 
-// valueElement replaces the text of an element that begins at i, if it is one for a value,
-// perhaps with another in it for its type.
-func (t *scan) valueElement(i int) int {
-	tags := valueTags.FindIndex(t.src[i:])
-	if tags == nil {
-		return 0
+// isValue reports whether an element may be a value, or within one say its type.
+func isValue(name []byte) bool {
+	switch local := localName(name); string(local) {
+	case "string", "integer", "int", "data":
+		return true
+	default:
+		return roleOf(local) == roleValue
 	}
-	i += tags[1]
-	text, _, _ := bytes.Cut(t.src[i:], []byte("</"))
-	t.w.looked += tags[1] + len(text)
-	return max(t.replace(i, i+len(text)), i)
 }
 
-var valueTags = regexp.MustCompile(`^(?i:\s*<(?:value|string)[^<>]*>){1,3}\s*`)
+// localName is an element's name in lower case, without its prefix.
+func localName(name []byte) []byte { return bytes.ToLower(name[bytes.LastIndexByte(name, ':')+1:]) }
 
 // attributes looks for secrets in a tag whose content is replaced as a whole.
 func (t *scan) attributes(i, end int) {

@@ -67,6 +67,9 @@ func normal(dst, name []byte) []byte {
 // secretPath reports whether a field of this name is secret. The name may have
 // parts: user[password], user.password, wsse:Password.
 func (w *work) secretPath(name []byte) bool {
+	if len(name) > maxName { // of which a namespace is most
+		name = name[bytes.LastIndexByte(name, '}')+1:]
+	}
 	if len(name) == 0 || len(name) > maxName {
 		return false
 	}

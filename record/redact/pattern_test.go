@@ -207,7 +207,7 @@ func TestPathsNeedJSON(t *testing.T) {
 // TestValueOfAnElementInANamespace: its name is what follows the namespace.
 func TestValueOfAnElementInANamespace(t *testing.T) {
 	r := mustNew(t, Rules{Fields: []string{"pinblock"}})
-	for _, name := range []string{"{urn:x}pin", "@{urn:x}pin", "{}pin", "{http://x.example/a/b}pinblock"} {
+	for _, name := range []string{"{urn:x}pin", "@{urn:x}pin", "{}pin", "{http://x.example/a/b}pinblock", "{" + strings.Repeat("x", maxName) + "}pin"} {
 		got := string(r.Value([]jsonpath.Element{{Key: []byte(name)}}, []byte(`"4417"`)))
 		fatal.Same(t, got, expand(r, `"T(4417)"`), "%s", name)
 	}

@@ -65,6 +65,10 @@ type scan struct {
 	// tagEnd is where a markup tag ends that names something secret, as in
 	// <input name="csrf" value="x">.
 	tagEnd int
+	// opened is where the text of the element begins that was opened last; the end, where it has ended.
+	opened int
+	// keyed says that the next value of an element is a secret.
+	keyed bool
 	// torn is where such a tag is torn by the next "<", which is taken for a part
 	// of it, as a browser takes it.
 	tornAt int
