@@ -64,7 +64,7 @@ var heads = [...]struct {
 	{whittle.FoundFailure, "the candidate gave", display.FailureWord, func(a, b *whittle.Response) bool { return a.Failure == b.Failure }},
 	{whittle.FoundStatus, "status", statusWord, func(a, b *whittle.Response) bool { return a.Status == b.Status }},
 	{whittle.FoundContentType, "content type", mediaType, func(a, b *whittle.Response) bool {
-		return a.Header.Get("Content-Type") == b.Header.Get("Content-Type")
+		return slices.Equal(a.Header["Content-Type"], b.Header["Content-Type"])
 	}},
 }
 

@@ -25,16 +25,22 @@ const (
 	// most bounds the parts of a multipart body. With more it is a text, as is XML too deep for JSON
 	// with two levels for an element.
 	most = 1000
+	// deepest bounds multipart bodies in one another: each level reads all below it again.
+	deepest = 4
+	// longer bounds how many times a text of XML its names may be, with their namespaces.
+	longer = 16
 )
 
 // Exchange is x with the bodies to compare; x itself where they need no change.
 func Exchange(x *whittle.Exchange) *whittle.Exchange {
 	guarded := before(&x.Monolith)
-	if before(&x.Candidate) != guarded {
-		guarded = "" // it is compared too
-	}
 	monolith, a := response(&x.Monolith, guarded)
 	candidate, b := response(&x.Candidate, guarded)
+	if a && !b && before(&x.Candidate) != guarded { // what is lost there is a difference
+		other := x.Candidate
+		other.Body = jsonscan.AppendString(nil, other.Body)
+		candidate, b = &other, true
+	}
 	repeat, c := x.Repeat, false
 	if repeat != nil {
 		repeat, c = response(repeat, guarded)
@@ -62,7 +68,7 @@ func before(a *whittle.Response) string {
 // response is a with the body to compare, and whether that is another one. guarded is what stands before
 // the monolith's JSON. Another start is a difference, since clients take off what they know.
 func response(a *whittle.Response, guarded string) (*whittle.Response, bool) {
-	text, ok := rewritten(a, guarded)
+	text, ok := rewritten(a, guarded, 0)
 	if !ok {
 		return a, false
 	}
@@ -71,7 +77,8 @@ func response(a *whittle.Response, guarded string) (*whittle.Response, bool) {
 	return &b, true
 }
 
-func rewritten(a *whittle.Response, guarded string) ([]byte, bool) {
+// rewritten is the body to compare of a response, or of a part that is depth parts deep.
+func rewritten(a *whittle.Response, guarded string, depth int) ([]byte, bool) {
 	if len(a.Body) == 0 || a.Truncated {
 		return nil, false
 	}
@@ -85,8 +92,8 @@ func rewritten(a *whittle.Response, guarded string) ([]byte, bool) {
 	case strings.HasSuffix(kind, "ndjson"), strings.HasSuffix(kind, "json-seq"), strings.HasSuffix(kind, "jsonl"),
 		strings.HasSuffix(kind, "jsonlines"), strings.HasSuffix(kind, "json-lines"), kind == "application/stream+json":
 		return lines(a.Body)
-	case strings.HasPrefix(kind, "multipart/"):
-		return parts(a.Body, params["boundary"])
+	case strings.HasPrefix(kind, "multipart/") && depth < deepest:
+		return parts(a.Body, params["boundary"], depth)
 	case kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml") && kind != "application/xhtml+xml":
 		return tree(a.Body)
 	}
@@ -115,7 +122,7 @@ func lines(b []byte) ([]byte, bool) {
 }
 
 // parts is a list of the parts, each with its fields and its body.
-func parts(b []byte, boundary string) ([]byte, bool) {
+func parts(b []byte, boundary string, depth int) ([]byte, bool) {
 	if boundary == "" {
 		return nil, false
 	}
@@ -132,19 +139,23 @@ func parts(b []byte, boundary string) ([]byte, bool) {
 		if err != nil {
 			return nil, false
 		}
-		part := map[string]json.RawMessage{}
+		part, kind := map[string]json.RawMessage{}, ""
 		for name, values := range p.Header {
 			v := strings.Join(values, ", ")
 			if name == "Content-Type" || name == "Content-Disposition" {
 				v = Normal(v)
 			}
+			if name == "Content-Type" {
+				kind, _, _ = strings.Cut(v, ";")
+			}
 			part[name] = jsonscan.AppendString(nil, v)
 		}
 		of := whittle.Response{Header: whittle.Header(p.Header), Body: text}
-		if other, ok := rewritten(&of, ""); ok {
+		if other, ok := rewritten(&of, "", depth+1); ok {
 			text = other
 		}
-		if b := bytes.TrimSpace(text); len(b) > 0 && (b[0] == '{' || b[0] == '[') && json.Valid(text) {
+		b := bytes.TrimSpace(text)
+		if len(b) > 0 && (b[0] == '{' || b[0] == '[' || strings.HasSuffix(kind, "json")) && json.Valid(b) {
 			part["body"] = text
 		} else {
 			part["body"] = jsonscan.AppendString(nil, text) // also one that is not UTF-8
@@ -157,7 +168,7 @@ func parts(b []byte, boundary string) ([]byte, bool) {
 // new in each multipart body.
 func Normal(v string) string {
 	kind, params, err := mime.ParseMediaType(v)
-	if err != nil || strings.Contains(v, "*") { // of which some are dropped
+	if err != nil || strings.Contains(v, "*") && !strings.HasPrefix(kind, "multipart/") { // of which some are dropped
 		return strings.TrimSpace(v)
 	}
 	delete(params, "boundary")
@@ -182,7 +193,8 @@ type element struct {
 // the order of attributes and the white space between elements.
 func tree(b []byte) ([]byte, bool) {
 	var document element
-	ok := document.read(xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte(mark)))), "", 0)
+	r := treeReader{xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte(mark)))), longer * len(b)}
+	ok := r.read(&document, "", 0)
 	list, _ := document.content().([]any)
 	if !ok || len(list) != 1 {
 		return nil, false
@@ -190,22 +202,36 @@ func tree(b []byte) ([]byte, bool) {
 	return encoded(list[0])
 }
 
+// treeReader reads XML. left is how many bytes the names may still have.
+type treeReader struct {
+	*xml.Decoder
+	left int
+}
+
 // read reads to the end of an element within a namespace, depth elements deep.
-func (e *element) read(d *xml.Decoder, space string, depth int) bool {
+func (r *treeReader) read(e *element, space string, depth int) bool {
 	for {
-		token, err := d.Token()
+		token, err := r.Token()
 		if err != nil || depth >= jsondoc.MaxDepth/2 {
 			return errors.Is(err, io.EOF) && depth == 0
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
+			name := named(t.Name, space)
+			r.left -= len(name)
+			for _, a := range t.Attr {
+				r.left -= len(a.Name.Space) + len(a.Name.Local)
+			}
+			if r.left < 0 {
+				return false
+			}
 			var child element
 			child.attributes(t.Attr)
-			if !child.read(d, t.Name.Space, depth+1) {
+			if !r.read(&child, t.Name.Space, depth+1) {
 				return false
 			}
 			e.nested, e.parent = true, true
-			e.in = append(e.in, map[string]any{named(t.Name, space): child.content()})
+			e.in = append(e.in, map[string]any{name: child.content()})
 		case xml.EndElement:
 			return true
 		case xml.CharData:
@@ -249,7 +275,7 @@ func (e *element) say(text string) {
 func (e *element) content() any {
 	list := slices.DeleteFunc(e.in, func(v any) bool {
 		s, ok := v.(string)
-		return ok && strings.TrimSpace(s) == "" && (e.parent || strings.Contains(s, "\n"))
+		return ok && strings.Trim(s, " \t\r\n") == "" && (e.parent || strings.Contains(s, "\n"))
 	})
 	switch {
 	case e.nested:

@@ -2,6 +2,7 @@ package body
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"whittle"
@@ -27,6 +28,7 @@ func TestResponse(t *testing.T) {
 			"<1>\r\n--x--\r\n", `[{"Content-Disposition":"form-data; name=a","body":"<1>"}]`},
 		"a part's text":            {"multipart/mixed; boundary=y", "--y\r\n\r\n1.50\r\n--y\r\n\r\ncaf\xe9\r\n--y--", "[{\"body\":\"1.50\"},{\"body\":\"caf\xe9\"}]"},
 		"a part's boundary":        {"multipart/mixed; boundary=y", "--y\r\nContent-Type: multipart/mixed;boundary=z;charset=UTF-8\r\n\r\n--z\r\n\r\na\r\n--z--\r\n--y--", `[{"Content-Type":"multipart/mixed; charset=utf-8","body":[{"body":"a"}]}]`},
+		"a part of a text in JSON": {"multipart/mixed; boundary=\"*\"", "--*\r\nContent-Type: application/json; a=b\r\n\r\n\"x\"\r\n--*--", `[{"Content-Type":"application/json; a=b","body":"x"}]`},
 		"parts of JSON":            {"multipart/mixed; boundary=y", "--y\r\nContent-Type: application/json\r\n\r\n{\"a\":1}\r\n--y--", `[{"Content-Type":"application/json","body":{"a":1}}]`},
 		"a part that does not end": {"multipart/mixed; boundary=y", "--y\r\n\r\nabc", ""},
 		"no boundary":              {"multipart/mixed", "--y\r\n\r\nabc\r\n--y--", ""},
@@ -36,6 +38,7 @@ func TestResponse(t *testing.T) {
 		"no namespace":             {"text/xml", `<q:E xmlns:q="u"><B c="1">1</B></q:E>`, `{"{u}E":[{"{}B":[{"@c":"1"},"1"]}]}`},
 		"a tree with a mark":       {"text/xml", "\ufeff<a/>", `{"a":""}`},
 		"white space":              {"text/xml", "<a>\n <b>\n </b> <c> </c><d e=''> </d><d e=''>\n</d>\n</a>", `{"a":[{"b":""},{"c":" "},{"d":[{"@e":""}," "]},{"d":[{"@e":""}]}]}`},
+		"long names":               {"text/xml", "<a xmlns:p='" + strings.Repeat("x", 999) + "'>" + strings.Repeat("<p:b p:c='d'/>", 99) + "</a>", ""},
 		"no tree":                  {"text/xml", "<a><b></a>", ""},
 		"two roots":                {"text/xml", "<a/><b/>", ""},
 		"text behind":              {"text/xml", "<a/>text", ""},
@@ -70,9 +73,8 @@ func TestExchange(t *testing.T) {
 		t.Error("a mark of both is not taken off, or what came was changed")
 	}
 	x.Candidate.Body = []byte("{}")
-	if y := Exchange(x); string(y.Monolith.Body) == "{}" {
-		t.Error("a mark that the candidate lost is taken off")
-	}
+	y := Exchange(x)
+	fatal.Same(t, string(y.Monolith.Body)+string(y.Candidate.Body), `{}"{}"`, "a mark that the candidate lost")
 }
 
 // FuzzResponse: whatever comes, the result is JSON or the body as it was.
