@@ -162,9 +162,8 @@ func TestResponsesAreAsDocumented(t *testing.T) {
 			if *update {
 				fatal.If(t, os.WriteFile(path, []byte(got), 0o600))
 			}
-			want, err := os.ReadFile(path)
-			fatal.If(t, err)
-			fatal.Same(t, got, string(want), "the response")
+			want := fatal.Read(t, path)
+			fatal.Same(t, got, want, "the response")
 			fatal.Same(t, w.Header().Get("Content-Type"), "application/json", "content type")
 		})
 	}

@@ -124,6 +124,15 @@ func TestAFailureIsShownWithItsReason(t *testing.T) {
 	t.Errorf("no finding has a sample: %+v", j.Verdict())
 }
 
+// TestEachTypeIsSeen: also of a response whose first content type is the other side's.
+func TestEachTypeIsSeen(t *testing.T) {
+	a := whittle.Response{Header: whittle.Header{"Content-Type": {"text/html"}}}
+	b := whittle.Response{Header: whittle.Header{"Content-Type": {"text/html", "text/plain"}}}
+	if heads[typeHead].alike(&a, &b) {
+		t.Error("a second type is not seen")
+	}
+}
+
 // TestNothingThatAClientSeesIsSilent: candidates whose JSON is the monolith's, and which
 // a client can tell from it nevertheless. Each is DIFFERENT, in both orders, with a
 // finding at the place; what no client can tell is EQUIVALENT.

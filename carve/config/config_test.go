@@ -76,8 +76,7 @@ func golden(t *testing.T, path, got string) {
 	if *update {
 		fatal.If(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	fatal.If(t, err)
+	want := []byte(fatal.Read(t, path))
 	if got != string(want) {
 		t.Errorf("%s differs; go test ./carve/config -update writes it anew\n got:\n%s\nwant:\n%s", path, got, want)
 	}
@@ -96,8 +95,7 @@ func TestGolden(t *testing.T) {
 	for _, path := range files {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			src, err := os.ReadFile(path)
-			fatal.If(t, err)
+			src := []byte(fatal.Read(t, path))
 			f, err := Parse("whittle.yaml", src, readable(t))
 			fatal.Same(t, !strings.HasPrefix(name, "wrong-"), err == nil, "Parse = %v", err)
 			var b strings.Builder
@@ -116,10 +114,9 @@ func TestGolden(t *testing.T) {
 // only looks like either: testdata/cases.txt has each with its errors or warnings behind it.
 func TestCases(t *testing.T) {
 	const path = "testdata/cases.txt"
-	text, err := os.ReadFile(path)
-	fatal.If(t, err)
+	text := fatal.Read(t, path)
 	var b strings.Builder
-	for _, one := range strings.Split(string(text), "=== ")[1:] {
+	for _, one := range strings.Split(text, "=== ")[1:] {
 		head, _, _ := strings.Cut(one, "\n---\n")
 		name, src, _ := strings.Cut(head, "\n")
 		fmt.Fprintf(&b, "=== %s\n%s\n---\n", name, src)
@@ -214,12 +211,10 @@ routes:
 // default in a config that sets all of them, or in one that steers proxies, which a fleet cannot.
 func TestEverythingIsSettable(t *testing.T) {
 	t.Setenv("WHITTLE_TEST_PORT", "3000")
-	src, err := os.ReadFile("testdata/everything.yaml")
-	fatal.If(t, err)
+	src := []byte(fatal.Read(t, "testdata/everything.yaml"))
 	f := mustParse(t, string(src))
 	for _, path := range []string{"testdata/sink.yaml", "testdata/observer.yaml", "testdata/steered.yaml"} { // which have what nothing else goes with
-		src, err := os.ReadFile(path)
-		fatal.If(t, err)
+		src := []byte(fatal.Read(t, path))
 		f.Routes = append(f.Routes, mustParse(t, string(src)).Routes...)
 	}
 	whole := &mustParse(t, "monolith: http://h\nroutes: [{match: GET /a, candidate: http://c}]").Routes[0]

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -184,9 +183,8 @@ func including(t testing.TB, config, src string, read func(string) ([]byte, erro
 func TestTheSchemaAgreesWithTheReader(t *testing.T) {
 	t.Setenv("WHITTLE_TEST_HOST", "127.0.0.1")
 	s, included := compiled(t, Schema()), compiled(t, IncludedSchema())
-	text, err := os.ReadFile("testdata/corpus.txt")
-	fatal.If(t, err)
-	for line := range strings.Lines(string(text)) {
+	text := fatal.Read(t, "testdata/corpus.txt")
+	for line := range strings.Lines(text) {
 		verdict, src, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		src = strings.ReplaceAll(src, `\n`, "\n")
 		if strings.HasPrefix(src, " ") {
@@ -229,11 +227,10 @@ func TestTheSchemaAgreesWithTheReader(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	fatal.If(t, err)
 	for _, path := range files {
-		src, err := os.ReadFile(path)
-		fatal.If(t, err)
+		src := fatal.Read(t, path)
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		isBad := strings.HasPrefix(name, "wrong-") && !slices.Contains(beyond, name)
-		if err := valid(t, s, string(src)); (err != nil) != isBad {
+		if err := valid(t, s, src); (err != nil) != isBad {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -265,9 +262,8 @@ func TestTheGuidesExamples(t *testing.T) {
 	}
 	shown, alone := 0, 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		fatal.If(t, err)
-		for _, m := range fenced.FindAllStringSubmatch(string(text), -1) {
+		text := fatal.Read(t, page)
+		for _, m := range fenced.FindAllStringSubmatch(text, -1) {
 			src, ok := wholeConfig(t, strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n"))
 			if !ok {
 				continue

@@ -175,15 +175,17 @@ func TestATripIsKeptUntilTheFall(t *testing.T) {
 func TestFailuresDecide(t *testing.T) {
 	for _, tt := range []struct {
 		ledger whittle.Ledger
+		state  whittle.State
 		want   string
 	}{
-		{whittle.Ledger{Total: 6, Failed: 6}, "DIFFERENT: failure proven; 100 % of the requests could not be compared (6 failed)"},
+		{whittle.Ledger{Total: 6, Failed: 6}, whittle.Different, "DIFFERENT: failure proven; 100 % of the requests could not be compared (6 failed)"},
 		{
 			whittle.Ledger{Total: 6, Skipped: map[string]int64{whittle.SkipNotSafe: 6}},
-			"DIFFERENT: none of the requests could be compared (6 not_safe), and more of their like decide nothing; write safe: true, or a dry_run, into the route to have them mirrored",
+			whittle.Undecided,
+			"UNDECIDED: none of the requests could be compared (6 not_safe), and more of their like decide nothing; write safe: true, or a dry_run, into the route to have them mirrored",
 		},
 	} {
-		e, v := evidence{uncompared: uncomparedIn(&tt.ledger)}, whittle.Verdict{State: whittle.Different, Summary: "DIFFERENT: failure proven"}
+		e, v := evidence{uncompared: uncomparedIn(&tt.ledger)}, whittle.Verdict{State: tt.state, Summary: "DIFFERENT: failure proven"}
 		e.sayUncompared(&v)
 		fatal.Same(t, v.Summary, tt.want, "the sentence")
 	}

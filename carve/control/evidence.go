@@ -439,16 +439,17 @@ func (e *evidence) sayUncompared(v *whittle.Verdict) {
 		share = max(share, min(1, float64(left)/float64(max(1, all))))
 		why = strings.TrimPrefix(why+fmt.Sprintf(", %s %s", units.Grouped(int(more)), reason), ", ")
 	}
+	none := share == 1 && v.Compared == 0
 	switch {
 	case share == 0:
-	case share == 1 && v.Compared == 0 && e.uncompared.Excused["failed"] == e.before.Excused["failed"]:
+	case none && v.State == whittle.Undecided && e.uncompared.Excused["failed"] == e.before.Excused["failed"]:
 		v.MoreNeeded = -1
 		v.Summary = fmt.Sprintf("%s: none of the requests could be compared (%s), and more of their like decide nothing", v.State, why)
-		if e.uncompared.Not[whittle.SkipNotSafe] > e.before.Not[whittle.SkipNotSafe] {
-			v.Summary += "; write safe: true, or a dry_run, into the route to have them mirrored"
-		}
 	default:
 		v.Summary += fmt.Sprintf("; %s of the requests could not be compared (%s)", units.Percent(share), why)
+	}
+	if none && e.uncompared.Not[whittle.SkipNotSafe] > e.before.Not[whittle.SkipNotSafe] {
+		v.Summary += "; write safe: true, or a dry_run, into the route to have them mirrored"
 	}
 }
 

@@ -96,8 +96,7 @@ func TestDamageIsFound(t *testing.T) {
 	s, err := Open(path)
 	fatal.If(t, err)
 	fatal.If(t, errors.Join(s.Save("r", generation(699)), s.Close()))
-	whole, err := os.ReadFile(path)
-	fatal.If(t, err)
+	whole := []byte(fatal.Read(t, path))
 	try := func(name string, b []byte) {
 		fatal.If(t, os.WriteFile(path, b, 0o600))
 		for range 2 { // nor is it left locked

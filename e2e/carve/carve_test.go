@@ -3,7 +3,6 @@ package carve
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -24,8 +23,7 @@ func TestDemoCount(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "demo-count.json"))
-	fatal.If(t, err)
+	text := []byte(fatal.Read(t, filepath.Join(dir, "demo-count.json")))
 	var figures struct {
 		Acts []struct {
 			Act int

@@ -29,8 +29,7 @@ func nodeClients(t *testing.T) string {
 	if root == "" {
 		root = t.TempDir()
 	}
-	sum, err := os.ReadFile("clients/package-lock.json")
-	fatal.If(t, err)
+	sum := []byte(fatal.Read(t, "clients/package-lock.json"))
 	cache := filepath.Join(root, ".cache", "ingest-clients")
 	dir := filepath.Join(cache, fmt.Sprintf("%x", sha256.Sum256(sum)))
 	fatal.If(t, os.MkdirAll(cache, 0o755))

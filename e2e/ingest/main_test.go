@@ -127,8 +127,7 @@ func TestDemoIngest(t *testing.T) {
 	}
 	dir := t.TempDir()
 	said := process.MustRun(t, "", 0, demo, "ingest", "--short", "--out", dir)
-	b, err := os.ReadFile(filepath.Join(dir, "demo-ingest.json"))
-	fatal.If(t, err)
+	b := []byte(fatal.Read(t, filepath.Join(dir, "demo-ingest.json")))
 	var figures struct {
 		Audits []struct {
 			Stream                                      string

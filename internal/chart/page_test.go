@@ -103,8 +103,7 @@ func TestPageMatchesItsGoldenFile(t *testing.T) {
 		fatal.If(t, os.MkdirAll("testdata", 0o755))
 		fatal.If(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	fatal.If(t, err)
+	want := []byte(fatal.Read(t, golden))
 	if got != string(want) {
 		at := 0
 		for at < min(len(got), len(want)) && got[at] == want[at] {

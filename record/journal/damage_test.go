@@ -30,8 +30,7 @@ func written(t testing.TB, entries int) (path string, whole []byte, blocks []int
 	}
 	finish(t, w)
 	path = segmentPath(dir, 1)
-	whole, err := os.ReadFile(path)
-	fatal.If(t, err)
+	whole = []byte(fatal.Read(t, path))
 	for at := labelLen; at < len(whole); {
 		h, ok := capture.ParseHeader(whole[at:])
 		if !ok {

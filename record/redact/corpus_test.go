@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,9 +19,8 @@ import (
 // linesOf reads a file of the corpus: a line each, without comments.
 func linesOf(t *testing.T, name string) (all []string) {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name)
-	fatal.If(t, err)
-	for line := range strings.Lines(string(b)) {
+	b := fatal.Read(t, "testdata/"+name)
+	for line := range strings.Lines(b) {
 		if line = strings.TrimRight(line, "\n"); line != "" && line[0] != '#' {
 			all = append(all, line)
 		}

@@ -78,7 +78,7 @@ func ofTexts(a, b string) []Cause {
 	if list, ok := ofTimes(a, b); ok {
 		return list
 	}
-	if a != b && utf8.ValidString(a) && utf8.ValidString(b) && strings.EqualFold(a, b) { // which folds all other bytes
+	if a != b && utf8.ValidString(a) && utf8.ValidString(b) && strings.EqualFold(a, b) { // to which all invalid bytes are one letter
 		return []Cause{{letterCase, ""}}
 	}
 	if short := strings.TrimSuffix(strings.TrimSuffix(b, "..."), "…"); len(short) >= 3 && len(b)+1 < len(a) && strings.HasPrefix(a, short) {

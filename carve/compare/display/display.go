@@ -67,7 +67,7 @@ func (d *View) Whole(x *whittle.Exchange) { d.whole = x }
 // The bounds on what is shown of an exchange.
 const (
 	ValueShown = 64  // bytes of a value in a finding
-	KeyShown   = 200 // bytes of a key in a path, which may be a namespace and a name
+	KeyShown   = 120 // bytes of a key in a path, which may be a namespace and a name
 	BodyShown  = 200 // bytes of a body in a sample
 	MaxSamples = 3   // samples of a finding, and names in a sentence
 	MaxShown   = 20  // findings in a report

@@ -74,7 +74,9 @@ func (p *formPath) unformed() string {
 		return "declared as any in the config"
 	case p.isOwn():
 		return "a state that each server holds by itself, as it seems"
-	case p.isAnothers(), p.Cookie && p.isMember() && !p.isCompared():
+	case p.isAnothers():
+		return "the request's, as the monolith repeats it, and not the same on both sides"
+	case p.Cookie && p.isMember() && !p.isCompared():
 		return "out of a set, of which it is not compared which one goes with the request"
 	case !p.values() && strings.HasSuffix(p.Path, "*") && p.varies(jsondiff.WayPresence):
 		return "members whose names vary, of which those that one side alone has are not compared"

@@ -142,8 +142,11 @@ func (p *formPath) isSet() bool {
 // is one of the monolith's, where servers with ids of their own share none.
 func (p *formPath) isMember() bool { return p.isSet() && p.Said > 0 && 4*p.Shared >= p.Said }
 
-// isAnothers reports whether the two sides' cookies differ, though the request says which it is.
-func (p *formPath) isAnothers() bool { return p.Fixed >= warm && p.Apart > 0 && !p.ofNow() }
+// isAnothers reports whether the two sides' cookies differ, though the request says which it is. One
+// difference may be a change between two calls.
+func (p *formPath) isAnothers() bool {
+	return p.Fixed >= warm && p.Apart > 1 && !p.ofNow() && !p.isHeld()
+}
 
 // isCompared reports whether it is compared which member goes with a request: for a cookie, as long as
 // both sides said the same each time.

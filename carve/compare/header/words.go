@@ -36,7 +36,7 @@ func wordAs(name string, x *whittle.Exchange, a *whittle.Response) string {
 		return bare
 	}
 	switch bare, ok := onHost(from, x.Request.Host); {
-	case !ok || !isPath(to) || bare == own || to == own:
+	case !ok || !isPath(to) || bare == own || to == own || !strings.HasSuffix(from, bare):
 		return to
 	case bare == to:
 		return from

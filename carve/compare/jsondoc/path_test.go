@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -75,9 +74,8 @@ func FuzzPath(f *testing.F) {
 // fieldsOf reads the corpus of field names.
 func fieldsOf(t *testing.T) (names []string) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/fields.txt")
-	fatal.If(t, err)
-	for line := range strings.Lines(string(text)) {
+	text := fatal.Read(t, "testdata/fields.txt")
+	for line := range strings.Lines(text) {
 		if _, list, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
 			names = append(names, strings.Fields(list)...)
 		}

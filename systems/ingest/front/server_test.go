@@ -42,8 +42,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	}
 	const request = "POST /import HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 2\r\n\r\nhi"
 	fatal.Same(t, s.wire(request), "", "acknowledged")
-	said, err := os.ReadFile(log.Name())
-	fatal.If(t, err)
+	said := []byte(fatal.Read(t, log.Name()))
 	for _, want := range []string{"level=ERROR", "panic serving 127.0.0.1:", "as the test wants it", "front.(*call).append"} {
 		if !bytes.Contains(said, []byte(want)) {
 			t.Errorf("the log has no %q:\n%s", want, said)
