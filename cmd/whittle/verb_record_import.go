@@ -29,9 +29,9 @@ type recordImport struct {
 // Help gives the examples.
 func (recordImport) Help() string {
 	return `Reads HAR files of any length, as Chrome, Firefox, Safari, mitmproxy, Charles, Fiddler and others save
-them, and redacts them like everything else that is recorded. Entries to another site than the first, and those
-that are not an exchange with a server (from the browser's cache, WebSockets, data: URLs) are left out and listed. If DIR
-already has a log, the exchanges are added to it.
+them, and redacts them like everything else that is recorded. Entries that are not an exchange with a server (from the
+browser's cache, WebSockets, data: URLs) are left out and listed. If DIR already has a log, the exchanges are added to
+it. Several sites are named: take out those that the monolith does not serve.
 
 Exit status: 0 imported; 1 nothing was imported; 2 the file is not a HAR, or ends early: the entries before that are kept.
 
@@ -83,7 +83,8 @@ func (v *recordImport) Run(ctx context.Context, s cmdline.Streams) error {
 	}
 	screen := cmdline.NewScreen(s, v.JSON)
 	im := &imported{Format: "whittle.import/1", Why: []leftOut{}}
-	err = im.run(ctx, har.NewReader(in), w, func(e *capture.Entry) {
+	r := har.NewReader(in)
+	err = im.run(ctx, r, w, func(e *capture.Entry) {
 		redact.Request(&e.Request)
 		redact.Response(&e.Response)
 	}, func(done int64) {
@@ -96,6 +97,9 @@ func (v *recordImport) Run(ctx context.Context, s cmdline.Streams) error {
 	err = errors.Join(err, w.Close())
 	screen.Clear()
 	im.say(screen, v.Dir)
+	if sites := r.Sites(); sites != "" {
+		screen.Say("note: %s", sites)
+	}
 	err = errors.Join(err, cmdline.WriteJSON(s, v.JSON, im))
 	if err == nil && im.Exchanges == 0 {
 		err = whittle.Errorf(whittle.FallsShort, "record import: %s has nothing that can be imported", v.HAR)

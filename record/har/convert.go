@@ -37,9 +37,6 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 	if err != nil {
 		return nil, r.skip("request.url: %v", err)
 	}
-	if r.site = cmp.Or(r.site, site(host)); site(host) != r.site {
-		return nil, r.skip("it went to %s, and the first to the site %s", cut(text(host)), cut(text(r.site)))
-	}
 	e := &capture.Entry{
 		Conn: r.connection(h.Connection, port),
 		At:   at.UTC(),
@@ -60,12 +57,15 @@ func (r *Reader) convert(h *entry) (*capture.Entry, error) {
 	if err := fillResponse(&e.Response, h); err != nil {
 		return nil, r.skip("response.content: %v", err)
 	}
+	if s := site(host); len(r.sites) <= maxSites && !slices.Contains(r.sites, s) {
+		r.sites = append(r.sites, s)
+	}
 	return e, nil
 }
 
 // site is the registered name that a host is below. A host without one is a site of its own.
 func site(host string) string {
-	name := (&url.URL{Host: host}).Hostname()
+	name := strings.ToLower(strings.TrimSuffix((&url.URL{Host: host}).Hostname(), "."))
 	if registered, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
 		return registered
 	}

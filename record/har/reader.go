@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
+	"strings"
 
 	"whittle"
 	"whittle/record/capture"
@@ -20,6 +22,9 @@ const maxEntry = 4 * capture.MaxBody
 
 // maxConnections bounds how many connections are tracked.
 const maxConnections = 100_000
+
+// maxSites bounds how many sites are named.
+const maxSites = 5
 
 // Skipped is the error of an entry that the log cannot hold: it is left out,
 // and the next one can be read.
@@ -42,9 +47,7 @@ type Reader struct {
 	n     int
 	buf   json.RawMessage
 	conns map[text]uint64
-	// site is that of the first exchange. Those of others, such as a payment service's, are not
-	// the monolith's.
-	site string
+	sites []string // that the exchanges went to, one more than maxSites at most
 }
 
 // NewReader reads from r, which it does not close.
@@ -98,6 +101,19 @@ func (r *Reader) Offset() int64 { return r.bom + r.json.InputOffset() }
 
 // Entries is how many entries were read, those that were skipped among them.
 func (r *Reader) Entries() int { return r.n }
+
+// Sites names the sites to which the exchanges so far went, such as a payment service's beside
+// the monolith's; empty: to one.
+func (r *Reader) Sites() string {
+	named := slices.Clone(r.sites)
+	if len(named) > maxSites {
+		named[maxSites] = "others"
+	}
+	if len(named) < 2 {
+		return ""
+	}
+	return "the requests went to " + strings.Join(named, ", ") + ": take out those that the monolith does not serve"
+}
 
 func (r *Reader) next() (*capture.Entry, error) {
 	if !r.begun {

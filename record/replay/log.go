@@ -93,13 +93,16 @@ func (l *harLog) Entries(ctx context.Context) iter.Seq2[*capture.Entry, error] {
 		}
 		defer f.Close()
 		l.damage = l.damage[:0]
-		left := 0
+		left, r := 0, har.NewReader(f)
 		defer func() {
+			if sites := r.Sites(); sites != "" {
+				l.damage = append(l.damage, l.path+": "+sites)
+			}
 			if left > damageMost {
 				l.damage = append(l.damage, fmt.Sprintf("%s left out", were(int64(left-damageMost), "more entry")))
 			}
 		}()
-		for r := har.NewReader(f); ctx.Err() == nil; {
+		for ctx.Err() == nil {
 			e, err := r.Next()
 			if errors.Is(err, io.EOF) {
 				return
