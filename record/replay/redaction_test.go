@@ -232,7 +232,12 @@ func TestABreakOffOverAToken(t *testing.T) {
 	if r.Verdict != whittle.Undecided || r.Ledger.Skipped[skipRedacted] != 40 || r.Err(nil) == nil {
 		t.Errorf("%s, %v, %v", r.Summary, r.Ledger.Skipped, r.Err(nil))
 	}
-	if r := run(t, log, Options{Against: "http://127.0.0.1:1"}); r.Verdict != whittle.Different {
-		t.Error(r.Summary)
+	unpacked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		fmt.Fprint(w, "no gzip")
+	}))
+	defer unpacked.Close()
+	for _, url := range []string{"http://127.0.0.1:1", unpacked.URL} {
+		fatal.Same(t, run(t, log, Options{Against: url}).Verdict, whittle.Different, "%s", url)
 	}
 }

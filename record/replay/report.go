@@ -48,7 +48,7 @@ type Route struct {
 	Verdict   whittle.Verdict     `json:"verdict"`
 	Ledger    whittle.Ledger      `json:"ledger"`
 	Differing int64               `json:"differing"`
-	// Undecided exchanges got a different response, perhaps because the
+	// Undecided exchanges got a different response or none, perhaps because the
 	// credential was redacted. The verdict does not include them.
 	Undecided int64 `json:"undecided,omitempty"`
 	// Noise lists what the monolith was seen to change by itself.
@@ -217,7 +217,7 @@ func (r *Report) notes(b *results, log Log) {
 	}{
 		{b.redacted.Denied, "request", "denied (401 or 403) with a token in the place of a credential, so nothing was compared: " +
 			"set a real one with --header 'Authorization: …'"},
-		{b.redacted.Undecided, "response", "not the same, and sent with a token in the place of a credential, on which they may depend: whittle does not judge them. " +
+		{b.redacted.Undecided, "request", "not answered the same, and sent with a token in the place of a credential, on which they may depend: whittle does not judge them. " +
 			"Set a real one with --header 'Authorization: …', or --header 'Cookie: …'; one in path, query or body cannot be set, and is recorded " +
 			"as it is where its name is in redact.keep"},
 		{b.early, "response", "not the same, but came before enough repeats had shown what the monolith changes by itself: " +

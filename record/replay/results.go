@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ type results struct {
 type routeResults struct {
 	ledger    whittle.Ledger
 	differing int64
-	// undecided exchanges got a different response, and their requests had only
+	// undecided exchanges got a different response or none, and their requests had only
 	// a redaction token in place of a credential.
 	undecided int64
 	// Each histogram takes 190 KB, so only the first routes have their own.
@@ -55,7 +56,7 @@ type Redacted struct {
 	Denied int64 `json:"denied"`
 	// Values were sent with a redaction token in their path, query or body.
 	Values int64 `json:"values"`
-	// Undecided requests got a different response, perhaps because the
+	// Undecided requests got a different response or none, perhaps because the
 	// credential was redacted.
 	Undecided int64 `json:"undecided"`
 	// Responses are the exchanges whose recorded response contains redaction
@@ -224,7 +225,7 @@ func (b *results) compare(it *item) (why string, differs bool) {
 		hideCookieValues(x)
 	}
 	// A candidate may also break off or hang over a token in the place of a credential.
-	lacks = lacks && x.Candidate.Failure != whittle.FailedConnect && x.Candidate.Failure != whittle.FailedBusy
+	lacks = lacks && slices.Contains([]whittle.Failure{whittle.NoFailure, whittle.FailedReset, whittle.FailedTimeout}, x.Candidate.Failure)
 	if apart := it.to.withCredential; apart != nil && !lacks {
 		apart.Observe(x)
 	}

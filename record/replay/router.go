@@ -22,7 +22,7 @@ import (
 const (
 	skipOther    = "other_route"  // of a route that was not asked for
 	skipNoRoute  = "no_candidate" // the config has no candidate for it
-	skipRedacted = "redacted"     // denied because its credential is only a token
+	skipRedacted = "redacted"     // its credential is only a token, which may be why it differs
 	skipNoKey    = "no_key"       // its recorded response has tokens, and their key is missing
 )
 

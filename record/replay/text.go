@@ -51,7 +51,7 @@ func (r *Report) WriteSummary(w io.Writer) error {
 	for i := range r.Routes {
 		showReplayed(w, &r.Routes[i])
 	}
-	fmt.Fprintf(w, "\nExchanges    %d in %s: %d compared, %d failed; %d differ\n",
+	fmt.Fprintf(w, "\nExchanges    %d in %s: %d compared, %d failed; %d differing\n",
 		r.Ledger.Total, r.Log, r.Ledger.Compared, r.Ledger.Failed, r.Differing)
 	for _, why := range slices.Sorted(maps.Keys(r.Ledger.Skipped)) {
 		fmt.Fprintf(w, "  skipped    %d: %s\n", r.Ledger.Skipped[why], skipText(why))
