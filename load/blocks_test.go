@@ -132,8 +132,8 @@ scenarios: [{flow: [{get: {url: "/{{ name }}"}}]}]`), plan.Source{Open: func(str
 // blocks, and of one that sends nothing.
 func TestScriptsRestWhenARunIsOver(t *testing.T) {
 	p := planOf(t, map[string]string{
-		"plan.yml": "config: {processor: ./p.js}\nscenarios: [{flow: [{get: {url: /, beforeRequest: f}}]}]",
-		"p.js":     "setInterval(() => console.log('still here'), 1); exports.f = (r, c, e, next) => next()",
+		"plan.yml": "config: {processor: ./p.js}\nscenarios: [{flow: [{get: {url: /, json: {a: 1}, allowGetBody: true, beforeRequest: f}}]}]",
+		"p.js":     "setInterval(() => console.log('still here'), 1); exports.f = (r, c, e, next) => { r.headers = {a: 'b'}; next() }",
 	})
 	rests := 0
 	rest := p.Rest

@@ -71,7 +71,7 @@ func (r *reader) query(n *node) expr.Template {
 	lists := false
 	for _, f := range n.fields {
 		if strings.Contains(f.name, "{{") {
-			panic(n.Errorf(whittle.Unsupported, "an expression in a name of qs is not supported: %s", f.name))
+			panic(f.Errorf(whittle.Unsupported, "an expression in a name of qs is not supported: %s", f.name))
 		}
 	}
 	all := r.joined(n, func(name string, v *node) expr.Template {

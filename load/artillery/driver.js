@@ -39,7 +39,7 @@
   const canonical = (p, own) => JSON.stringify({
     url: p.uri || p.url, method: p.method, json: p.json || undefined, body: p.json ? undefined : p.body, headers: p.headers, form: p.form,
     formData: own.formData ? p.formData : undefined, qs: own.qs, cookie: p.cookie, auth: p.auth, followRedirect: p.followRedirect,
-    gzip: own.gzip, name: p.name,
+    gzip: own.gzip, name: p.name, allowGetBody: p.allowGetBody,
   }, text);
   return {
     context: (vars, scenario) => ({

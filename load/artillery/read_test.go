@@ -53,7 +53,7 @@ func TestErrorsPointAtTheirPlace(t *testing.T) {
 		{"scenarios: [{flow: [{get: {name: x}}]}]", "1:27", "has a url", whittle.Invalid},
 		{"scenarios: [{flow: [{post: {url: /, json: {}, form: {a: x}}}]}]", "1:28", "one of json, body, form and formData", whittle.Invalid},
 		{"scenarios: [{flow: [{post: {url: /, headers: {Content-Length: 5}}}]}]", "1:47", "frames the message", whittle.Unsupported},
-		{"scenarios: [{flow: [{get: {url: /, qs: {'{{ k }}': v}}}]}]", "1:40", "an expression in a name of qs is not supported: {{ k }}", whittle.Unsupported},
+		{"scenarios: [{flow: [{get: {url: /, qs: {'{{ k }}': v}}}]}]", "1:41", "an expression in a name of qs is not supported: {{ k }}", whittle.Unsupported},
 		{"scenarios: [{flow: [{loop: [{get: {url: /}}]}]}]", "1:21", "never end", whittle.Unsupported},
 		{"scenarios: [{weight: 0, flow: [{get: {url: /}}]}]", "1:12", "weights add up to 0", whittle.Invalid},
 		{"a: &a [*a]\n" + smallest, "", "contains itself", whittle.Invalid},
