@@ -19,8 +19,9 @@ type Program struct{ compiled *sobek.Program }
 // parserOptions keep the engine from reading source maps, which are files anywhere.
 var parserOptions = []parser.Option{parser.WithDisableSourceMaps}
 
-// unlike is what the engine takes otherwise than JavaScript: named groups come last, and \p is p.
-var unlike = regexp.MustCompile(`\(\?<[\pL_$][\w$]*>|\\[pP]\{\w+`)
+// unlike is what the engine takes otherwise than JavaScript in a literal pattern: named groups come
+// last, and \p is p. The rest is refused where RegExp is called.
+var unlike = regexp.MustCompile(`(?m)(?:^|[=(,:;!&|?{}\[\s])/(?:(?:[^/*\s\\]|\\.)(?:[^/\n\\]|\\.)*?)?(\(\?<[\pL_$][\w$]*>|\\[pP]\{\w+)`)
 
 // Compile compiles a script; name is the file's, for errors, which carry line and column
 // and have the code whittle.Invalid.
@@ -32,8 +33,8 @@ func Compile(name, src string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at := unlike.FindStringIndex(src); at != nil {
-		return nil, whittle.Errorf(whittle.Unsupported, "%s:%d: %s in a regular expression is newer than ES2017: write it without", name, 1+strings.Count(src[:at[0]], "\n"), src[at[0]:at[1]])
+	if at := unlike.FindStringSubmatchIndex(src); at != nil {
+		return nil, whittle.Errorf(whittle.Unsupported, "%s:%d: %s in a regular expression is newer than ES2017: write it without", name, 1+strings.Count(src[:at[2]], "\n"), src[at[2]:at[3]])
 	}
 	compiled, err := sobek.CompileAST(tree, false)
 	if err != nil {

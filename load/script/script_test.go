@@ -115,6 +115,7 @@ func TestMistakesNameTheirPlace(t *testing.T) {
 		{"an ES module", "import x from 'y'; export const f = 1", "p.js:1:62: SyntaxError: import not supported in script"},
 		{"an ES module's list", "const f = 1;\nexport { f }", "--outfile=p.cjs"},
 		{"a named group", "exports.f = () =>\n  /(?<y>a)-(b)/.exec('a-b')[1]", "p.js:2: (?<y> in a regular expression is newer than ES2017"},
+		{"a built named group", "exports.f = () => new RegExp('(?<y>' + 'a)')", "named groups"},
 		{"a class of letters", `exports.f = () => /\p{Lu}/u.test('É')`, `p.js:1: \p{Lu in a regular expression`},
 		{"an asynchronous generator", "exports.f = async () => { for await (const v of []) {} }", "are compiled before: npx esbuild p.js"},
 		{"brackets", strings.Repeat("[", 3<<20), "nested deeper than 10000"},

@@ -37,6 +37,17 @@ for (const [type, ...names] of [[Number, 'toLocaleString'], [Date, 'toLocaleStri
   }});
 }
 
+// So are patterns that it takes otherwise.
+const Pattern = RegExp;
+define('RegExp', function RegExp(pattern, flags) {
+  if (typeof pattern === 'string' && /\(\?<[A-Za-z_$]|\\[pP]\{\w/.test(pattern.replace(/\\\\/g, ''))) {
+    throw new SyntaxError(pattern + ' is not supported in whittle: named groups and \\p{ } are newer than ES2017');
+  }
+  return new Pattern(pattern, flags);
+});
+RegExp.prototype = Pattern.prototype;
+RegExp.prototype.constructor = RegExp;
+
 class Timeout {
   constructor(id) { this.id = id; }
   ref() { return this; }
