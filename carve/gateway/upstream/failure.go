@@ -85,7 +85,7 @@ func isLeft(text string) bool {
 	text = strings.TrimPrefix(text, "http2: Transport: cannot retry err [")
 	return strings.HasPrefix(text, "stream error: ") && strings.Contains(text, "; received from peer") ||
 		strings.HasPrefix(text, "http2: server sent GOAWAY and closed the connection") ||
-		strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY") ||
+		strings.HasPrefix(text, "http2: Transport received ") ||
 		strings.HasPrefix(text, "http2: client connection ") // was lost, or a write to it failed
 }
 

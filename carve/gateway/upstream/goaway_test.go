@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -87,6 +88,8 @@ func (l *leaving) respond(f *http2.Framer, stream uint32, body string) {
 // TestWhatAnUpstreamLeftOutIsSentAgain: a request that an HTTP/2 upstream says it has
 // not begun is sent again with its whole body, and any other is sent once and counts as reset.
 func TestWhatAnUpstreamLeftOutIsSentAgain(t *testing.T) {
+	first := errors.New("http2: Transport received GOAWAY from server ErrCode:ENHANCE_YOUR_CALM") // as net/http says it
+	fatal.Same(t, Classify(first), whittle.FailedReset, "the failure of a connection's first request")
 	// whole reads until the stream of a request has ended, so that all of it was sent.
 	whole := func(f *http2.Framer) {
 		for {
