@@ -80,7 +80,7 @@ func unreadable(at Place, text string) {
 	case strings.Contains(text, "'\t'"):
 		text = "there is a tab; indent by spaces"
 	case strings.Contains(text, "not allowed in this context"):
-		text += "; indent it like its neighbors, and put quotes around a text with a colon"
+		text += "; indent it like its neighbors, or put quotes around a text with a colon"
 	}
 	fail(at, "not readable as YAML: %s", text)
 }
