@@ -260,9 +260,7 @@ func TestWhoMayAsk(t *testing.T) {
 			tt.o.Controller = d
 			tt.o.Metrics = http.NotFoundHandler()
 			w := ask(handler(t, tt.o), tt.method, tt.path, "{}", tt.edits...)
-			if w.Code != tt.want {
-				t.Errorf("got %d %s, want %d", w.Code, w.Body, tt.want)
-			}
+			fatal.Same(t, w.Code, tt.want, "the status with %s", w.Body)
 			if tt.want != http.StatusOK && len(d.orders) > 0 {
 				t.Error("the order was carried out all the same")
 			}

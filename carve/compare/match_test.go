@@ -294,9 +294,7 @@ func TestNoiseHidesNoMore(t *testing.T) {
 	if len(findings) == 0 || !findings[0].Decided || !strings.Contains(findings[0].Cause, "more often") {
 		t.Errorf("found %+v", findings)
 	}
-	if len(m.noisyPlaces()) != 1 {
-		t.Errorf("noise %q", m.noisyPlaces())
-	}
+	fatal.Same(t, len(m.noisyPlaces()), 1, "places of noise")
 }
 
 func TestNoRepeatsNoVerdict(t *testing.T) {
@@ -351,9 +349,7 @@ func TestExpectations(t *testing.T) {
 		t.Error("another change of a declared field does not count")
 	}
 	findings, bounds := m.Report(m.alpha)
-	if bounds[0].Estimate != 1.0/51 {
-		t.Errorf("%+v", bounds[0])
-	}
+	fatal.Same(t, bounds[0].Estimate, 1.0/51, "the estimate")
 	got := map[string]int{}
 	for _, f := range findings {
 		if f.Expected != "" && (f.Decided || f.EValue != 0) {

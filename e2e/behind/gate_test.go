@@ -164,9 +164,7 @@ func asks(t *testing.T, g *process.Process, route, verdict, outcome string, hook
 		url := strings.NewReplacer("whittle-admin:8081", g.Admin, itemsURL, route, "key=KEY", "key="+hookKey).Replace(hook.URL)
 		// As Flagger's controller does it: POST, JSON, no Authorization.
 		status, text := call(t, by, http.MethodPost, url, `{"name":"items","namespace":"shop","phase":"Progressing","checksum":"85d557f47b"}`, "Content-Type", "application/json")
-		if status != hooks[hook.Type] {
-			t.Errorf("%s: %s gets %d %s, want %d", route, hook.Type, status, text, hooks[hook.Type])
-		}
+		fatal.Same(t, status, hooks[hook.Type], "%s: %s, of which the text is %s", route, hook.Type, text)
 		t.Logf("%s: %s: %d %s", route, hook.Type, status, text)
 	}
 }
