@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"whittle"
+	"whittle/carve/compare/display"
 	"whittle/carve/compare/jsondoc"
 	"whittle/internal/jsonscan"
 )
@@ -22,13 +23,9 @@ import (
 const (
 	mark  = "\ufeff"
 	guard = ")]}'" // Angular, Gerrit and others put it before JSON
-	// most bounds the parts of a multipart body. With more it is a text, as is XML too deep for JSON
-	// with two levels for an element.
+	// most bounds the parts of a multipart body, half of it those of a part. With more it is a text, as is
+	// XML too deep for JSON with two levels for an element, or of names too long for a path.
 	most = 1000
-	// deepest bounds multipart bodies in one another: each level reads all below it again.
-	deepest = 4
-	// longer bounds how many times a text of XML its names may be, with their namespaces.
-	longer = 16
 )
 
 // Exchange is x with the bodies to compare; x itself where they need no change.
@@ -68,7 +65,7 @@ func before(a *whittle.Response) string {
 // response is a with the body to compare, and whether that is another one. guarded is what stands before
 // the monolith's JSON. Another start is a difference, since clients take off what they know.
 func response(a *whittle.Response, guarded string) (*whittle.Response, bool) {
-	text, ok := rewritten(a, guarded, 0)
+	text, ok := rewritten(a, guarded, most)
 	if !ok {
 		return a, false
 	}
@@ -77,8 +74,8 @@ func response(a *whittle.Response, guarded string) (*whittle.Response, bool) {
 	return &b, true
 }
 
-// rewritten is the body to compare of a response, or of a part that is depth parts deep.
-func rewritten(a *whittle.Response, guarded string, depth int) ([]byte, bool) {
+// rewritten is the body to compare of a response or of a part, which has limit parts at most.
+func rewritten(a *whittle.Response, guarded string, limit int) ([]byte, bool) {
 	if len(a.Body) == 0 || a.Truncated {
 		return nil, false
 	}
@@ -92,8 +89,8 @@ func rewritten(a *whittle.Response, guarded string, depth int) ([]byte, bool) {
 	case strings.HasSuffix(kind, "ndjson"), strings.HasSuffix(kind, "json-seq"), strings.HasSuffix(kind, "jsonl"),
 		strings.HasSuffix(kind, "jsonlines"), strings.HasSuffix(kind, "json-lines"), kind == "application/stream+json":
 		return lines(a.Body)
-	case strings.HasPrefix(kind, "multipart/") && depth < deepest:
-		return parts(a.Body, params["boundary"], depth)
+	case strings.HasPrefix(kind, "multipart/"):
+		return parts(a.Body, params["boundary"], limit)
 	case kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml") && kind != "application/xhtml+xml":
 		return tree(a.Body)
 	}
@@ -122,7 +119,7 @@ func lines(b []byte) ([]byte, bool) {
 }
 
 // parts is a list of the parts, each with its fields and its body.
-func parts(b []byte, boundary string, depth int) ([]byte, bool) {
+func parts(b []byte, boundary string, limit int) ([]byte, bool) {
 	if boundary == "" {
 		return nil, false
 	}
@@ -132,7 +129,7 @@ func parts(b []byte, boundary string, depth int) ([]byte, bool) {
 		if errors.Is(err, io.EOF) {
 			return encoded(list)
 		}
-		if err != nil || len(list) == most {
+		if err != nil || len(list) == limit {
 			return nil, false
 		}
 		text, err := io.ReadAll(p)
@@ -151,7 +148,7 @@ func parts(b []byte, boundary string, depth int) ([]byte, bool) {
 			part[name] = jsonscan.AppendString(nil, v)
 		}
 		of := whittle.Response{Header: whittle.Header(p.Header), Body: text}
-		if other, ok := rewritten(&of, "", depth+1); ok {
+		if other, ok := rewritten(&of, "", limit/2); ok {
 			text = other
 		}
 		b := bytes.TrimSpace(text)
@@ -193,8 +190,7 @@ type element struct {
 // the order of attributes and the white space between elements.
 func tree(b []byte) ([]byte, bool) {
 	var document element
-	r := treeReader{xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte(mark)))), longer * len(b)}
-	ok := r.read(&document, "", 0)
+	ok := document.read(xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte(mark)))), "", 0)
 	list, _ := document.content().([]any)
 	if !ok || len(list) != 1 {
 		return nil, false
@@ -202,36 +198,25 @@ func tree(b []byte) ([]byte, bool) {
 	return encoded(list[0])
 }
 
-// treeReader reads XML. left is how many bytes the names may still have.
-type treeReader struct {
-	*xml.Decoder
-	left int
-}
-
 // read reads to the end of an element within a namespace, depth elements deep.
-func (r *treeReader) read(e *element, space string, depth int) bool {
+func (e *element) read(d *xml.Decoder, space string, depth int) bool {
 	for {
-		token, err := r.Token()
+		token, err := d.Token()
 		if err != nil || depth >= jsondoc.MaxDepth/2 {
 			return errors.Is(err, io.EOF) && depth == 0
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			name := named(t.Name, space)
-			r.left -= len(name)
-			for _, a := range t.Attr {
-				r.left -= len(a.Name.Space) + len(a.Name.Local)
-			}
-			if r.left < 0 {
+			if isLong(t.Name) || slices.ContainsFunc(t.Attr, func(a xml.Attr) bool { return isLong(a.Name) }) {
 				return false
 			}
 			var child element
 			child.attributes(t.Attr)
-			if !r.read(&child, t.Name.Space, depth+1) {
+			if !child.read(d, t.Name.Space, depth+1) {
 				return false
 			}
 			e.nested, e.parent = true, true
-			e.in = append(e.in, map[string]any{name: child.content()})
+			e.in = append(e.in, map[string]any{named(t.Name, space): child.content()})
 		case xml.EndElement:
 			return true
 		case xml.CharData:
@@ -250,6 +235,9 @@ func (e *element) attributes(list []xml.Attr) {
 		}
 	}
 }
+
+// isLong reports whether a name is too long for a path with its namespace, which it repeats.
+func isLong(n xml.Name) bool { return len(n.Space)+len(n.Local) > display.KeyShown }
 
 // named is a name with its namespace, unless that is the one around it.
 func named(n xml.Name, within string) string {

@@ -8,6 +8,7 @@ import (
 
 	"whittle/carve/compare/display"
 	"whittle/carve/compare/eprocess"
+	"whittle/carve/compare/own"
 )
 
 // The places derived from a value. Each is one test.
@@ -23,7 +24,7 @@ const (
 
 // A derived place is bet on once warm of the monolith's values are known. Words, each of which may be
 // new, and lengths take twice as many. Simulation: TestFormsOfEqualServices.
-const warm = 4 // values
+const warm = own.Warm
 
 // category is what is derived from a value. Two are the same if their codes are.
 type category struct {

@@ -133,7 +133,7 @@ func (s *State) Brief() bool {
 const (
 	heldAgo  = 32 // exchanges
 	heldMore = 8  // values that may by chance be new since long ago but not since the last
-	heldWarm = 4  // new values before holding can be ruled out
+	Warm     = 4  // values before a place is judged by what it does, new ones before holding can be ruled out
 	// Fades is after how many values all count half, so that a change shows.
 	Fades = 1 << 10
 )
@@ -178,7 +178,7 @@ func (d *Holding) SeeSame(value uint32, n int) {
 }
 
 // Holds reports whether values are held, as far as is known.
-func (d *Holding) Holds() bool { return d.Newer < heldWarm || d.Moves() }
+func (d *Holding) Holds() bool { return d.Newer < Warm || d.Moves() }
 
 // Moves reports whether values are held, and new ones come.
 func (d *Holding) Moves() bool { return 3*(d.Newer+heldMore) < 2*d.Older }
