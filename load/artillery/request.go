@@ -26,8 +26,9 @@ type draft struct {
 	json        expr.Template
 	bodies      []string // the elements that give a body
 	// asksCompressed says that a compressed response is asked for.
-	asksCompressed, getsWithBody bool
-	before, after                []*script.Function
+	asksCompressed bool
+	getsWithBody   bool // allowGetBody: a GET with a body is sent
+	before, after  []*script.Function
 }
 
 func (r *reader) request(method string, n *node) *plan.Request {

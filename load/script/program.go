@@ -19,8 +19,8 @@ type Program struct{ compiled *sobek.Program }
 // parserOptions keep the engine from reading source maps, which are files anywhere.
 var parserOptions = []parser.Option{parser.WithDisableSourceMaps}
 
-// unlike is what the engine takes otherwise than JavaScript in a literal pattern: named groups come
-// last, and \p is p. The rest is refused where RegExp is called.
+// unlike finds what the engine misreads in a literal pattern: it numbers named groups last, and takes
+// \p for p. RegExp refuses the same in a pattern that is made at run time.
 var unlike = regexp.MustCompile(`(?m)(?:^|[=(,:;!&|?{}\[\s])/(?:(?:[^/*\s\\]|\\.)(?:[^/\n\\]|\\.)*?)?(\(\?<[\pL_$][\w$]*>|\\[pP]\{\w+)`)
 
 // Compile compiles a script; name is the file's, for errors, which carry line and column

@@ -102,8 +102,8 @@ func (r *Reader) Offset() int64 { return r.bom + r.json.InputOffset() }
 // Entries is how many entries were read, those that were skipped among them.
 func (r *Reader) Entries() int { return r.n }
 
-// Sites names the sites to which the exchanges so far went, such as a payment service's beside
-// the monolith's; empty: to one.
+// Sites names the sites to which the exchanges so far went, such as the monolith's and a payment
+// service's; empty: to one.
 func (r *Reader) Sites() string {
 	named := slices.Clone(r.sites)
 	if len(named) > maxSites {

@@ -23,8 +23,8 @@ import (
 const (
 	mark  = "\ufeff"
 	guard = ")]}'" // Angular, Gerrit and others put it before JSON
-	// most bounds the parts of a multipart body, half of it those of a part. With more it is a text, as is
-	// XML too deep for JSON with two levels for an element, or of names too long for a path.
+	// most bounds the parts of a multipart body; a part may have half as many. A body with more is a text,
+	// as is XML too deep for JSON with two levels for an element, or of names too long for a path.
 	most = 1000
 )
 
@@ -33,7 +33,7 @@ func Exchange(x *whittle.Exchange) *whittle.Exchange {
 	guarded := before(&x.Monolith)
 	monolith, a := response(&x.Monolith, guarded)
 	candidate, b := response(&x.Candidate, guarded)
-	if a && !b && before(&x.Candidate) != guarded { // what is lost there is a difference
+	if a && !b && before(&x.Candidate) != guarded { // a lost guard is a difference
 		other := x.Candidate
 		other.Body = jsonscan.AppendString(nil, other.Body)
 		candidate, b = &other, true
@@ -236,7 +236,7 @@ func (e *element) attributes(list []xml.Attr) {
 	}
 }
 
-// isLong reports whether a name is too long for a path with its namespace, which it repeats.
+// isLong reports whether a name with its namespace would be cut in a path.
 func isLong(n xml.Name) bool { return len(n.Space)+len(n.Local) > display.KeyShown }
 
 // named is a name with its namespace, unless that is the one around it.
@@ -258,8 +258,8 @@ func (e *element) say(text string) {
 	e.in = append(e.in, text)
 }
 
-// content is an element's text if it has nothing else, or the list of its content. White space alone with
-// a line break is that of an empty list.
+// content is an element's text if it has nothing else, or the list of its content. White space alone,
+// with a line break, counts as none: some writers put it into an empty list.
 func (e *element) content() any {
 	list := slices.DeleteFunc(e.in, func(v any) bool {
 		s, ok := v.(string)

@@ -30,8 +30,8 @@ type formPath struct {
 	Shared int `json:"shared,omitempty"`
 	// Apart counts the exchanges in which the two sides' values differed.
 	Apart int `json:"apart,omitempty"`
-	// Fixed counts a cookie's values that the monolith, asked twice, and the candidate gave; -1: the
-	// monolith gave two.
+	// Fixed counts how often the monolith, asked twice, and the candidate gave a cookie one value; -1:
+	// the monolith once gave two.
 	Fixed int `json:"fixed,omitempty"`
 	// Last is the monolith's last number. Ups and Down count its steps up and down.
 	Last float64     `json:"l,omitempty"`

@@ -30,14 +30,14 @@ define('console', {
   timeLog: (label = 'default') => print(label + ': ' + (native.now() - clocks[label]).toFixed(3) + 'ms'),
 });
 
-// The engine writes no language's way, and says so rather than write another one.
+// The engine has no locales, so it refuses to format by one.
 for (const [type, ...names] of [[Number, 'toLocaleString'], [Date, 'toLocaleString', 'toLocaleDateString', 'toLocaleTimeString']]) {
   for (const name of names) Object.defineProperty(type.prototype, name, {writable: true, configurable: true, value() {
-    throw new Error(name + ' is not supported in whittle, which knows no language: use toFixed, toISOString or toString');
+    throw new Error(name + ' is not supported in whittle, which has no locales: use toFixed, toISOString or toString');
   }});
 }
 
-// So are patterns that it takes otherwise.
+// The engine misreads named groups and \p{ }, so RegExp refuses them.
 const Pattern = RegExp;
 define('RegExp', function RegExp(pattern, flags) {
   if (typeof pattern === 'string' && /\(\?<[A-Za-z_$]|\\[pP]\{\w/.test(pattern.replace(/\\\\/g, ''))) {
